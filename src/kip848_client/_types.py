@@ -1,0 +1,75 @@
+"""Names for the identifiers that every layer shares.
+
+Ids are ``NewType``s over the cheapest runtime type, so that a type checker tells them apart and the
+hot paths pay nothing (a topic id is 16 raw bytes, not a ``uuid.UUID``: hashing one is 5x cheaper).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import uuid
+from typing import Final, NamedTuple, NewType
+
+__all__ = [
+    "JOIN_EPOCH",
+    "LEAVE_EPOCH",
+    "STATIC_LEAVE_EPOCH",
+    "ZERO_TOPIC_ID",
+    "GroupId",
+    "MemberId",
+    "TopicId",
+    "TopicIdPartition",
+    "TopicPartition",
+    "format_topic_id",
+    "parse_topic_id",
+]
+
+TopicId = NewType("TopicId", bytes)
+"""The 16 bytes of a Kafka topic id (big-endian, as on the wire)."""
+
+GroupId = NewType("GroupId", str)
+MemberId = NewType("MemberId", str)
+
+TopicIdPartition = tuple[TopicId, int]
+"""(topic id, partition): the identity that the group protocol uses (decision 2.4 rule 7)."""
+
+ZERO_TOPIC_ID: Final = TopicId(bytes(16))
+
+JOIN_EPOCH: Final = 0
+"""Member epoch of a heartbeat that wants to join (KIP-848, heartbeat request)."""
+LEAVE_EPOCH: Final = -1
+"""Member epoch of a heartbeat that leaves the group for good."""
+STATIC_LEAVE_EPOCH: Final = -2
+"""Member epoch with which a static member leaves for a while and keeps its partitions."""
+
+
+class TopicPartition(NamedTuple):
+    """(topic name, partition): what a user names. Equal and hash-equal to a plain 2-tuple,
+    and therefore to ``aiokafka.TopicPartition``."""
+
+    topic: str
+    partition: int
+
+
+def format_topic_id(topic_id: bytes) -> str:
+    """Kafka's text form of a topic id: URL-safe base64 without padding, 22 characters."""
+    return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode("ascii")
+
+
+def parse_topic_id(text: str) -> TopicId:
+    """Read a topic id as Kafka's base64 (22 characters), hyphenated hex, or bare hex.
+
+    Raises ``ValueError`` when the text is none of them.
+    """
+    if len(text) in (22, 24):
+        try:
+            raw = base64.b64decode(text.rstrip("=") + "==", altchars=b"-_", validate=True)
+        except binascii.Error as err:
+            raise ValueError(f"not a topic id: {text!r}") from err
+        if len(raw) == 16:
+            return TopicId(raw)
+    try:
+        return TopicId(uuid.UUID(text).bytes)
+    except ValueError as err:
+        raise ValueError(f"not a topic id: {text!r} (base64 or hex of 16 bytes)") from err

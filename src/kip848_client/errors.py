@@ -1,0 +1,273 @@
+"""Every exception that this package raises, as one tree.
+
+::
+
+    Kip848Error
+    ├── ConfigError (also ValueError)      a setting is wrong; says which, and near names
+    ├── WireError                          bytes could not be read or written
+    │   └── UnsupportedVersion             no common version of an API
+    ├── ProtocolError
+    │   ├── LocalProtocolError             you asked for what this state does not allow
+    │   └── RemoteProtocolError            the broker answered what the protocol does not allow
+    ├── BrokerError                        the broker refused; carries code, name and its message
+    │   ├── FencedMemberEpoch, UnknownMemberId, StaleMemberEpoch, FencedInstanceId,
+    │   │   UnreleasedInstanceId, GroupMaxSizeReached, UnsupportedAssignor, InvalidRegularExpression,
+    │   │   GroupIdNotFound, GroupAuthorizationFailed, TopicAuthorizationFailed, InvalidGroupId,
+    │   │   InvalidRequest, ProtocolUnsupported
+    │   └── UnknownBrokerError             a code this version does not know, kept as a number
+    ├── CommitFailed                       offsets that were not committed, and why
+    ├── NoOffsetForPartition               no committed offset and auto_offset_reset is "none"
+    ├── TransportError
+    │   ├── BootstrapFailed                no broker of the list answered
+    │   ├── CoordinatorUnavailable         no coordinator could be found or reached in time
+    │   └── RequestTimedOut                a broker did not answer one request in time
+    ├── CallbackError                      a rebalance listener raised or overran its time
+    ├── ConsumerClosed                     the consumer is closed, or was never started
+    └── NotAssigned                        this partition is not assigned to this consumer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+__all__ = [
+    "BootstrapFailed",
+    "BrokerError",
+    "CallbackError",
+    "CommitFailed",
+    "ConfigError",
+    "ConsumerClosed",
+    "CoordinatorUnavailable",
+    "FencedInstanceId",
+    "FencedMemberEpoch",
+    "GroupAuthorizationFailed",
+    "GroupIdNotFound",
+    "GroupMaxSizeReached",
+    "InvalidGroupId",
+    "InvalidRegularExpression",
+    "InvalidRequest",
+    "Kip848Error",
+    "LocalProtocolError",
+    "NoOffsetForPartition",
+    "NotAssigned",
+    "ProtocolError",
+    "ProtocolUnsupported",
+    "RemoteProtocolError",
+    "RequestTimedOut",
+    "StaleMemberEpoch",
+    "TopicAuthorizationFailed",
+    "TransportError",
+    "UnknownBrokerError",
+    "UnknownMemberId",
+    "UnreleasedInstanceId",
+    "UnsupportedAssignor",
+    "UnsupportedVersion",
+    "WireError",
+    "broker_error",
+]
+
+
+class Kip848Error(Exception):
+    """Base of everything this package raises on purpose."""
+
+
+class ConfigError(Kip848Error, ValueError):
+    """A setting is wrong. The message names the setting, the value and what is accepted."""
+
+
+class WireError(Kip848Error):
+    """Bytes could not be read as, or a message could not be written as, the Kafka wire format."""
+
+
+class UnsupportedVersion(WireError):
+    """The two sides share no version of an API. The message names both ranges."""
+
+
+class ProtocolError(Kip848Error):
+    """A rule of the group protocol was broken; see the two subclasses for by whom."""
+
+
+class LocalProtocolError(ProtocolError):
+    """You asked for something that the current state does not allow. Nothing was changed."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The broker answered something that the protocol does not allow.
+
+    ``hint`` says what the caller should do next.
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message if not hint else f"{message} ({hint})")
+        self.hint = hint
+
+
+class BrokerError(Kip848Error):
+    """A broker refused a request.
+
+    ``code`` is Kafka's error code, ``name`` its name, ``broker_message`` the broker's own words
+    (or ``None``), ``api`` the request that was refused, ``retriable`` whether Kafka calls it so.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        name: str,
+        broker_message: str | None = None,
+        *,
+        api: str = "",
+        retriable: bool = False,
+        hint: str = "",
+    ) -> None:
+        self.code = code
+        self.name = name
+        self.broker_message = broker_message
+        self.api = api
+        self.retriable = retriable
+        self.hint = hint
+        where = f"{api}: " if api else ""
+        said = f": {broker_message}" if broker_message else ""
+        way_out = f" ({hint})" if hint else ""
+        super().__init__(f"{where}{name} ({code}){said}{way_out}")
+
+
+class UnknownMemberId(BrokerError):
+    """25: the coordinator does not know this member; it was removed or never joined."""
+
+
+class FencedMemberEpoch(BrokerError):
+    """110: the member epoch is not the coordinator's; the member must rejoin."""
+
+
+class StaleMemberEpoch(BrokerError):
+    """113: an offset request carried an epoch that is no longer current."""
+
+
+class FencedInstanceId(BrokerError):
+    """82: another member took over this ``group_instance_id``."""
+
+
+class UnreleasedInstanceId(BrokerError):
+    """111: the ``group_instance_id`` is still held by a live member."""
+
+
+class GroupMaxSizeReached(BrokerError):
+    """81: the group is full (``group.consumer.max.size``)."""
+
+
+class UnsupportedAssignor(BrokerError):
+    """112: the broker does not offer this server-side assignor."""
+
+
+class InvalidRegularExpression(BrokerError):
+    """128: the broker's RE2 engine refuses the subscription pattern."""
+
+
+class GroupIdNotFound(BrokerError):
+    """69: no group of that id, or the group is of another type."""
+
+
+class GroupAuthorizationFailed(BrokerError):
+    """30: this principal may not use the group."""
+
+
+class TopicAuthorizationFailed(BrokerError):
+    """29: this principal may not read one of the topics."""
+
+
+class InvalidGroupId(BrokerError):
+    """24: the group id is not acceptable."""
+
+
+class InvalidRequest(BrokerError):
+    """42: the broker finds the request malformed."""
+
+
+class ProtocolUnsupported(BrokerError):
+    """35: the broker does not serve the KIP-848 protocol in a version that we speak."""
+
+
+class UnknownBrokerError(BrokerError):
+    """An error code that this version of the package does not know, kept as a number."""
+
+
+class CommitFailed(Kip848Error):
+    """Offsets were not committed. ``offsets`` maps the partitions concerned to the offsets that
+    were meant; ``cause`` is the last error. Records after the last commit will be delivered again."""
+
+    def __init__(
+        self, message: str, *, offsets: Mapping[Any, Any], cause: BaseException | None = None
+    ) -> None:
+        super().__init__(message)
+        self.offsets = dict(offsets)
+        self.cause = cause
+
+
+class NoOffsetForPartition(Kip848Error):
+    """A partition has no committed offset and ``auto_offset_reset="none"`` forbids choosing one."""
+
+
+class TransportError(Kip848Error):
+    """The network, not the protocol, was in the way."""
+
+
+class BootstrapFailed(TransportError):
+    """None of the bootstrap servers answered. The message lists each with its reason."""
+
+
+class CoordinatorUnavailable(TransportError):
+    """No group coordinator could be found or reached within the time allowed."""
+
+
+class RequestTimedOut(TransportError):
+    """A broker took a request and did not answer in time; it may or may not have acted on it."""
+
+
+class CallbackError(Kip848Error):
+    """A rebalance listener raised, or did not return within its time. ``__cause__`` has the error."""
+
+
+class ConsumerClosed(Kip848Error):
+    """The consumer is closed or not started; create a new one."""
+
+
+class NotAssigned(Kip848Error):
+    """The partition is not assigned to this consumer at the moment."""
+
+
+_BY_CODE: Final[dict[int, type[BrokerError]]] = {
+    24: InvalidGroupId,
+    25: UnknownMemberId,
+    29: TopicAuthorizationFailed,
+    30: GroupAuthorizationFailed,
+    35: ProtocolUnsupported,
+    42: InvalidRequest,
+    69: GroupIdNotFound,
+    81: GroupMaxSizeReached,
+    82: FencedInstanceId,
+    110: FencedMemberEpoch,
+    111: UnreleasedInstanceId,
+    112: UnsupportedAssignor,
+    113: StaleMemberEpoch,
+    128: InvalidRegularExpression,
+}
+
+
+def broker_error(
+    code: int,
+    name: str,
+    broker_message: str | None = None,
+    *,
+    api: str = "",
+    retriable: bool = False,
+    hint: str = "",
+) -> BrokerError:
+    """The exception for a broker's error code; never raises itself.
+
+    A code with a class of its own gets it, a code known only by name gets ``BrokerError``, and one
+    that is not known at all (``name`` starts with ``UNKNOWN_ERROR_``) gets ``UnknownBrokerError``.
+    """
+    fallback = UnknownBrokerError if name.startswith("UNKNOWN_ERROR_") else BrokerError
+    cls = _BY_CODE.get(code, fallback)
+    return cls(code, name, broker_message, api=api, retriable=retriable, hint=hint)
