@@ -1,0 +1,188 @@
+"""Connect workers on the group protocol: DRAFT messages, not Kafka's (decisions 3.2 and 3.3).
+
+Assignments name task generations, so that an item of a newer generation is released only when nobody runs
+an older one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kip848_client.wire._fields import array, boolean, data, int8, int16, int32, string, struct
+
+__all__ = [
+    "ConnectGroupHeartbeatRequest",
+    "ConnectGroupHeartbeatRequestAssignor",
+    "ConnectGroupHeartbeatResponse",
+    "ConnectGroupHeartbeatResponseAssignment",
+    "ConnectGroupInstallAssignmentRequest",
+    "ConnectGroupInstallAssignmentRequestMember",
+    "ConnectGroupInstallAssignmentResponse",
+    "ConnectGroupItems",
+    "ConnectGroupPrepareAssignmentRequest",
+    "ConnectGroupPrepareAssignmentResponse",
+    "ConnectGroupPrepareAssignmentResponseMember",
+]
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupItems:
+    """A connector, whether the connector itself is meant, some of its tasks, and their generation."""
+
+    connector: str = string()
+    generation: int = int32()
+    runs_connector: bool = boolean()
+    tasks: tuple[int, ...] = array("int32")
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupHeartbeatRequestAssignor:
+    """One assignor that a worker offers."""
+
+    name: str = string()
+    minimum_version: int = int16()
+    maximum_version: int = int16()
+    reason: int = int8()
+    version: int = int16()
+    metadata: bytes = data()
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupHeartbeatRequest:
+    """A worker joins, stays in, acknowledges in, or leaves its group."""
+
+    API_KEY: ClassVar[int] = 10482
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    FLEXIBLE: ClassVar[int] = 0
+
+    group_id: str = string()
+    member_id: str = string()
+    member_epoch: int = int32()
+    instance_id: str | None = string(default=None, nullable="0+")
+    rebalance_timeout_ms: int = int32(default=-1)
+    server_assignor: str | None = string(default=None, nullable="0+")
+    client_assignors: tuple[ConnectGroupHeartbeatRequestAssignor, ...] | None = array(
+        ConnectGroupHeartbeatRequestAssignor, default=None, nullable="0+"
+    )
+    owned: tuple[ConnectGroupItems, ...] | None = array(
+        ConnectGroupItems, default=None, nullable="0+"
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupHeartbeatResponseAssignment:
+    """What the worker shall run."""
+
+    error: int = int8()
+    items: tuple[ConnectGroupItems, ...] = array(ConnectGroupItems)
+    version: int = int16()
+    metadata: bytes = data()
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupHeartbeatResponse:
+    """The worker's epoch and, when it changed, its assignment."""
+
+    API_KEY: ClassVar[int] = 10482
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    FLEXIBLE: ClassVar[int] = 0
+
+    throttle_time_ms: int = int32()
+    error_code: int = int16()
+    error_message: str | None = string(default=None, nullable="0+")
+    member_id: str | None = string(default=None, nullable="0+")
+    member_epoch: int = int32()
+    heartbeat_interval_ms: int = int32()
+    should_compute_assignment: bool = boolean()
+    assignment: ConnectGroupHeartbeatResponseAssignment | None = struct(
+        ConnectGroupHeartbeatResponseAssignment, nullable="0+"
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupPrepareAssignmentRequest:
+    """The chosen worker asks for what the assignor needs."""
+
+    API_KEY: ClassVar[int] = 10483
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    FLEXIBLE: ClassVar[int] = 0
+
+    group_id: str = string()
+    member_id: str = string()
+    member_epoch: int = int32()
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupPrepareAssignmentResponseMember:
+    """A worker with its current target assignment."""
+
+    member_id: str = string()
+    member_epoch: int = int32()
+    instance_id: str | None = string(default=None, nullable="0+")
+    version: int = int16()
+    reason: int = int8()
+    metadata: bytes = data()
+    items: tuple[ConnectGroupItems, ...] = array(ConnectGroupItems)
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupPrepareAssignmentResponse:
+    """The snapshot of the group at one group epoch."""
+
+    API_KEY: ClassVar[int] = 10483
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    FLEXIBLE: ClassVar[int] = 0
+
+    throttle_time_ms: int = int32()
+    error_code: int = int16()
+    error_message: str | None = string(default=None, nullable="0+")
+    group_epoch: int = int32()
+    assignor_name: str = string()
+    members: tuple[ConnectGroupPrepareAssignmentResponseMember, ...] = array(
+        ConnectGroupPrepareAssignmentResponseMember
+    )
+    deferred: tuple[ConnectGroupItems, ...] = array(ConnectGroupItems)
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupInstallAssignmentRequestMember:
+    """What one worker shall run."""
+
+    member_id: str = string()
+    error: int = int8()
+    items: tuple[ConnectGroupItems, ...] = array(ConnectGroupItems)
+    version: int = int16()
+    metadata: bytes = data()
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupInstallAssignmentRequest:
+    """The chosen worker installs a target; deferred items wait for a worker to come back."""
+
+    API_KEY: ClassVar[int] = 10484
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    FLEXIBLE: ClassVar[int] = 0
+
+    group_id: str = string()
+    member_id: str = string()
+    member_epoch: int = int32()
+    group_epoch: int = int32()
+    error: int = int8()
+    members: tuple[ConnectGroupInstallAssignmentRequestMember, ...] = array(
+        ConnectGroupInstallAssignmentRequestMember
+    )
+    deferred: tuple[ConnectGroupItems, ...] = array(ConnectGroupItems)
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectGroupInstallAssignmentResponse:
+    """Whether the target was installed."""
+
+    API_KEY: ClassVar[int] = 10484
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    FLEXIBLE: ClassVar[int] = 0
+
+    throttle_time_ms: int = int32()
+    error_code: int = int16()
+    error_message: str | None = string(default=None, nullable="0+")
