@@ -1,0 +1,175 @@
+"""What a member asks of its driver, in the imperative.
+
+The driver performs the commands of one step in their order. Most only start something whose end
+comes back as an event. What must happen *before the driver awaits anything* is written on the
+command: those parts are synchronous, because a record that is handed out after its partition was
+to be released is the bug that the whole protocol exists to prevent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kip848_client._types import TopicId
+from kip848_client.errors import Kip848Error
+from kip848_client.member._model import AssignedPartition, HeartbeatIntent, Severity
+from kip848_client.member._states import MemberState
+
+__all__ = [
+    "Announce",
+    "Command",
+    "CoordinatorRecovered",
+    "EpochChanged",
+    "FindCoordinator",
+    "FlushOffsets",
+    "ForgetCoordinator",
+    "LeaveCompleted",
+    "ReleasePartitions",
+    "Report",
+    "ResolveTopics",
+    "SendHeartbeat",
+    "StartPartitions",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Base of all commands. Do not subclass outside of this module."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindCoordinator(Command):
+    """Look the group coordinator up (any broker). Answer: ``CoordinatorFound`` or
+    ``CoordinatorLookupFailed`` with the same number. At most one is open; the member does the
+    backoff between two."""
+
+    lookup: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetCoordinator(Command):
+    """The coordinator is no longer the one you know: the next ``FindCoordinator`` must ask a
+    broker again, and other users of the address (commits) must wait for it. No answer."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendHeartbeat(Command):
+    """Send this ConsumerGroupHeartbeat to the coordinator, on a connection that no fetch can
+    block. Answer within ``timeout_ms`` by ``HeartbeatAnswered``, ``HeartbeatLost`` or
+    ``HeartbeatFailed`` with the same number. At most one is open, a leave excepted."""
+
+    attempt: int
+    intent: HeartbeatIntent
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveTopics(Command):
+    """Find the names of these topics (Metadata v12+ by id, these ids only). Answer within the
+    request timeout by ``TopicsResolved`` with the same number and what was found."""
+
+    query: int
+    ids: tuple[TopicId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlushOffsets(Command):
+    """Commit everything consumed, of all partitions, before ``revoked`` are given up.
+
+    Before awaiting: stop handing out records of ``revoked``, buffered ones included, and stop
+    fetching them. They stay in the user's assignment. Then commit, re-reading positions and epoch
+    at each attempt (KAFKA-16033), give up at ``deadline_ms``, never raise; answer
+    ``OffsetsFlushed``.
+    """
+
+    plan: int
+    revoked: tuple[AssignedPartition, ...]
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePartitions(Command):
+    """Take these partitions from the application.
+
+    Before awaiting: stop handing out records of ``partitions``, buffered ones included, and stop
+    fetching them. Then, when no other callback is running, call ``on_partitions_revoked``
+    (``lost=False``) or ``on_partitions_lost`` (``lost=True``) with them; skip the callback when
+    ``partitions`` is empty. When it has returned, remove them from the assignment and drop their
+    positions, then answer ``PartitionsReleased``.
+
+    ``lost=True``: the partitions may already belong to another member, so nothing is committed,
+    and afterwards the assignment is empty, whatever was in it and whether or not the callback
+    raised. ``last=True`` (a leave): the assignment is emptied in the same way.
+    ``lost=False, last=False`` and the callback raised: the partitions stay in the assignment, not
+    fetchable; raise the error to the user and answer ``failed=True``; the member will ask again
+    after the next ``Polled``.
+    """
+
+    plan: int
+    partitions: tuple[AssignedPartition, ...]
+    lost: bool
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StartPartitions(Command):
+    """Make ``assignment`` the user's assignment; ``partitions`` are the new ones in it.
+
+    Before awaiting: replace the assignment; the new partitions must not be fetched and their
+    positions not looked up yet (KAFKA-16107). Then call ``on_partitions_assigned`` with
+    ``partitions``, **also when it is empty**. When it has returned, make all of ``assignment``
+    fetchable, not only the new ones (KAFKA-16460), and answer ``PartitionsStarted``; positions are
+    looked up after that. If the callback raised: leave the new ones not fetchable, raise the error
+    to the user and answer ``failed=True``; the member will ask again after the next ``Polled``.
+    """
+
+    plan: int
+    partitions: tuple[AssignedPartition, ...]
+    assignment: tuple[AssignedPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EpochChanged(Command):
+    """The member epoch that commits and offset fetches must carry from now on; ``None`` when the
+    member is not in the group. Perform it before any request of the same step is sent."""
+
+    member_epoch: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Announce(Command):
+    """The state changed: log it, call the hooks. No answer."""
+
+    old: MemberState
+    new: MemberState
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report(Command):
+    """Tell the user about an error; see ``Severity`` for how. It always precedes the reaction of
+    the member to the same error (KAFKA-18017). No answer."""
+
+    error: Kip848Error
+    severity: Severity
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorRecovered(Command):
+    """The coordinator answers again after an unreachable one was reported. No answer."""
+
+    silent_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveCompleted(Command):
+    """The leave is over: the group knows, or will find out when the session expires.
+
+    ``error`` says why the coordinator could not be told; log it, do not raise it. After a final
+    leave ``MemberCore.closed`` is true and the driver may stop, once the callbacks it was asked to
+    run have returned.
+    """
+
+    error: Kip848Error | None = None
