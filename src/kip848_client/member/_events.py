@@ -155,7 +155,7 @@ class TopicsResolved(Event):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsFlushed(Event):
-    """Answer to ``FlushOffsets``: the commit is done, failed or given up; it makes no difference."""
+    """Answer to ``FlushOffsets``: committed, failed or given up, no matter which."""
 
     plan: int
 

@@ -208,7 +208,7 @@ TAKES_ASSIGNMENT: Final = frozenset({_S.JOINING, _S.RECONCILING, _S.ACKNOWLEDGIN
 
 
 def advance(state: MemberState, trigger: type[Trigger]) -> MemberState:
-    """The state after ``trigger``. Raises ``LocalProtocolError`` when the table has no such move."""
+    """The state after ``trigger``; ``LocalProtocolError`` when the table has no such move."""
     try:
         return TRANSITIONS[state][trigger]
     except KeyError:

@@ -1,0 +1,150 @@
+"""Where the application is in each partition: delivered, confirmed, committed.
+
+Theory of operation
+-------------------
+A record is *delivered* when it was handed to the application, and *confirmed* when the application
+came back for more: only then is it known to have been processed. An automatic commit may happen at
+any moment, also while the application is in the middle of a record, so it commits confirmed
+positions only and never runs ahead of the application (KAFKA-18641). A commit that the user asks
+for says "I am done with what I got", so it takes delivered positions.
+
+A position is the offset of the *next* record, as Kafka commits it. It is dirty when it differs
+from what is known to be committed; the position that a reset chose counts, as in Java, so that a
+restart under ``latest`` does not skip what came meanwhile.
+
+A partition that was released is forgotten with everything known about it. Results of requests that
+were under way then find nothing to update: each assignment of a partition has its own ``tenure``
+number, and a commit remembers the tenure it was taken under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kip848_client._types import TopicPartition
+
+__all__ = ["CommittableOffset", "OffsetTracker"]
+
+
+class CommittableOffset(NamedTuple):
+    """What OffsetCommit stores for a partition: the next offset to read, the leader epoch of the
+    last record read (-1 when unknown) and the user's text."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+@dataclass(slots=True)
+class _Entry:
+    tenure: int
+    delivered: CommittableOffset | None = None
+    confirmed: CommittableOffset | None = None
+    committed: int | None = None
+
+
+class OffsetTracker:
+    """Positions of the partitions that this consumer owns now. Pure bookkeeping, no clock."""
+
+    def __init__(self) -> None:
+        self._entries: dict[TopicPartition, _Entry] = {}
+        self._unconfirmed: dict[TopicPartition, _Entry] = {}
+        self._tenures = 0
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Begin to track ``partitions``, without a position yet. Tracked ones are left alone."""
+        for tp in partitions:
+            if tp not in self._entries:
+                self._tenures += 1
+                self._entries[tp] = _Entry(self._tenures)
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """Drop all knowledge of ``partitions``: they were revoked or lost."""
+        for tp in partitions:
+            self._entries.pop(tp, None)
+            self._unconfirmed.pop(tp, None)
+
+    def owns(self, tp: TopicPartition) -> bool:
+        """Whether ``tp`` is tracked at the moment."""
+        return tp in self._entries
+
+    def tenure(self, tp: TopicPartition) -> int:
+        """A number that changes whenever ``tp`` is assigned anew; 0 when it is not tracked."""
+        entry = self._entries.get(tp)
+        return 0 if entry is None else entry.tenure
+
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """What is tracked, sorted."""
+        return tuple(sorted(self._entries))
+
+    def seek(self, tp: TopicPartition, offset: int, *, committed: int | None = None) -> None:
+        """Set the position of ``tp``: found by a fetch of committed offsets (say so by
+        ``committed``), chosen by a reset, or by the user. Nothing before it is pending any more.
+
+        Not tracked: ignored, since the partition may have been released meanwhile.
+        """
+        entry = self._entries.get(tp)
+        if entry is None:
+            return
+        entry.delivered = entry.confirmed = CommittableOffset(offset)
+        if committed is not None:
+            entry.committed = committed
+        self._unconfirmed.pop(tp, None)
+
+    def delivered(self, tp: TopicPartition, next_offset: int, leader_epoch: int = -1) -> bool:
+        """Records up to ``next_offset`` (exclusive) are being handed to the application.
+
+        Returns whether that is allowed: ``False`` when the partition is not tracked, and then the
+        records must not be handed out.
+        """
+        entry = self._entries.get(tp)
+        if entry is None:
+            return False
+        entry.delivered = CommittableOffset(next_offset, leader_epoch)
+        self._unconfirmed[tp] = entry
+        return True
+
+    def confirm(self) -> None:
+        """The application came back: everything delivered so far has been processed."""
+        for entry in self._unconfirmed.values():
+            entry.confirmed = entry.delivered
+        self._unconfirmed.clear()
+
+    def committed(self, tp: TopicPartition, offset: int, tenure: int) -> None:
+        """The broker stored ``offset`` for ``tp``, by a commit taken under ``tenure``."""
+        entry = self._entries.get(tp)
+        if entry is not None and entry.tenure == tenure:
+            entry.committed = offset
+
+    def last_committed(self, tp: TopicPartition) -> int | None:
+        """The committed offset as far as this consumer knows, else ``None``."""
+        entry = self._entries.get(tp)
+        return None if entry is None else entry.committed
+
+    def position(self, tp: TopicPartition) -> int | None:
+        """The offset of the next record for the application, ``None`` while not known."""
+        entry = self._entries.get(tp)
+        return None if entry is None or entry.delivered is None else entry.delivered.offset
+
+    def pending(self) -> tuple[TopicPartition, ...]:
+        """Partitions with records that were delivered and not confirmed yet, sorted."""
+        return tuple(sorted(self._unconfirmed))
+
+    def snapshot(self) -> dict[TopicPartition, CommittableOffset]:
+        """What a ``commit()`` of the user means: every delivered position, committed or not."""
+        return {
+            tp: entry.delivered
+            for tp, entry in sorted(self._entries.items())
+            if entry.delivered is not None
+        }
+
+    def dirty(self) -> dict[TopicPartition, CommittableOffset]:
+        """What an automatic commit may store: confirmed positions that differ from the committed
+        ones."""
+        return {
+            tp: entry.confirmed
+            for tp, entry in sorted(self._entries.items())
+            if entry.confirmed is not None and entry.confirmed.offset != entry.committed
+        }
