@@ -11,9 +11,9 @@
     │   └── RemoteProtocolError            the broker answered what the protocol does not allow
     ├── BrokerError                        the broker refused; carries code, name and its message
     │   ├── FencedMemberEpoch, UnknownMemberId, StaleMemberEpoch, FencedInstanceId,
-    │   │   UnreleasedInstanceId, GroupMaxSizeReached, UnsupportedAssignor, InvalidRegularExpression,
-    │   │   GroupIdNotFound, GroupAuthorizationFailed, TopicAuthorizationFailed, InvalidGroupId,
-    │   │   InvalidRequest, ProtocolUnsupported
+    │   │   UnreleasedInstanceId, GroupMaxSizeReached, UnsupportedAssignor,
+    │   │   InvalidRegularExpression, GroupIdNotFound, GroupAuthorizationFailed,
+    │   │   TopicAuthorizationFailed, InvalidGroupId, InvalidRequest, ProtocolUnsupported
     │   └── UnknownBrokerError             a code this version does not know, kept as a number
     ├── CommitFailed                       offsets that were not committed, and why
     ├── NoOffsetForPartition               no committed offset and auto_offset_reset is "none"
@@ -194,7 +194,8 @@ class UnknownBrokerError(BrokerError):
 
 class CommitFailed(Kip848Error):
     """Offsets were not committed. ``offsets`` maps the partitions concerned to the offsets that
-    were meant; ``cause`` is the last error. Records after the last commit will be delivered again."""
+    were meant; ``cause`` is the last error. Records after the last commit will be delivered
+    again."""
 
     def __init__(
         self, message: str, *, offsets: Mapping[Any, Any], cause: BaseException | None = None
@@ -225,7 +226,8 @@ class RequestTimedOut(TransportError):
 
 
 class CallbackError(Kip848Error):
-    """A rebalance listener raised, or did not return within its time. ``__cause__`` has the error."""
+    """A rebalance listener raised, or did not return within its time. ``__cause__`` has the
+    error."""
 
 
 class ConsumerClosed(Kip848Error):

@@ -3,16 +3,18 @@
 Theory of operation
 ===================
 
-For a class and a version this module writes the Python source of two functions, with everything that the
-version decides (which fields exist, compact or classic lengths, tagged fields) already decided, nested
-structs unrolled into loops and neighbouring fixed-size fields merged into one ``struct`` call. The source
-is compiled once, at first use, and kept: ``python -m kip848_client.wire NAME VERSION`` prints it.
+For a class and a version this module writes the Python source of two functions, with everything
+that the version decides (which fields exist, compact or classic lengths, tagged fields) already
+decided, nested structs unrolled into loops and neighbouring fixed-size fields merged into one
+``struct`` call. The source is compiled once, at first use, and kept: ``python -m
+kip848_client.wire NAME VERSION`` prints it.
 
-Reading is safe because of three rules. A length is refused when it is negative, or when that many elements
-cannot fit into the bytes that are left, before anything is allocated. A slice may run past the end, but
-then the position does too, and the read that follows fails, or the check that a message ends exactly
-where its bytes end does. And whatever Python raises on the way (IndexError, struct.error,
-UnicodeDecodeError) leaves as ``WireError``: ``decode`` has one ``try`` around the whole call.
+Reading is safe because of three rules. A length is refused when it is negative, or when that many
+elements cannot fit into the bytes that are left, before anything is allocated. A slice may run
+past the end, but then the position does too, and the read that follows fails, or the check that a
+message ends exactly where its bytes end does. And whatever Python raises on the way (IndexError,
+struct.error, UnicodeDecodeError) leaves as ``WireError``: ``decode`` has one ``try`` around the
+whole call.
 
 Unknown tagged fields are skipped (KIP-482 lets a peer add them at any time).
 """
@@ -41,8 +43,9 @@ _decoders: Final[dict[tuple[type[Any], int], Decoder]] = {}
 def encode(message: Message, version: int) -> bytes:
     """The bytes of a message body in one version, without header or size.
 
-    Raises ``UnsupportedVersion`` when the class has no such version, or a field that the version cannot
-    carry holds something else than its default; ``WireError`` when a value does not fit its wire type.
+    Raises ``UnsupportedVersion`` when the class has no such version, or a field that the version
+    cannot carry holds something else than its default; ``WireError`` when a value does not fit
+    its wire type.
     """
     buffer = bytearray()
     encode_into(buffer, message, version)
@@ -66,8 +69,8 @@ def encode_into(buffer: bytearray, message: Message, version: int) -> None:
 def decode(cls: type[M], version: int, data: bytes | bytearray | memoryview) -> M:
     """Read one whole message body.
 
-    Raises ``UnsupportedVersion`` for a version the class does not have, ``WireError`` for anything else
-    that is wrong, trailing bytes included; never another exception.
+    Raises ``UnsupportedVersion`` for a version the class does not have, ``WireError`` for
+    anything else that is wrong, trailing bytes included; never another exception.
     """
     raw = bytes(data)
     message, end = decode_at(cls, version, raw, 0)
@@ -79,8 +82,8 @@ def decode(cls: type[M], version: int, data: bytes | bytearray | memoryview) -> 
 def decode_at(cls: type[M], version: int, data: bytes, position: int) -> tuple[M, int]:
     """Read a message that starts at ``position``; returns it and the position after it.
 
-    The caller must compare that position with ``len(data)``: it is beyond the end when the bytes were
-    cut inside the last field.
+    The caller must compare that position with ``len(data)``: it is beyond the end when the bytes
+    were cut inside the last field.
     """
     decoder = _decoders.get((cls, version))
     if decoder is None:

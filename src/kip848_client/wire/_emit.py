@@ -1,7 +1,8 @@
 """Writes the source text of one encode or decode function; see ``_codec`` for the idea.
 
-``_Source`` holds what both share: the lines, the indentation, names bound to constants, and the grouping of
-neighbouring fixed-size fields. Variables are numbered by nesting depth, so unrolled loops never collide.
+``_Source`` holds what both share: the lines, the indentation, names bound to constants, and the
+grouping of neighbouring fixed-size fields. Variables are numbered by nesting depth, so unrolled
+loops never collide.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """The schema language: how a message class says what its fields look like on the wire.
 
-A message is one ordinary dataclass for all its versions; each field is declared by one of the functions
-below, which name the wire type, the versions that carry it and what a missing field means::
+A message is one ordinary dataclass for all its versions; each field is declared by one of the
+functions below, which name the wire type, the versions that carry it and what a missing field
+means::
 
     group_id: str = string()
     regex: str | None = string("1+", nullable="1+", default=None)
     topics: tuple[Topic, ...] = array(Topic)
 
-Version ranges are written as in Kafka's own definitions: ``"0+"``, ``"2-4"``, ``"3"``. The functions
-return ``dataclasses.field`` objects, typed ``Any`` so that a checker believes the annotation instead.
+Version ranges are written as in Kafka's own definitions: ``"0+"``, ``"2-4"``, ``"3"``. The
+functions return ``dataclasses.field`` objects, typed ``Any`` so that a checker believes the
+annotation instead.
 """
 
 from __future__ import annotations
@@ -88,10 +90,11 @@ class Message(Protocol):
 class FieldSpec:
     """What one field is on the wire.
 
-    ``kind`` is a primitive's name, ``"array"`` or ``"struct"``; ``element`` is the class of a struct or
-    of an array's structs, or the primitive name of an array's elements. ``versions`` carry the field
-    in the body, ``tagged`` as tagged field number ``tag`` (KIP-482). In versions that carry it
-    nowhere, an ``ignorable`` field is dropped silently and any other must hold its default.
+    ``kind`` is a primitive's name, ``"array"`` or ``"struct"``; ``element`` is the class of a
+    struct or of an array's structs, or the primitive name of an array's elements. ``versions``
+    carry the field in the body, ``tagged`` as tagged field number ``tag`` (KIP-482). In versions
+    that carry it nowhere, an ``ignorable`` field is dropped silently and any other must hold its
+    default.
     """
 
     kind: str

@@ -1,8 +1,8 @@
 """Frames: the size prefix, the request and response headers, and cutting a byte stream into frames.
 
-A frame is four bytes of size and that many bytes. The limit on the size is what keeps a hostile or
-confused peer from making us wait for, or allocate, two gigabytes: it is checked when the four bytes are
-there, before anything else arrives.
+A frame is four bytes of size and that many bytes. The limit on the size is what keeps a hostile
+or confused peer from making us wait for, or allocate, two gigabytes: it is checked when the four
+bytes are there, before anything else arrives.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class RequestHeader:
 class Framer:
     """Cuts a stream of bytes into frame payloads; the stream may be split anywhere.
 
-    Call ``feed`` with whatever arrived; it returns the payloads that are complete. Raises ``WireError``
-    for a negative size or one above ``max_bytes``; the connection must then be closed, because the
-    stream cannot be found again.
+    Call ``feed`` with whatever arrived; it returns the payloads that are complete. Raises
+    ``WireError`` for a negative size or one above ``max_bytes``; the connection must then be
+    closed, because the stream cannot be found again.
     """
 
     def __init__(self, max_bytes: int = MAX_FRAME_BYTES) -> None:
@@ -135,8 +135,8 @@ def read_request_header(payload: bytes) -> tuple[RequestHeader, int]:
 def read_request(payload: bytes) -> tuple[RequestHeader, Any]:
     """Header and message of a request frame.
 
-    Raises ``UnsupportedVersion`` for an API key or version that is not known here, ``WireError`` for
-    bytes that are not a request.
+    Raises ``UnsupportedVersion`` for an API key or version that is not known here, ``WireError``
+    for bytes that are not a request.
     """
     header, position = read_request_header(payload)
     api = APIS.get(header.api_key)

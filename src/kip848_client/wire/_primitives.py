@@ -36,8 +36,8 @@ PACKERS: Final = {
     letter: [struct.Struct(f">{count}{letter}").pack for count in range(_SHORT)]
     for letter, _ in FIXED.values()
 }
-"""Per struct letter: how to write 0, 1, 2, .. numbers. Short arrays are the rule, and looking a layout
-up by its text costs as much as writing ten partitions."""
+"""Per struct letter: how to write 0, 1, 2, .. numbers. Short arrays are the rule, and looking a
+layout up by its text costs as much as writing ten partitions."""
 
 UNPACKERS: Final = {
     letter: [struct.Struct(f">{count}{letter}").unpack_from for count in range(_SHORT)]
@@ -58,7 +58,8 @@ def write_varint(buffer: bytearray, value: int) -> None:
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """The unsigned LEB128 integer at ``position``, at most five bytes; and the position after it."""
+    """The unsigned LEB128 integer at ``position``, at most five bytes; and the position after
+    it."""
     value = shift = 0
     while True:
         byte = data[position]

@@ -1,4 +1,5 @@
-"""Which APIs and versions a broker serves, and its finalized features (KIP-35, KIP-511, KIP-584)."""
+"""Which APIs and versions a broker serves, and its finalized features (KIP-35, KIP-511,
+KIP-584)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Connect workers on the group protocol: DRAFT messages, not Kafka's (decisions 3.2 and 3.3).
 
-Assignments name task generations, so that an item of a newer generation is released only when nobody runs
-an older one.
+Assignments name task generations, so that an item of a newer generation is released only when
+nobody runs an older one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ __all__ = [
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupItems:
-    """A connector, whether the connector itself is meant, some of its tasks, and their generation."""
+    """A connector, whether the connector itself is meant, some of its tasks, and their
+    generation."""
 
     connector: str = string()
     generation: int = int32()

@@ -1,0 +1,88 @@
+"""The source files as the tidy tests see them: paths, parsed trees, import edges."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+__all__ = ["ROOT", "Module", "imports_of", "modules", "product_modules"]
+
+ROOT = Path(__file__).resolve().parents[2]
+_PRODUCT = {
+    "kip848_client": ROOT / "src" / "kip848_client",
+    "mock_coordinator": ROOT / "mock_coordinator",
+}
+_OTHERS = ("tests", "benchmarks", "examples")
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One source file: dotted name, path, text, syntax tree."""
+
+    name: str
+    path: Path
+    text: str
+    tree: ast.Module
+
+    @property
+    def is_package(self) -> bool:
+        return self.path.name == "__init__.py"
+
+    def within(self, *packages: str) -> bool:
+        """Whether this is one of the packages, or inside one."""
+        return any(self.name == name or self.name.startswith(name + ".") for name in packages)
+
+
+def _read(path: Path, name: str) -> Module:
+    text = path.read_text(encoding="utf-8")
+    return Module(name, path, text, ast.parse(text, str(path)))
+
+
+@cache
+def product_modules() -> tuple[Module, ...]:
+    """Every module that a user installs."""
+    found: list[Module] = []
+    for package, folder in _PRODUCT.items():
+        for path in sorted(folder.rglob("*.py")):
+            parts = [package, *path.relative_to(folder).with_suffix("").parts]
+            if parts[-1] == "__init__":
+                parts.pop()
+            found.append(_read(path, ".".join(parts)))
+    return tuple(found)
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    """Every Python file of the repository."""
+    found = list(product_modules())
+    for top in _OTHERS:
+        found.extend(
+            _read(path, ".".join(path.relative_to(ROOT).with_suffix("").parts))
+            for path in sorted((ROOT / top).rglob("*.py"))
+        )
+    return tuple(found)
+
+
+def imports_of(module: Module, *, module_level_only: bool = False) -> Iterator[tuple[str, int]]:
+    """``(dotted module, line)`` of each import; those under ``if TYPE_CHECKING`` couple too."""
+    nodes: Iterator[ast.AST] = (
+        _walk_without_functions(module.tree) if module_level_only else ast.walk(module.tree)
+    )
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module.path}:{node.lineno}: relative import"
+            assert node.module is not None
+            yield node.module, node.lineno
+
+
+def _walk_without_functions(tree: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(tree):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+            yield from _walk_without_functions(child)

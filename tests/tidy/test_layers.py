@@ -1,0 +1,188 @@
+"""Who may import whom, and what a pure core may not touch (ARCHITECTURE.md, "Layers")."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.tidy.source_tree import Module, imports_of, product_modules
+
+PURE = (
+    "kip848_client._types",
+    "kip848_client.errors",
+    "kip848_client.wire",
+    "kip848_client.assignors",
+    "kip848_client.member",
+    "kip848_client.offsets._tracker",
+    "kip848_client.offsets._committer",
+    "mock_coordinator.core",
+)
+"""No clock, no I/O, no randomness in here: time is an argument, commands go out."""
+
+IMPURE = frozenset(
+    ["aiokafka", "anyio", "asyncio", "logging", "pydantic", "random", "secrets", "socket", "subprocess", "threading", "time", "transitions"]
+)
+ALLOWED_ANYWAY = {("kip848_client.member.diagram", "transitions")}
+
+LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    # package                          what of ours it may import, itself apart
+    ("kip848_client._types", ()),
+    ("kip848_client.errors", ()),
+    ("kip848_client.wire", ("_types", "errors")),
+    ("kip848_client.assignors", ("_types", "errors")),
+    ("kip848_client.member", ("_types", "errors")),
+    ("kip848_client.offsets", ("_types", "errors", "_ports")),
+    ("kip848_client._ports", ("_types", "errors", "wire", "member", "offsets")),
+    ("kip848_client.config", ("_types", "errors")),
+    (
+        "kip848_client._aiokafka",
+        ("_types", "errors", "wire", "member", "offsets", "_ports", "config"),
+    ),
+    (
+        "kip848_client.consumer",
+        ("_types", "errors", "wire", "member", "offsets", "_ports", "config", "_aiokafka"),
+    ),
+)
+
+ONLY_IMPORTER = {
+    "aiokafka": ("kip848_client._aiokafka",),
+    "pydantic": ("kip848_client.config",),
+    "anyio": ("kip848_client", "mock_coordinator"),
+    "re2": ("mock_coordinator.core.groups",),
+    "rich": ("kip848_client.cli",),
+}
+
+
+def _sources(*packages: str) -> list[Module]:
+    return [module for module in product_modules() if module.within(*packages)]
+
+
+@pytest.mark.parametrize("module", _sources(*PURE), ids=lambda module: module.name)
+def test_a_pure_module_imports_nothing_impure(module: Module) -> None:
+    for name, line in imports_of(module):
+        top = name.split(".")[0]
+        if (module.name, top) in ALLOWED_ANYWAY:
+            continue
+        assert top not in IMPURE, f"{module.path}:{line}: a pure core imports {name}"
+
+
+@pytest.mark.parametrize("module", _sources(*PURE), ids=lambda module: module.name)
+def test_a_pure_module_calls_nothing_that_differs_between_runs(module: Module) -> None:
+    banned = {"hash", "id", "open", "print", "input"}
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Name):
+            if module.name.endswith(("__main__", ".diagram")):
+                continue
+            assert node.func.id not in banned, f"{module.path}:{node.lineno}: {node.func.id}()"
+        elif isinstance(node.func, ast.Attribute):
+            assert node.func.attr not in {"uuid4", "uuid1", "now", "utcnow", "urandom"} or (
+                "clock" in ast.unparse(node.func)
+            ), f"{module.path}:{node.lineno}: {node.func.attr}()"
+
+
+def _set_like(node: ast.expr) -> bool:
+    """Whether the expression is plainly a set: literal, comprehension, set() call, set operator on
+    one of these, or a name annotated so in the same function (see ``_annotated_sets``)."""
+    if isinstance(node, ast.Set | ast.SetComp):
+        return True
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in {"set", "frozenset"}
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr | ast.Sub):
+        return _set_like(node.left) or _set_like(node.right)
+    return False
+
+
+def _annotated_sets(tree: ast.AST) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None:
+            text = ast.unparse(node.annotation)
+            target = node.arg if isinstance(node, ast.arg) else ast.unparse(node.target)
+            if text.startswith(("set[", "frozenset[", "AbstractSet[", "Final[frozenset[")):
+                names.add(target.removeprefix("self."))
+    return names
+
+
+def _unsorted_iterations(module: Module) -> Iterator[tuple[int, str]]:
+    for scope in ast.walk(module.tree):
+        if not isinstance(scope, ast.FunctionDef | ast.Module | ast.ClassDef):
+            continue
+        names = _annotated_sets(scope) if isinstance(scope, ast.FunctionDef) else set()
+        for node in ast.walk(scope):
+            iterated: list[ast.expr] = []
+            if isinstance(node, ast.For):
+                iterated = [node.iter]
+            elif isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
+                iterated = [generator.iter for generator in node.generators]
+            for expression in iterated:
+                plain = isinstance(expression, ast.Name) and expression.id in names
+                if plain or _set_like(expression):
+                    yield expression.lineno, ast.unparse(expression)
+
+
+ORDER_FREE = ("any(", "all(", "sum(", "max(", "min(", "sorted(", "len(", "set(", "frozenset(")
+
+
+@pytest.mark.parametrize("module", _sources(*PURE), ids=lambda module: module.name)
+def test_a_pure_module_does_not_depend_on_the_order_of_a_set(module: Module) -> None:
+    lines = module.text.splitlines()
+    for line, expression in _unsorted_iterations(module):
+        here = lines[line - 1]
+        if any(f"{call}" in here for call in ORDER_FREE):
+            continue  # an order-free reduction, or sorted on the spot
+        raise AssertionError(f"{module.path}:{line}: iterates over a set: {expression}")
+
+
+@pytest.mark.parametrize(("package", "below"), LAYERS, ids=[layer[0] for layer in LAYERS])
+def test_imports_go_down(package: str, below: tuple[str, ...]) -> None:
+    allowed = (package, *(f"kip848_client.{name}" for name in below))
+    for module in _sources(package):
+        for name, line in imports_of(module):
+            if not name.startswith(("kip848_client", "mock_coordinator")):
+                continue
+            fine = any(name == one or name.startswith(one + ".") for one in allowed)
+            assert fine, f"{module.path}:{line}: {package} may not import {name}"
+
+
+def test_the_member_core_does_not_know_the_wire() -> None:
+    for module in _sources("kip848_client.member", "kip848_client.assignors"):
+        for name, line in imports_of(module):
+            assert not name.startswith("kip848_client.wire"), f"{module.path}:{line}"
+
+
+def test_the_client_works_without_the_coordinator() -> None:
+    for module in _sources("kip848_client"):
+        lazily = module.within("kip848_client.cli")
+        for name, line in imports_of(module, module_level_only=lazily):
+            assert not name.startswith("mock_coordinator"), f"{module.path}:{line}: {name}"
+
+
+def test_the_coordinator_core_imports_only_the_shared_pure_layers() -> None:
+    allowed = tuple(f"kip848_client.{name}" for name in ("_types", "errors", "wire", "assignors"))
+    for module in _sources("mock_coordinator.core"):
+        for name, line in imports_of(module):
+            if name.startswith("kip848_client"):
+                assert name.startswith(allowed), f"{module.path}:{line}: {name}"
+            if name.startswith("mock_coordinator"):
+                assert name.startswith("mock_coordinator.core"), f"{module.path}:{line}: {name}"
+
+
+def test_the_groups_do_not_know_the_broker_around_them() -> None:
+    shared = ("catalog", "config", "group_config", "inputs", "profile", "topic_config", "groups")
+    allowed = tuple(f"mock_coordinator.core.{name}" for name in shared)
+    for module in _sources("mock_coordinator.core.groups"):
+        for name, line in imports_of(module):
+            if name.startswith("mock_coordinator"):
+                assert name.startswith(allowed), f"{module.path}:{line}: {name}"
+
+
+@pytest.mark.parametrize(("library", "importers"), ONLY_IMPORTER.items())
+def test_each_library_has_its_room(library: str, importers: tuple[str, ...]) -> None:
+    for module in product_modules():
+        for name, line in imports_of(module):
+            if name.split(".")[0] == library:
+                assert module.within(*importers), f"{module.path}:{line}: imports {library}"
