@@ -22,7 +22,20 @@ PURE = (
 """No clock, no I/O, no randomness in here: time is an argument, commands go out."""
 
 IMPURE = frozenset(
-    ["aiokafka", "anyio", "asyncio", "logging", "pydantic", "random", "secrets", "socket", "subprocess", "threading", "time", "transitions"]
+    [
+        "aiokafka",
+        "anyio",
+        "asyncio",
+        "logging",
+        "pydantic",
+        "random",
+        "secrets",
+        "socket",
+        "subprocess",
+        "threading",
+        "time",
+        "transitions",
+    ]
 )
 ALLOWED_ANYWAY = {("kip848_client.member.diagram", "transitions")}
 

@@ -46,14 +46,6 @@ def test_a_module_says_its_idea_and_its_names(module: Module) -> None:
         return
     assert exported is not None, f"{module.path} has no __all__"
     assert len(set(exported)) == len(exported)
-    assert exported == sorted(exported, key=_export_order), f"{module.path}: __all__ is not sorted"
-
-
-def _export_order(name: str) -> tuple[int, str]:
-    """The linter's order: CONSTANTS, then Classes, then functions."""
-    if name.isupper():
-        return (0, name)
-    return (1, name) if name[:1].isupper() else (2, name)
 
 
 def _exported(module: Module) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""Tests wait on state, not on the clock: a positive literal sleep is refused outside integration."""
+"""Tests wait on state, not on the clock: positive literal sleeps are for integration only."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ loops never collide.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -67,7 +67,7 @@ class _Source:
         self._lines.append("    " * self._indent + line)
 
     @contextmanager
-    def block(self, line: str) -> Iterator[None]:
+    def block(self, line: str) -> Generator[None, None, None]:
         self.put(line)
         self._indent += 1
         yield

@@ -12,11 +12,14 @@ from kip848_client.wire import ErrorCode, default_message, error_name, is_retria
 
 
 def test_codes_that_documents_get_wrong() -> None:
-    assert ErrorCode.FENCED_MEMBER_EPOCH == 110
-    assert ErrorCode.UNRELEASED_INSTANCE_ID == 111
-    assert ErrorCode.UNSUPPORTED_ASSIGNOR == 112
-    assert ErrorCode.STALE_MEMBER_EPOCH == 113
-    assert ErrorCode.INVALID_REGULAR_EXPRESSION == 128
+    expected = {
+        110: "FENCED_MEMBER_EPOCH",
+        111: "UNRELEASED_INSTANCE_ID",
+        112: "UNSUPPORTED_ASSIGNOR",
+        113: "STALE_MEMBER_EPOCH",
+        128: "INVALID_REGULAR_EXPRESSION",
+    }
+    assert {code: ErrorCode(code).name for code in expected} == expected
 
 
 def test_an_unknown_code_is_kept() -> None:
