@@ -1,0 +1,28 @@
+"""``python -m benchmarks NAME [options]`` runs one benchmark; without a name it lists them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Final
+
+BENCHMARKS: Final = {
+    "wire": "codecs: ours beside kio's and aiokafka's, in microseconds a message",
+    "assignors": "server-side assignors, up to 10,000 members x 100,000 partitions",
+    "first_record": "from start() to the first record, and hand-over, beside confluent-kafka",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Run the named benchmark with the remaining arguments; its exit code is ours."""
+    if not arguments or arguments[0] not in BENCHMARKS:
+        lines = [f"  {name:<14}{what}" for name, what in BENCHMARKS.items()]
+        sys.stdout.write("usage: python -m benchmarks NAME [options]\n" + "\n".join(lines) + "\n")
+        return 0 if not arguments else 2
+    module = importlib.import_module(f"benchmarks.bench_{arguments[0]}")
+    code: int = module.main(arguments[1:])
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
