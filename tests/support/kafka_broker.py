@@ -1,0 +1,208 @@
+"""One Apache Kafka broker as a child process: KRaft, single node, loopback only.
+
+``KafkaBroker`` formats its folder, starts the JVM, waits for the port and stops it by its own
+process id. It knows nothing of the protocol; ``tests.support.real_kafka`` adds the part that
+talks to the broker.
+
+A broker must not outlive the tests, however they end. So each has a small watcher process that
+reads from a pipe which only we hold: when this process dies, the pipe closes and the watcher ends
+the broker.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tests.support.kafka_jars import find_java, kafka_libs
+
+__all__ = ["BrokerFailedError", "KafkaBroker", "free_ports"]
+
+_HOST: Final = "127.0.0.1"
+_START_TIMEOUT_S: Final = 40
+_STOP_TIMEOUT_S: Final = 15
+_START_ATTEMPTS: Final = 3
+_JVM: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_LOGGING: Final = (
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+)
+_LOG_TAIL_LINES: Final = 60
+
+_BASE: Final = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+
+class BrokerFailedError(AssertionError):
+    """The broker did not start or died; the message has the end of its log."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listened on a moment ago, all different."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((_HOST, 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+class KafkaBroker:
+    """A broker of one release in one folder. ``start``, ``stop`` and ``kill`` may alternate; the
+    data and, after the first start, the port stay the same."""
+
+    host: Final = _HOST
+
+    def __init__(
+        self, version: str, folder: Path, configs: Mapping[str, str] | None = None
+    ) -> None:
+        self.version = version
+        self.folder = folder
+        self.port = 0
+        self._configs = dict(configs or {})
+        self._process: subprocess.Popen[bytes] | None = None
+        self._watcher: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log_path(self) -> Path:
+        return self.folder / "broker.log"
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Format the folder when it is new, run the broker and wait for its port.
+
+        Raises ``BrokerFailedError`` with the end of its log, ``KafkaUnavailableError`` when Kafka
+        cannot be had here.
+        """
+        assert not self.is_running, "the broker is running"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for attempt in range(_START_ATTEMPTS):
+            self._write_settings()
+            self._format()
+            self._run()
+            try:
+                self._await_port()
+            except BrokerFailedError:
+                taken = "Address already in use" in self.log_tail()
+                self.kill()
+                # Another process may take a free port between our look and the broker's bind.
+                if not taken or attempt + 1 == _START_ATTEMPTS:
+                    raise
+                self.port = 0
+            else:
+                return
+
+    def stop(self) -> None:
+        """End the broker in good order (it writes a clean shutdown); kill it if that takes too
+        long."""
+        self._end(gently=True)
+
+    def kill(self) -> None:
+        """End the broker as a crash would."""
+        self._end(gently=False)
+
+    def log_tail(self) -> str:
+        """The last lines of the broker's own log."""
+        if not self.log_path.exists():
+            return ""
+        lines = self.log_path.read_text(errors="replace").splitlines()
+        return "\n".join(lines[-_LOG_TAIL_LINES:])
+
+    def _java(self, *arguments: str) -> list[str]:
+        classpath = f"{kafka_libs(self.version)}/*"
+        return [find_java(), *_JVM, *_LOGGING, "-cp", classpath, *arguments]
+
+    def _write_settings(self) -> None:
+        broker_port, controller_port = free_ports(2)
+        self.port = self.port or broker_port
+        settings = {
+            **_BASE,
+            "controller.quorum.voters": f"1@{_HOST}:{controller_port}",
+            "listeners": f"PLAINTEXT://{_HOST}:{self.port},CONTROLLER://{_HOST}:{controller_port}",
+            "advertised.listeners": f"PLAINTEXT://{_HOST}:{self.port}",
+            "log.dirs": str(self.folder / "data"),
+            **self._configs,
+        }
+        text = "".join(f"{key}={value}\n" for key, value in settings.items())
+        (self.folder / "server.properties").write_text(text)
+
+    def _format(self) -> None:
+        if (self.folder / "data" / "meta.properties").exists():
+            return
+        shutil.rmtree(self.folder / "data", ignore_errors=True)
+        cluster_id = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
+        settings = str(self.folder / "server.properties")
+        # With "=", because an id may begin with a hyphen and would then be read as an option.
+        identity = f"--cluster-id={cluster_id}"
+        command = self._java("kafka.tools.StorageTool", "format", identity, "-c", settings)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise BrokerFailedError(f"Kafka {self.version} format: {done.stdout}{done.stderr}")
+
+    def _run(self) -> None:
+        command = self._java("kafka.Kafka", str(self.folder / "server.properties"))
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,  # Ctrl-C ends the tests first, then we end the broker
+            )
+        self._watcher = subprocess.Popen(
+            ["/bin/sh", "-c", 'read _; kill -9 "$1"', "watcher", str(self._process.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _await_port(self) -> None:
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if not self.is_running:
+                raise BrokerFailedError(f"Kafka {self.version} ended:\n{self.log_tail()}")
+            with contextlib.suppress(OSError), socket.create_connection((_HOST, self.port), 1):
+                return
+            time.sleep(0.05)
+        raise BrokerFailedError(f"Kafka {self.version} does not listen:\n{self.log_tail()}")
+
+    def _end(self, *, gently: bool) -> None:
+        watcher, process = self._watcher, self._process
+        self._watcher = self._process = None
+        if watcher is not None:
+            watcher.kill()  # first, so that it can never meet a recycled process id
+            watcher.wait()
+            if watcher.stdin is not None:
+                watcher.stdin.close()
+        if process is None:
+            return
+        if gently and process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_STOP_TIMEOUT_S)
+        if process.poll() is None:
+            process.kill()
+        process.wait()

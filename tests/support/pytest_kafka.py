@@ -1,0 +1,152 @@
+"""pytest options and fixtures for tests that need Apache Kafka.
+
+``--kafka-versions 4.0.2,4.4.0`` says which releases (``all`` for every one that has a profile). A
+test that takes the fixture ``real_kafka`` runs once on each, and must carry
+``@pytest.mark.real_kafka``. A broker is started when first needed, one per release and worker,
+and stays up until the worker ends; tests share it, so each uses its own group and topic names
+(``unique`` gives them).
+
+Where Java, Maven or the jars are missing these tests skip and say what is missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.kafka_jars import (
+    ALL_VERSIONS,
+    DEFAULT_VERSIONS,
+    TOOLS_VERSION,
+    KafkaUnavailableError,
+    kafka_jar,
+    kafka_libs,
+    tools_libs,
+)
+from tests.support.real_kafka import FAST_CONFIGS, RealKafka
+
+__all__ = [
+    "kafka_clients_jar",
+    "kafka_tools_jars",
+    "pytest_addoption",
+    "pytest_collection_finish",
+    "pytest_generate_tests",
+    "pytest_runtest_makereport",
+    "real_kafka",
+    "real_kafka_pool",
+    "unique",
+]
+
+_OPTION: Final = "--kafka-versions"
+
+RealKafkaPool = Callable[[str], RealKafka]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        _OPTION,
+        default=",".join(DEFAULT_VERSIONS),
+        help=f"Kafka releases of the real_kafka tests, from {', '.join(ALL_VERSIONS)}; or all",
+    )
+
+
+def _chosen(config: pytest.Config) -> tuple[str, ...]:
+    text = str(config.getoption(_OPTION))
+    if text == "all":
+        return ALL_VERSIONS
+    chosen = tuple(each.strip() for each in text.split(",") if each.strip())
+    unknown = [each for each in chosen if each not in ALL_VERSIONS]
+    if unknown:
+        known = ", ".join(ALL_VERSIONS)
+        raise pytest.UsageError(f"{_OPTION}: {', '.join(unknown)} is not one of {known}")
+    return chosen
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "real_kafka" in metafunc.fixturenames:
+        metafunc.parametrize("real_kafka", _chosen(metafunc.config), indirect=True)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Resolve the jars before the first test, so that no test's time limit pays for a download."""
+    wanted = any(item.get_closest_marker("real_kafka") for item in session.items)
+    if not wanted or session.config.option.collectonly:
+        return
+    # Whatever is missing, the fixture meets it again and skips with the reason.
+    with contextlib.suppress(KafkaUnavailableError):
+        for version in _chosen(session.config):
+            kafka_libs(version)
+        tools_libs()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the end of the broker's log beside a failure."""
+    report = yield
+    kafka = getattr(item, "funcargs", {}).get("real_kafka")
+    if report.failed and isinstance(kafka, RealKafka):
+        report.sections.append((f"Kafka {kafka.version} log", kafka.log_tail()))
+    return report
+
+
+@pytest.fixture(scope="session")
+def real_kafka_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafkaPool]:
+    """A function from release to running broker, each started once per worker."""
+    running: dict[str, RealKafka] = {}
+    with contextlib.ExitStack() as stack:
+
+        def broker(version: str) -> RealKafka:
+            if version not in running:
+                folder = tmp_path_factory.mktemp(f"kafka-{version}")
+                started = RealKafka.start(version, FAST_CONFIGS, folder)
+                running[version] = stack.enter_context(started)
+            return running[version]
+
+        yield broker
+
+
+@pytest.fixture
+def real_kafka(request: pytest.FixtureRequest, real_kafka_pool: RealKafkaPool) -> RealKafka:
+    """A running broker of the release that this test run asks for; skips where Kafka cannot run."""
+    assert request.node.get_closest_marker("real_kafka"), "mark the test with real_kafka"
+    version: str = request.param
+    try:
+        return real_kafka_pool(version)
+    except KafkaUnavailableError as err:
+        pytest.skip(str(err))
+
+
+@pytest.fixture(scope="session")
+def kafka_tools_jars() -> Path:
+    """The folder of Kafka's command line tools (``tests.support.kafka_tools``); skips without."""
+    try:
+        return tools_libs()
+    except KafkaUnavailableError as err:
+        pytest.skip(f"Kafka's tools {TOOLS_VERSION}: {err}")
+
+
+@pytest.fixture(scope="session")
+def kafka_clients_jar() -> Callable[[str], Path]:
+    """A function from release to its ``kafka-clients`` jar; skips where jars cannot be had."""
+
+    def jar(version: str) -> Path:
+        try:
+            return kafka_jar(version)
+        except KafkaUnavailableError as err:
+            pytest.skip(str(err))
+
+    return jar
+
+
+@pytest.fixture
+def unique() -> Callable[[str], str]:
+    """Names that no other test uses: ``unique("orders")`` -> "orders-3f9c..."."""
+    suffix = uuid.uuid4().hex[:10]
+    return lambda name: f"{name}-{suffix}"

@@ -1,0 +1,81 @@
+"""The real-broker fixture itself: what the other tests take for granted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kip848_client.wire import api_named
+from tests.support.kafka_broker import BrokerFailedError
+from tests.support.kafka_tools import TOPICS, ToolFailedError, run_tool
+from tests.support.real_kafka import RealKafka
+
+
+@pytest.mark.real_kafka
+def test_broker_is_ready_and_offers_the_protocol(real_kafka: RealKafka) -> None:
+    with real_kafka.connect() as connection:
+        offered = connection.versions()
+    assert offered["ConsumerGroupHeartbeat"] == (0, 1)
+    assert offered["ConsumerGroupDescribe"] == (0, 1)
+
+
+@pytest.mark.real_kafka
+def test_created_topic_is_assigned_at_once(
+    real_kafka: RealKafka, unique: Callable[[str], str]
+) -> None:
+    topic = unique("topic")
+    topic_id = real_kafka.create_topic(topic, 3)
+    join = api_named("ConsumerGroupHeartbeat").request(
+        group_id=unique("group"),
+        member_id="m",
+        rebalance_timeout_ms=1000,
+        subscribed_topic_names=(topic,),
+        topic_partitions=(),
+    )
+    with real_kafka.connect() as connection:
+        answer = connection.request(join, 1)
+    (given,) = answer.assignment.topic_partitions
+    assert given.topic_id == topic_id
+    assert sorted(given.partitions) == [0, 1, 2]
+
+
+@pytest.mark.real_kafka
+def test_kafka_tools_reach_the_broker(
+    real_kafka: RealKafka, unique: Callable[[str], str], kafka_tools_jars: Path
+) -> None:
+    topic = unique("topic")
+    real_kafka.create_topic(topic, 1)
+    at = ("--bootstrap-server", real_kafka.bootstrap)
+    assert topic in run_tool(TOPICS, *at, "--list").splitlines()
+    with pytest.raises(ToolFailedError, match="does not exist"):
+        run_tool(TOPICS, *at, "--describe", "--topic", unique("absent"))
+
+
+@pytest.mark.real_kafka
+def test_restart_keeps_topics_and_port(
+    tmp_path: Path, kafka_clients_jar: Callable[[str], Path]
+) -> None:
+    kafka_clients_jar("4.4.0")
+    with RealKafka.start("4.4.0", {"broker.session.timeout.ms": "2000"}, tmp_path) as kafka:
+        topic_id = kafka.create_topic("kept", 1)
+        port = kafka.port
+        kafka.restart(crash=True)
+        assert kafka.port == port
+        with kafka.connect() as connection:
+            answer = connection.request(api_named("Metadata").request(topics=None), 12)
+    assert topic_id in [each.topic_id for each in answer.topics]
+
+
+@pytest.mark.real_kafka
+def test_broken_settings_fail_with_the_brokers_own_words(
+    tmp_path: Path, kafka_clients_jar: Callable[[str], Path]
+) -> None:
+    kafka_clients_jar("4.4.0")
+    configs = {"group.consumer.session.timeout.ms": "1"}
+    with (
+        pytest.raises(BrokerFailedError, match=r"group\.consumer\.session\.timeout\.ms"),
+        RealKafka.start("4.4.0", configs, tmp_path),
+    ):
+        pass
