@@ -1,0 +1,118 @@
+"""The topics of a broker: by name and by id, with what changed since somebody last asked.
+
+A topic's identity is its id: deleting a topic and creating one of the same name gives another
+topic. The catalog does not call anybody back. It collects changes, and whoever drives the broker
+takes them once after each step (``take_changes``) and tells the parts that care, so that no handler
+runs inside another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kip848_client._types import ZERO_TOPIC_ID, TopicId
+
+__all__ = ["Catalog", "CatalogChanges", "Topic"]
+
+
+@dataclass(slots=True)
+class Topic:
+    """One topic. ``config`` holds only what was set for it; ``created_ms`` is for people."""
+
+    name: str
+    topic_id: TopicId
+    partitions: int
+    config: dict[str, str] = field(default_factory=dict)
+    internal: bool = False
+    created_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogChanges:
+    """What changed: ``names`` of all topics created, grown or deleted, in order of change and
+    without repetition; ``deleted`` topics as they were."""
+
+    names: tuple[str, ...]
+    deleted: tuple[Topic, ...]
+
+
+class Catalog:
+    """All topics, in order of creation."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Topic] = {}
+        self._by_id: dict[TopicId, Topic] = {}
+        self._changed: dict[str, None] = {}
+        self._deleted: list[Topic] = []
+        self.version = 0
+        """Grows with every change; a cheap test for "has anything happened"."""
+
+    def topic(self, name: str) -> Topic | None:
+        """By name."""
+        return self._by_name.get(name)
+
+    def topic_by_id(self, topic_id: bytes) -> Topic | None:
+        """By id."""
+        return self._by_id.get(TopicId(topic_id))
+
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        """All topics by name, in order of creation."""
+        return self._by_name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, sorted."""
+        return tuple(sorted(self._by_name))
+
+    def create(
+        self,
+        name: str,
+        partitions: int,
+        topic_id: TopicId,
+        *,
+        config: Mapping[str, str] | None = None,
+        internal: bool = False,
+        created_ms: int = 0,
+    ) -> Topic:
+        """Add a topic. Raises ``ValueError`` when the name or the id is taken, or the id is
+        zero."""
+        if name in self._by_name:
+            raise ValueError(f"Topic '{name}' already exists.")
+        if topic_id == ZERO_TOPIC_ID or topic_id in self._by_id:
+            raise ValueError(f"topic id {topic_id.hex()} is zero or taken")
+        topic = Topic(name, topic_id, partitions, dict(config or {}), internal, created_ms)
+        self._by_name[name] = topic
+        self._by_id[topic_id] = topic
+        self._note(name)
+        return topic
+
+    def delete(self, name: str) -> Topic:
+        """Remove a topic and return it as it was. Raises ``KeyError`` when there is none."""
+        topic = self._by_name.pop(name)
+        del self._by_id[topic.topic_id]
+        self._deleted.append(topic)
+        self._note(name)
+        return topic
+
+    def grow(self, name: str, partitions: int) -> None:
+        """Raise the number of partitions. Raises ``ValueError`` when it would not rise."""
+        topic = self._by_name[name]
+        if partitions <= topic.partitions:
+            raise ValueError(f"{name} has {topic.partitions} partitions, {partitions} is not more")
+        topic.partitions = partitions
+        self._note(name)
+
+    def take_changes(self) -> CatalogChanges | None:
+        """What changed since the last call; ``None`` when nothing did."""
+        if not self._changed:
+            return None
+        changes = CatalogChanges(tuple(self._changed), tuple(self._deleted))
+        self._changed = {}
+        self._deleted = []
+        return changes
+
+    def _note(self, name: str) -> None:
+        self.version += 1
+        self._changed[name] = None

@@ -1,0 +1,269 @@
+"""The broker's configuration: Kafka's names in, typed and checked values out.
+
+Theory of operation
+===================
+
+Every value is kept as the text that was given and, parsed, under its Kafka name; reading one is a
+dictionary look-up. Three layers decide a broker setting (altered at runtime, given at start,
+default) and one more stands before them for a group (``consumer.session.timeout.ms`` overrides
+``group.consumer.session.timeout.ms``, KIP-848). Whatever would leave the configuration inconsistent
+is refused as a whole and changes nothing.
+
+A name that Kafka does not know is an error that names near ones. A name that Kafka knows and this
+broker has no use for is accepted, so that an existing server.properties can be reused, and listed
+in ``without_effect``, so that nobody believes in it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from kip848_client.errors import ConfigError
+from mock_coordinator.core.broker_settings import BROKER_SETTINGS
+from mock_coordinator.core.profile import DEFAULT_PROFILE, Profile, profile_named
+from mock_coordinator.core.settings import Setting, SettingValue
+from mock_coordinator.core.topic_settings import GROUP_SETTINGS
+
+__all__ = ["EFFECTIVE", "BrokerConfig", "near_names"]
+
+EFFECTIVE: Final = frozenset(
+    {
+        "auto.create.topics.enable",
+        "broker.id",
+        "broker.rack",
+        "connections.max.idle.ms",
+        "delete.topic.enable",
+        "fetch.max.bytes",
+        "group.consumer.assignment.interval.ms",
+        "group.consumer.assignors",
+        "group.consumer.heartbeat.interval.ms",
+        "group.consumer.max.assignment.interval.ms",
+        "group.consumer.max.heartbeat.interval.ms",
+        "group.consumer.max.session.timeout.ms",
+        "group.consumer.max.size",
+        "group.consumer.migration.policy",
+        "group.consumer.min.assignment.interval.ms",
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumer.min.session.timeout.ms",
+        "group.consumer.regex.refresh.interval.ms",
+        "group.consumer.session.timeout.ms",
+        "group.coordinator.rebalance.protocols",
+        "group.initial.rebalance.delay.ms",
+        "group.max.session.timeout.ms",
+        "group.max.size",
+        "group.min.session.timeout.ms",
+        "log.message.timestamp.after.max.ms",
+        "log.message.timestamp.before.max.ms",
+        "log.message.timestamp.type",
+        "max.connections",
+        "max.incremental.fetch.session.cache.slots",
+        "message.max.bytes",
+        "node.id",
+        "num.partitions",
+        "offset.metadata.max.bytes",
+        "offsets.retention.check.interval.ms",
+        "offsets.retention.minutes",
+        "offsets.topic.num.partitions",
+        "producer.id.expiration.ms",
+        "socket.request.max.bytes",
+    }
+)
+"""The settings that change what this broker does. All others of Kafka's are accepted and idle."""
+
+_OLDER_DEFAULTS: Final[dict[tuple[str, str], str]] = {
+    ("4.0", "group.coordinator.rebalance.protocols"): "classic,consumer",
+    ("4.0", "group.coordinator.append.linger.ms"): "5",
+    ("4.0", "share.coordinator.append.linger.ms"): "10",
+    ("4.0", "group.share.partition.max.record.locks"): "200",
+    ("4.1", "group.coordinator.append.linger.ms"): "5",
+    ("4.1", "share.coordinator.append.linger.ms"): "5",
+}
+
+# (setting, bound below, bound above): Kafka refuses to start when a default is outside its bounds
+_BOUNDED: Final = tuple(
+    (f"group.consumer.{what}.ms", f"group.consumer.min.{what}.ms", f"group.consumer.max.{what}.ms")
+    for what in ("session.timeout", "heartbeat.interval", "assignment.interval")
+)
+
+
+def near_names(name: str, known: Iterable[str]) -> str:
+    """``"; did you mean a, b?"``, or nothing when no known name is near."""
+    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+class BrokerConfig:
+    """The settings of one broker and of its groups.
+
+    ``values`` maps Kafka's broker setting names to texts. Raises ``ConfigError`` for an unknown
+    name, a value of the wrong type or range, or values that contradict each other.
+    """
+
+    def __init__(
+        self, profile: Profile | None = None, values: Mapping[str, str] | None = None
+    ) -> None:
+        self.profile: Final = profile or profile_named(DEFAULT_PROFILE)
+        self._static: dict[str, str | None] = {}
+        self._dynamic: dict[str, str | None] = {}
+        self._groups: dict[str, dict[str, str]] = {}
+        self._parsed: dict[str, SettingValue] = {}
+        for name, value in (values or {}).items():
+            self._static[name] = value
+        self._parsed = self._parse_all(self._static, self._dynamic)
+
+    def _parse_all(
+        self, static: Mapping[str, str | None], dynamic: Mapping[str, str | None]
+    ) -> dict[str, SettingValue]:
+        given = {**static, **dynamic}
+        for name in given:
+            if name not in BROKER_SETTINGS:
+                raise ConfigError(
+                    f"unknown broker setting {name!r}{near_names(name, BROKER_SETTINGS)}"
+                )
+        try:
+            parsed = {
+                name: setting.parse(given.get(name, self.default_text(name)))
+                for name, setting in BROKER_SETTINGS.items()
+            }
+        except ValueError as err:
+            raise ConfigError(str(err)) from err
+        for name, low, high in _BOUNDED:
+            self._require_between(parsed, name, low, high)
+        if _as_int(parsed["group.consumer.session.timeout.ms"]) <= _as_int(
+            parsed["group.consumer.heartbeat.interval.ms"]
+        ):
+            raise ConfigError(
+                "group.consumer.heartbeat.interval.ms must be less than "
+                "group.consumer.session.timeout.ms"
+            )
+        return parsed
+
+    @staticmethod
+    def _require_between(
+        parsed: Mapping[str, SettingValue], name: str, low: str, high: str
+    ) -> None:
+        value, least, most = (_as_int(parsed[key]) for key in (name, low, high))
+        if most < least:
+            raise ConfigError(f"{high} must be greater than or equal to {low}")
+        if value < least:
+            raise ConfigError(f"{name} must be greater than or equal to {low}")
+        if value > most:
+            raise ConfigError(f"{name} must be less than or equal to {high}")
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def default_text(self, name: str) -> str | None:
+        """The default of a broker setting in this profile, as text."""
+        older = _OLDER_DEFAULTS.get((self.profile.name, name))
+        return BROKER_SETTINGS[name].default if older is None else older
+
+    def text(self, name: str) -> str | None:
+        """The value in effect as text, ``None`` when there is none."""
+        if name in self._dynamic:
+            return self._dynamic[name]
+        return self._static.get(name, self.default_text(name))
+
+    def integer(self, name: str) -> int:
+        """The value of an INT, SHORT or LONG setting. Raises ``KeyError`` for an unknown name."""
+        return _as_int(self._parsed[name])
+
+    def boolean(self, name: str) -> bool:
+        """The value of a BOOLEAN setting."""
+        return self._parsed[name] is True
+
+    def listing(self, name: str) -> tuple[str, ...]:
+        """The values of a LIST setting."""
+        value = self._parsed[name]
+        return value if isinstance(value, tuple) else ()
+
+    @property
+    def node_id(self) -> int:
+        """This broker's id (``node.id``, or the older ``broker.id`` when only that was given)."""
+        old = self.integer("broker.id")
+        return old if "node.id" not in self._static and old >= 0 else self.integer("node.id")
+
+    @property
+    def rack(self) -> str | None:
+        """``broker.rack``."""
+        return self.text("broker.rack")
+
+    @property
+    def without_effect(self) -> tuple[str, ...]:
+        """Settings that were given, that Kafka knows, and that change nothing here; sorted."""
+        idle = [
+            name
+            for name in self._static
+            if name not in EFFECTIVE or BROKER_SETTINGS[name].since > self.profile.name
+        ]
+        return tuple(sorted(idle))
+
+    def static_text(self, name: str) -> str | None:
+        """What was given at start, ``None`` when nothing was."""
+        return self._static.get(name)
+
+    def dynamic_text(self, name: str) -> str | None:
+        """What was set at runtime, ``None`` when nothing was."""
+        return self._dynamic.get(name)
+
+    # -- altering --------------------------------------------------------------------------------
+
+    def alter(self, changes: Mapping[str, str | None], *, dry_run: bool = False) -> None:
+        """Set broker settings at runtime; ``None`` takes a runtime value away.
+
+        Raises ``ConfigError`` and changes nothing when the result would not be valid.
+        """
+        dynamic = {**self._dynamic, **changes}
+        for name, value in changes.items():
+            if value is None:
+                del dynamic[name]
+        parsed = self._parse_all(self._static, dynamic)
+        if not dry_run:
+            self._dynamic, self._parsed = dynamic, parsed
+
+    # -- groups ----------------------------------------------------------------------------------
+
+    def group_setting(self, group_id: str, name: str) -> int:
+        """A group's INT setting: its own override, or the broker's default."""
+        setting: Setting = GROUP_SETTINGS[name]
+        own = self._groups.get(group_id)
+        if own is not None and name in own:
+            return _as_int(setting.parse(own[name]))
+        if setting.broker_name is None:
+            return _as_int(setting.parse(setting.default))
+        return self.integer(setting.broker_name)
+
+    def consumer_session_timeout_ms(self, group_id: str) -> int:
+        """How long a member of this group may be silent."""
+        return self.group_setting(group_id, "consumer.session.timeout.ms")
+
+    def consumer_heartbeat_interval_ms(self, group_id: str) -> int:
+        """The heartbeat interval that members of this group are told."""
+        return self.group_setting(group_id, "consumer.heartbeat.interval.ms")
+
+    def consumer_assignment_interval_ms(self, group_id: str) -> int:
+        """The least time between two target assignments; 0 in profiles without it (KIP-1263)."""
+        if not self.profile.has_assignment_interval:
+            return 0
+        return self.group_setting(group_id, "consumer.assignment.interval.ms")
+
+    def group_overrides(self, group_id: str) -> Mapping[str, str]:
+        """The settings that were altered for a group, by name."""
+        return self._groups.get(group_id, {})
+
+    def set_group_overrides(self, group_id: str, overrides: Mapping[str, str]) -> None:
+        """Replace a group's overrides; the caller has checked them (see ``configs``)."""
+        if overrides:
+            self._groups[group_id] = dict(overrides)
+        else:
+            self._groups.pop(group_id, None)
+
+    @property
+    def groups_with_overrides(self) -> tuple[str, ...]:
+        """Groups that have settings of their own, sorted."""
+        return tuple(sorted(self._groups))
+
+
+def _as_int(value: SettingValue) -> int:
+    return value if isinstance(value, int) else 0

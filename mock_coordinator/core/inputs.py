@@ -1,0 +1,63 @@
+"""What can happen to a broker: the inputs of ``CoordinatorCore.step``.
+
+Inputs are facts from outside, named in the past tense. They carry no time: the driver passes the
+current time beside them, which is what lets a test or a simulation own the clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client.wire._fields import Message
+
+__all__ = ["LOCAL_CLIENT", "ClientInfo", "ConnectionLost", "Input", "RequestReceived", "TimerFired"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientInfo:
+    """Who sent a request, as Kafka records it in a group's members.
+
+    ``client_id`` is the header's (``None`` when the client sent null), ``host`` Java's rendering of
+    the peer address (``"/127.0.0.1"``), ``principal`` the authenticated name.
+    """
+
+    client_id: str | None = None
+    host: str = "/127.0.0.1"
+    principal: str = "User:ANONYMOUS"
+
+
+LOCAL_CLIENT: Final = ClientInfo("mock-coordinator")
+"""The client that requests of the coordinator's own user interface are attributed to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Base of everything that ``CoordinatorCore.step`` accepts."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestReceived(Input):
+    """A request was read from a connection.
+
+    ``connection`` is the driver's number for the connection, ``correlation`` the header's
+    correlation id; both come back in the reply. ``version`` is the API version of ``request``.
+    """
+
+    connection: int
+    correlation: int
+    version: int
+    client: ClientInfo
+    request: Message
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLost(Input):
+    """A connection is gone: nothing more will be read from it, and nothing can be answered."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired(Input):
+    """The time of ``CoordinatorCore.deadline_ms`` has come. Early or spurious ones are harmless."""

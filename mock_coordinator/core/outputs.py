@@ -1,0 +1,43 @@
+"""What a broker wants done: the outputs of ``CoordinatorCore.step``, to be performed in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kip848_client.wire._fields import Message
+
+__all__ = ["CloseConnection", "NoReply", "Output", "Reply"]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Base of everything that ``CoordinatorCore.step`` returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Output):
+    """Answer a request. ``version`` is the one to encode in, which for ApiVersions may differ from
+    the request's (KIP-511). It may come many steps after its request (a parked fetch)."""
+
+    connection: int
+    correlation: int
+    version: int
+    response: Message
+    api_key: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoReply(Output):
+    """A request was served and has no answer on the wire (Produce with acks=0); the connection may
+    go on with its next request."""
+
+    connection: int
+    correlation: int
+
+
+@dataclass(frozen=True, slots=True)
+class CloseConnection(Output):
+    """Close the connection; ``why`` is for the log."""
+
+    connection: int
+    why: str

@@ -1,0 +1,204 @@
+"""Which Kafka to be: one profile per release line, as named facts.
+
+A profile reproduces the newest patch release of its line, its bugs included. Everything that
+differs between the lines is either a field here or a version range in ``api_versions``; no other
+module may compare release numbers. The version ranges and features are what brokers of these
+releases (4.0.2, 4.1.2, 4.2.1, 4.3.1, 4.4.0; formatted with their newest metadata version) answer to
+ApiVersions, reduced to the APIs that are served here: an API that is not served is not advertised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kip848_client.errors import ConfigError
+
+__all__ = ["DEFAULT_PROFILE", "PROFILES", "Profile", "profile_named"]
+
+VersionRange = tuple[int, int]
+
+_APIS_4_0: Final[dict[int, VersionRange]] = {
+    0: (0, 12),  # Produce: 0-2 are listed for librdkafka's sake (KAFKA-18659), and refused
+    1: (4, 17),  # Fetch
+    2: (1, 10),  # ListOffsets
+    3: (0, 13),  # Metadata
+    8: (2, 9),  # OffsetCommit
+    9: (1, 9),  # OffsetFetch
+    10: (0, 6),  # FindCoordinator
+    15: (0, 6),  # DescribeGroups
+    16: (0, 5),  # ListGroups
+    18: (0, 4),  # ApiVersions
+    19: (2, 7),  # CreateTopics
+    20: (1, 6),  # DeleteTopics
+    22: (0, 5),  # InitProducerId
+    23: (2, 4),  # OffsetForLeaderEpoch
+    32: (1, 4),  # DescribeConfigs
+    37: (0, 3),  # CreatePartitions
+    42: (0, 2),  # DeleteGroups
+    44: (0, 1),  # IncrementalAlterConfigs
+    47: (0, 0),  # OffsetDelete
+    60: (0, 2),  # DescribeCluster
+    68: (0, 1),  # ConsumerGroupHeartbeat
+    69: (0, 1),  # ConsumerGroupDescribe
+}
+_APIS_4_1: Final = {**_APIS_4_0, 0: (0, 13), 1: (4, 18)}
+_APIS_4_2: Final = {**_APIS_4_1, 2: (1, 11), 8: (2, 10), 9: (1, 10)}
+_APIS_4_4: Final = {**_APIS_4_2, 18: (0, 5), 42: (0, 3)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One Kafka release line. The numbers in brackets are rows of the behaviour matrix in the docs.
+
+    ``api_versions`` maps an API key to the lowest and highest version served.
+    ``supported_features`` and ``finalized_features`` map a feature's name to its range and to its
+    level (KIP-584).
+    """
+
+    name: str
+    """``"4.0"`` .. ``"4.4"``."""
+    release: str
+    """The Kafka release whose behaviour this is."""
+
+    api_versions: Mapping[int, VersionRange]
+    supported_features: Mapping[str, VersionRange]
+    finalized_features: Mapping[str, int]
+    finalized_features_epoch: int
+
+    first_group_epoch: int = 0
+    """[1, 2] Group and assignment epoch of a group that was just created."""
+    join_without_topics_bumps: bool = True
+    """[3] A first join with no names, or a pattern that is not resolved yet, bumps the epoch."""
+    has_assignment_interval: bool = False
+    """[4] ``group.consumer.assignment.interval.ms`` exists (KIP-1263)."""
+    rejoin_at_zero_accepted: bool = False
+    """[5] A member that exists may always rejoin with epoch 0."""
+    unrevoked_ack_advances_epoch: bool = True
+    """[6] Acknowledging one revocation while more must be revoked moves the epoch by one."""
+    target_filtered_by_subscription: bool = False
+    """[7] Reconciliation skips target partitions that the member no longer subscribes to."""
+    commits_use_assignment_epoch: bool = False
+    """[8] An older epoch may commit partitions that were assigned before it (KIP-1251)."""
+    static_replacement_ignores_max_size: bool = False
+    """[9] A static member may replace itself in a full group."""
+    describe_shows_pending_revocation: bool = False
+    """[10] ConsumerGroupDescribe's assignment holds what is still being revoked."""
+    metadata_hash: bool = False
+    """[11] Topic changes are noticed by a hash, not by a partition-metadata record (KIP-1101)."""
+    rack_change_bumps: bool = False
+    """[12] A change of a replica's rack bumps the epoch."""
+    regex_refresh: bool = False
+    """[13] Patterns are resolved again every ``group.consumer.regex.refresh.interval.ms``."""
+    classic_rejoin_by_assignment_epoch: bool = False
+    """[14] A classic member must rejoin when behind the assignment epoch, not the group epoch."""
+    assignor_change_bumps: bool = False
+    """[15] The group epoch moves when another server-side assignor wins the vote."""
+    empty_group_advances_target: bool = False
+    """[16] The last member's leaving also moves the assignment epoch."""
+    offsets_by_topic_id: bool = False
+    """[17] OffsetCommit and OffsetFetch v10."""
+    malformed_subscription_error: int = -1
+    """[18] Error code for an unreadable classic subscription in a consumer group."""
+
+
+def _feature_ranges(metadata: int, **levels: int) -> dict[str, VersionRange]:
+    ranges = {
+        "group.version": (0, 1),
+        "kraft.version": (0, 1),
+        "metadata.version": (7, metadata),
+        "transaction.version": (0, 2),
+        "eligible.leader.replicas.version": (0, 1),
+    }
+    return {**ranges, **{f"{name}.version": (0, level) for name, level in levels.items()}}
+
+
+_V4_0: Final = Profile(
+    name="4.0",
+    release="4.0.2",
+    api_versions=_APIS_4_0,
+    supported_features=_feature_ranges(25),
+    finalized_features={"group.version": 1, "transaction.version": 2, "metadata.version": 25},
+    finalized_features_epoch=11,
+)
+_V4_1: Final = replace(
+    _V4_0,
+    name="4.1",
+    release="4.1.2",
+    api_versions=_APIS_4_1,
+    supported_features=_feature_ranges(27, share=1),
+    finalized_features={
+        **_V4_0.finalized_features,
+        "eligible.leader.replicas.version": 1,
+        "metadata.version": 27,
+    },
+    finalized_features_epoch=14,
+    metadata_hash=True,
+    rack_change_bumps=True,
+    regex_refresh=True,
+)
+_V4_2: Final = replace(
+    _V4_1,
+    name="4.2",
+    release="4.2.1",
+    api_versions=_APIS_4_2,
+    supported_features=_feature_ranges(29, share=1, streams=1),
+    finalized_features={
+        **_V4_1.finalized_features,
+        "streams.version": 1,
+        "share.version": 1,
+        "metadata.version": 29,
+    },
+    finalized_features_epoch=15,
+    rejoin_at_zero_accepted=True,
+    unrevoked_ack_advances_epoch=False,
+    target_filtered_by_subscription=True,
+    offsets_by_topic_id=True,
+    malformed_subscription_error=23,
+)
+_V4_3: Final = replace(
+    _V4_2,
+    name="4.3",
+    release="4.3.1",
+    supported_features=_feature_ranges(30, share=1, streams=1),
+    finalized_features={**_V4_2.finalized_features, "metadata.version": 30},
+    finalized_features_epoch=16,
+    first_group_epoch=1,
+    join_without_topics_bumps=False,
+    has_assignment_interval=True,
+    commits_use_assignment_epoch=True,
+    static_replacement_ignores_max_size=True,
+    describe_shows_pending_revocation=True,
+    classic_rejoin_by_assignment_epoch=True,
+)
+_V4_4: Final = replace(
+    _V4_3,
+    name="4.4",
+    release="4.4.0",
+    api_versions=_APIS_4_4,
+    supported_features=_feature_ranges(33, share=2, streams=1),
+    finalized_features={
+        **_V4_3.finalized_features,
+        "share.version": 2,
+        "metadata.version": 33,
+    },
+    assignor_change_bumps=True,
+    empty_group_advances_target=True,
+)
+
+PROFILES: Final[Mapping[str, Profile]] = {
+    profile.name: profile for profile in (_V4_0, _V4_1, _V4_2, _V4_3, _V4_4)
+}
+"""By name."""
+
+DEFAULT_PROFILE: Final = "4.4"
+"""The newest profile that the test-suite has compared with a real broker of its release."""
+
+
+def profile_named(name: str) -> Profile:
+    """The profile of a release line, e.g. ``"4.3"``. Raises ``ConfigError`` that lists them all."""
+    profile = PROFILES.get(name)
+    if profile is None:
+        raise ConfigError(f"no profile {name!r}; there are {', '.join(PROFILES)}")
+    return profile
