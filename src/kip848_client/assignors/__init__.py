@@ -1,0 +1,70 @@
+"""Kafka's server-side assignors as pure functions, with results identical to a broker's.
+
+``BUILTIN`` holds them by the name that members ask for, in Kafka's default order; build a
+:class:`GroupSpec`, call ``assign``. The coordinator uses them, and so can a client that wants to
+know what a broker would do.
+
+The order helpers (:class:`TimelineOrder`, :func:`member_order`, :func:`string_set_order`,
+:func:`partition_order`) reproduce Java's iteration order, on which the exact results depend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from kip848_client.assignors._draft import same_partitions, stored_topic_order
+from kip848_client.assignors._java_order import (
+    TimelineOrder,
+    member_order,
+    partition_order,
+    string_set_order,
+)
+from kip848_client.assignors._spec import (
+    NO_PARTITIONS,
+    Assignment,
+    Assignor,
+    AssignorError,
+    GroupSpec,
+    MemberSpec,
+    Partitions,
+    SubscriptionType,
+    TopicMetadata,
+)
+from kip848_client.assignors.range import RangeAssignor
+from kip848_client.assignors.selection import (
+    described_assignor,
+    elect_assignor,
+    subscription_type,
+)
+from kip848_client.assignors.uniform import UniformAssignor
+
+__all__ = [
+    "BUILTIN",
+    "NO_PARTITIONS",
+    "Assignment",
+    "Assignor",
+    "AssignorError",
+    "GroupSpec",
+    "MemberSpec",
+    "Partitions",
+    "RangeAssignor",
+    "SubscriptionType",
+    "TimelineOrder",
+    "TopicMetadata",
+    "UniformAssignor",
+    "described_assignor",
+    "elect_assignor",
+    "member_order",
+    "partition_order",
+    "same_partitions",
+    "stored_topic_order",
+    "string_set_order",
+    "subscription_type",
+]
+
+BUILTIN: Final[Mapping[str, Assignor]] = MappingProxyType(
+    {"uniform": UniformAssignor(), "range": RangeAssignor()}
+)
+"""The assignors that a broker has without configuration, the default one first."""

@@ -1,0 +1,122 @@
+"""What an assignor is given and what it returns (KIP-848, server-side assignors).
+
+An assignor is a pure function of a :class:`GroupSpec` and the partition counts of the topics. It
+has no state: stickiness comes from the previous target that every member's spec carries.
+
+Orders are part of the input, because Kafka's results depend on them:
+
+* ``GroupSpec.members`` iterates in *member order* (``member_order`` of this package);
+* ``MemberSpec.topic_ids`` holds the member's existing topics in the order in which its names
+  iterate (``string_set_order``); the homogeneous assignors read it of one member only;
+* ``MemberSpec.target`` is what the assignor returned for the member the last time it changed, as
+  it was written to the member's target assignment record. Keep it as it is: the order in it counts.
+
+A caller that does not need a broker's exact result passes ids in any stable order (sorted, say):
+balance and stickiness hold all the same.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Protocol, TypeAlias
+
+from kip848_client._types import MemberId, TopicId
+from kip848_client.errors import Kip848Error
+
+__all__ = [
+    "NO_PARTITIONS",
+    "Assignment",
+    "Assignor",
+    "AssignorError",
+    "GroupSpec",
+    "MemberSpec",
+    "Partitions",
+    "SubscriptionType",
+    "TopicMetadata",
+]
+
+Partitions: TypeAlias = Mapping[TopicId, tuple[int, ...]]
+"""Topic id -> partition numbers of one member. No topic maps to an empty tuple. Both levels are in
+the order in which Kafka writes them into the target assignment record of the member."""
+
+NO_PARTITIONS: Final[Partitions] = MappingProxyType({})
+"""The target of a member that has nothing."""
+
+
+class AssignorError(Kip848Error):
+    """The assignor could not compute a target; the text is Kafka's own.
+
+    A coordinator answers the heartbeat with UNKNOWN_SERVER_ERROR (-1) and changes nothing.
+    """
+
+
+class SubscriptionType(enum.Enum):
+    """Whether all members of a group subscribe to the same topics; selects the uniform builder."""
+
+    HOMOGENEOUS = "HOMOGENEOUS"
+    HETEROGENEOUS = "HETEROGENEOUS"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMetadata:
+    """What an assignor may know about a topic."""
+
+    name: str
+    partition_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSpec:
+    """One member as the assignor sees it.
+
+    ``topic_ids``: the existing topics it subscribes to, by name or regex, without repetition.
+    ``target``: its previous target (a new static member: that of the member it replaces).
+    ``rack_id`` is carried for assignors that want it; no built-in one reads it (KIP-848 leaves rack
+    awareness to later). ``subscription_size``: how many topic names it subscribes to when some of
+    them do not exist; it decides the size of a Java table, hence an order.
+    """
+
+    topic_ids: tuple[TopicId, ...]
+    target: Partitions = field(default_factory=lambda: NO_PARTITIONS)
+    instance_id: str | None = None
+    rack_id: str | None = None
+    subscription_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpec:
+    """The members of a group, in member order, and their subscription type."""
+
+    members: Mapping[MemberId, MemberSpec]
+    subscription_type: SubscriptionType
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The new target of **every** member of the spec.
+
+    A member whose partitions did not change gets its previous mapping back, the same object: such a
+    member needs no new target assignment record, and ``is`` tells.
+    """
+
+    members: Mapping[MemberId, Partitions]
+
+
+class Assignor(Protocol):
+    """A server-side assignor. Implementations are pure: same input, same result."""
+
+    @property
+    def name(self) -> str:
+        """The name that members ask for in ServerAssignor of ConsumerGroupHeartbeat."""
+        ...
+
+    def assign(self, group: GroupSpec, topics: Mapping[TopicId, TopicMetadata]) -> Assignment:
+        """Compute the target of every member.
+
+        ``topics`` must know every topic id that a member subscribes to. Raises ``AssignorError``
+        when it does not, or when the partitions cannot be given out.
+        """
+        ...
