@@ -98,7 +98,7 @@ def string_hash(text: str) -> int:
     else:
         raw = text.encode("utf-16-be", "surrogatepass")
         units = [raw[i] << 8 | raw[i + 1] for i in range(0, len(raw), 2)]
-    total = sum(map(mul, units, _powers(len(units)))) & _MASK_32
+    total: int = sum(map(mul, units, _powers(len(units)))) & _MASK_32
     return total - (1 << 32) if total >> 31 else total
 
 

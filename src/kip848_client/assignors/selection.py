@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from kip848_client.assignors._java_order import (
+    bucket_order,
     map_copy_capacity,
     string_spread,
     table_order,
@@ -26,23 +27,31 @@ def elect_assignor(
 ) -> str:
     """The assignor that computes the next target: the one most members ask for.
 
-    ``votes``: assignor name -> number of members that ask for it, as applied so far, in the
-    order of the group's timeline table. ``withdrawn`` and ``cast``: the previous and the new
-    ServerAssignor of the member whose heartbeat is being handled. Members that name none do not
-    vote. Without a vote it is ``default``, the first entry of ``group.consumer.assignors``.
-    Among equals the first in the order of the Java map wins: ``uniform`` before ``range``.
+    ``votes``: assignor name -> number of members that ask for it, as applied so far, in the order
+    of the group's timeline table of assignor names (``TimelineOrder``). ``withdrawn`` and ``cast``:
+    the ServerAssignor of the member whose heartbeat is being handled, before and after it; give
+    both when they are equal, too, because Kafka takes the vote back and casts it again, and that
+    can decide a tie. Members that name none do not vote. Without a vote the result is ``default``,
+    the first entry of ``group.consumer.assignors``.
+
+    Among equals the first in the order of a Java map wins. With one vote for ``uniform`` and one
+    for ``range`` that is whichever of the two the member at hand asks for.
     """
     counts = {name: count for name, count in votes.items() if count > 0}
     capacity = map_copy_capacity(len(counts))
-    peak = len(counts)
-    if withdrawn != cast:
-        if withdrawn is not None and withdrawn in counts:
-            counts[withdrawn] -= 1
-            if not counts[withdrawn]:
-                del counts[withdrawn]
-        if cast is not None:
-            counts[cast] = counts.get(cast, 0) + 1
-    order = table_order(list(counts), string_spread, capacity, peak=max(peak, len(counts)))
+    order = table_order(list(counts), string_spread, capacity)
+    if withdrawn is not None and withdrawn in counts:
+        counts[withdrawn] -= 1
+        if not counts[withdrawn]:
+            order.remove(withdrawn)
+    if cast is not None:
+        # Map.compute: grows a table that is too full first, then puts a new key in front.
+        if len(order) * 4 > capacity * 3:
+            capacity *= 2
+        counts[cast] = counts.get(cast, 0) + 1
+        if cast not in order:
+            order.insert(0, cast)
+    order = bucket_order(order, string_spread, capacity)
     return _first_maximum(((name, counts[name]) for name in order), default)
 
 
