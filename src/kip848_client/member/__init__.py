@@ -60,6 +60,7 @@ from kip848_client.member._commands import (
     SendHeartbeat,
     StartPartitions,
 )
+from kip848_client.member._core import MemberCore
 from kip848_client.member._events import (
     CoordinatorFound,
     CoordinatorLookupFailed,
@@ -121,6 +122,7 @@ __all__ = [
     "LeaveMode",
     "LeaveRequested",
     "LossReason",
+    "MemberCore",
     "MemberSettings",
     "MemberSnapshot",
     "MemberState",

@@ -94,17 +94,19 @@ class ReleasePartitions(Command):
     """Take these partitions from the application.
 
     Before awaiting: stop handing out records of ``partitions``, buffered ones included, and stop
-    fetching them. Then, when no other callback is running, call ``on_partitions_revoked``
-    (``lost=False``) or ``on_partitions_lost`` (``lost=True``) with them; skip the callback when
-    ``partitions`` is empty. When it has returned, remove them from the assignment and drop their
-    positions, then answer ``PartitionsReleased``.
+    fetching them (they have left ``MemberCore.fetchable``). The rest happens when all callback
+    commands before this one are done: call ``on_partitions_revoked`` (``lost=False``) or
+    ``on_partitions_lost`` (``lost=True``), but nothing when ``partitions`` is empty; when the
+    callback has returned, remove them from the user's assignment, drop their positions, and answer
+    ``PartitionsReleased``.
 
-    ``lost=True``: the partitions may already belong to another member, so nothing is committed,
-    and afterwards the assignment is empty, whatever was in it and whether or not the callback
-    raised. ``last=True`` (a leave): the assignment is emptied in the same way.
-    ``lost=False, last=False`` and the callback raised: the partitions stay in the assignment, not
-    fetchable; raise the error to the user and answer ``failed=True``; the member will ask again
-    after the next ``Polled``.
+    ``last=True`` (a leave, or fallen out of the group): afterwards the user's assignment is empty,
+    whatever was in it and whether or not the callback raised. ``lost=True``: the partitions may
+    already belong to another member, so commit nothing for them.
+
+    ``last=False`` and the callback raised: the partitions stay in the assignment, not fetchable;
+    raise the error to the user and answer ``failed=True``; the member will ask again after the
+    next ``Polled``.
     """
 
     plan: int
@@ -117,12 +119,15 @@ class ReleasePartitions(Command):
 class StartPartitions(Command):
     """Make ``assignment`` the user's assignment; ``partitions`` are the new ones in it.
 
-    Before awaiting: replace the assignment; the new partitions must not be fetched and their
-    positions not looked up yet (KAFKA-16107). Then call ``on_partitions_assigned`` with
-    ``partitions``, **also when it is empty**. When it has returned, make all of ``assignment``
-    fetchable, not only the new ones (KAFKA-16460), and answer ``PartitionsStarted``; positions are
-    looked up after that. If the callback raised: leave the new ones not fetchable, raise the error
-    to the user and answer ``failed=True``; the member will ask again after the next ``Polled``.
+    All of it happens when the callback commands before this one are done. Replace the user's
+    assignment; the new partitions must not be fetched and their positions not looked up yet
+    (KAFKA-16107). Call ``on_partitions_assigned`` with ``partitions``, **also when it is empty**.
+    When it has returned, answer ``PartitionsStarted``: from that step on all of ``assignment`` is
+    fetchable, not only what is new (KAFKA-16460), unless ``MemberCore.fetchable`` says otherwise
+    because the member was fenced meanwhile; look up the positions that are missing.
+
+    If the callback raised: raise the error to the user and answer ``failed=True``; the new
+    partitions stay unfetchable and the member will ask again after the next ``Polled``.
     """
 
     plan: int

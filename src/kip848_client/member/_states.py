@@ -29,8 +29,10 @@ that a reader finds the prose beside the name. Three differences from Kafka's Ja
   while leaving waits for the old membership to be gone.
 - STALE and FENCED go to UNSUBSCRIBED when the user unsubscribes. In Java a stale member stays
   stale, and the next poll rejoins without a subscription.
-- The edges that Java allows and never uses (UNSUBSCRIBED and PREPARE_LEAVING to each other's
-  neighbours, PREPARE_LEAVING or LEAVING to FENCED) do not exist.
+- Edges that Java allows and cannot reach do not exist: UNSUBSCRIBED to PREPARE_LEAVING,
+  PREPARE_LEAVING and LEAVING to FENCED, JOINING and RECONCILING to STABLE (a target that is news
+  always needs an acknowledgement), UNSUBSCRIBED and LEAVING to FATAL (what is wrong with a leave
+  is told by its completion, and hinders nobody from joining again).
 """
 
 from __future__ import annotations
@@ -58,7 +60,6 @@ __all__ = [
     "PollOverdue",
     "Reconciled",
     "TargetChanged",
-    "TargetMet",
     "Trigger",
     "advance",
 ]
@@ -99,10 +100,6 @@ class Joined(Trigger):
 
 class TargetChanged(Trigger):
     """An accepted heartbeat left a target that differs from what is held."""
-
-
-class TargetMet(Trigger):
-    """An accepted heartbeat carried a target that is exactly what is held."""
 
 
 class Reconciled(Trigger):
@@ -158,7 +155,6 @@ TRANSITIONS: Final[Mapping[MemberState, Mapping[type[Trigger], MemberState]]] = 
     },
     _S.RECONCILING: {
         TargetChanged: _S.RECONCILING,
-        TargetMet: _S.STABLE,
         Reconciled: _S.ACKNOWLEDGING,
         **_IN_GROUP_EXITS,
     },

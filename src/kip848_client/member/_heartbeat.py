@@ -1,0 +1,182 @@
+"""What goes into the next heartbeat, and when it is due.
+
+Theory of operation
+-------------------
+*Fields.* On the wire null means "unchanged", so a member sends a field only when it differs from
+what it last **sent** (KIP-848, heartbeat request). A request that carries timeout, subscription
+and owned partitions is *complete*, and only a complete one makes the broker repeat an assignment
+whose answer was lost, or accept the previous epoch. So after anything but a clean success the
+record of what was sent is dropped, and the next request is complete.
+
+A join (epoch 0) is complete and owns nothing: the broker refuses any other with INVALID_REQUEST.
+
+One case needs care. A null regex means "unchanged" even at a join, when the broker still knows the
+member. So once a pattern was sent, its absence is always spelled out as an empty string.
+
+*Timing.* The interval runs from when a heartbeat is built. After a failure the interval does not
+matter, only the backoff does: a retry that waits for a full interval would find its connection
+dead each time. Urgent heartbeats (joining, acknowledging, a changed subscription) skip the
+interval, never the backoff, and a budget bounds how many go out a second, so that no behaviour of
+a broker or an application can turn the member into a busy loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client._types import JOIN_EPOCH, MemberId
+from kip848_client.member._model import Assignment, HeartbeatIntent, MemberSettings
+
+__all__ = ["HeartbeatClock", "IntentBuilder", "Subscription", "backoff_ms"]
+
+DEFAULT_INTERVAL_MS: Final = 5_000
+"""Used until the broker has named one: ``group.consumer.heartbeat.interval.ms``'s default."""
+URGENT_WINDOW_MS: Final = 1_000
+URGENT_PER_WINDOW: Final = 10
+_MAX_DOUBLINGS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What the user wants: topic names, sorted, and/or a server-side pattern."""
+
+    topics: tuple[str, ...]
+    pattern: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    subscription: Subscription
+    owned: Assignment
+    revision: int
+
+
+class IntentBuilder:
+    """Builds each heartbeat from the difference to the one before."""
+
+    def __init__(self, settings: MemberSettings, member_id: MemberId) -> None:
+        self._settings = settings
+        self._member_id = member_id
+        self._sent: _Sent | None = None
+        self._pattern_was_sent = False
+
+    def forget(self) -> None:
+        """It is not certain any more what the broker knows: the next request is complete."""
+        self._sent = None
+
+    def is_news(self, subscription: Subscription) -> bool:
+        """Whether ``subscription`` differs from what the broker was told."""
+        return self._sent is None or self._sent.subscription != subscription
+
+    def build(
+        self, epoch: int, subscription: Subscription, owned: Assignment, revision: int
+    ) -> HeartbeatIntent:
+        """The next heartbeat of a member in the group, or of one that joins (epoch 0).
+
+        ``revision`` numbers the reconciliations: a new one is reported even when the set is equal,
+        since A, B, A are three assignments to acknowledge (KAFKA-16185).
+        """
+        joins = epoch == JOIN_EPOCH
+        before = None if joins else self._sent
+        settings = self._settings
+        names: tuple[str, ...] | None = subscription.topics
+        regex = subscription.pattern
+        if regex is None and self._pattern_was_sent:
+            regex = ""
+        owned_now: Assignment | None = owned
+        if before is not None:
+            if before.subscription.topics == subscription.topics:
+                names = None
+            if before.subscription.pattern == subscription.pattern:
+                regex = None
+            if (before.owned, before.revision) == (owned, revision):
+                owned_now = None
+        self._sent = _Sent(subscription, owned, revision)
+        self._pattern_was_sent = self._pattern_was_sent or subscription.pattern is not None
+        complete = before is None
+        return HeartbeatIntent(
+            member_id=self._member_id,
+            member_epoch=epoch,
+            instance_id=settings.instance_id,
+            rack_id=(settings.rack_id or None) if joins else None,
+            rebalance_timeout_ms=settings.max_poll_interval_ms if complete else None,
+            subscribed_topic_names=names,
+            subscribed_topic_regex=regex,
+            server_assignor=settings.server_assignor if complete else None,
+            owned=owned_now,
+        )
+
+    def build_leave(self, epoch: int) -> HeartbeatIntent:
+        """The heartbeat that leaves (-1 or -2): ids and epoch, nothing else is read."""
+        self.forget()
+        return HeartbeatIntent(
+            member_id=self._member_id, member_epoch=epoch, instance_id=self._settings.instance_id
+        )
+
+
+def backoff_ms(failures: int, base_ms: int, cap_ms: int, jitter: Callable[[int], int]) -> int:
+    """Pause after the ``failures``-th failure in a row (from 0): doubling, capped, varied by up to
+    20 %. A ``jitter`` that goes further is brought back (KAFKA-19813)."""
+    pause = min(cap_ms, base_ms << min(failures, _MAX_DOUBLINGS))
+    return max(1, min(max(jitter(pause), pause * 4 // 5), pause * 6 // 5))
+
+
+class HeartbeatClock:
+    """Says when the next heartbeat may go. Knows nothing of what it contains."""
+
+    def __init__(self, settings: MemberSettings, jitter: Callable[[int], int]) -> None:
+        self._settings = settings
+        self._jitter = jitter
+        self._due_ms = 0
+        self._not_before_ms = 0
+        self._window_ms = 0
+        self._window_count = 0
+        self.interval_ms = DEFAULT_INTERVAL_MS
+        self.failures = 0
+
+    def next_ms(self, now_ms: int, *, urgent: bool) -> int:
+        """When the next heartbeat may be built; not after ``now_ms`` means at once."""
+        if not urgent:
+            return max(self._due_ms, self._not_before_ms)
+        window_ends = self._window_ms + URGENT_WINDOW_MS
+        if self._window_count >= URGENT_PER_WINDOW and now_ms < window_ends:
+            return max(self._not_before_ms, window_ends)
+        return max(self._not_before_ms, now_ms)
+
+    def sent(self, now_ms: int, *, urgent: bool) -> None:
+        """A heartbeat was built: the interval starts here."""
+        self._due_ms = now_ms + self.interval_ms
+        if urgent:
+            if now_ms >= self._window_ms + URGENT_WINDOW_MS:
+                self._window_ms, self._window_count = now_ms, 0
+            self._window_count += 1
+
+    def accepted(self, now_ms: int, interval_ms: int) -> None:
+        """A clean answer: no backoff any more. A new interval counts from now; one that is not
+        positive is the default of a field that was not meant, and is not adopted."""
+        self.failures = 0
+        self._not_before_ms = 0
+        if interval_ms > 0 and interval_ms != self.interval_ms:
+            self.interval_ms = interval_ms
+            self._due_ms = now_ms + interval_ms
+
+    def failed(self, now_ms: int, cap_ms: int | None = None) -> None:
+        """No answer, or an error: the next heartbeat depends on the backoff alone."""
+        settings = self._settings
+        cap = settings.retry_backoff_max_ms if cap_ms is None else cap_ms
+        self._not_before_ms = now_ms + backoff_ms(
+            self.failures, settings.retry_backoff_ms, cap, self._jitter
+        )
+        self.failures += 1
+        self._due_ms = now_ms
+
+    def postpone(self, until_ms: int) -> None:
+        """Nothing failed, but asking again before ``until_ms`` would be pointless."""
+        self._not_before_ms = until_ms
+
+    def free(self, now_ms: int) -> None:
+        """The next heartbeat goes at once: a new try has nothing to do with old failures."""
+        self._not_before_ms = 0
+        self._due_ms = now_ms

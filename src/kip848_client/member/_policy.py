@@ -1,0 +1,103 @@
+"""What an error code on ConsumerGroupHeartbeat means for the member. Pure tables.
+
+The rules that Kafka leaves to the client are these: repeated fencing is retried with a growing
+pause; GROUP_ID_NOT_FOUND for a member that was in the group counts as a fence, because a group can
+vanish without anybody's fault (its last KIP-848 member expired and it was converted, or it was
+empty and collected), and is fatal only when the rejoin gets it too; UNRELEASED_INSTANCE_ID is fatal
+for a first join (two processes share an instance id) and retried for a while on a rejoin, where the
+holder may be this very member whose answer was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+from kip848_client.errors import BrokerError, broker_error
+from kip848_client.member._model import HeartbeatRefused
+
+__all__ = ["LEFT_ANYWAY", "Verdict", "error_of", "judge"]
+
+
+class Verdict(Enum):
+    """How the member reacts to a refused heartbeat."""
+
+    RETRY = "retry"
+    """The same coordinator, after a backoff."""
+    REDISCOVER = "rediscover"
+    """Look the coordinator up again, then retry."""
+    SURFACE = "surface"
+    """Tell the user, stay in the state, retry."""
+    FENCE = "fence"
+    """Drop everything as lost and join again."""
+    WAIT_FOR_INSTANCE = "wait_for_instance"
+    """Retry for a bounded time: our own former session may hold the instance id."""
+    FATAL = "fatal"
+    """The user must act."""
+
+
+_GROUP_ID_NOT_FOUND: Final = 69
+_UNRELEASED_INSTANCE_ID: Final = 111
+
+_FIXED: Final[Mapping[int, Verdict]] = {
+    14: Verdict.RETRY,  # COORDINATOR_LOAD_IN_PROGRESS
+    15: Verdict.REDISCOVER,  # COORDINATOR_NOT_AVAILABLE
+    16: Verdict.REDISCOVER,  # NOT_COORDINATOR
+    25: Verdict.FENCE,  # UNKNOWN_MEMBER_ID
+    110: Verdict.FENCE,  # FENCED_MEMBER_EPOCH
+    113: Verdict.FENCE,  # STALE_MEMBER_EPOCH: not expected here, and says the same
+    29: Verdict.SURFACE,  # TOPIC_AUTHORIZATION_FAILED
+    24: Verdict.FATAL,  # INVALID_GROUP_ID
+    30: Verdict.FATAL,  # GROUP_AUTHORIZATION_FAILED
+    35: Verdict.FATAL,  # UNSUPPORTED_VERSION
+    42: Verdict.FATAL,  # INVALID_REQUEST
+    81: Verdict.FATAL,  # GROUP_MAX_SIZE_REACHED
+    82: Verdict.FATAL,  # FENCED_INSTANCE_ID
+    112: Verdict.FATAL,  # UNSUPPORTED_ASSIGNOR
+    128: Verdict.FATAL,  # INVALID_REGULAR_EXPRESSION
+}
+
+LEFT_ANYWAY: Final = frozenset({25, _GROUP_ID_NOT_FOUND, 82, 110, 113})
+"""Refusals of a leave that mean its goal is reached: the member is not in the group."""
+
+_HINTS: Final[Mapping[int, str]] = {
+    24: "choose a group id that is not empty",
+    29: "grant DESCRIBE and READ on the topics; the member keeps trying, but its session runs out",
+    30: "grant READ on the group to this principal",
+    35: "the broker must be Kafka 4.0 or newer with the feature group.version=1; this client does "
+    "not fall back to the classic protocol",
+    _GROUP_ID_NOT_FOUND: "a group of this name exists with another type, or a classic group that "
+    "cannot be converted; use another group id or stop its members",
+    81: "raise group.consumer.max.size or stop another member",
+    82: "another process joined with the same group_instance_id; give each its own",
+    _UNRELEASED_INSTANCE_ID: "another member holds this group_instance_id; stop it, or wait until "
+    "its session has expired",
+    112: "name one of the broker's group.consumer.assignors",
+    128: "server-side patterns are RE2: no look-around, no back-references, whole-name match",
+}
+
+
+def judge(refused: HeartbeatRefused, *, member_epoch: int, may_hold_instance: bool) -> Verdict:
+    """The reaction to a refusal of a heartbeat that carried ``member_epoch``.
+
+    ``may_hold_instance``: an earlier join of this member was, or may have been, accepted.
+    """
+    if refused.code == _GROUP_ID_NOT_FOUND:
+        return Verdict.FENCE if member_epoch > 0 else Verdict.FATAL
+    if refused.code == _UNRELEASED_INSTANCE_ID:
+        return Verdict.WAIT_FOR_INSTANCE if may_hold_instance else Verdict.FATAL
+    default = Verdict.RETRY if refused.retriable else Verdict.FATAL
+    return _FIXED.get(refused.code, default)
+
+
+def error_of(refused: HeartbeatRefused) -> BrokerError:
+    """The exception that tells the user about a refusal, with the way out."""
+    return broker_error(
+        refused.code,
+        refused.name,
+        refused.message,
+        api="ConsumerGroupHeartbeat",
+        retriable=refused.retriable,
+        hint=_HINTS.get(refused.code, ""),
+    )

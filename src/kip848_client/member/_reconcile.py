@@ -1,0 +1,214 @@
+"""From what is held to what the coordinator wants: the ledger, and the next thing to do.
+
+Theory of operation
+-------------------
+Three sets of (topic id, partition), KIP-848 "assignment reconciliation":
+
+- *target*: what the coordinator last sent. Each change gets a new revision, so that A, B, A is
+  seen as three assignments. ``None`` before the first one, which differs from empty.
+- *current*: what was reconciled last, with the revision it was reconciled for. This is what the
+  member reports as owned.
+- *assigned*: what the application sees. It differs from current while a reconciliation runs, and
+  after one whose callback failed.
+
+Reconciliation is driven by the target and idempotent: a target may be skipped when a newer one
+comes, and repeated when a callback failed. Names are only for the application; a topic whose name
+is not known yet is left out of this round and taken in a later one, with an acknowledgement of
+each part. A newly seen topic id gets one round of name look-up before a part is settled for,
+unless something must be given up, which never waits for names.
+
+The difference is taken by id, so a topic that was deleted and created again under its old name is
+revoked and assigned like any two topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client._types import TopicId, TopicIdPartition
+from kip848_client.member._model import AssignedPartition, Assignment, group_by_topic
+
+__all__ = ["NOTHING", "Acknowledge", "Held", "Ledger", "Plan", "Step", "next_step"]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A set of partitions and the revision of the target that it belongs to."""
+
+    partitions: frozenset[TopicIdPartition]
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """Nothing to take or give: only tell the coordinator that this is held."""
+
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Give up ``revoked``, then take ``added``; afterwards ``held`` is what is owned."""
+
+    held: Held
+    revoked: frozenset[TopicIdPartition]
+    added: frozenset[TopicIdPartition]
+
+
+Step = Acknowledge | Plan
+NOTHING: Final = None
+"""Nothing can be done until names, a poll or a newer target arrive."""
+
+
+def next_step(
+    target: Held,
+    current: Held | None,
+    assigned: frozenset[TopicIdPartition],
+    names: Mapping[TopicId, str],
+    nameless: frozenset[TopicId],
+    *,
+    settled: bool,
+) -> Step | None:
+    """What brings ``assigned`` nearer to ``target``.
+
+    ``nameless``: topics whose name was asked for and not found. ``settled`` is false after a
+    callback failed: then even an equal set needs its callback again.
+    """
+    resolved = frozenset(p for p in target.partitions if p[0] in names)
+    revoked = assigned - target.partitions
+    unasked = any(p[0] not in names and p[0] not in nameless for p in target.partitions)
+    if unasked and not revoked:
+        return NOTHING
+    if settled and current is not None and resolved == current.partitions == assigned:
+        newer = target.revision > current.revision
+        return Acknowledge(Held(resolved, target.revision)) if newer else NOTHING
+    return Plan(Held(resolved, target.revision), revoked, resolved - assigned)
+
+
+class Ledger:
+    """The three sets and the names, for one member. No decisions, only consistent changes."""
+
+    def __init__(self) -> None:
+        self.target: Held | None = None
+        self.current: Held | None = None
+        self.assigned: frozenset[TopicIdPartition] = frozenset()
+        self.fetchable: frozenset[TopicIdPartition] = frozenset()
+        self.releasing: frozenset[TopicIdPartition] = frozenset()
+        """Named in a ReleasePartitions that was not answered: their last callback is on its way."""
+        self.names: dict[TopicId, str] = {}
+        self.nameless: frozenset[TopicId] = frozenset()
+        self.settled = True
+        self._revision = -1
+
+    def retarget(self, partitions: frozenset[TopicIdPartition]) -> bool:
+        """Adopt what the coordinator sent; returns whether it is news."""
+        if self.target is not None and self.target.partitions == partitions:
+            return False
+        self._revision += 1
+        self.target = Held(partitions, self._revision)
+        return True
+
+    @property
+    def is_met(self) -> bool:
+        """Whether what is held is exactly what is wanted."""
+        return self.target == self.current and self.target is not None
+
+    def next_step(self) -> Step | None:
+        """See the function of the same name."""
+        if self.target is None or self.is_met:
+            return NOTHING
+        return next_step(
+            self.target,
+            self.current,
+            self.assigned,
+            self.names,
+            self.nameless,
+            settled=self.settled,
+        )
+
+    def unresolved(self) -> tuple[TopicId, ...]:
+        """Topics of the target without a name, sorted."""
+        if self.target is None:
+            return ()
+        return tuple(sorted({p[0] for p in self.target.partitions} - self.names.keys()))
+
+    def name(self, asked: tuple[TopicId, ...], found: Mapping[TopicId, str]) -> None:
+        """Take in the answer to a look-up of ``asked``; other names are not of interest."""
+        wanted = self.unresolved()
+        self.names.update({topic: found[topic] for topic in wanted if topic in found})
+        self.nameless = frozenset(self.unresolved()) & (self.nameless | frozenset(asked))
+
+    # -- the course of a plan ----------------------------------------------------------------
+
+    def hold_back(self, partitions: frozenset[TopicIdPartition]) -> None:
+        """No record of these may be handed out any more."""
+        self.fetchable -= partitions
+
+    def release(self, partitions: frozenset[TopicIdPartition]) -> None:
+        """These are on their way out."""
+        self.hold_back(partitions)
+        self.releasing |= partitions
+
+    def released(self, *, failed: bool) -> None:
+        """The callback ended; when it failed the application still has them."""
+        if not failed:
+            self.assigned -= self.releasing
+        self.releasing = frozenset()
+        self.settled = self.settled and not failed
+
+    def start(self, held: Held) -> None:
+        """The application sees the new assignment now; what is new in it is not fetched yet."""
+        self.assigned = held.partitions
+
+    def started(self, held: Held, *, failed: bool) -> None:
+        """The callback ended; when it failed, what is new stays out of reach."""
+        self.settled = not failed
+        if not failed:
+            self.fetchable = held.partitions
+            self.acknowledge(held)
+            self._drop_names()
+
+    def acknowledge(self, held: Held) -> None:
+        """This is what is owned from now on."""
+        self.current = held
+
+    def _drop_names(self) -> None:
+        in_use = {p[0] for p in self.assigned}
+        if self.target is not None:
+            in_use |= {p[0] for p in self.target.partitions}
+        for topic in [t for t in self.names if t not in in_use]:
+            del self.names[topic]
+
+    # -- out of the group --------------------------------------------------------------------
+
+    def abandon(self) -> None:
+        """Out of the group: no target, nothing owned, nothing fetched. What the application sees
+        stays until its callback is done."""
+        self.target = None
+        self.current = None
+        self.fetchable = frozenset()
+
+    def clear(self) -> None:
+        """The application has nothing any more (and an empty ledger may be cleared again)."""
+        self.abandon()
+        self.assigned = frozenset()
+        self.releasing = frozenset()
+        self.names.clear()
+        self.nameless = frozenset()
+        self.settled = True
+        self._revision = -1
+
+    # -- views -------------------------------------------------------------------------------
+
+    def owned(self) -> tuple[Assignment, int]:
+        """What to report as owned, and its revision."""
+        if self.current is None:
+            return (), -1
+        return group_by_topic(self.current.partitions), self.current.revision
+
+    def describe(self, partitions: frozenset[TopicIdPartition]) -> tuple[AssignedPartition, ...]:
+        """Partitions with their names, in the order that users expect: by name and number."""
+        named = [AssignedPartition(t, p, self.names[t]) for t, p in sorted(partitions)]
+        return tuple(sorted(named, key=lambda p: (p.topic, p.topic_id, p.partition)))
