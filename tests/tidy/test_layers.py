@@ -47,6 +47,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.assignors", ("_types", "errors")),
     ("kip848_client.member", ("_types", "errors")),
     ("kip848_client.offsets", ("_types", "errors", "_ports")),
+    ("kip848_client._heartbeat_wire", ("_types", "errors", "wire", "member")),
     ("kip848_client._ports", ("_types", "errors", "wire", "member", "offsets")),
     ("kip848_client.config", ("_types", "errors")),
     (
@@ -55,7 +56,17 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "kip848_client.consumer",
-        ("_types", "errors", "wire", "member", "offsets", "_ports", "config", "_aiokafka"),
+        (
+            "_types",
+            "errors",
+            "wire",
+            "member",
+            "offsets",
+            "_heartbeat_wire",
+            "_ports",
+            "config",
+            "_aiokafka",
+        ),
     ),
 )
 

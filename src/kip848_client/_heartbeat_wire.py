@@ -1,0 +1,79 @@
+"""A heartbeat between the member's terms and the wire's: pure translation, both ways.
+
+The member core speaks ``HeartbeatIntent`` and ``HeartbeatOutcome`` and knows no message; every
+driver of it (the consumer, the simulation) translates through here, so that what is simulated is
+what is sent.
+"""
+
+from __future__ import annotations
+
+from kip848_client._types import GroupId, MemberId, TopicId
+from kip848_client.member import (
+    Assignment,
+    HeartbeatAccepted,
+    HeartbeatIntent,
+    HeartbeatOutcome,
+    HeartbeatRefused,
+)
+from kip848_client.wire import error_name, is_retriable
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+    ConsumerGroupHeartbeatResponse,
+)
+
+__all__ = ["heartbeat_outcome", "heartbeat_request"]
+
+
+def heartbeat_request(group_id: GroupId, intent: HeartbeatIntent) -> ConsumerGroupHeartbeatRequest:
+    """The ConsumerGroupHeartbeat request (v1) that says what ``intent`` means.
+
+    "Unchanged" is null on the wire, -1 for the rebalance timeout (KIP-848, heartbeat request).
+    """
+    owned = intent.owned
+    timeout = intent.rebalance_timeout_ms
+    return ConsumerGroupHeartbeatRequest(
+        group_id=group_id,
+        member_id=intent.member_id,
+        member_epoch=intent.member_epoch,
+        instance_id=intent.instance_id,
+        rack_id=intent.rack_id,
+        rebalance_timeout_ms=-1 if timeout is None else timeout,
+        subscribed_topic_names=intent.subscribed_topic_names,
+        subscribed_topic_regex=intent.subscribed_topic_regex,
+        server_assignor=intent.server_assignor,
+        topic_partitions=None
+        if owned is None
+        else tuple(
+            ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=topic_id, partitions=partitions)
+            for topic_id, partitions in owned
+        ),
+    )
+
+
+def heartbeat_outcome(response: ConsumerGroupHeartbeatResponse) -> HeartbeatOutcome:
+    """What a ConsumerGroupHeartbeat response means to the member.
+
+    Every field but code and message of an error response is ignored: brokers leave them at their
+    defaults. A null assignment is "no news", one without topics is "you own nothing".
+    """
+    code = response.error_code
+    if code != 0:
+        return HeartbeatRefused(
+            code=code,
+            name=error_name(code),
+            message=response.error_message,
+            retriable=is_retriable(code),
+        )
+    assignment: Assignment | None = None
+    if response.assignment is not None:
+        assignment = tuple(
+            (TopicId(topic.topic_id), topic.partitions)
+            for topic in response.assignment.topic_partitions
+        )
+    return HeartbeatAccepted(
+        member_id=None if response.member_id is None else MemberId(response.member_id),
+        member_epoch=response.member_epoch,
+        heartbeat_interval_ms=response.heartbeat_interval_ms,
+        assignment=assignment,
+    )
