@@ -47,6 +47,8 @@ class Catalog:
         self._deleted: list[Topic] = []
         self.version = 0
         """Grows with every change; a cheap test for "has anything happened"."""
+        self.created_version = 0
+        """``version`` when a topic was last created: regexes are resolved again because of it."""
 
     def topic(self, name: str) -> Topic | None:
         """By name."""
@@ -86,6 +88,7 @@ class Catalog:
         self._by_name[name] = topic
         self._by_id[topic_id] = topic
         self._note(name)
+        self.created_version = self.version
         return topic
 
     def delete(self, name: str) -> Topic:

@@ -101,6 +101,13 @@ class Profile:
     """[17] OffsetCommit and OffsetFetch v10."""
     malformed_subscription_error: int = -1
     """[18] Error code for an unreadable classic subscription in a consumer group."""
+    regex_removal_bumps: bool = False
+    """A member that stops using a regex, without another change, bumps the epoch."""
+    regex_named_groups: bool = False
+    """A regex may name a group ``(?<name>...)`` (RE2/J 1.8)."""
+    target_built_over_members: bool = False
+    """The assignor sees a replaced static member's successor through an overlay, not a copy; it
+    decides the size of a hash table, and so an order."""
 
 
 def _feature_ranges(metadata: int, **levels: int) -> dict[str, VersionRange]:
@@ -137,6 +144,8 @@ _V4_1: Final = replace(
     metadata_hash=True,
     rack_change_bumps=True,
     regex_refresh=True,
+    regex_removal_bumps=True,
+    regex_named_groups=True,
 )
 _V4_2: Final = replace(
     _V4_1,
@@ -185,6 +194,7 @@ _V4_4: Final = replace(
     },
     assignor_change_bumps=True,
     empty_group_advances_target=True,
+    target_built_over_members=True,
 )
 
 PROFILES: Final[Mapping[str, Profile]] = {
