@@ -1,0 +1,305 @@
+"""The group coordinator: requests and the time in, answers and records out.
+
+Theory of operation
+===================
+
+``handle`` looks up the decision for a request, which reads the state and returns records, timers
+and an answer; then, and only then, the records are applied and kept in ``records``. The records are
+all that is needed to rebuild the groups: ``GroupCoordinator.replay`` is what a broker does that
+takes over the group's partition of ``__consumer_offsets``.
+
+What happens without a request happens in ``run_due``: sessions and rebalance timeouts that are
+over, the resolution of regexes (asked for by a heartbeat, never done inside it), and the removal of
+expired offsets and forgotten groups. The driver calls it when ``deadline_ms`` has come.
+
+The classic protocol is not served here; groups are typed, so that it has its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from kip848_client.wire.messages.groups import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+)
+from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
+from kip848_client.wire.messages.offset_delete import OffsetDeleteRequest
+from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
+from mock_coordinator.core.catalog import Catalog, Topic
+from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.groups.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.describe import (
+    describe_classic_groups,
+    describe_consumer_groups,
+)
+from mock_coordinator.core.groups.environment import (
+    Decision,
+    Environment,
+    TimerChange,
+    configured_assignors,
+)
+from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.groups.heartbeat import decide_heartbeat
+from mock_coordinator.core.groups.leave import fence
+from mock_coordinator.core.groups.listing import list_groups
+from mock_coordinator.core.groups.member_state import MemberState
+from mock_coordinator.core.groups.offset_admin import (
+    decide_cleanup,
+    decide_delete_groups,
+    decide_offset_delete,
+    forget_topics,
+)
+from mock_coordinator.core.groups.offset_fetch import fetch_offsets
+from mock_coordinator.core.groups.offsets import decide_commit
+from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.groups.resolution import decide_resolution
+from mock_coordinator.core.groups.snapshot import GroupSnapshot, take_snapshot
+from mock_coordinator.core.groups.state import GroupsState
+from mock_coordinator.core.groups.timers import Timer, TimerKind, Timers
+from mock_coordinator.core.inputs import ClientInfo
+from mock_coordinator.core.profile import Profile
+
+if TYPE_CHECKING:
+    from kip848_client.wire._fields import Message
+
+__all__ = ["GroupCoordinator"]
+
+R = TypeVar("R")
+
+_Handler = Callable[[int, ClientInfo, int, Any], Any]
+_CLEANUP: Final = Timer(TimerKind.CLEANUP)
+
+
+class GroupCoordinator:
+    """All groups of one broker.
+
+    ``catalog`` is read, never changed. ``new_member_id`` makes the id of a member that joins with
+    heartbeat version 0 and none of its own. ``now_ms`` is when the broker starts.
+    Raises ``ConfigError`` for an assignor that is not bundled with Kafka.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        config: BrokerConfig,
+        catalog: Catalog,
+        new_member_id: Callable[[], str],
+        now_ms: int = 0,
+    ) -> None:
+        self.records: list[StateRecord] = []
+        self._env: Final = Environment(
+            profile=profile,
+            config=config,
+            catalog=catalog,
+            state=GroupsState(profile),
+            timers=Timers(),
+            assignors=configured_assignors(config),
+            new_member_id=new_member_id,
+        )
+        self._resolving: dict[str, tuple[str, ...]] = {}
+        self._handlers: Final[dict[type, _Handler]] = {
+            ConsumerGroupHeartbeatRequest: self._heartbeat,
+            ConsumerGroupDescribeRequest: self._consumer_group_describe,
+            OffsetCommitRequest: self._offset_commit,
+            OffsetFetchRequest: self._offset_fetch,
+            OffsetDeleteRequest: self._offset_delete,
+            DeleteGroupsRequest: self._delete_groups,
+            DescribeGroupsRequest: self._describe_groups,
+            ListGroupsRequest: self._list_groups,
+        }
+        self._arm_cleanup(now_ms)
+
+    @classmethod
+    def replay(
+        cls,
+        profile: Profile,
+        config: BrokerConfig,
+        catalog: Catalog,
+        new_member_id: Callable[[], str],
+        records: Iterable[StateRecord],
+        now_ms: int,
+    ) -> GroupCoordinator:
+        """A coordinator that takes over: the state that the records say, every session starting
+        anew, every member that is giving something up with its full rebalance timeout again."""
+        coordinator = cls(profile, config, catalog, new_member_id, now_ms)
+        coordinator._append(records)
+        for group in coordinator._env.state.groups.values():
+            if isinstance(group, ConsumerGroup):
+                coordinator._restart_timers(group, now_ms)
+        return coordinator
+
+    # --- Requests ---------------------------------------------------------------------------------
+
+    @property
+    def api_requests(self) -> tuple[type, ...]:
+        """The request classes that ``handle`` takes."""
+        return tuple(self._handlers)
+
+    def handle(self, now_ms: int, client: ClientInfo, version: int, request: Message) -> Message:
+        """Answer one request; its records are applied when this returns.
+
+        Refusals are answers, too. Raises ``KeyError`` for a request that is not the coordinator's.
+        """
+        response: Message = self._handlers[type(request)](now_ms, client, version, request)
+        return response
+
+    def _heartbeat(
+        self, now_ms: int, client: ClientInfo, version: int, request: ConsumerGroupHeartbeatRequest
+    ) -> ConsumerGroupHeartbeatResponse:
+        try:
+            decision = decide_heartbeat(self._env, now_ms, client, version, request)
+        except GroupError as err:
+            return ConsumerGroupHeartbeatResponse(error_code=err.code, error_message=err.message)
+        return self._perform(now_ms, decision)
+
+    def _consumer_group_describe(
+        self,
+        _now_ms: int,
+        _client: ClientInfo,
+        _version: int,
+        request: ConsumerGroupDescribeRequest,
+    ) -> Message:
+        return describe_consumer_groups(self._env, request)
+
+    def _offset_commit(
+        self, now_ms: int, _client: ClientInfo, version: int, request: OffsetCommitRequest
+    ) -> Message:
+        return self._perform(now_ms, decide_commit(self._env, now_ms, version, request))
+
+    def _offset_fetch(
+        self, _now_ms: int, _client: ClientInfo, version: int, request: OffsetFetchRequest
+    ) -> Message:
+        return fetch_offsets(self._env, version, request)
+
+    def _offset_delete(
+        self, now_ms: int, _client: ClientInfo, _version: int, request: OffsetDeleteRequest
+    ) -> Message:
+        return self._perform(now_ms, decide_offset_delete(self._env, request))
+
+    def _delete_groups(
+        self, now_ms: int, _client: ClientInfo, _version: int, request: DeleteGroupsRequest
+    ) -> Message:
+        return self._perform(now_ms, decide_delete_groups(self._env, request))
+
+    def _describe_groups(
+        self, _now_ms: int, _client: ClientInfo, version: int, request: DescribeGroupsRequest
+    ) -> Message:
+        return describe_classic_groups(self._env, version, request)
+
+    def _list_groups(
+        self, _now_ms: int, _client: ClientInfo, _version: int, request: ListGroupsRequest
+    ) -> Message:
+        return list_groups(self._env, request)
+
+    # --- Time and topics --------------------------------------------------------------------------
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When ``run_due`` has something to do."""
+        return self._env.timers.deadline_ms
+
+    def run_due(self, now_ms: int) -> None:
+        """Do everything whose time has come, in the order in which it became due."""
+        while (due := self._env.timers.pop_due(now_ms)) is not None:
+            timer, payload = due
+            if timer.kind is TimerKind.SESSION:
+                self._expire(now_ms, timer, None)
+            elif timer.kind is TimerKind.REBALANCE:
+                self._expire(now_ms, timer, payload)
+            elif timer.kind is TimerKind.REGEX:
+                regexes = self._resolving.pop(timer.group_id)
+                self._perform(now_ms, decide_resolution(self._env, now_ms, timer.group_id, regexes))
+            else:
+                self._append(decide_cleanup(self._env, now_ms))
+                self._arm_cleanup(now_ms)
+
+    def topics_changed(
+        self, now_ms: int, names: Iterable[str], deleted: Iterable[Topic | str] = ()
+    ) -> None:
+        """Tell the coordinator that the catalog changed.
+
+        Groups that subscribe to one of the topics look at them again at their next heartbeat; the
+        offsets of deleted topics are removed now.
+        """
+        del now_ms  # nothing here depends on the time; every input of the coordinator carries it
+        changed = list(names)
+        for group in self._env.state.groups.values():
+            if isinstance(group, ConsumerGroup) and any(map(group.is_subscribed_to, changed)):
+                group.metadata_fresh = False
+        gone = [topic if isinstance(topic, str) else topic.name for topic in deleted]
+        if gone:
+            self._append(forget_topics(self._env, gone))
+
+    def _expire(self, now_ms: int, timer: Timer, epoch: int | None) -> None:
+        """Fence a member whose time is up, if it is still there (and at the epoch of its timer)."""
+        group = self._env.state.groups.get(timer.group_id)
+        if not isinstance(group, ConsumerGroup):
+            return
+        member = group.members.get(timer.member_id)
+        if member is not None and epoch in (None, member.epoch):
+            self._perform(now_ms, fence(self._env, group, (member,)))
+
+    # --- Inspection -------------------------------------------------------------------------------
+
+    @property
+    def group_ids(self) -> tuple[str, ...]:
+        """The groups of all types, in order of creation."""
+        return tuple(self._env.state.groups)
+
+    def snapshot(self, group_id: str) -> GroupSnapshot | None:
+        """A group as a value; ``None`` when there is none."""
+        return take_snapshot(self._env, group_id)
+
+    # --- Changes ----------------------------------------------------------------------------------
+
+    def _perform(self, now_ms: int, decision: Decision[R]) -> R:
+        """Make a decision happen."""
+        self._append(decision.records)
+        self._change_timers(decision.timers)
+        if decision.metadata_checked is not None:
+            group = self._env.state.groups.get(decision.metadata_checked)
+            if isinstance(group, ConsumerGroup):
+                group.metadata_fresh = True
+        if decision.resolve is not None:
+            group_id, regexes = decision.resolve
+            self._resolving[group_id] = regexes
+            self._env.timers.arm(Timer(TimerKind.REGEX, group_id), now_ms)
+        return decision.response
+
+    def _append(self, records: Iterable[StateRecord]) -> None:
+        apply, append = self._env.state.apply, self.records.append
+        for record in records:
+            append(record)
+            apply(record)
+
+    def _change_timers(self, changes: Iterable[TimerChange]) -> None:
+        timers = self._env.timers
+        for change in changes:
+            if change.deadline_ms is None:
+                timers.cancel(change.timer)
+            else:
+                timers.arm(change.timer, change.deadline_ms, change.payload)
+
+    def _restart_timers(self, group: ConsumerGroup, now_ms: int) -> None:
+        timers, group_id = self._env.timers, group.group_id
+        session_ms = self._env.config.consumer_session_timeout_ms(group_id)
+        for member_id, member in group.members.items():
+            timers.arm(Timer(TimerKind.SESSION, group_id, member_id), now_ms + session_ms)
+            if member.state is MemberState.UNREVOKED_PARTITIONS:
+                timers.arm(
+                    Timer(TimerKind.REBALANCE, group_id, member_id),
+                    now_ms + max(member.subscription.rebalance_timeout_ms, 0),
+                    member.epoch,
+                )
+
+    def _arm_cleanup(self, now_ms: int) -> None:
+        interval_ms = self._env.config.integer("offsets.retention.check.interval.ms")
+        self._env.timers.arm(_CLEANUP, now_ms + interval_ms)

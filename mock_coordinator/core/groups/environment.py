@@ -1,0 +1,78 @@
+"""What deciding needs besides the request, and what a decision is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+from kip848_client.assignors import BUILTIN, Assignor
+from kip848_client.errors import ConfigError
+from mock_coordinator.core.catalog import Catalog
+from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.groups.state import GroupsState
+from mock_coordinator.core.groups.timers import Timer, Timers
+from mock_coordinator.core.profile import Profile
+
+__all__ = ["Decision", "Environment", "TimerChange", "configured_assignors"]
+
+R_co = TypeVar("R_co", covariant=True)
+
+_CLASS_NAMES: Final = {
+    "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
+    "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Everything that a decision may read. Nothing in here may be changed while deciding."""
+
+    profile: Profile
+    config: BrokerConfig
+    catalog: Catalog
+    state: GroupsState
+    timers: Timers
+    assignors: dict[str, Assignor]
+    """by the name that members ask for, the default one first"""
+    new_member_id: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class TimerChange:
+    """Arm a timer, or cancel it (``deadline_ms`` None)."""
+
+    timer: Timer
+    deadline_ms: int | None
+    payload: int = 0
+
+
+@dataclass(slots=True)
+class Decision(Generic[R_co]):
+    """The answer to a request and what has to happen before it is given: records are applied in
+    order, then timers are changed, then the transient marks."""
+
+    response: R_co
+    records: list[StateRecord] = field(default_factory=list)
+    timers: list[TimerChange] = field(default_factory=list)
+    metadata_checked: str | None = None
+    """The group whose topics were compared with the catalog."""
+    resolve: tuple[str, tuple[str, ...]] | None = None
+    """A group and the regexes to resolve for it once the request is done."""
+
+
+def configured_assignors(config: BrokerConfig) -> dict[str, Assignor]:
+    """The assignors of ``group.consumer.assignors``, by short name.
+
+    Raises ``ConfigError`` for one that Kafka does not bundle: Java classes cannot be loaded here.
+    """
+    chosen: dict[str, Assignor] = {}
+    for configured in config.listing("group.consumer.assignors"):
+        name = _CLASS_NAMES.get(configured, configured)
+        if name not in BUILTIN:
+            raise ConfigError(
+                f"group.consumer.assignors: {configured!r} is none of {', '.join(BUILTIN)}"
+            )
+        chosen[name] = BUILTIN[name]
+    return chosen

@@ -1,0 +1,199 @@
+"""Who is sending this heartbeat: a new member, a known one, or a stand-in for a static one.
+
+And whether it is up to date. A member that is behind is fenced: told to give everything up and
+rejoin (110); the group keeps it until it leaves, rejoins or its session ends. The one tolerance: a
+member may repeat its previous epoch while it shows that it owns nothing it should not, because
+the answer that moved it forward may have been lost (KIP-848).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kip848_client._types import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicId
+from kip848_client.wire import ErrorCode
+from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from mock_coordinator.core.groups.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.current_assignment import OwnedReport, handed_over
+from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.groups.member import Member
+from mock_coordinator.core.groups.records import (
+    CurrentMemberAssignment,
+    MemberMetadata,
+    OwnedPartitions,
+    StateRecord,
+    TargetAssignmentMember,
+)
+from mock_coordinator.core.profile import Profile
+
+__all__ = ["Identity", "identify", "leaving_member", "removal_records", "require_room"]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The member as it is before this heartbeat, and the records that make it so.
+
+    ``replaced``: the member id whose place it takes as a static member.
+    """
+
+    member: Member
+    replaced: str | None = None
+    records: list[StateRecord] = field(default_factory=list)
+
+
+def require_room(
+    profile: Profile,
+    group: ConsumerGroup,
+    max_size: int,
+    member_id: str,
+    instance_id: str | None,
+) -> None:
+    """Raise ``GroupError`` 81 when the group is full and the member is not in it."""
+    if len(group.members) < max_size or member_id in group.members:
+        return
+    if (
+        profile.static_replacement_ignores_max_size
+        and instance_id is not None
+        and instance_id in group.static_members
+    ):
+        return
+    raise GroupError(
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        f"The consumer group has reached its maximum capacity of {max_size} members.",
+    )
+
+
+def identify(
+    profile: Profile,
+    group: ConsumerGroup,
+    member_id: str,
+    request: ConsumerGroupHeartbeatRequest,
+) -> Identity:
+    """Find or make the member of a heartbeat with epoch >= 0.
+
+    Raises ``GroupError`` 25, 82, 110 or 111.
+    """
+    if request.instance_id is None:
+        return _dynamic(profile, group, member_id, request)
+    return _static(profile, group, member_id, request, request.instance_id)
+
+
+def _dynamic(
+    profile: Profile, group: ConsumerGroup, member_id: str, request: ConsumerGroupHeartbeatRequest
+) -> Identity:
+    member = group.members.get(member_id)
+    if member is None:
+        if request.member_epoch != JOIN_EPOCH:
+            raise _unknown_member(group, member_id)
+        return Identity(Member(member_id))
+    _require_epoch(profile, member, request.member_epoch, request.topic_partitions)
+    return Identity(member)
+
+
+def _static(
+    profile: Profile,
+    group: ConsumerGroup,
+    member_id: str,
+    request: ConsumerGroupHeartbeatRequest,
+    instance_id: str,
+) -> Identity:
+    existing = group.static_member(instance_id)
+    if request.member_epoch != JOIN_EPOCH:
+        member = _known_instance(existing, member_id, instance_id)
+        _require_epoch(profile, member, request.member_epoch, request.topic_partitions)
+        return Identity(member)
+    if existing is None:
+        return Identity(group.members.get(member_id) or Member(member_id))
+    if existing.epoch != STATIC_LEAVE_EPOCH:
+        raise GroupError(
+            ErrorCode.UNRELEASED_INSTANCE_ID,
+            f"Static member {member_id} with instance id {instance_id} cannot join the group "
+            f"because the instance id is owned by {existing.member_id} member.",
+        )
+    return _replacement(profile, group, existing, member_id)
+
+
+def _replacement(profile: Profile, group: ConsumerGroup, old: Member, member_id: str) -> Identity:
+    """Everything of the old member moves to the new one, under the new member id."""
+    new = Member(member_id, old.subscription, handed_over(profile, old.current))
+    group_id = group.group_id
+    return Identity(
+        new,
+        replaced=old.member_id,
+        records=[
+            *removal_records(group_id, old.member_id),
+            MemberMetadata(group_id, member_id, new.subscription),
+            TargetAssignmentMember(group_id, member_id, group.target_of(old.member_id)),
+            CurrentMemberAssignment(group_id, member_id, new.current),
+        ],
+    )
+
+
+def removal_records(group_id: str, member_id: str) -> list[StateRecord]:
+    """The tombstones that take a member out of its group, in Kafka's order."""
+    return [
+        CurrentMemberAssignment(group_id, member_id, None),
+        TargetAssignmentMember(group_id, member_id, None),
+        MemberMetadata(group_id, member_id, None),
+    ]
+
+
+def leaving_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Member:
+    """The member that says it leaves; its epoch is not looked at. Raises 25 or 82."""
+    if instance_id is None:
+        member = group.members.get(member_id)
+        if member is None:
+            raise _unknown_member(group, member_id)
+        return member
+    return _known_instance(group.static_member(instance_id), member_id, instance_id)
+
+
+def _known_instance(existing: Member | None, member_id: str, instance_id: str) -> Member:
+    if existing is None:
+        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if existing.member_id != member_id:
+        raise GroupError(
+            ErrorCode.FENCED_INSTANCE_ID,
+            f"Static member {member_id} with instance id {instance_id} was fenced by member "
+            f"{existing.member_id}.",
+        )
+    return existing
+
+
+def _unknown_member(group: ConsumerGroup, member_id: str) -> GroupError:
+    return GroupError(
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        f"Member {member_id} is not a member of group {group.group_id}.",
+    )
+
+
+def _require_epoch(
+    profile: Profile, member: Member, received: int, owned: OwnedReport | None
+) -> None:
+    """Raise ``GroupError`` 110 when the member is too far ahead or behind."""
+    known = member.epoch
+    if received == known or (received == JOIN_EPOCH and profile.rejoin_at_zero_accepted):
+        return
+    if received > known:
+        raise _fenced("greater", received, known)
+    if received != member.previous_epoch or not _is_subset(owned, member.assigned):
+        raise _fenced("smaller", received, known)
+
+
+def _fenced(how: str, received: int, known: int) -> GroupError:
+    return GroupError(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The consumer group member has a {how} member epoch ({received}) than the one known by "
+        f"the group coordinator ({known}). The member must abandon all its partitions and rejoin.",
+    )
+
+
+def _is_subset(owned: OwnedReport | None, assigned: OwnedPartitions) -> bool:
+    """Whether the member reports what it owns, and nothing outside of what is assigned to it."""
+    if owned is None:
+        return False
+    for report in owned:
+        mine = assigned.get(TopicId(report.topic_id))
+        if mine is None or any(partition not in mine for partition in report.partitions):
+            return False
+    return True

@@ -1,0 +1,94 @@
+"""Members that go: for good (-1), for a while (-2), or because their time is up.
+
+Removing members takes their records away and moves the group epoch; the target of the others is
+computed by whoever heartbeats next. A static member that leaves for a while stays in the group and
+in its target; only its epoch says that it is away, and its session goes on counting down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kip848_client._types import STATIC_LEAVE_EPOCH
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from mock_coordinator.core.groups.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.current_assignment import away
+from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
+from mock_coordinator.core.groups.identity import leaving_member, removal_records
+from mock_coordinator.core.groups.member import Member
+from mock_coordinator.core.groups.records import (
+    CurrentMemberAssignment,
+    RegularExpression,
+    StateRecord,
+    TargetAssignmentMetadata,
+    TargetEpoch,
+)
+from mock_coordinator.core.groups.subscriptions import epoch_records, summarize
+from mock_coordinator.core.groups.timers import Timer, TimerKind
+
+__all__ = ["fence", "leave"]
+
+
+def leave(
+    env: Environment, request: ConsumerGroupHeartbeatRequest
+) -> Decision[ConsumerGroupHeartbeatResponse]:
+    """A heartbeat with epoch -1 or -2. Raises ``GroupError`` 69, 25 or 82."""
+    group = env.state.consumer_group(request.group_id)
+    member = leaving_member(group, request.member_id, request.instance_id)
+    response = ConsumerGroupHeartbeatResponse(
+        member_id=request.member_id, member_epoch=request.member_epoch
+    )
+    if request.member_epoch == STATIC_LEAVE_EPOCH:
+        current = away(env.profile, member.current)
+        record = CurrentMemberAssignment(group.group_id, member.member_id, current)
+        return Decision(response, [record])
+    fenced = fence(env, group, (member,))
+    return Decision(response, fenced.records, fenced.timers)
+
+
+def fence(env: Environment, group: ConsumerGroup, members: Sequence[Member]) -> Decision[None]:
+    """Remove these members of the group, with one step of the group epoch for all of them."""
+    records: list[StateRecord] = []
+    for member in members:
+        records += removal_records(group.group_id, member.member_id)
+    unused = _unused_regexes(group, members)
+    records += [RegularExpression(group.group_id, regex, None) for regex in unused]
+    summary = summarize(env, _remaining_topics(group, members, unused))
+    epoch = group.epoch + 1
+    records += epoch_records(group, summary, epoch, bump=True)
+    if env.profile.empty_group_advances_target and len(members) == len(group.members):
+        records.append(TargetAssignmentMetadata(group.group_id, TargetEpoch(epoch)))
+    timers = [
+        TimerChange(Timer(kind, group.group_id, member.member_id), None)
+        for member in members
+        for kind in (TimerKind.SESSION, TimerKind.REBALANCE)
+    ]
+    return Decision(None, records, timers)
+
+
+def _unused_regexes(group: ConsumerGroup, members: Iterable[Member]) -> list[str]:
+    """The resolved regexes whose last users these members are."""
+    users: dict[str, int] = {}
+    for member in members:
+        regex = member.subscription.subscribed_topic_regex
+        if regex:
+            users[regex] = users.get(regex, 0) + 1
+    return [regex for regex, count in users.items() if group.regexes.get(regex) == count]
+
+
+def _remaining_topics(
+    group: ConsumerGroup, members: Iterable[Member], unused: Iterable[str]
+) -> list[str]:
+    """The topics that somebody still subscribes to."""
+    counts = {name: sum(count) for name, count in group.subscribed_topics().items()}
+    for member in members:
+        for name in member.subscription.subscribed_topic_names:
+            counts[name] -= 1
+    for regex in unused:
+        resolved = group.resolved.get(regex)
+        for name in () if resolved is None else resolved.topics:
+            counts[name] -= 1
+    return [name for name, count in counts.items() if count > 0]

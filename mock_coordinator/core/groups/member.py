@@ -1,0 +1,130 @@
+"""One member of a consumer group: what it said and how far it is. Immutable.
+
+A heartbeat builds a changed copy, compares it with the old one, and whatever differs becomes a
+record. A heartbeat that brings nothing new must not build anything (``merged`` returns the same
+object), because 10,000 members send one every few seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from mock_coordinator.core.groups.member_state import MemberState
+from mock_coordinator.core.groups.records import (
+    CurrentAssignment,
+    MemberSubscription,
+    OwnedPartitions,
+)
+
+__all__ = ["Member", "merged", "partition_count", "same_owned"]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member as the coordinator knows it.
+
+    ``subscription`` and ``current`` are the values of its two latest records, so that applying one
+    is an assignment and not a translation.
+    """
+
+    member_id: str
+    subscription: MemberSubscription = field(default_factory=MemberSubscription)
+    current: CurrentAssignment = field(default_factory=CurrentAssignment)
+
+    @property
+    def epoch(self) -> int:
+        """0 joining, > 0 live, -2 a static member that is away, -1 a member being removed."""
+        return self.current.member_epoch
+
+    @property
+    def previous_epoch(self) -> int:
+        """The epoch before the latest change of ``current``, even when it is the same number."""
+        return self.current.previous_member_epoch
+
+    @property
+    def state(self) -> MemberState:
+        """Where it is on the way to its target."""
+        return self.current.state
+
+    @property
+    def assigned(self) -> OwnedPartitions:
+        """What it may use."""
+        return self.current.assigned
+
+    @property
+    def pending_revocation(self) -> OwnedPartitions:
+        """What it was told to give up, until it acknowledges."""
+        return self.current.pending_revocation
+
+    @property
+    def instance_id(self) -> str | None:
+        """Set for a static member (KIP-345)."""
+        return self.subscription.instance_id
+
+    def is_reconciled_to(self, target_epoch: int) -> bool:
+        """Whether there is nothing left to do for this member."""
+        current = self.current
+        return current.state is MemberState.STABLE and current.member_epoch == target_epoch
+
+
+def merged(
+    subscription: MemberSubscription,
+    *,
+    instance_id: str | None,
+    rack_id: str | None,
+    client_id: str,
+    client_host: str,
+    rebalance_timeout_ms: int,
+    names: Sequence[str] | None,
+    regex: str | None,
+    server_assignor: str | None,
+) -> MemberSubscription:
+    """The subscription after a heartbeat: what it carries replaces, null (or -1) keeps.
+
+    Client id and host always replace. Returns the same object when nothing differs.
+    """
+    old = subscription
+    if (
+        (instance_id is None or instance_id == old.instance_id)
+        and (rack_id is None or rack_id == old.rack_id)
+        and client_id == old.client_id
+        and client_host == old.client_host
+        and (rebalance_timeout_ms in (-1, old.rebalance_timeout_ms))
+        and (regex is None or regex == old.subscribed_topic_regex)
+        and (server_assignor is None or server_assignor == old.server_assignor)
+    ):
+        if names is None:
+            return old
+        sorted_names = tuple(sorted(set(names)))
+        if sorted_names == old.subscribed_topic_names:
+            return old
+        return replace(old, subscribed_topic_names=sorted_names)
+    return MemberSubscription(
+        instance_id=old.instance_id if instance_id is None else instance_id,
+        rack_id=old.rack_id if rack_id is None else rack_id,
+        client_id=client_id,
+        client_host=client_host,
+        rebalance_timeout_ms=(
+            old.rebalance_timeout_ms if rebalance_timeout_ms == -1 else rebalance_timeout_ms
+        ),
+        subscribed_topic_names=(
+            old.subscribed_topic_names if names is None else tuple(sorted(set(names)))
+        ),
+        subscribed_topic_regex=old.subscribed_topic_regex if regex is None else regex,
+        server_assignor=old.server_assignor if server_assignor is None else server_assignor,
+    )
+
+
+def same_owned(left: OwnedPartitions, right: OwnedPartitions) -> bool:
+    """Whether both hold the same partitions, whatever the epochs at which they were assigned."""
+    if left is right:
+        return True
+    return left.keys() == right.keys() and all(
+        partitions.keys() == right[topic_id].keys() for topic_id, partitions in left.items()
+    )
+
+
+def partition_count(owned: OwnedPartitions) -> int:
+    """How many partitions these are."""
+    return sum(map(len, owned.values()))

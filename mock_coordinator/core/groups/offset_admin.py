@@ -1,0 +1,161 @@
+"""Taking offsets and groups away: OffsetDelete, DeleteGroups, retention, deleted topics.
+
+(APIs 47 and 42.) Each is a list of tombstones in Kafka's order. An empty group without offsets has
+nothing to say and is removed by the next cleanup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kip848_client.wire import ErrorCode
+from kip848_client.wire.messages.groups import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DeleteGroupsResponseDeletableGroupResult,
+)
+from kip848_client.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from mock_coordinator.core.groups.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.environment import Decision, Environment
+from mock_coordinator.core.groups.errors import GroupError, group_id_not_found
+from mock_coordinator.core.groups.records import (
+    GroupEpochMetadata,
+    GroupMetadata,
+    OffsetAndMetadata,
+    OffsetCommit,
+    PartitionMetadata,
+    StateRecord,
+    TargetAssignmentMetadata,
+)
+from mock_coordinator.core.groups.state import Group
+
+__all__ = ["decide_cleanup", "decide_delete_groups", "decide_offset_delete", "forget_topics"]
+
+_MINUTE_MS = 60_000
+
+
+def decide_offset_delete(
+    env: Environment, request: OffsetDeleteRequest
+) -> Decision[OffsetDeleteResponse]:
+    """OffsetDelete. A topic that the group subscribes to keeps its offsets (86)."""
+    group = env.state.groups.get(request.group_id)
+    answered: list[OffsetDeleteResponseTopic] = []
+    known: list[OffsetDeleteRequestTopic] = []
+    for topic in request.topics:
+        if env.catalog.topic(topic.name) is None:
+            answered.append(_answer(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        else:
+            known.append(topic)
+    if not known:
+        return Decision(OffsetDeleteResponse(topics=tuple(answered)))
+    if group is None:
+        return Decision(OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
+    records: list[StateRecord] = []
+    for topic in known:
+        if isinstance(group, ConsumerGroup) and group.is_subscribed_to(topic.name):
+            answered.append(_answer(topic, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC))
+            continue
+        answered.append(_answer(topic, ErrorCode.NONE))
+        records += [
+            OffsetCommit(request.group_id, topic.name, partition.partition_index, None)
+            for partition in topic.partitions
+            if env.state.committed(request.group_id, topic.name, partition.partition_index)
+        ]
+    return Decision(OffsetDeleteResponse(topics=tuple(answered)), records)
+
+
+def _answer(topic: OffsetDeleteRequestTopic, code: ErrorCode) -> OffsetDeleteResponseTopic:
+    return OffsetDeleteResponseTopic(
+        name=topic.name,
+        partitions=tuple(
+            OffsetDeleteResponsePartition(
+                partition_index=partition.partition_index, error_code=code
+            )
+            for partition in topic.partitions
+        ),
+    )
+
+
+def decide_delete_groups(
+    env: Environment, request: DeleteGroupsRequest
+) -> Decision[DeleteGroupsResponse]:
+    """DeleteGroups. Only groups without members go (else 68); their offsets go with them."""
+    records: list[StateRecord] = []
+    results: list[DeleteGroupsResponseDeletableGroupResult] = []
+    for group_id in request.groups_names:
+        code, message = ErrorCode.NONE, None
+        try:
+            records += _deleted(env, group_id)
+        except GroupError as err:
+            code, message = err.code, err.message
+        results.append(
+            DeleteGroupsResponseDeletableGroupResult(
+                group_id=group_id, error_code=code, error_message=message
+            )
+        )
+    return Decision(DeleteGroupsResponse(results=tuple(results)), records)
+
+
+def _deleted(env: Environment, group_id: str) -> list[StateRecord]:
+    group = env.state.groups.get(group_id)
+    if group is None:
+        raise group_id_not_found(group_id)
+    if not group.is_empty:
+        raise GroupError(ErrorCode.NON_EMPTY_GROUP, f"Group {group_id} is not empty.")
+    offsets: list[StateRecord] = [
+        OffsetCommit(group_id, topic, partition, None)
+        for topic, partitions in env.state.offsets.get(group_id, {}).items()
+        for partition in partitions
+    ]
+    return [*offsets, *_group_tombstones(group)]
+
+
+def _group_tombstones(group: Group) -> list[StateRecord]:
+    if isinstance(group, ConsumerGroup):
+        return [
+            TargetAssignmentMetadata(group.group_id, None),
+            PartitionMetadata(group.group_id, None),
+            GroupEpochMetadata(group.group_id, None),
+        ]
+    return [GroupMetadata(group.group_id)]
+
+
+def decide_cleanup(env: Environment, now_ms: int) -> list[StateRecord]:
+    """Expired offsets of all groups, and groups that have neither members nor offsets left."""
+    retention_ms = env.config.integer("offsets.retention.minutes") * _MINUTE_MS
+    records: list[StateRecord] = []
+    for group_id, group in env.state.groups.items():
+        remaining = False
+        for topic, partitions in env.state.offsets.get(group_id, {}).items():
+            in_use = isinstance(group, ConsumerGroup) and group.is_subscribed_to(topic)
+            for partition, value in partitions.items():
+                if in_use or not _is_expired(value, now_ms, retention_ms):
+                    remaining = True
+                else:
+                    records.append(OffsetCommit(group_id, topic, partition, None))
+        if not remaining and group.is_empty:
+            records += _group_tombstones(group)
+    return records
+
+
+def _is_expired(value: OffsetAndMetadata, now_ms: int, retention_ms: int) -> bool:
+    if value.expire_timestamp_ms is not None:
+        return now_ms >= value.expire_timestamp_ms
+    return now_ms - value.commit_timestamp_ms >= retention_ms
+
+
+def forget_topics(env: Environment, topics: Iterable[str]) -> list[StateRecord]:
+    """The offsets of deleted topics go with them, in every group."""
+    names = list(topics)
+    return [
+        OffsetCommit(group_id, topic, partition, None)
+        for group_id, stored in env.state.offsets.items()
+        for topic in names
+        for partition in stored.get(topic, {})
+    ]

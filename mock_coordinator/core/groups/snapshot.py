@@ -1,0 +1,119 @@
+"""A group as a value: for tests, traces, the simulation's checkers and the command line.
+
+Taking one copies, so it is for looking, not for every heartbeat. Two coordinators whose snapshots
+are equal behave alike, timers and resolutions in flight apart (``without_timers``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from kip848_client.assignors import NO_PARTITIONS, Partitions
+from mock_coordinator.core.groups.consumer_group import ConsumerGroup, GroupState, GroupType
+from mock_coordinator.core.groups.environment import Environment
+from mock_coordinator.core.groups.member_state import MemberState
+from mock_coordinator.core.groups.records import (
+    MemberSubscription,
+    OffsetAndMetadata,
+    OwnedPartitions,
+    ResolvedRegex,
+    TopicShape,
+)
+from mock_coordinator.core.groups.target_assignment import current_assignor
+from mock_coordinator.core.groups.timers import Timer, TimerKind
+
+__all__ = ["GroupSnapshot", "MemberSnapshot", "take_snapshot"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberSnapshot:
+    """One member. ``owned`` may be used by it, ``pending_revocation`` must be given up,
+    ``target`` is where it should get to. Deadlines are None for timers that do not run."""
+
+    member_id: str
+    epoch: int
+    previous_epoch: int
+    state: MemberState
+    subscription: MemberSubscription
+    owned: OwnedPartitions
+    pending_revocation: OwnedPartitions
+    target: Partitions
+    session_deadline_ms: int | None = None
+    rebalance_deadline_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSnapshot:
+    """One group of any type; ``epoch`` and what follows are those of consumer groups."""
+
+    group_id: str
+    type: GroupType
+    state: GroupState
+    offsets: Mapping[str, Mapping[int, OffsetAndMetadata]]
+    epoch: int = -1
+    assignment_epoch: int = -1
+    assignment_timestamp_ms: int = 0
+    metadata_hash: int = 0
+    topic_shapes: tuple[TopicShape, ...] = ()
+    assignor: str = ""
+    members: Mapping[str, MemberSnapshot] = field(default_factory=dict[str, MemberSnapshot])
+    targets: Mapping[str, Partitions] = field(default_factory=dict[str, Partitions])
+    resolved_regexes: Mapping[str, ResolvedRegex] = field(default_factory=dict[str, ResolvedRegex])
+    resolving: bool = False
+
+    def without_timers(self) -> GroupSnapshot:
+        """What survives a crash."""
+        members = {
+            member_id: replace(member, session_deadline_ms=None, rebalance_deadline_ms=None)
+            for member_id, member in self.members.items()
+        }
+        return replace(self, members=members, resolving=False)
+
+
+def take_snapshot(env: Environment, group_id: str) -> GroupSnapshot | None:
+    """The group as it is now; ``None`` when there is none."""
+    group = env.state.groups.get(group_id)
+    if group is None:
+        return None
+    offsets = {
+        topic: dict(partitions) for topic, partitions in env.state.offsets.get(group_id, {}).items()
+    }
+    if not isinstance(group, ConsumerGroup):
+        return GroupSnapshot(group_id=group_id, type=group.type, state=group.state, offsets=offsets)
+    return GroupSnapshot(
+        group_id=group_id,
+        type=group.type,
+        state=group.state,
+        offsets=offsets,
+        epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignment_timestamp_ms=group.assignment_timestamp_ms,
+        metadata_hash=group.metadata_hash,
+        topic_shapes=group.topic_shapes,
+        assignor=current_assignor(env, group),
+        members={member_id: _member(env, group, member_id) for member_id in group.members},
+        targets=dict(group.targets),
+        resolved_regexes=dict(group.resolved),
+        resolving=env.timers.deadline_of(Timer(TimerKind.REGEX, group_id)) is not None,
+    )
+
+
+def _member(env: Environment, group: ConsumerGroup, member_id: str) -> MemberSnapshot:
+    member = group.members[member_id]
+    return MemberSnapshot(
+        member_id=member_id,
+        epoch=member.epoch,
+        previous_epoch=member.previous_epoch,
+        state=member.state,
+        subscription=member.subscription,
+        owned=member.assigned,
+        pending_revocation=member.pending_revocation,
+        target=group.targets.get(member_id, NO_PARTITIONS),
+        session_deadline_ms=env.timers.deadline_of(
+            Timer(TimerKind.SESSION, group.group_id, member_id)
+        ),
+        rebalance_deadline_ms=env.timers.deadline_of(
+            Timer(TimerKind.REBALANCE, group.group_id, member_id)
+        ),
+    )

@@ -1,0 +1,173 @@
+"""All groups and offsets of a coordinator, and the one function that changes them.
+
+``apply`` is total over the record types and never refuses a record that a broker could have
+written, in whatever order compaction left them: a record for a group that does not exist creates
+it, a tombstone for something unknown is ignored (KIP-848, and Kafka's own replay).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from mock_coordinator.core.groups.consumer_group import ConsumerGroup, GroupState, GroupType
+from mock_coordinator.core.groups.errors import group_id_not_found, not_a_consumer_group
+from mock_coordinator.core.groups.records import (
+    CurrentMemberAssignment,
+    GroupEpochMetadata,
+    GroupMetadata,
+    MemberMetadata,
+    OffsetAndMetadata,
+    OffsetCommit,
+    PartitionMetadata,
+    RegularExpression,
+    StateRecord,
+    TargetAssignmentMember,
+    TargetAssignmentMetadata,
+)
+from mock_coordinator.core.profile import Profile
+
+__all__ = ["ClassicGroup", "Group", "GroupOffsets", "GroupsState"]
+
+
+class ClassicGroup:
+    """A classic group without members or protocol: a simple group, made by an offset commit that
+    named no member. It is always Empty."""
+
+    __slots__ = ("group_id",)
+
+    type: Final = GroupType.CLASSIC
+    protocol_type: Final = ""
+    state: Final = GroupState.EMPTY
+    is_empty: Final = True
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+
+
+Group: TypeAlias = ConsumerGroup | ClassicGroup
+
+GroupOffsets: TypeAlias = dict[str, dict[int, OffsetAndMetadata]]
+"""topic -> partition -> committed offset"""
+
+
+class GroupsState:
+    """Group id -> group of any type, and the committed offsets, which outlive conversions."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self.groups: dict[str, Group] = {}
+        self.offsets: dict[str, GroupOffsets] = {}
+        self._appliers: dict[type[StateRecord], Callable[..., None]] = {
+            OffsetCommit: self._apply_offset,
+            GroupMetadata: self._apply_group_metadata,
+            GroupEpochMetadata: self._apply_epoch,
+            PartitionMetadata: self._apply_partition_metadata,
+            MemberMetadata: self._apply_member,
+            TargetAssignmentMetadata: self._apply_target_metadata,
+            TargetAssignmentMember: self._apply_target_member,
+            CurrentMemberAssignment: self._apply_current,
+            RegularExpression: self._apply_regex,
+        }
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup:
+        """The consumer group of this id. Raises ``GroupError`` 69 when there is none, or one of
+        another type."""
+        group = self.groups.get(group_id)
+        if group is None:
+            raise group_id_not_found(group_id)
+        if not isinstance(group, ConsumerGroup):
+            raise not_a_consumer_group(group_id)
+        return group
+
+    def new_consumer_group(self, group_id: str) -> ConsumerGroup:
+        """A group as it is before its first record; not stored."""
+        return ConsumerGroup(group_id, self._profile.first_group_epoch)
+
+    def committed(self, group_id: str, topic: str, partition: int) -> OffsetAndMetadata | None:
+        """A committed offset."""
+        return self.offsets.get(group_id, {}).get(topic, {}).get(partition)
+
+    def apply(self, record: StateRecord) -> None:
+        """Change the state as the record says."""
+        self._appliers[type(record)](record)
+
+    # --- One method for each record type ----------------------------------------------------------
+
+    def _existing(self, group_id: str) -> ConsumerGroup | None:
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
+    def _existing_or_new(self, group_id: str) -> ConsumerGroup:
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):  # an empty classic group gives way
+            self.groups.pop(group_id, None)
+            group = self.groups[group_id] = self.new_consumer_group(group_id)
+        return group
+
+    def _apply_offset(self, record: OffsetCommit) -> None:
+        if record.value is not None:
+            if record.group_id not in self.groups:
+                self.groups[record.group_id] = ClassicGroup(record.group_id)
+            topics = self.offsets.setdefault(record.group_id, {})
+            topics.setdefault(record.topic, {})[record.partition] = record.value
+            return
+        topics = self.offsets.get(record.group_id, {})
+        partitions = topics.get(record.topic, {})
+        partitions.pop(record.partition, None)
+        if not partitions:
+            topics.pop(record.topic, None)
+        if not topics:
+            self.offsets.pop(record.group_id, None)
+
+    def _apply_group_metadata(self, record: GroupMetadata) -> None:
+        if isinstance(self.groups.get(record.group_id), ClassicGroup):
+            del self.groups[record.group_id]
+
+    def _apply_epoch(self, record: GroupEpochMetadata) -> None:
+        if record.value is not None:
+            self._existing_or_new(record.group_id).apply_epoch(record.value)
+        elif self._existing(record.group_id) is not None:
+            del self.groups[record.group_id]
+
+    def _apply_partition_metadata(self, record: PartitionMetadata) -> None:
+        group = self._existing(record.group_id)
+        if record.value is not None:
+            group = self._existing_or_new(record.group_id)
+        if group is not None:
+            group.apply_topic_shapes(record.value)
+
+    def _apply_member(self, record: MemberMetadata) -> None:
+        group = self._existing(record.group_id)
+        if record.value is not None:
+            group = self._existing_or_new(record.group_id)
+        if group is not None:
+            group.apply_subscription(record.member_id, record.value)
+
+    def _apply_target_metadata(self, record: TargetAssignmentMetadata) -> None:
+        group = self._existing(record.group_id)
+        if record.value is not None:
+            group = self._existing_or_new(record.group_id)
+        if group is not None:
+            group.apply_target_epoch(record.value)
+
+    def _apply_target_member(self, record: TargetAssignmentMember) -> None:
+        group = self._existing(record.group_id)
+        if record.value is not None:
+            group = self._existing_or_new(record.group_id)
+        if group is not None:
+            group.apply_target(record.member_id, record.value)
+
+    def _apply_current(self, record: CurrentMemberAssignment) -> None:
+        group = self._existing(record.group_id)
+        if record.value is not None:
+            group = self._existing_or_new(record.group_id)
+        if group is not None:
+            group.apply_current(record.member_id, record.value)
+
+    def _apply_regex(self, record: RegularExpression) -> None:
+        group = self._existing(record.group_id)
+        if record.value is not None:
+            group = self._existing_or_new(record.group_id)
+        if group is not None:
+            group.apply_regex(record.regex, record.value)
