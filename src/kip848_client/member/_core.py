@@ -206,8 +206,7 @@ class MemberCore(MemberFrame):
         self._move(st.FencedOut, why)
         if self._state is MemberState.UNSUBSCRIBED:
             # It was leaving anyway: the goal is reached, callbacks that run may finish.
-            self._bench.cancel()
-            self._ledger.clear()
+            self._bench.vacate(lost=True)
             self._subscription = None
             self._finish_leave(None)
         else:
@@ -220,8 +219,7 @@ class MemberCore(MemberFrame):
         self._set_epoch(JOIN_EPOCH)
         self._move(st.Doomed, str(error))
         if self._leave is not None:
-            self._bench.cancel()
-            self._ledger.clear()
+            self._bench.vacate(lost=True)
             self._finish_leave(error)
         else:
             self._bench.drop()
@@ -261,8 +259,7 @@ class MemberCore(MemberFrame):
         if self._state not in st.TAKES_ASSIGNMENT:
             if self._state in (MemberState.FENCED, MemberState.STALE):
                 self._move(st.LeaveAsked, "left while out of the group")
-                self._bench.cancel()
-                self._ledger.clear()
+                self._bench.vacate(lost=True)
             self._subscription = None
             self._finish_leave(None)
             return
@@ -285,8 +282,7 @@ class MemberCore(MemberFrame):
         leave = self._leave
         assert leave is not None, "only a leave lets go"
         self._end_membership()
-        self._bench.cancel()
-        self._ledger.clear()
+        self._bench.vacate(lost=False)
         self._subscription = None
         epoch = leave_epoch(leave.mode, self._settings.instance_id)
         self._set_epoch(LEAVE_EPOCH if epoch is None else epoch)
@@ -381,10 +377,12 @@ class MemberCore(MemberFrame):
                 self._doom(event.error)
             case ev.HeartbeatLost():
                 self._on_no_answer(event.reason)
-            case ev.HeartbeatAnswered(outcome=HeartbeatRefused() as refused):
-                self._on_refused(heartbeat, refused)
-            case ev.HeartbeatAnswered(outcome=HeartbeatAccepted() as accepted):
-                self._on_accepted(accepted)
+            case ev.HeartbeatAnswered():
+                match event.outcome:
+                    case HeartbeatRefused() as refused:
+                        self._on_refused(heartbeat, refused)
+                    case HeartbeatAccepted() as accepted:
+                        self._on_accepted(accepted)
 
     def _on_no_answer(self, reason: LossReason) -> None:
         self._fields.forget()

@@ -50,11 +50,10 @@ class Acknowledge:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Give up ``revoked``, then take ``added``; afterwards ``held`` is what is owned."""
+    """Give up ``revoked``, then take what of ``target`` has a name by then."""
 
-    held: Held
+    target: Held
     revoked: frozenset[TopicIdPartition]
-    added: frozenset[TopicIdPartition]
 
 
 Step = Acknowledge | Plan
@@ -76,7 +75,7 @@ def next_step(
     ``nameless``: topics whose name was asked for and not found. ``settled`` is false after a
     callback failed: then even an equal set needs its callback again.
     """
-    resolved = frozenset(p for p in target.partitions if p[0] in names)
+    resolved = _named(target.partitions, names)
     revoked = assigned - target.partitions
     unasked = any(p[0] not in names and p[0] not in nameless for p in target.partitions)
     if unasked and not revoked:
@@ -84,7 +83,13 @@ def next_step(
     if settled and current is not None and resolved == current.partitions == assigned:
         newer = target.revision > current.revision
         return Acknowledge(Held(resolved, target.revision)) if newer else NOTHING
-    return Plan(Held(resolved, target.revision), revoked, resolved - assigned)
+    return Plan(target, revoked)
+
+
+def _named(
+    partitions: frozenset[TopicIdPartition], names: Mapping[TopicId, str]
+) -> frozenset[TopicIdPartition]:
+    return frozenset(p for p in partitions if p[0] in names)
 
 
 class Ledger:
@@ -158,9 +163,13 @@ class Ledger:
         self.releasing = frozenset()
         self.settled = self.settled and not failed
 
-    def start(self, held: Held) -> None:
-        """The application sees the new assignment now; what is new in it is not fetched yet."""
+    def start(self, target: Held) -> tuple[Held, frozenset[TopicIdPartition]]:
+        """The application sees the new assignment now; what is new in it is not fetched yet.
+        Returns what is held from now on, and what of it is new."""
+        held = Held(_named(target.partitions, self.names), target.revision)
+        added = held.partitions - self.assigned
         self.assigned = held.partitions
+        return held, added
 
     def started(self, held: Held, *, failed: bool) -> None:
         """The callback ended; when it failed, what is new stays out of reach."""

@@ -24,7 +24,7 @@ from kip848_client.member._commands import (
 )
 from kip848_client.member._events import OffsetsFlushed, PartitionsReleased, PartitionsStarted
 from kip848_client.member._model import MemberSettings
-from kip848_client.member._reconcile import Ledger, Plan
+from kip848_client.member._reconcile import Held, Ledger, Plan
 
 __all__ = ["Bench", "Ending", "Purpose"]
 
@@ -63,6 +63,8 @@ class _Work:
     stage: _Stage
     plan: Plan | None = None
     flush_by_ms: int | None = None
+    held: Held | None = None
+    """Once starting: what will be owned when the callback has returned."""
 
 
 class Bench:
@@ -89,6 +91,15 @@ class Bench:
         """Forget the open work; its answers will be stale. What runs in the application runs on."""
         self._work = None
 
+    def vacate(self, *, lost: bool) -> None:
+        """End a leave without waiting: what was asked of the application runs on, what could not
+        be asked yet because of a flush is asked now, and its answer will be stale."""
+        work = self._work
+        if work is not None and work.stage is _Stage.FLUSHING:
+            self._release_all(work, lost=lost)
+        self.cancel()
+        self.ledger.clear()
+
     # -- beginnings --------------------------------------------------------------------------
 
     def reconcile(self, now_ms: int, plan: Plan) -> None:
@@ -110,7 +121,7 @@ class Bench:
         work = self._begin(Purpose.LEAVE, _Stage.FLUSHING)
         self.ledger.hold_back(everything)
         if flush_by_ms is None:
-            self._release_all(work)
+            self._release_all(work, lost=False)
         else:
             self._flush(work, everything - self.ledger.releasing, flush_by_ms)
         return Ending.GOING_ON
@@ -122,7 +133,7 @@ class Bench:
             self.cancel()
             self.ledger.clear()
             return Ending.EMPTIED
-        self._release_all(self._begin(Purpose.DROP, _Stage.RELEASING))
+        self._release_all(self._begin(Purpose.DROP, _Stage.RELEASING), lost=True)
         return Ending.GOING_ON
 
     # -- answers -----------------------------------------------------------------------------
@@ -160,9 +171,9 @@ class Bench:
     def started(self, event: PartitionsStarted) -> Ending:
         """The assigned callback is over."""
         work = self._open(event.plan, _Stage.STARTING)
-        if work is None or work.plan is None:
+        if work is None or work.held is None:
             return Ending.STALE
-        self.ledger.started(work.plan.held, failed=event.failed)
+        self.ledger.started(work.held, failed=event.failed)
         self.cancel()
         return Ending.FAILED if event.failed else Ending.RECONCILED
 
@@ -186,7 +197,7 @@ class Bench:
     def _after_flush(self, work: _Work) -> None:
         work.flush_by_ms = None
         if work.plan is None:
-            self._release_all(work)
+            self._release_all(work, lost=False)
         else:
             self._release(work, work.plan.revoked)
 
@@ -200,15 +211,14 @@ class Bench:
         named = self.ledger.describe(revoked)
         self._emit(ReleasePartitions(work.number, named, lost=False))
 
-    def _release_all(self, work: _Work) -> None:
+    def _release_all(self, work: _Work, *, lost: bool) -> None:
         work.stage = _Stage.RELEASING
         named = self.ledger.describe(self.ledger.assigned - self.ledger.releasing)
         self.ledger.release(self.ledger.assigned)
-        lost = work.purpose is Purpose.DROP
         self._emit(ReleasePartitions(work.number, named, lost=lost, last=True))
 
     def _start(self, work: _Work, plan: Plan) -> None:
         work.stage = _Stage.STARTING
-        self.ledger.start(plan.held)
-        added, held = self.ledger.describe(plan.added), self.ledger.describe(plan.held.partitions)
-        self._emit(StartPartitions(work.number, added, held))
+        work.held, added = self.ledger.start(plan.target)
+        new, everything = self.ledger.describe(added), self.ledger.describe(work.held.partitions)
+        self._emit(StartPartitions(work.number, new, everything))
