@@ -136,7 +136,7 @@ class _Builder:
         for partition, owner in enumerate(self._owners[topic_id]):
             stacks.setdefault(owner, []).append(partition)
         moved = 0
-        while not scale.level:
+        while True:
             source = scale.heaviest()
             while source is not None and not stacks.get(source):
                 scale.exclude()

@@ -172,9 +172,7 @@ def _deal(
     """Give the free partitions, front first, to the members below their quota."""
     start = 0
     for member_id, missing in unfilled:
-        block = free[start : start + missing]
-        if block:
-            keeper.give(member_id, block)
-        start += len(block)
+        keeper.give(member_id, free[start : start + missing])
+        start += missing
     if start < len(free):
         raise AssignorError("Partitions were left unassigned")

@@ -45,9 +45,7 @@ def elect_assignor(
         if not counts[withdrawn]:
             order.remove(withdrawn)
     if cast is not None:
-        # Map.compute: grows a table that is too full first, then puts a new key in front.
-        if len(order) * 4 > capacity * 3:
-            capacity *= 2
+        # Map.compute puts a new key in front of its bucket; a copy has room for one more.
         counts[cast] = counts.get(cast, 0) + 1
         if cast not in order:
             order.insert(0, cast)
