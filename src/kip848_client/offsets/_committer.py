@@ -203,6 +203,8 @@ class _Ticket:
     deadline_ms: int
     as_member: bool
     wanted: dict[TopicPartition, CommittableOffset] | None
+    tenures: dict[TopicPartition, int]
+    """Of the explicit offsets, when they were asked for; 0 for a partition that was not owned."""
     committed: dict[TopicPartition, CommittableOffset] = field(
         default_factory=dict[TopicPartition, CommittableOffset]
     )
@@ -333,6 +335,7 @@ class CommitterCore:
             deadline_ms=deadline_ms,
             as_member=self._member_epoch is not None,
             wanted=None if offsets is None else dict(offsets),
+            tenures={tp: self._tracker.tenure(tp) for tp in offsets or ()},
         )
         self._tickets.append(ticket)
 
@@ -363,6 +366,10 @@ class CommitterCore:
             if self._stored_by.get(tp, 0) > ticket.sequence:
                 ticket.committed[tp] = offset  # a younger commit has overtaken this wish
                 continue
+            if self._tracker.tenure(tp) != ticket.tenures.get(tp, self._tracker.tenure(tp)):
+                # One partition of another member would fail the rest, or rewind its new owner.
+                ticket.failed[tp] = _revoked(tp)
+                continue
             remaining[tp] = offset
         return remaining
 
@@ -378,6 +385,11 @@ class CommitterCore:
         self._out.append(CommitDone(ticket.number, ticket.committed, ticket.failed))
 
     def _expire(self) -> None:
+        under_way = None if self._attempt is None else self._attempt.ticket
+        if self._member_epoch is None:
+            # Without its epoch it could overwrite what the new owner of a partition has stored.
+            for ticket in [t for t in self._tickets if t.as_member and t is not under_way]:
+                self._close(ticket, NotAssigned("the consumer is no longer a member of its group"))
         for ticket in [t for t in self._tickets if t.deadline_ms <= self._now]:
             said = f"; last answer: {ticket.last_error}" if ticket.last_error else ""
             self._close(ticket, RequestTimedOut(f"offsets were not committed in time{said}"))
@@ -392,9 +404,6 @@ class CommitterCore:
         for ticket in list(self._tickets):
             if self._attempt is not None:
                 return
-            if ticket.as_member and self._member_epoch is None:
-                self._close(ticket, NotAssigned("the consumer is no longer a member of its group"))
-                continue
             if ticket.not_before_ms > self._now or self._waits_for_epoch(ticket):
                 continue
             offsets = self._remaining(ticket)
@@ -435,8 +444,11 @@ class CommitterCore:
         for tp, offset in attempt.offsets.items():
             if tp not in event.results:
                 # Silence about a partition is not success; ask again like for any lost answer.
-                retry = True
                 ticket.last_error = f"the broker did not answer for {tp.topic}-{tp.partition}"
+                if ticket.kind is CommitKind.INTERVAL:
+                    ticket.failed[tp] = RequestTimedOut(ticket.last_error)
+                else:
+                    retry = True
                 continue
             refusal = event.results[tp]
             if refusal is None:
@@ -474,11 +486,9 @@ class CommitterCore:
     def _why_not(
         self, attempt: _Attempt, tp: TopicPartition, refusal: CommitRefusal
     ) -> Kip848Error:
-        lost = self._tracker.tenure(tp) != attempt.tenures[tp] or attempt.tenures[tp] == 0
-        if refusal.code == _STALE_MEMBER_EPOCH and attempt.member_epoch is not None and lost:
-            return NotAssigned(
-                f"{tp.topic}-{tp.partition} was revoked before its offset could be committed"
-            )
+        tenure = attempt.tenures[tp]
+        if refusal.code == _STALE_MEMBER_EPOCH and self._tracker.tenure(tp) != tenure:
+            return _revoked(tp)
         return broker_error(refusal.code, refusal.name, refusal.message, api="OffsetCommit")
 
     def _after_failure(self, attempt: _Attempt, *, stale: bool, retry: bool) -> None:
@@ -538,6 +548,10 @@ class CommitterCore:
             assert all(t.deadline_ms > self._now for t in self._tickets), "a ticket is overdue"
             sent = [c for c in self._out if isinstance(c, SendCommit)]
             assert len(sent) <= 1, "two commits in one step"
+
+
+def _revoked(tp: TopicPartition) -> NotAssigned:
+    return NotAssigned(f"{tp.topic}-{tp.partition} was revoked before its offset was committed")
 
 
 def _is_retried(kind: CommitKind, code: int) -> bool:
