@@ -1,1 +1,95 @@
-"""kip848_client."""
+"""kip848_client: a native async client for Kafka's consumer groups of KIP-848.
+
+The names below are the public ones. Those that need aiokafka or pydantic are imported when they
+are first used, so that importing the package stays fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+from kip848_client._types import TopicPartition
+from kip848_client.errors import (
+    BootstrapFailed,
+    BrokerError,
+    CallbackError,
+    CommitFailed,
+    ConfigError,
+    ConsumerClosed,
+    CoordinatorUnavailable,
+    Kip848Error,
+    LocalProtocolError,
+    NoOffsetForPartition,
+    NotAssigned,
+    ProtocolUnsupported,
+    RequestTimedOut,
+    TransportError,
+)
+
+if TYPE_CHECKING:
+    from kip848_client.config import ConsumerConfig
+    from kip848_client.consumer import (
+        Consumer,
+        GroupMetadata,
+        MemberView,
+        OffsetAndMetadata,
+        OffsetAndTimestamp,
+        RebalanceListener,
+        Record,
+    )
+    from kip848_client.member import LeaveMode, MemberState
+
+__all__ = [
+    "BootstrapFailed",
+    "BrokerError",
+    "CallbackError",
+    "CommitFailed",
+    "ConfigError",
+    "Consumer",
+    "ConsumerClosed",
+    "ConsumerConfig",
+    "CoordinatorUnavailable",
+    "GroupMetadata",
+    "Kip848Error",
+    "LeaveMode",
+    "LocalProtocolError",
+    "MemberState",
+    "MemberView",
+    "NoOffsetForPartition",
+    "NotAssigned",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "ProtocolUnsupported",
+    "RebalanceListener",
+    "Record",
+    "RequestTimedOut",
+    "TopicPartition",
+    "TransportError",
+]
+
+_LAZY: Final = {
+    "Consumer": "kip848_client.consumer",
+    "ConsumerConfig": "kip848_client.config",
+    "GroupMetadata": "kip848_client.consumer",
+    "LeaveMode": "kip848_client.member",
+    "MemberState": "kip848_client.member",
+    "MemberView": "kip848_client.consumer",
+    "OffsetAndMetadata": "kip848_client.consumer",
+    "OffsetAndTimestamp": "kip848_client.consumer",
+    "RebalanceListener": "kip848_client.consumer",
+    "Record": "kip848_client.consumer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _LAZY.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(home), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

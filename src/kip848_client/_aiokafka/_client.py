@@ -1,0 +1,80 @@
+"""aiokafka's client, reduced to what its fetcher needs: connections to leaders and their addresses.
+
+Three things differ from aiokafka's own. Metadata comes from ``TopicDirectory``. Refreshes are
+spaced by the retry backoff: the fetcher asks for one in every round in which a partition has no
+leader, and aiokafka would send them as fast as they are answered. And a partition whose fetch was
+refused rests for the backoff, because the fetcher would otherwise ask again at once, for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from aiokafka.client import AIOKafkaClient, ConnectionGroup
+from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.util import create_task
+
+from kip848_client._aiokafka._metadata import ClusterPicture, TopicDirectory, refresh_quietly
+from kip848_client._types import TopicPartition
+
+__all__ = ["FetchClient"]
+
+_HANDLED_BY_FETCHER: Final = frozenset({0, 1, 29})
+"""NONE, OFFSET_OUT_OF_RANGE and TOPIC_AUTHORIZATION_FAILED do not lead to a retry at once."""
+
+
+class FetchClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no types
+    """Give it a directory by ``follow`` before anything is fetched; ``close`` it at the end.
+
+    ``on_refused`` is called with each partition whose fetch got an error that only waiting cures.
+    """
+
+    def __init__(self, *, retry_backoff_ms: int, **options: Any) -> None:
+        super().__init__(retry_backoff_ms=retry_backoff_ms, **options)
+        self._directory: TopicDirectory | None = None
+        self._spacing_s = retry_backoff_ms / 1000
+        self._refreshed_at_s = 0.0
+        self.on_refused: Callable[[TopicPartition], None] = _ignore
+
+    def follow(self, directory: TopicDirectory) -> None:
+        """Refresh through ``directory`` from now on."""
+        self._directory = directory
+        self._sync_task = create_task(self._md_synchronizer())
+
+    def show(self, picture: ClusterPicture) -> None:
+        """Take a new picture of the cluster."""
+        self.cluster.update_metadata(picture)
+
+    async def _metadata_update(self, cluster_metadata: Any, topics: Any) -> bool:
+        del cluster_metadata, topics  # the directory knows what is watched
+        assert self._directory is not None
+        loop = asyncio.get_running_loop()
+        pause = self._refreshed_at_s + self._spacing_s - loop.time()
+        if pause > 0:
+            await asyncio.sleep(pause)
+        self._refreshed_at_s = loop.time()
+        return await refresh_quietly(self._directory)
+
+    async def send(
+        self, node_id: Any, request: Any, *, group: ConnectionGroup = ConnectionGroup.DEFAULT
+    ) -> Any:
+        response = await super().send(node_id, request, group=group)
+        if isinstance(request, FetchRequest):
+            self._look_for_refusals(response)
+        return response
+
+    def _look_for_refusals(self, response: Any) -> None:
+        refused = False
+        for topic, partitions in response.topics:
+            for partition, error_code, *_ in partitions:
+                if error_code not in _HANDLED_BY_FETCHER:
+                    refused = True
+                    self.on_refused(TopicPartition(topic, partition))
+        if refused:
+            self.force_metadata_update()
+
+
+def _ignore(_tp: TopicPartition) -> None:
+    """Until a fetch path is there."""

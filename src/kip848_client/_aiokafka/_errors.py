@@ -1,0 +1,50 @@
+"""aiokafka's exceptions as ours: one function, one place."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiokafka import errors as theirs
+
+from kip848_client._ports import ConnectionBroken
+from kip848_client.errors import (
+    Kip848Error,
+    RequestTimedOut,
+    TransportError,
+    UnsupportedVersion,
+    broker_error,
+)
+from kip848_client.wire import error_name, is_retriable
+
+__all__ = ["translated"]
+
+_TRANSPORT = (
+    theirs.KafkaConnectionError,
+    theirs.NodeNotReadyError,
+    theirs.CorrelationIdError,
+    theirs.StaleMetadata,
+    theirs.NoBrokersAvailable,
+)
+
+
+def translated(error: BaseException, where: str) -> Kip848Error:
+    """What to raise instead of ``error``, which came out of aiokafka or the socket.
+
+    ``where`` names what was asked of whom, e.g. ``"FindCoordinator to 10.0.0.7:9092"``. An error
+    with a Kafka code keeps it; anything about connections becomes ``ConnectionBroken``.
+    """
+    if isinstance(error, Kip848Error):
+        return error
+    if isinstance(error, theirs.RequestTimedOutError | theirs.KafkaTimeoutError | TimeoutError):
+        return RequestTimedOut(f"{where}: no answer in time")
+    if isinstance(error, theirs.IncompatibleBrokerVersion | theirs.UnsupportedVersionError):
+        return UnsupportedVersion(f"{where}: {error}")
+    if isinstance(error, _TRANSPORT | OSError | asyncio.IncompleteReadError):
+        cause = error.__cause__
+        reason = f"{error}; {cause!r}" if cause is not None else str(error)
+        return ConnectionBroken(f"{where}: {reason or type(error).__name__}")
+    if isinstance(error, theirs.BrokerResponseError):
+        code = int(getattr(error, "errno", -1))
+        said = ", ".join(str(each) for each in error.args) or None
+        return broker_error(code, error_name(code), said, api=where, retriable=is_retriable(code))
+    return TransportError(f"{where}: {type(error).__name__}: {error}")

@@ -1,0 +1,364 @@
+"""The way of a record from aiokafka's fetcher to the application.
+
+``FetchPath`` owns the fetcher and the ``LiveAssignment`` that it works on, hands records out one
+by one or in batches, and knows which of them the application is still busy with.
+
+What the application is busy with: records are *open* from the moment they are handed out until the
+application comes back for more. Automatic commits must not include them (KAFKA-18641) and their
+partitions should not be given up. Keeping that book per record would cost as much as the record,
+so only the open hand-out is remembered (partition and the position before it); ``report`` brings
+an ``OffsetTracker`` up to date when somebody wants to know.
+
+Nothing here awaits between looking at a partition and handing its records out, so a partition
+that was held or released in between two awaits can not leak a record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Generic, TypeVar
+
+from aiokafka.consumer.fetcher import Fetcher, FetchError, FetchResult
+from aiokafka.consumer.subscription_state import Subscription, SubscriptionState
+from aiokafka.errors import OffsetOutOfRangeError
+from aiokafka.structs import TopicPartition as TheirTopicPartition
+
+from kip848_client._aiokafka._assignment import LiveAssignment
+from kip848_client._aiokafka._client import FetchClient
+from kip848_client._aiokafka._errors import translated
+from kip848_client._types import TopicPartition
+from kip848_client.errors import Kip848Error, NotAssigned
+from kip848_client.offsets import OffsetTracker
+
+__all__ = ["FetchPath", "RawRecord"]
+
+R = TypeVar("R")
+RawRecord = Any
+"""A record as aiokafka's decoder gives it: offset, timestamp, timestamp_type, key, value, headers,
+checksum."""
+
+RecordBuilder = Callable[[TheirTopicPartition, RawRecord], R]
+
+
+class _RecordFetcher(Fetcher):  # type: ignore[misc]  # aiokafka has no types
+    """aiokafka's fetcher, making our records instead of its own, and leaving resets to us."""
+
+    def __init__(
+        self,
+        client: FetchClient,
+        subscriptions: SubscriptionState,
+        build: RecordBuilder[Any],
+        on_out_of_range: Callable[[TopicPartition, int], bool],
+        **options: Any,
+    ) -> None:
+        self._build = build
+        self._on_out_of_range = on_out_of_range
+        super().__init__(client, subscriptions, auto_offset_reset="none", **options)
+
+    async def _proc_fetch_request(self, assignment: Any, node_id: Any, request: Any) -> bool:
+        woke: bool = await super()._proc_fetch_request(assignment, node_id, request)
+        if not woke:
+            return False
+        # No await since the results were stored: nobody has looked at them yet.
+        for topic, partitions in request.topics:
+            for partition, offset, _ in partitions:
+                self._adapt(TopicPartition(topic, partition), offset)
+        return True
+
+    def _adapt(self, tp: TopicPartition, offset: int) -> None:
+        entry = self._records.get(tp)
+        if type(entry) is FetchResult:
+            records = entry._partition_records
+            if records is not None:
+                records._consumer_record = self._build
+        elif type(entry) is FetchError:
+            out_of_range = isinstance(entry._error, OffsetOutOfRangeError)
+            if out_of_range and self._on_out_of_range(tp, offset):
+                del self._records[tp]
+
+
+class FetchPath(Generic[R]):
+    """Records of the assigned partitions. Create it inside a running loop; ``close`` it.
+
+    ``build`` makes a record. ``on_out_of_range`` is told a partition and the offset that the
+    broker does not have any more, and returns whether it will set another position.
+    """
+
+    def __init__(
+        self,
+        client: FetchClient,
+        build: RecordBuilder[R],
+        on_out_of_range: Callable[[TopicPartition, int], bool],
+        **fetch_options: Any,
+    ) -> None:
+        self._client = client
+        self._rest_s: float = client._retry_backoff
+        self._loop = asyncio.get_running_loop()
+        self._fetcher: _RecordFetcher | None = None
+        self.live = LiveAssignment(self._on_live_changed)
+        subscription = Subscription(())
+        subscription._assignment = self.live
+        subscription._reassignment_in_progress = False
+        state = SubscriptionState()
+        state._subscription = subscription
+        self._fetcher = _RecordFetcher(client, state, build, on_out_of_range, **fetch_options)
+        client.on_refused = self._rest
+        self._resting: dict[TopicPartition, asyncio.TimerHandle] = {}
+        self._open: dict[TopicPartition, int] = {}  # of the last batch: position before it
+        self._open_tp: TopicPartition | None = None
+        self._open_before = 0
+        self._touched: dict[TopicPartition, None] = {}
+
+    @property
+    def _core(self) -> _RecordFetcher:
+        assert self._fetcher is not None
+        return self._fetcher
+
+    # -- handing out ---------------------------------------------------------------------------
+
+    def take_one(self, only: Collection[tuple[str, int]] = ()) -> R | None:
+        """The next record that is there, or ``None``. What was handed out before counts as done.
+
+        Raises what a deserializer raises, and ``Kip848Error`` for what the broker refused.
+        """
+        open_tp, self._open_tp = self._open_tp, None
+        if self._open:
+            self._open.clear()
+        buffers = self._core._records
+        states = self.live._tp_state
+        while buffers:
+            for tp, entry in buffers.items():
+                if only and tp not in only:
+                    continue
+                state = states.get(tp)
+                if state is None:
+                    break  # not live any more: drop the buffer below
+                if type(entry) is not FetchResult:
+                    self._raise_entry(tp, entry)
+                before = state._position
+                record: R | None = entry.getone()
+                if record is None:
+                    self._touched[tp] = None
+                    break
+                if tp is not open_tp:
+                    self._touched[tp] = None
+                self._open_tp, self._open_before = tp, before
+                return record
+            else:
+                return None
+            del buffers[tp]
+            self._wake_fetcher()
+        return None
+
+    def take_many(
+        self, only: Collection[tuple[str, int]] = (), records_max: int | None = None
+    ) -> dict[TopicPartition, list[R]]:
+        """All records that are there, at most ``records_max``, by partition. As ``take_one``."""
+        self.confirm()
+        taken: dict[TopicPartition, list[R]] = {}
+        left = records_max
+        buffers = self._core._records
+        for tp, entry in list(buffers.items()):
+            if only and tp not in only:
+                continue
+            state = self.live._tp_state.get(tp)
+            if state is not None and type(entry) is not FetchResult:
+                if taken:
+                    break  # the records first, the error with the next call
+                self._raise_entry(tp, entry)
+            if state is None or not entry.has_more():
+                del buffers[tp]
+                self._wake_fetcher()
+                continue
+            before = state._position
+            records: list[R] = entry.getall(left)
+            ours = TopicPartition(tp[0], tp[1])
+            self._touched[ours] = None
+            if not entry.has_more():
+                del buffers[tp]
+                self._wake_fetcher()
+            if not records:
+                continue
+            taken[ours] = records
+            self._open[ours] = before
+            if left is not None:
+                left -= len(records)
+                if left <= 0:
+                    break
+        return taken
+
+    def waiter(self) -> asyncio.Future[None]:
+        """A future that ends when records may be there, or at ``wake``."""
+        future: asyncio.Future[None] = self._core._create_fetch_waiter()
+        return future
+
+    def wake(self) -> None:
+        """Let everyone who waits for records look again."""
+        for future in list(self._core._fetch_waiters):
+            if not future.done():
+                future.set_result(None)
+
+    async def ended(self) -> BaseException:
+        """Why fetching ended: a bug, here or in aiokafka. Returns only then."""
+        task: asyncio.Task[None] = self._core.error_future
+        await asyncio.wait([task])
+        if task.cancelled():
+            return asyncio.CancelledError()
+        return task.exception() or Kip848Error("aiokafka's fetching task ended")
+
+    # -- what the application is busy with -----------------------------------------------------
+
+    def confirm(self) -> None:
+        """The application came back: it is done with everything handed out so far."""
+        self._open_tp = None
+        if self._open:
+            self._open.clear()
+
+    def is_busy(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Whether the application still works on records of one of these partitions."""
+        return any(tp == self._open_tp or tp in self._open for tp in partitions)
+
+    def report(self, tracker: OffsetTracker) -> None:
+        """Bring ``tracker`` up to date: what is done, and what is delivered and still open."""
+        open_before = dict(self._open)
+        if self._open_tp is not None:
+            open_before[self._open_tp] = self._open_before
+        delivered: list[tuple[TopicPartition, int]] = []
+        for tp in self._touched:
+            position = self.position(tp)
+            if position is None:
+                continue
+            tracker.delivered(tp, open_before.get(tp, position))
+            if tp in open_before:
+                delivered.append((tp, position))
+        tracker.confirm()
+        for tp, position in delivered:
+            tracker.delivered(tp, position)
+        self._touched = dict.fromkeys(open_before)
+
+    # -- what is assigned ----------------------------------------------------------------------
+
+    def assign(
+        self, assignment: Iterable[TopicPartition], fresh: Collection[TopicPartition]
+    ) -> None:
+        """See ``LiveAssignment.assign``."""
+        kept = set(assignment)
+        for tp in self.live.assigned:
+            if tp not in kept or tp in fresh:
+                self._forget_hand_out(tp)
+        self.live.assign(kept, fresh)
+
+    def release(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget these partitions and everything about them."""
+        for tp in partitions:
+            self._forget_hand_out(tp)
+        self.live.release(partitions)
+
+    # -- positions -----------------------------------------------------------------------------
+
+    def position(self, tp: TopicPartition) -> int | None:
+        """The offset of the next record for the application."""
+        state = self.live.state_of(tp)
+        return None if state is None else state._position
+
+    def set_position(self, tp: TopicPartition, offset: int) -> None:
+        """Continue at ``offset``; buffered records of the partition are dropped."""
+        self._forget_hand_out(tp)
+        self._core._records.pop(tp, None)
+        self.live.set_position(tp, offset)
+        self._wake_fetcher()
+
+    def clear_position(self, tp: TopicPartition) -> None:
+        """Fetch nothing of a partition until it has a position again."""
+        self._forget_hand_out(tp)
+        self.live.clear_position(tp)
+
+    def pause(self, tp: TopicPartition) -> None:
+        """Hand nothing of the partition out until ``resume``."""
+        self._state(tp).pause()
+
+    def resume(self, tp: TopicPartition) -> None:
+        """Undo ``pause``."""
+        self._state(tp).resume()
+        self._wake_fetcher()
+
+    def paused(self) -> frozenset[TopicPartition]:
+        """What is paused."""
+        return frozenset(tp for tp in self.live.assigned if self._state(tp).paused)
+
+    def highwater(self, tp: TopicPartition) -> int | None:
+        """The end of the partition at its last fetch."""
+        found: int | None = self._state(tp).highwater
+        return found
+
+    def last_stable_offset(self, tp: TopicPartition) -> int | None:
+        """The last stable offset at its last fetch."""
+        found: int | None = self._state(tp).lso
+        return found
+
+    def last_poll_timestamp(self, tp: TopicPartition) -> int | None:
+        """When it was last fetched, in ms since 1970."""
+        found: int | None = self._state(tp).timestamp
+        return found
+
+    async def close(self) -> None:
+        """End fetching; waiters wake up."""
+        for handle in self._resting.values():
+            handle.cancel()
+        fetcher = self._core
+        fetcher._closed = True
+        # aiokafka's close awaits these one by one and trips over one that was cancelled while it
+        # slept between two attempts.
+        tasks = list(fetcher._pending_tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        fetcher._pending_tasks.clear()
+        try:
+            await fetcher.close()
+        finally:
+            self.wake()
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _state(self, tp: TopicPartition) -> Any:
+        state = self.live.state_of(tp)
+        if state is None:
+            raise NotAssigned(f"{tp[0]}-{tp[1]} is not assigned to this consumer")
+        return state
+
+    def _raise_entry(self, tp: TheirTopicPartition, entry: FetchError) -> None:
+        del self._core._records[tp]
+        self._wake_fetcher()
+        error = entry._error
+        if isinstance(error, Kip848Error):
+            raise error
+        raise translated(error, f"Fetch of {tp.topic}-{tp.partition}") from error
+
+    def _forget_hand_out(self, tp: TopicPartition) -> None:
+        self._touched.pop(tp, None)
+        self._open.pop(tp, None)
+        if self._open_tp == tp:
+            self._open_tp = None
+
+    def _on_live_changed(self, ceased: Collection[TopicPartition]) -> None:
+        if self._fetcher is None:
+            return  # being built
+        for tp in ceased:
+            self._fetcher._records.pop(tp, None)
+        self._wake_fetcher()
+
+    def _wake_fetcher(self) -> None:
+        self._core._notify(self._core._wait_consume_future)
+
+    def _rest(self, tp: TopicPartition) -> None:
+        """The broker refused a fetch of this partition: leave it out for a while."""
+        if tp in self._resting:
+            return
+        self.live.rest(tp, resting=True)
+        self._resting[tp] = self._loop.call_later(self._rest_s, self._rested, tp)
+
+    def _rested(self, tp: TopicPartition) -> None:
+        del self._resting[tp]
+        self.live.rest(tp, resting=False)

@@ -1,0 +1,161 @@
+"""Connections for short requests: group, offsets, metadata. Never for fetches.
+
+A fetch may wait half a second at the broker and answers come in order, so a heartbeat behind one
+would come late (Kafka's Java client keeps a connection of its own for the coordinator for the same
+reason). aiokafka's fetcher has its connections; these are ours, one per address, opened on first
+use and again whenever they broke. Authentication and TLS are aiokafka's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from aiokafka.conn import AIOKafkaConnection, CloseReason, create_conn
+from aiokafka.errors import KafkaError
+
+from kip848_client._aiokafka._errors import translated
+from kip848_client._aiokafka._request import Garbled, WireRequest
+from kip848_client._ports import ConnectionBroken, NotSent, VersionLimits
+from kip848_client.errors import BrokerError, Kip848Error, RemoteProtocolError, RequestTimedOut
+
+__all__ = ["ConnectionOptions", "Link", "LinkPool"]
+
+_CONNECT_TIMEOUT_S: Final = 10.0
+"""Kafka's ``socket.connection.setup.timeout.ms``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    """How to connect to any broker of the cluster; the names are aiokafka's."""
+
+    client_id: str
+    request_timeout_ms: int
+    connections_max_idle_ms: int | None = 540_000
+    security: dict[str, Any] = field(default_factory=dict[str, Any])
+    """``security_protocol``, ``ssl_context`` and ``sasl_*``, passed on as they are."""
+
+
+class Link:
+    """One address and at most one connection to it."""
+
+    def __init__(self, host: str, port: int, options: ConnectionOptions) -> None:
+        self.host = host
+        self.port = port
+        self._options = options
+        self._connection: AIOKafkaConnection | None = None
+        self._connecting: asyncio.Lock = asyncio.Lock()
+        self._closed = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a connection is there; it may still turn out to be broken."""
+        return self._connection is not None and bool(self._connection.connected())
+
+    @property
+    def offered(self) -> dict[int, tuple[int, int]]:
+        """API key -> (lowest, highest version) that the broker announced; empty until connected."""
+        return {} if self._connection is None else dict(self._connection._versions)
+
+    async def connect(self) -> AIOKafkaConnection:
+        """The connection, opened if need be. Raises ``NotSent`` with the reason, ``BrokerError``
+        when the broker refuses our credentials."""
+        async with self._connecting:
+            if self._connection is not None and self._connection.connected():
+                return self._connection
+            self._drop()
+            where = f"{self.host}:{self.port}"
+            if self._closed:
+                raise NotSent(f"{where}: the consumer is closed")
+            options = self._options
+            try:
+                async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+                    self._connection = await create_conn(
+                        self.host,
+                        self.port,
+                        client_id=options.client_id,
+                        request_timeout_ms=options.request_timeout_ms,
+                        max_idle_ms=options.connections_max_idle_ms,
+                        **options.security,
+                    )
+            except (KafkaError, OSError, AssertionError, ValueError) as err:
+                error = translated(err, where)
+                if isinstance(error, BrokerError):
+                    raise error from err
+                raise NotSent(str(error)) from err
+            return self._connection
+
+    async def send(self, request: Any, versions: VersionLimits, timeout_ms: int) -> Any:
+        """Send one message and return the answer's message; raises as ``Transport`` says."""
+        connection = await self.connect()
+        wired = WireRequest(request, versions)
+        where = f"{wired.api.name} to {self.host}:{self.port}"
+        try:
+            pending = connection.send(wired)
+        except (KafkaError, OSError) as err:
+            self._drop()
+            raise NotSent(str(translated(err, where))) from err
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                answer = await pending
+        except TimeoutError as err:
+            # Answers come in order: what follows would wait behind the one that is missing.
+            self._discard(connection, CloseReason.CONNECTION_TIMEOUT)
+            raise RequestTimedOut(f"{where}: no answer within {timeout_ms} ms") from err
+        except (KafkaError, OSError) as err:
+            self._discard(connection, CloseReason.CONNECTION_BROKEN)
+            error = translated(err, where)
+            raise (error if isinstance(error, ConnectionBroken) else _broken(error)) from err
+        if isinstance(answer, Garbled):
+            self._discard(connection, CloseReason.OUT_OF_SYNC)
+            raise RemoteProtocolError(
+                f"{where}: {answer.error}", hint="the connection was closed; retry once"
+            )
+        return answer
+
+    async def close(self) -> None:
+        """Close for good."""
+        self._closed = True
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            done = connection.close(reason=CloseReason.SHUTDOWN)
+            if done is not None:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(1):
+                        await done
+
+    def _discard(self, connection: AIOKafkaConnection, reason: CloseReason) -> None:
+        connection.close(reason=reason)
+        if self._connection is connection:
+            self._connection = None
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._discard(self._connection, CloseReason.CONNECTION_BROKEN)
+
+
+def _broken(error: Kip848Error) -> ConnectionBroken:
+    return ConnectionBroken(str(error))
+
+
+class LinkPool:
+    """The links of one consumer, by address."""
+
+    def __init__(self, options: ConnectionOptions) -> None:
+        self._options = options
+        self._links: dict[tuple[str, int], Link] = {}
+
+    def to(self, host: str, port: int) -> Link:
+        """The link to an address; nothing is opened yet."""
+        link = self._links.get((host, port))
+        if link is None:
+            link = self._links[host, port] = Link(host, port, self._options)
+        return link
+
+    async def close(self) -> None:
+        """Close all links."""
+        links = list(self._links.values())
+        self._links.clear()
+        await asyncio.gather(*(link.close() for link in links))

@@ -1,0 +1,182 @@
+"""``Transport`` on aiokafka's connections: bootstrap, any broker, one broker, the coordinator."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from aiokafka.conn import collect_hosts
+
+from kip848_client._aiokafka._links import ConnectionOptions, Link, LinkPool
+from kip848_client._ports import ANY_VERSION, NotSent, VersionLimits
+from kip848_client.errors import (
+    BootstrapFailed,
+    BrokerError,
+    CoordinatorUnavailable,
+    Kip848Error,
+    ProtocolUnsupported,
+    TransportError,
+    broker_error,
+)
+from kip848_client.wire import api_named, error_name, is_retriable
+from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
+
+__all__ = ["KafkaTransport", "protocol_unsupported"]
+
+_FIND_VERSIONS: Final[VersionLimits] = (4, 32767)
+"""Version 4 asks for a list of keys (KIP-699)."""
+_GROUP_KEY_TYPE: Final = 0
+_HEARTBEAT: Final = api_named("ConsumerGroupHeartbeat")
+
+
+class KafkaTransport:
+    """See ``kip848_client._ports.Transport``. Call ``bootstrap`` first, ``close`` at the end."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str | Sequence[str],
+        group_id: str | None,
+        options: ConnectionOptions,
+    ) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._group_id = group_id
+        self._timeout_ms = options.request_timeout_ms
+        self._links = LinkPool(options)
+        self._bootstrap: Link | None = None
+        self._nodes: dict[int, tuple[str, int]] = {}
+        self._coordinator: Link | None = None
+        self._lookup: asyncio.Task[None] | None = None
+
+    async def bootstrap(self) -> Link:
+        """Connect to the first bootstrap server that answers. Raises ``BootstrapFailed`` that says
+        for each server why not, ``BrokerError`` when our credentials are refused."""
+        reasons: list[str] = []
+        for host, port, _family in collect_hosts(self._bootstrap_servers):
+            link = self._links.to(host, port)
+            try:
+                await link.connect()
+            except BrokerError:
+                raise
+            except TransportError as err:
+                reasons.append(str(err))
+                continue
+            self._bootstrap = link
+            return link
+        raise BootstrapFailed(
+            f"no bootstrap server could be reached: {'; '.join(sorted(reasons))}. "
+            "Check bootstrap_servers, and that the brokers' listener allows this host."
+        )
+
+    def require_kip848(self, link: Link) -> None:
+        """Raise ``ProtocolUnsupported`` unless the broker serves ConsumerGroupHeartbeat v1."""
+        offered = link.offered.get(_HEARTBEAT.key)
+        if offered is not None and offered[0] <= 1 <= offered[1]:
+            return
+        raise protocol_unsupported(f"{link.host}:{link.port}", offered)
+
+    def learn_brokers(self, brokers: Iterable[tuple[int, str, int]]) -> None:
+        """Take the newest list of the cluster's brokers: (node id, host, port)."""
+        self._nodes = {node_id: (host, port) for node_id, host, port in brokers}
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._lookup is not None:
+            self._lookup.cancel()
+            await asyncio.gather(self._lookup, return_exceptions=True)
+        await self._links.close()
+
+    async def any_broker(
+        self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
+    ) -> Any:
+        last: Kip848Error = NotSent("no broker is known")
+        for link in self._candidates():
+            try:
+                return await link.send(request, versions, timeout_ms or self._timeout_ms)
+            except TransportError as err:
+                last = err
+        raise last
+
+    async def broker(
+        self,
+        node_id: int,
+        request: Any,
+        *,
+        versions: VersionLimits = ANY_VERSION,
+        timeout_ms: int | None = None,
+    ) -> Any:
+        address = self._nodes.get(node_id)
+        if address is None:
+            raise NotSent(f"broker {node_id} is not in the cluster's metadata")
+        link = self._links.to(*address)
+        return await link.send(request, versions, timeout_ms or self._timeout_ms)
+
+    async def coordinator(
+        self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
+    ) -> Any:
+        link = self._coordinator
+        if link is None:
+            raise CoordinatorUnavailable(
+                f"the coordinator of group {self._group_id!r} is not known"
+            )
+        return await link.send(request, versions, timeout_ms or self._timeout_ms)
+
+    async def find_coordinator(self) -> None:
+        if self._coordinator is not None:
+            return
+        if self._lookup is None or self._lookup.done():
+            self._lookup = asyncio.get_running_loop().create_task(self._find())
+            self._lookup.add_done_callback(_retrieve)  # every waiter may have been cancelled
+        await asyncio.shield(self._lookup)
+
+    def forget_coordinator(self) -> None:
+        self._coordinator = None
+
+    async def _find(self) -> None:
+        group = self._group_id
+        assert group is not None, "only consumers with a group look for its coordinator"
+        request = FindCoordinatorRequest(key_type=_GROUP_KEY_TYPE, coordinator_keys=(group,))
+        answer = await self.any_broker(request, versions=_FIND_VERSIONS)
+        if not answer.coordinators:
+            raise CoordinatorUnavailable(f"FindCoordinator said nothing about group {group!r}")
+        found = answer.coordinators[0]
+        if found.error_code != 0:
+            raise broker_error(
+                found.error_code,
+                error_name(found.error_code),
+                found.error_message,
+                api="FindCoordinator",
+                retriable=is_retriable(found.error_code),
+            )
+        self._coordinator = self._links.to(found.host, found.port)
+
+    def _candidates(self) -> list[Link]:
+        """Every broker worth asking: connected ones first, the bootstrap servers last (KIP-899)."""
+        links = [self._links.to(host, port) for host, port in self._nodes.values()]
+        random.shuffle(links)
+        links.sort(key=lambda link: not link.is_open)
+        hosts = collect_hosts(self._bootstrap_servers)
+        links += [self._links.to(host, port) for host, port, _family in hosts]
+        if self._bootstrap is not None and not self._nodes:
+            links.insert(0, self._bootstrap)
+        return list(dict.fromkeys(links))
+
+
+def _retrieve(lookup: asyncio.Task[None]) -> None:
+    if not lookup.cancelled():
+        lookup.exception()
+
+
+def protocol_unsupported(where: str, offered: tuple[int, int] | None) -> ProtocolUnsupported:
+    """The one error for a broker without KIP-848: what it offers, and the way out."""
+    has = "does not offer it" if offered is None else f"offers v{offered[0]} to v{offered[1]}"
+    return ProtocolUnsupported(
+        35,
+        "UNSUPPORTED_VERSION",
+        f"broker {where} {has}; KIP-848 needs v1",
+        api="ConsumerGroupHeartbeat (API key 68)",
+        hint="use Apache Kafka 4.0 or newer with 'consumer' in "
+        "group.coordinator.rebalance.protocols and feature group.version at 1, "
+        "or a client of the classic protocol such as aiokafka.AIOKafkaConsumer",
+    )

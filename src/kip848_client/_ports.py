@@ -1,0 +1,124 @@
+"""What the drivers need from the world outside: a transport, names of topics, records.
+
+These are Protocols so that a test can stand in for each of them. ``kip848_client._aiokafka`` has
+the real ones. Every method is called from the event loop's own thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, Protocol
+
+from kip848_client._types import TopicId, TopicPartition
+from kip848_client.errors import TransportError
+from kip848_client.wire.messages.metadata import MetadataResponseTopic
+
+__all__ = [
+    "ANY_VERSION",
+    "Clock",
+    "ConnectionBroken",
+    "NotSent",
+    "TopicView",
+    "Transport",
+    "VersionLimits",
+]
+
+VersionLimits = tuple[int, int]
+"""Lowest and highest version of a request that its sender can do with."""
+
+ANY_VERSION: Final[VersionLimits] = (0, 32767)
+
+
+class NotSent(TransportError):
+    """The request never left this process: no connection could be opened."""
+
+
+class ConnectionBroken(TransportError):
+    """The request was sent and the connection broke: the broker may have acted on it."""
+
+
+class Clock(Protocol):
+    """One monotonic clock for everything in a consumer."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since some fixed moment."""
+        ...
+
+
+class Transport(Protocol):
+    """Sends one request and returns its answer.
+
+    The methods that send raise ``NotSent``, ``ConnectionBroken``, ``RequestTimedOut``,
+    ``UnsupportedVersion`` (no common version), ``RemoteProtocolError`` (unreadable answer) and
+    ``BrokerError`` (authentication refused). Error codes *inside* an answer are the caller's.
+    """
+
+    async def any_broker(
+        self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
+    ) -> Any:
+        """Ask any broker that answers, trying each known one."""
+        ...
+
+    async def broker(
+        self,
+        node_id: int,
+        request: Any,
+        *,
+        versions: VersionLimits = ANY_VERSION,
+        timeout_ms: int | None = None,
+    ) -> Any:
+        """Ask one broker, e.g. a partition's leader."""
+        ...
+
+    async def coordinator(
+        self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
+    ) -> Any:
+        """Ask the group's coordinator; raises ``CoordinatorUnavailable`` when it is not known."""
+        ...
+
+    async def find_coordinator(self) -> None:
+        """Look the group's coordinator up unless it is known; simultaneous calls share one lookup.
+
+        Raises what the methods that send raise, and ``BrokerError`` for FindCoordinator's own.
+        """
+        ...
+
+    def forget_coordinator(self) -> None:
+        """The next ``find_coordinator`` must ask again."""
+        ...
+
+
+class TopicView(Protocol):
+    """Topic ids, names and partition leaders, as far as they are known."""
+
+    def name_of(self, topic_id: TopicId) -> str | None:
+        """The name of a topic; an id never changes its name."""
+        ...
+
+    def id_of(self, topic: str) -> TopicId | None:
+        """The newest id known for a name; a topic that was created again has another one."""
+        ...
+
+    def leader_of(self, tp: TopicPartition) -> int | None:
+        """The broker that leads a partition; ``None`` when unknown or without a leader."""
+        ...
+
+    def partitions_of(self, topic: str) -> frozenset[int] | None:
+        """The partition numbers of a topic, ``None`` when it is not known."""
+        ...
+
+    def watch(self, topics: Collection[str]) -> None:
+        """Keep these topics up to date from now on."""
+        ...
+
+    async def resolve(self, topic_ids: Iterable[TopicId]) -> Mapping[TopicId, str]:
+        """Ask for topics by id; returns the names that were found."""
+        ...
+
+    async def refresh(self, topics: Iterable[str] = ()) -> None:
+        """Ask again for everything watched, and for ``topics``."""
+        ...
+
+    async def list_topics(self) -> tuple[MetadataResponseTopic, ...]:
+        """All topics of the cluster that this principal may see."""
+        ...

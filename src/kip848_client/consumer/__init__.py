@@ -1,0 +1,23 @@
+"""The consumer: what the application calls, and what keeps it a member of its group."""
+
+from __future__ import annotations
+
+from kip848_client.consumer._consumer import Consumer
+from kip848_client.consumer._listener import RebalanceListener
+from kip848_client.consumer._records import (
+    GroupMetadata,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    Record,
+)
+from kip848_client.consumer._view import MemberView
+
+__all__ = [
+    "Consumer",
+    "GroupMetadata",
+    "MemberView",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "RebalanceListener",
+    "Record",
+]

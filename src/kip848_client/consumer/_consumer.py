@@ -1,0 +1,517 @@
+"""``Consumer``: the class that users hold.
+
+Names of methods and settings are aiokafka's. What differs, because the protocol does: assignments
+change partition by partition (listeners get what is new and what goes), ``pattern`` is matched by
+the broker, and sessions and heartbeats are set on the broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
+from re import Pattern
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar, Unpack, overload
+
+from kip848_client._types import TopicPartition
+from kip848_client.config import ConsumerConfig, ConsumerSettings
+from kip848_client.consumer._engine import Engine
+from kip848_client.consumer._listener import RebalanceListener, checked_listener
+from kip848_client.consumer._positions import EARLIEST, LATEST
+from kip848_client.consumer._records import (
+    GroupMetadata,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    Record,
+    record_builder,
+)
+from kip848_client.consumer._view import MemberView, view_of
+from kip848_client.errors import (
+    CommitFailed,
+    ConfigError,
+    ConsumerClosed,
+    LocalProtocolError,
+    NotAssigned,
+)
+from kip848_client.member import LeaveMode, MemberState
+from kip848_client.offsets import CommittableOffset
+
+__all__ = ["Consumer"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+K2 = TypeVar("K2")
+V2 = TypeVar("V2")
+
+_STOP_TIMEOUT_MS = 30_000
+
+CommitOffset = int | tuple[int, str] | OffsetAndMetadata
+
+
+class Consumer(Generic[K, V]):
+    """Reads records of a Kafka cluster, as a member of a group (KIP-848) or alone.
+
+    ::
+
+        async with Consumer("orders", bootstrap_servers="...", group_id="billing") as consumer:
+            async for record in consumer:
+                ...
+
+    Topics given here are subscribed to at ``start``. Settings are listed and explained in
+    ``kip848_client.config.ConsumerConfig``; a wrong one raises ``ConfigError``. Deserializers get
+    the bytes of a key or value, or ``None``; if one raises, the call for records raises that, and
+    does so again until you ``seek`` past the record.
+
+    Use it in one event loop. Several tasks may ask for records; a call for records tells the
+    consumer that everything handed out before is done with, whoever got it, so commit by hand then.
+    """
+
+    @overload
+    def __init__(
+        self: Consumer[bytes | None, bytes | None],
+        *topics: str,
+        key_deserializer: None = None,
+        value_deserializer: None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[K2, bytes | None],
+        *topics: str,
+        key_deserializer: Callable[[Any], K2],
+        value_deserializer: None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[bytes | None, V2],
+        *topics: str,
+        key_deserializer: None = None,
+        value_deserializer: Callable[[Any], V2],
+        **settings: Unpack[ConsumerSettings],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[K2, V2],
+        *topics: str,
+        key_deserializer: Callable[[Any], K2],
+        value_deserializer: Callable[[Any], V2],
+        **settings: Unpack[ConsumerSettings],
+    ) -> None: ...
+    def __init__(
+        self,
+        *topics: str,
+        key_deserializer: Callable[[Any], Any] | None = None,
+        value_deserializer: Callable[[Any], Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        self._config = ConsumerConfig.of(settings)
+        self._build = record_builder(key_deserializer, value_deserializer)
+        self._engine: Engine[Record[K, V]] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self._listener: RebalanceListener | None = None
+        self._topics: frozenset[str] = frozenset()
+        self._pattern: str | None = None
+        self._manual: tuple[TopicPartition, ...] | None = None
+        if topics:
+            self.subscribe(topics)
+
+    def __repr__(self) -> str:
+        group = self._config.group_id
+        state = "not started" if self._engine is None else "closed" if self._closing else "running"
+        return f"<Consumer group={group!r} {state}>"
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Connect, and begin to join the group or to fetch what was assigned.
+
+        It does not wait for the group: partitions arrive while you ask for records (or await
+        ``wait_assigned``). Raises ``BootstrapFailed`` when no broker answers,
+        ``ProtocolUnsupported`` for a broker without KIP-848, ``BrokerError`` when our credentials
+        are refused. The consumer cannot be started after that, nor a second time.
+        """
+        if self._engine is not None:
+            raise LocalProtocolError("a consumer can be started once")
+        engine: Engine[Record[K, V]] = Engine(self._config, self._build, lambda: self._listener)
+        self._engine = engine
+        try:
+            await engine.open(self._topics)
+        except BaseException:
+            await self.stop()
+            raise
+        if self._manual is not None:
+            engine.assign(self._manual)
+        elif self._topics or self._pattern is not None:
+            engine.subscribe(self._topics, self._pattern)
+
+    async def stop(
+        self, *, leave: LeaveMode = LeaveMode.DEFAULT, timeout_ms: int | None = None
+    ) -> None:
+        """Commit what was handed out (with auto-commit), leave the group, disconnect.
+
+        ``leave`` is KIP-1092's option: by default a static member keeps its partitions for its
+        return, a dynamic one gives them up. Runs to its end even if the caller is cancelled, and
+        takes at most ``timeout_ms`` (default: the smaller of 30 s and the request timeout).
+        Calling it again waits for the first call. Raises ``CallbackError`` when a listener failed
+        during it; everything else is done and only logged.
+        """
+        await self._stop(leave, timeout_ms, done_with_records=True)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # A record whose processing raised is not done: it is not committed and comes again.
+        await self._stop(LeaveMode.DEFAULT, None, done_with_records=error is None)
+
+    async def _stop(
+        self, leave: LeaveMode, timeout_ms: int | None, *, done_with_records: bool
+    ) -> None:
+        engine = self._engine
+        if engine is None:
+            return
+        supervisor = engine.supervisor
+        if supervisor is not None and supervisor.in_listener:
+            raise LocalProtocolError(
+                "stop() would wait for the listener that calls it; stop from another task"
+            )
+        if self._closing is None:
+            limit = min(_STOP_TIMEOUT_MS, self._config.request_timeout_ms)
+            self._closing = asyncio.get_running_loop().create_task(
+                engine.close(
+                    mode=leave,
+                    timeout_ms=limit if timeout_ms is None else timeout_ms,
+                    done_with_records=done_with_records,
+                )
+            )
+        before = 0 if supervisor is None else len(supervisor.callback_failures)
+        await asyncio.shield(self._closing)
+        if supervisor is not None and len(supervisor.callback_failures) > before:
+            raise supervisor.callback_failures[before]
+
+    def _run(self) -> Engine[Record[K, V]]:
+        if self._engine is None:
+            raise ConsumerClosed("the consumer is not started; call start() or use 'async with'")
+        if self._closing is not None:
+            raise ConsumerClosed("the consumer is closed; create a new one")
+        return self._engine
+
+    # -- what to consume -------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        pattern: str | Pattern[str] | None = None,
+        listener: RebalanceListener | None = None,
+    ) -> None:
+        """Be a member of the group for these topics; replaces the former subscription.
+
+        ``pattern`` is an RE2 expression that the broker matches against whole topic names, now and
+        as topics come and go; ``topics`` and ``pattern`` together mean the union. Before ``start``
+        it takes effect there, after it at once. A topic that does not exist (yet) is legal: it is
+        consumed as soon as it does. ``listener`` replaces the former one, also when it is ``None``.
+
+        Raises ``ConfigError`` for arguments that cannot be meant, ``LocalProtocolError`` when
+        partitions were assigned by hand, and the error that ended the membership, if one did.
+        """
+        names = _topic_names(topics)
+        text = pattern.pattern if isinstance(pattern, Pattern) else pattern
+        if not names and not text:
+            raise ConfigError("subscribe() needs topics or a pattern")
+        if self._config.group_id is None:
+            raise ConfigError("subscribe() needs a group_id; without one, use assign()")
+        if self._manual is not None:
+            raise LocalProtocolError("partitions were assigned by hand; unsubscribe() first")
+        checked = None if listener is None else checked_listener(listener)
+        if self._engine is not None:
+            self._run().subscribe(names, text or None)
+        self._listener = checked
+        self._topics, self._pattern = names, text or None
+
+    def subscription(self) -> frozenset[str]:
+        """The topic names subscribed to (not those that a pattern matches)."""
+        return self._topics
+
+    def unsubscribe(self) -> None:
+        """Leave the group, in the background, or drop the manual assignment. What was handed out
+        counts as done, but is not committed: commit before. Subscribing again is legal at once."""
+        if self._engine is not None:
+            self._run().unsubscribe()
+        self._topics, self._pattern, self._manual = frozenset(), None, None
+
+    def assign(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Consume exactly these partitions, without a membership; replaces the former ones.
+
+        With a ``group_id`` positions start from the group's committed offsets and can be
+        committed, provided that the group has no members. Raises ``LocalProtocolError`` when
+        subscribed.
+        """
+        if self._topics or self._pattern is not None:
+            raise LocalProtocolError("the consumer is subscribed; unsubscribe() first")
+        manual = tuple(TopicPartition(*tp) for tp in dict.fromkeys(partitions))
+        if self._engine is not None:
+            self._run().assign(manual)
+        self._manual = manual
+
+    def assignment(self) -> frozenset[TopicPartition]:
+        """The partitions that are assigned now. It changes only before the listener's calls."""
+        if self._engine is None:
+            return frozenset(self._manual or ())
+        return self._engine.fetch.live.assigned
+
+    async def wait_assigned(self, timeout_ms: int | None = None) -> frozenset[TopicPartition]:
+        """Wait until the group has nothing more for us to do (state STABLE) with at least one
+        partition; returns the assignment. Raises ``TimeoutError``, and what ended the membership.
+        It does not count as asking for records."""
+        engine = self._run()
+        supervisor = engine.supervisor
+        if supervisor is None:
+            return self.assignment()
+        async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
+            while supervisor.core.state is not MemberState.STABLE or not self.assignment():
+                if engine.errors.fatal is not None:
+                    engine.errors.check()
+                await supervisor.change()
+        return self.assignment()
+
+    # -- records ---------------------------------------------------------------------------------
+
+    async def getone(self, *partitions: tuple[str, int]) -> Record[K, V]:
+        """The next record (of ``partitions``, if given), waiting for it without limit.
+
+        Raises once what the broker refused (topic authorization, ...) or a listener did, always
+        what ended the membership, and ``ConsumerClosed``.
+        """
+        return await self._run().poller.one(_only(partitions))
+
+    async def getmany(
+        self,
+        *partitions: tuple[str, int],
+        timeout_ms: int = 0,
+        max_records: int | None = None,
+    ) -> dict[TopicPartition, list[Record[K, V]]]:
+        """The records that are there, by partition; waits up to ``timeout_ms`` for the first.
+
+        At most ``max_records`` (default: the setting ``max_poll_records``). Raises as ``getone``.
+        """
+        limit = self._config.max_poll_records if max_records is None else max_records
+        if limit is not None and limit < 1:
+            raise ConfigError(f"max_records must be positive, not {limit}")
+        return await self._run().poller.many(_only(partitions), timeout_ms / 1000, limit)
+
+    def __aiter__(self) -> Self:
+        self._run()
+        return self
+
+    async def __anext__(self) -> Record[K, V]:
+        engine = self._engine
+        if engine is not None:
+            record = engine.poller.take()
+            if record is not None:
+                return record
+        try:
+            return await self._run().poller.one()
+        except ConsumerClosed:
+            raise StopAsyncIteration from None
+
+    # -- positions -------------------------------------------------------------------------------
+
+    def seek(self, partition: tuple[str, int], offset: int) -> None:
+        """Continue at ``offset``. Raises ``NotAssigned``, and ``ValueError`` for a negative one."""
+        if offset < 0:
+            raise ValueError(f"an offset is not negative: {offset}")
+        self._run().positions.set(self._assigned(partition), offset)
+
+    async def seek_to_beginning(self, *partitions: tuple[str, int]) -> bool:
+        """Continue at the first offset there is, in these or all assigned partitions."""
+        await self._run().positions.seek_to(self._chosen(partitions), EARLIEST)
+        return True
+
+    async def seek_to_end(self, *partitions: tuple[str, int]) -> bool:
+        """Continue after the last record there is, in these or all assigned partitions."""
+        await self._run().positions.seek_to(self._chosen(partitions), LATEST)
+        return True
+
+    async def seek_to_committed(
+        self, *partitions: tuple[str, int]
+    ) -> dict[TopicPartition, int | None]:
+        """Continue at the committed offsets; partitions without one stay where they are."""
+        engine = self._run()
+        stored = await engine.committed(self._chosen(partitions))
+        for tp, found in stored.items():
+            if found is not None and tp in self.assignment():
+                engine.positions.set(tp, found.offset, committed=found.offset)
+        return {tp: None if found is None else found.offset for tp, found in stored.items()}
+
+    async def position(self, partition: tuple[str, int]) -> int:
+        """The offset of the next record to be handed out, waiting until it is known."""
+        engine = self._run()
+        return await engine.positions.wait_for(self._assigned(partition))
+
+    def pause(self, *partitions: tuple[str, int]) -> None:
+        """Hand out no records of these partitions until ``resume``; they stay assigned."""
+        for tp in partitions:
+            self._run().fetch.pause(self._assigned(tp))
+
+    def resume(self, *partitions: tuple[str, int]) -> None:
+        """Undo ``pause``."""
+        for tp in partitions:
+            self._run().fetch.resume(self._assigned(tp))
+
+    def paused(self) -> frozenset[TopicPartition]:
+        """The partitions that are paused."""
+        return self._run().fetch.paused()
+
+    # -- offsets ---------------------------------------------------------------------------------
+
+    async def commit(
+        self, offsets: Mapping[Any, CommitOffset] | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Commit ``offsets`` (each the offset of the *next* record, or that and a text), by default
+        the position after everything handed out. Returns what was stored.
+
+        Retries what a retry can cure, STALE_MEMBER_EPOCH included, for at most
+        ``default_api_timeout_ms``. Raises ``CommitFailed``, with the offsets that were not stored;
+        ``NotAssigned`` for a partition that is not ours.
+        """
+        engine = self._run()
+        wanted = None if offsets is None else self._checked_offsets(offsets)
+        done = await engine.commit(wanted)
+        if done.failed:
+            first = next(iter(done.failed.values()))
+            names = ", ".join(f"{tp.topic}-{tp.partition}" for tp in sorted(done.failed))
+            raise CommitFailed(
+                f"not committed: {names}: {first}",
+                offsets={tp: (wanted or {}).get(tp) for tp in done.failed},
+                cause=first,
+            ) from first
+        return {
+            tp: OffsetAndMetadata(each.offset, each.metadata) for tp, each in done.committed.items()
+        }
+
+    async def committed(self, partition: tuple[str, int]) -> int | None:
+        """The group's committed offset of any partition, ``None`` without one."""
+        tp = TopicPartition(*partition)
+        found = (await self._run().committed((tp,))).get(tp)
+        return None if found is None else found.offset
+
+    async def beginning_offsets(
+        self, partitions: Iterable[tuple[str, int]]
+    ) -> dict[TopicPartition, int]:
+        """The first offset there is, of any partitions."""
+        return await self._offsets_at(partitions, EARLIEST)
+
+    async def end_offsets(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, int]:
+        """The offset of the next record to be written (with ``read_committed``: to become stable),
+        of any partitions."""
+        return await self._offsets_at(partitions, LATEST)
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[Any, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record at or after each time (ms since 1970), ``None`` where there is none."""
+        if any(at < 0 for at in timestamps.values()):
+            raise ValueError("a time is not negative")
+        engine = self._run()
+        times = {TopicPartition(*tp): at for tp, at in timestamps.items()}
+        found = await engine.lookup.find(times, self._api_deadline_ms())
+        return {tp: each if each.offset >= 0 else None for tp, each in found.items()}
+
+    def highwater(self, partition: tuple[str, int]) -> int | None:
+        """The end of the partition when it was last fetched; ``None`` before that."""
+        return self._run().fetch.highwater(self._assigned(partition))
+
+    def last_stable_offset(self, partition: tuple[str, int]) -> int | None:
+        """The last stable offset when it was last fetched; ``None`` before that."""
+        return self._run().fetch.last_stable_offset(self._assigned(partition))
+
+    def last_poll_timestamp(self, partition: tuple[str, int]) -> int | None:
+        """When the partition was last fetched, in ms since 1970; ``None`` before that."""
+        return self._run().fetch.last_poll_timestamp(self._assigned(partition))
+
+    # -- topics ----------------------------------------------------------------------------------
+
+    async def topics(self) -> frozenset[str]:
+        """Every topic of the cluster that we may see, internal ones left out."""
+        found = await self._run().topics.list_topics()
+        return frozenset(each.name for each in found if each.name and not each.is_internal)
+
+    def partitions_for_topic(self, topic: str) -> frozenset[int] | None:
+        """The partitions of a topic that is consumed; ``None`` when it is not known."""
+        return self._run().topics.partitions_of(topic)
+
+    # -- the membership --------------------------------------------------------------------------
+
+    @property
+    def member(self) -> MemberView | None:
+        """What the membership looks like now, ``None`` without one. A frozen snapshot."""
+        engine = self._engine
+        if engine is None or engine.supervisor is None:
+            return None
+        return view_of(engine.supervisor, engine.clock.now_ms())
+
+    def group_metadata(self) -> GroupMetadata:
+        """Who this member is, for a transactional producer."""
+        config = self._config
+        if config.group_id is None:
+            raise LocalProtocolError("without a group_id there is no group")
+        engine = self._engine
+        epoch = None if engine is None or engine.commits is None else engine.commits.member_epoch
+        if engine is None or epoch is None:
+            return GroupMetadata(config.group_id, -1, "", config.group_instance_id)
+        return GroupMetadata(config.group_id, epoch, engine.member_id, config.group_instance_id)
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _api_deadline_ms(self) -> int:
+        return self._run().clock.now_ms() + self._config.default_api_timeout_ms
+
+    async def _offsets_at(
+        self, partitions: Iterable[tuple[str, int]], at: int
+    ) -> dict[TopicPartition, int]:
+        times = {TopicPartition(*tp): at for tp in partitions}
+        found = await self._run().lookup.find(times, self._api_deadline_ms())
+        return {tp: each.offset for tp, each in found.items()}
+
+    def _assigned(self, partition: tuple[str, int]) -> TopicPartition:
+        tp = TopicPartition(*partition)
+        if tp not in self.assignment():
+            raise NotAssigned(f"{tp.topic}-{tp.partition} is not assigned to this consumer")
+        return tp
+
+    def _chosen(self, partitions: Collection[tuple[str, int]]) -> list[TopicPartition]:
+        return [self._assigned(tp) for tp in partitions or sorted(self.assignment())]
+
+    def _checked_offsets(
+        self, offsets: Mapping[Any, CommitOffset]
+    ) -> dict[TopicPartition, CommittableOffset]:
+        checked: dict[TopicPartition, CommittableOffset] = {}
+        consuming = bool(self._topics or self._pattern is not None or self._manual is not None)
+        for key, value in offsets.items():
+            offset, text = (value, "") if isinstance(value, int) else value
+            if offset < 0:
+                raise ValueError(f"an offset is not negative: {offset}")
+            tp = self._assigned(key) if consuming else TopicPartition(*key)
+            checked[tp] = CommittableOffset(offset, -1, text)
+        return checked
+
+
+def _only(partitions: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+    return frozenset(partitions)
+
+
+def _topic_names(topics: Iterable[str]) -> frozenset[str]:
+    if isinstance(topics, str):
+        raise ConfigError(f"topics is a list of names, not one: [{topics!r}]")
+    names = frozenset(topics)
+    for name in names:
+        if not isinstance(name, str) or not name.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - users without a type checker
+            raise ConfigError(f"not a topic name: {name!r}")
+    return names

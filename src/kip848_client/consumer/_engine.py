@@ -1,0 +1,408 @@
+"""Everything that runs between ``start`` and ``stop`` of a consumer, wired together.
+
+One asyncio task holds the task group in which every other task of the consumer lives (aiokafka's
+apart). ``open`` and ``close`` may be called from different tasks, as pytest fixtures and web
+frameworks do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import random
+import secrets
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, Generic, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
+
+from kip848_client._aiokafka._client import FetchClient
+from kip848_client._aiokafka._fetch import FetchPath
+from kip848_client._aiokafka._links import ConnectionOptions
+from kip848_client._aiokafka._metadata import TopicDirectory
+from kip848_client._aiokafka._transport import KafkaTransport, protocol_unsupported
+from kip848_client._types import GroupId, MemberId, TopicId, TopicPartition
+from kip848_client.config import ConsumerConfig
+from kip848_client.consumer._commits import CommitDriver, GroupIdentity
+from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._poller import Poller
+from kip848_client.consumer._positions import OffsetLookup, Positions
+from kip848_client.consumer._supervisor import Supervisor
+from kip848_client.errors import Kip848Error, LocalProtocolError, UnsupportedVersion
+from kip848_client.member import (
+    CoordinatorLost,
+    Event,
+    LeaveMode,
+    LeaveRequested,
+    MemberCore,
+    MemberSettings,
+    Polled,
+    Subscribed,
+)
+from kip848_client.offsets import (
+    CommitDone,
+    CommitKind,
+    CommittableOffset,
+    CommitterCore,
+    CommitterSettings,
+    OffsetTracker,
+)
+
+__all__ = ["Engine"]
+
+R = TypeVar("R")
+
+_MEMBER_ID_BYTES: Final = 16
+_JITTER: Final = 0.2
+
+
+class LoopClock:
+    """The event loop's clock in whole milliseconds."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._time = loop.time
+
+    def now_ms(self) -> int:
+        return int(self._time() * 1000)
+
+
+def _new_member_id() -> MemberId:
+    """A UUID's worth of real randomness, as Kafka's documentation asks for (KIP-1082)."""
+    raw = secrets.token_bytes(_MEMBER_ID_BYTES)
+    return MemberId(base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii"))
+
+
+def _jitter(pause_ms: int) -> int:
+    return round(pause_ms * random.uniform(1 - _JITTER, 1 + _JITTER))
+
+
+class Engine(Generic[R]):
+    """A running consumer. ``listener`` gives the user's listener of the moment."""
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        build: Callable[[Any, Any], R],
+        listener: Callable[[], object | None],
+    ) -> None:
+        self.config = config
+        self._build = build
+        self._listener = listener
+        self.clock = LoopClock(asyncio.get_running_loop())
+        self.member_id = _new_member_id()
+        options = ConnectionOptions(
+            client_id=config.client_id,
+            request_timeout_ms=config.request_timeout_ms,
+            connections_max_idle_ms=config.connections_max_idle_ms,
+            security=config.security,
+        )
+        self.transport = KafkaTransport(config.bootstrap_servers, config.group_id, options)
+        self._client = FetchClient(
+            bootstrap_servers=config.bootstrap_servers,
+            client_id=config.client_id,
+            metadata_max_age_ms=config.metadata_max_age_ms,
+            request_timeout_ms=config.request_timeout_ms,
+            retry_backoff_ms=config.retry_backoff_ms,
+            connections_max_idle_ms=config.connections_max_idle_ms,
+            **config.security,
+        )
+        self.topics = TopicDirectory(
+            self.transport,
+            self.transport.learn_brokers,
+            self._client.show,
+            allow_auto_create=config.allow_auto_create_topics,
+        )
+        self.tracker = OffsetTracker()
+        self.fetch: FetchPath[R] = self._build_fetch_path()
+        self.errors = ErrorBox(self._on_error)
+        self.poller: Poller[R] = Poller(
+            self.fetch, self.errors, poll_interval_ms=config.poll_interval_ms
+        )
+        self.lookup = OffsetLookup(
+            self.transport,
+            self.topics,
+            self.clock,
+            read_committed=config.isolation_level == "read_committed",
+            retry_backoff_ms=config.retry_backoff_ms,
+            request_timeout_ms=config.request_timeout_ms,
+        )
+        self.commits = self._build_commits() if config.group_id is not None else None
+        self.positions = Positions(
+            self.fetch,
+            self.tracker,
+            self.commits,
+            self.lookup,
+            self.errors,
+            self.clock,
+            policy=config.auto_offset_reset,
+            patience_ms=config.default_api_timeout_ms,
+            spawn=self._spawn,
+        )
+        self.supervisor: Supervisor | None = None
+        self._group: TaskGroup | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._running = asyncio.Event()
+        self._member_done = anyio.Event()
+
+    # -- building --------------------------------------------------------------------------------
+
+    def _build_fetch_path(self) -> FetchPath[R]:
+        config = self.config
+        return FetchPath(
+            self._client,
+            self._build,
+            self._out_of_range,
+            fetch_min_bytes=config.fetch_min_bytes,
+            fetch_max_bytes=config.fetch_max_bytes,
+            fetch_max_wait_ms=config.fetch_max_wait_ms,
+            max_partition_fetch_bytes=config.max_partition_fetch_bytes,
+            check_crcs=config.check_crcs,
+            retry_backoff_ms=config.retry_backoff_ms,
+            isolation_level=config.isolation_level,
+            client_rack=config.client_rack,
+        )
+
+    def _build_commits(self) -> CommitDriver:
+        config = self.config
+        assert config.group_id is not None
+        settings = CommitterSettings(
+            auto_commit_interval_ms=(
+                config.auto_commit_interval_ms if config.enable_auto_commit else None
+            ),
+            request_timeout_ms=config.request_timeout_ms,
+            retry_backoff_ms=config.retry_backoff_ms,
+            retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
+        )
+        return CommitDriver(
+            CommitterCore(settings, self.tracker, _jitter),
+            self.tracker,
+            GroupIdentity(config.group_id, self.member_id, config.group_instance_id),
+            self.transport,
+            self.topics,
+            self.clock,
+            refresh_tracker=lambda: self.fetch.report(self.tracker),
+            tell_member=self._tell_member,
+            assigned_id=self._assigned_id,
+            retry_backoff_ms=config.retry_backoff_ms,
+        )
+
+    def _build_supervisor(self) -> Supervisor:
+        config = self.config
+        assert config.group_id is not None
+        settings = MemberSettings(
+            instance_id=config.group_instance_id,
+            rack_id=config.client_rack,
+            server_assignor=config.group_remote_assignor,
+            max_poll_interval_ms=config.poll_interval_ms,
+            auto_commit=config.enable_auto_commit,
+            request_timeout_ms=config.request_timeout_ms,
+            retry_backoff_ms=config.retry_backoff_ms,
+            retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
+        )
+        supervisor = Supervisor(
+            MemberCore(settings, self.member_id, _jitter),
+            GroupId(config.group_id),
+            self.transport,
+            self.topics,
+            self.fetch,
+            self,
+            self.errors,
+            self.clock,
+            listener=self._listener,
+            unsupported=_unsupported,
+            callback_timeout_ms=config.callback_timeout_ms,
+        )
+        supervisor.attach(self.poller)
+        self.poller.observe(supervisor)
+        return supervisor
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def open(self, topics: Collection[str]) -> None:
+        """Connect. Raises ``BootstrapFailed``, ``ProtocolUnsupported``, ``BrokerError``."""
+        link = await self.transport.bootstrap()
+        if self.config.group_id is not None:
+            self.transport.require_kip848(link)
+        self.topics.watch(topics)
+        await self.topics.refresh()
+        self._client.follow(self.topics)
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="kip848-consumer")
+        self._task.add_done_callback(self._on_end)
+        await self._running.wait()
+
+    async def _run(self) -> None:
+        async with anyio.create_task_group() as group:
+            self._group = group
+            if self.commits is not None:
+                group.start_soon(self.commits.run, group)
+            group.start_soon(self._watch_fetching)
+            self._running.set()
+
+    async def _watch_fetching(self) -> None:
+        """aiokafka's fetching task only ends by a bug; say so instead of waiting for ever."""
+        failure = await self.fetch.ended()
+        raise failure
+
+    def _on_end(self, task: asyncio.Task[None]) -> None:
+        self._running.set()
+        if task.cancelled() or task.exception() is None:
+            return
+        error = Kip848Error(f"the consumer failed by a bug of its own: {task.exception()!r}")
+        error.__cause__ = task.exception()
+        self.errors.raise_always(error)
+
+    def _spawn(self, function: Callable[..., Any], *arguments: Any) -> None:
+        assert self._group is not None, "open() comes first"
+        self._group.start_soon(function, *arguments)
+
+    async def close(self, *, mode: LeaveMode, timeout_ms: int, done_with_records: bool) -> None:
+        """Commit, leave, disconnect; takes about ``timeout_ms`` at the longest."""
+        deadline_ms = self.clock.now_ms() + timeout_ms
+        if done_with_records:
+            self.fetch.confirm()
+        self.poller.close()
+        try:
+            if self._task is not None and not self._task.done():
+                await self._leave_for_good(mode, deadline_ms)
+        finally:
+            if self._task is not None:
+                self._task.cancel()
+                await asyncio.gather(self._task, return_exceptions=True)
+            await self.fetch.close()
+            await self._client.close()
+            await self.transport.close()
+
+    async def _leave_for_good(self, mode: LeaveMode, deadline_ms: int) -> None:
+        auto_commit = self.config.enable_auto_commit
+        if self.supervisor is not None:
+            self.supervisor.post(LeaveRequested(mode, deadline_ms, flush=auto_commit, final=True))
+            remaining_s = (deadline_ms - self.clock.now_ms()) / 1000
+            with anyio.move_on_after(max(0.0, remaining_s) + 1.0):
+                await self._member_done.wait()
+        elif auto_commit:
+            await self.flush(deadline_ms)
+        if self.commits is not None:
+            await self.commits.drain(deadline_ms)
+
+    # -- what is consumed ------------------------------------------------------------------------
+
+    def subscribe(self, topics: frozenset[str], pattern: str | None) -> None:
+        """Be a member of the group with this subscription, joining at once."""
+        if self.errors.fatal is not None:
+            raise self.errors.fatal.with_traceback(None)
+        if self.supervisor is None:
+            self.supervisor = self._build_supervisor()
+            self._spawn(self._run_member, self.supervisor)
+        # Partitions of topics that are not wanted any more are not handed out from now on, though
+        # they stay assigned until the coordinator has heard of it (KAFKA-19356).
+        self.fetch.live.limit_to(None if pattern is not None else topics)
+        self.topics.watch(topics)
+        self._spawn(self._refresh_topics)
+        self.supervisor.post(Subscribed(topics, pattern))
+        self.supervisor.post(Polled())
+
+    async def _run_member(self, supervisor: Supervisor) -> None:
+        await supervisor.run()
+        self._member_done.set()
+
+    async def _refresh_topics(self) -> None:
+        try:
+            await self.topics.refresh()
+        except Kip848Error:
+            return  # the names will be asked for again when they are needed
+
+    def unsubscribe(self) -> None:
+        """Leave the group, or drop the manual assignment; what was handed out counts as done."""
+        self.poller.finished()
+        if self.supervisor is not None:
+            deadline_ms = self.clock.now_ms() + self.config.default_api_timeout_ms
+            self.supervisor.post(LeaveRequested(LeaveMode.DEFAULT, deadline_ms))
+        else:
+            self.released(self.fetch.live.assigned)
+
+    def assign(self, partitions: Collection[TopicPartition]) -> None:
+        """Consume exactly these, without a membership."""
+        self.poller.finished()
+        before = self.fetch.live.assigned
+        new = [tp for tp in partitions if tp not in before]
+        self.released([tp for tp in before if tp not in set(partitions)])
+        self.fetch.live.limit_to(None)
+        self.topics.watch({tp.topic for tp in partitions})
+        self.assigned(partitions, new)
+        self._spawn(self._start_manually, tuple(partitions))
+
+    async def _start_manually(self, partitions: Collection[TopicPartition]) -> None:
+        await self._refresh_topics()
+        self.started([tp for tp in partitions if tp in self.fetch.live.assigned])
+
+    # -- the supervisor's ``Offsets`` ------------------------------------------------------------
+
+    def note_epoch(self, member_epoch: int | None) -> None:
+        if self.commits is not None:
+            self.commits.note_epoch(member_epoch)
+
+    async def flush(self, deadline_ms: int) -> None:
+        if self.commits is not None:
+            await self.commits.commit(None, CommitKind.REVOCATION, deadline_ms)
+
+    def assigned(
+        self, assignment: Collection[TopicPartition], new: Collection[TopicPartition]
+    ) -> None:
+        self.tracker.forget(new)
+        self.tracker.assign(assignment)
+        self.fetch.assign(assignment, new)
+
+    def started(self, assignment: Collection[TopicPartition]) -> None:
+        self.fetch.live.make_ready(assignment)
+        self.positions.begin(assignment)
+
+    def released(self, partitions: Collection[TopicPartition]) -> None:
+        self.fetch.release(partitions)
+        self.tracker.forget(partitions)
+        self.positions.forget(partitions)
+
+    # -- commits ---------------------------------------------------------------------------------
+
+    async def commit(
+        self, offsets: Mapping[TopicPartition, CommittableOffset] | None
+    ) -> CommitDone:
+        """Commit ``offsets``, or everything handed out."""
+        if self.commits is None:
+            raise LocalProtocolError("offsets are committed for a group: set group_id")
+        if offsets is None:
+            self.fetch.report(self.tracker)
+            offsets = self.tracker.snapshot()
+        deadline_ms = self.clock.now_ms() + self.config.default_api_timeout_ms
+        return await self.commits.commit(offsets, CommitKind.MANUAL, deadline_ms)
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, CommittableOffset | None]:
+        """What is stored for these partitions."""
+        if self.commits is None:
+            raise LocalProtocolError("offsets are committed for a group: set group_id")
+        deadline_ms = self.clock.now_ms() + self.config.default_api_timeout_ms
+        return await self.commits.fetch_committed(tuple(partitions), deadline_ms)
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _out_of_range(self, tp: TopicPartition, offset: int) -> bool:
+        return self.positions.out_of_range(tp, offset)
+
+    def _tell_member(self, event: Event) -> None:
+        if self.supervisor is not None:
+            self.supervisor.post(event)
+        elif isinstance(event, CoordinatorLost):
+            self.transport.forget_coordinator()
+
+    def _assigned_id(self, tp: TopicPartition) -> TopicId | None:
+        return None if self.supervisor is None else self.supervisor.assigned_id(tp)
+
+    def _on_error(self) -> None:
+        self.poller.attention = True
+        self.fetch.wake()
+
+
+def _unsupported(error: UnsupportedVersion) -> Kip848Error:
+    return protocol_unsupported(f"of the group ({error})", None)

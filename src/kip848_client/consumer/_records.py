@@ -1,0 +1,104 @@
+"""What a consumer hands out and takes in: records, offsets, the identity of a member.
+
+``Record`` is a named tuple because one is made for every message: it is immutable, has no
+``__dict__`` and takes 0.14 us to build where a frozen dataclass takes 1.3 us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+__all__ = [
+    "Deserializer",
+    "GroupMetadata",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "Record",
+    "record_builder",
+]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Deserializer = Callable[[Any], Any]
+"""From the bytes of a key or value (``None`` for a null one) to what the application sees."""
+
+
+class Record(NamedTuple, Generic[K, V]):
+    """One message. The fields and their names are those of ``aiokafka.ConsumerRecord``."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    """Milliseconds since 1970, of the kind that ``timestamp_type`` says."""
+    timestamp_type: int
+    """0: set by the producer (CreateTime); 1: set by the broker (LogAppendTime)."""
+    key: K
+    value: V
+    checksum: int | None
+    """Always ``None`` for records in the format that Kafka 4 stores."""
+    serialized_key_size: int
+    """Bytes of the key before it was deserialized; -1 for a null key."""
+    serialized_value_size: int
+    headers: tuple[tuple[str, bytes], ...]
+
+
+class OffsetAndMetadata(NamedTuple):
+    """A position to commit (the offset of the *next* record) with a text of the user's."""
+
+    offset: int
+    metadata: str = ""
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """The first record at or after a moment: its offset and its timestamp."""
+
+    offset: int
+    timestamp: int
+
+
+class GroupMetadata(NamedTuple):
+    """Who this member is, for a transactional producer's ``send_offsets_to_transaction``.
+
+    A snapshot: take it anew for each transaction, because the epoch moves. Out of a group the
+    epoch is -1 and the member id empty.
+    """
+
+    group_id: str
+    member_epoch: int
+    member_id: str
+    group_instance_id: str | None
+
+
+def record_builder(
+    key_deserializer: Deserializer | None, value_deserializer: Deserializer | None
+) -> Callable[[Any, Any], Record[Any, Any]]:
+    """A function from (topic partition, decoded record) to ``Record``.
+
+    Deserializers get ``None`` for null keys and values, as in aiokafka.
+    """
+    make = tuple.__new__
+
+    def build(tp: Any, raw: Any) -> Record[Any, Any]:
+        key = raw.key
+        value = raw.value
+        return make(
+            Record,
+            (
+                tp[0],
+                tp[1],
+                raw.offset,
+                raw.timestamp,
+                raw.timestamp_type,
+                key if key_deserializer is None else key_deserializer(key),
+                value if value_deserializer is None else value_deserializer(value),
+                raw.checksum,
+                -1 if key is None else len(key),
+                -1 if value is None else len(value),
+                tuple(raw.headers),
+            ),
+        )
+
+    return build
