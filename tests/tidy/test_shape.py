@@ -104,7 +104,8 @@ def test_the_repository_speaks_of_the_project_alone() -> None:
         if not path.is_file() or path.suffix not in {".py", ".md", ".toml", ".txt", ".cfg", ""}:
             continue
         relative = path.relative_to(ROOT)
-        if relative.parts[0] in {".git", ".venv", "build", "dist"} or "cache" in str(relative):
+        hidden = relative.parts[0].startswith(".") and relative.parts[0] != ".ci"
+        if hidden or relative.parts[0] in {"build", "dist"}:
             continue
         if path.name == "test_shape.py":
             continue
