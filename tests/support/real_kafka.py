@@ -159,7 +159,7 @@ class RealKafka:
         with self.connect() as connection:
             answer = connection.request(request, 7).topics[0]
             assert answer.error_code == 0, answer
-            self._await_assignable(connection, name, partitions)
+        self.await_topic(name, partitions)
         topic_id: bytes = answer.topic_id
         return TopicId(topic_id)
 
@@ -170,6 +170,11 @@ class RealKafka:
         with self.connect() as connection:
             answer = connection.request(request, 6).responses[0]
             assert answer.error_code == 0, answer
+
+    def await_topic(self, name: str, partitions: int) -> None:
+        """Return once a group would be assigned so many partitions of a topic (0: it is gone)."""
+        with self.connect() as connection:
+            self._await_assignable(connection, name, partitions)
 
     def _await_assignable(self, connection: WireConnection, name: str, partitions: int) -> None:
         heartbeat = api_named("ConsumerGroupHeartbeat").request

@@ -1,0 +1,123 @@
+"""Are two answers the same? Field by field, with every exception in a table.
+
+``differences(real, other, prefix)`` walks two response messages of one class. What may differ is
+listed here and nowhere else: ids that the broker chooses, hosts, ports; and lists whose order
+Kafka leaves to the iteration order of hash maps, which are compared as sets.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kip848_client._types import format_topic_id
+
+__all__ = ["Difference", "differences", "plain", "texts"]
+
+IGNORED: Final = {
+    ("FindCoordinatorResponse", "node_id"),
+    ("FindCoordinatorResponse", "host"),
+    ("FindCoordinatorResponse", "port"),
+    ("FindCoordinatorResponseCoordinator", "node_id"),
+    ("FindCoordinatorResponseCoordinator", "host"),
+    ("FindCoordinatorResponseCoordinator", "port"),
+}
+"""(class, field): where the broker is, and the id it gave itself."""
+
+UNORDERED: Final = {
+    ("ConsumerGroupHeartbeatResponseAssignment", "topic_partitions"): ("topic_id",),
+    ("ConsumerGroupHeartbeatResponseTopicPartitions", "partitions"): (),
+    ("ConsumerGroupDescribeResponseAssignment", "topic_partitions"): ("topic_id",),
+    ("ConsumerGroupDescribeResponseTopicPartitions", "partitions"): (),
+    ("ConsumerGroupDescribeResponseDescribedGroup", "members"): ("member_id",),
+    ("ListGroupsResponse", "groups"): ("group_id",),
+    ("DeleteGroupsResponse", "results"): ("group_id",),
+    ("OffsetFetchResponse", "topics"): ("name",),
+    ("OffsetFetchResponseTopic", "partitions"): ("partition_index",),
+    ("OffsetFetchResponseGroup", "topics"): ("name", "topic_id"),
+    ("OffsetFetchResponseTopics", "partitions"): ("partition_index",),
+}
+"""(class, field): the fields to sort by; none for a list of numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field that is not equal. ``is_text`` for the words of an error."""
+
+    path: str
+    real: object
+    other: object
+
+    @property
+    def is_text(self) -> bool:
+        return self.path.endswith("error_message")
+
+    def __str__(self) -> str:
+        return f"{self.path}: real {self.real!r}, other {self.other!r}"
+
+
+def differences(real: Any, other: Any, prefix: str = "") -> list[Difference]:
+    """Every field in which two answers differ. ``prefix`` is that of the sequence's group ids:
+    other groups of a ListGroups answer are none of its business."""
+    return list(_walk("", plain(real, prefix), plain(other, prefix)))
+
+
+def texts(answer: Any) -> int:
+    """How many error texts an answer has."""
+    return _count_texts(plain(answer))
+
+
+def plain(message: Any, prefix: str = "") -> Any:
+    """A message as dicts and lists: ignored fields left out, unordered lists sorted."""
+    if not dataclasses.is_dataclass(message):
+        if isinstance(message, bytes) and len(message) == 16:
+            return format_topic_id(message)
+        return message
+    kind = type(message).__name__
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(message):
+        if (kind, field.name) in IGNORED:
+            continue
+        value = getattr(message, field.name)
+        if isinstance(value, tuple):
+            items = [plain(each, prefix) for each in value]
+            keys = UNORDERED.get((kind, field.name))
+            if keys is not None:
+                items.sort(key=_sort_key(keys))
+            if kind == "ListGroupsResponse":
+                items = [item for item in items if _belongs(item["group_id"], prefix)]
+            found[field.name] = items
+        else:
+            found[field.name] = plain(value, prefix)
+    return found
+
+
+def _sort_key(keys: tuple[str, ...]) -> Callable[[Any], list[Any]]:
+    return lambda item: [item[key] for key in keys] or [item]
+
+
+def _belongs(group_id: str, prefix: str) -> bool:
+    return group_id == prefix or group_id.startswith(f"{prefix}-")
+
+
+def _walk(path: str, real: Any, other: Any) -> list[Difference]:
+    if isinstance(real, dict) and isinstance(other, dict):
+        keys = [*real, *(key for key in other if key not in real)]
+        parts = [(f"{path}.{key}".lstrip("."), real.get(key), other.get(key)) for key in keys]
+    elif isinstance(real, list) and isinstance(other, list) and len(real) == len(other):
+        pairs = enumerate(zip(real, other, strict=True))
+        parts = [(f"{path}[{number}]", left, right) for number, (left, right) in pairs]
+    elif real == other:
+        return []
+    else:
+        return [Difference(path, real, other)]
+    return [each for part in parts for each in _walk(*part)]
+
+
+def _count_texts(value: Any) -> int:
+    if isinstance(value, dict):
+        own = 1 if value.get("error_message") else 0
+        return own + sum(_count_texts(each) for each in value.values())
+    return sum(_count_texts(each) for each in value) if isinstance(value, list) else 0

@@ -1,0 +1,366 @@
+"""Choosers of ConsumerGroupHeartbeat requests: each builds one request, or none if it does not
+apply.
+
+Every function takes the scene and returns an ``Ask`` or ``None``; the table at the end gives
+weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from kip848_client._types import LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from tests.differential._model import GroupModel, MemberModel, as_wire
+from tests.differential._scene import Scene
+from tests.differential._steps import Ask
+
+__all__ = [
+    "HEARTBEATS",
+    "Chooser",
+    "acknowledge",
+    "join",
+    "join_static",
+    "leave_for_a_while",
+    "return_static",
+    "steady",
+]
+
+Chooser = Callable[[Scene], Ask | None]
+
+_INSTANCES: Final = ("i1", "i2", "i3")
+_REBALANCE_TIMEOUT_MS: Final = 120_000  # longer than any sequence: no timer decides an answer
+_ASSIGNORS: Final = ("uniform", "range")
+_MAX_EPOCH: Final = 2**31 - 1
+
+
+def heartbeat(scene: Scene, action: str, group: GroupModel, member_id: str, **fields: Any) -> Ask:
+    """A heartbeat of either version; a pattern needs version 1."""
+    version = 1
+    if fields.get("subscribed_topic_regex") is None and scene.rng.random() < 0.15:
+        version = 0
+    message = ConsumerGroupHeartbeatRequest(group_id=group.group_id, member_id=member_id, **fields)
+    return scene.ask(action, message, version)
+
+
+def of(scene: Scene, action: str, group: GroupModel, member: MemberModel, **fields: Any) -> Ask:
+    """A heartbeat of a member that exists; its epoch and instance id unless others are given."""
+    fields.setdefault("member_epoch", member.epoch)
+    if member.instance_id is not None and scene.rng.random() < 0.9:
+        fields.setdefault("instance_id", member.instance_id)
+    return heartbeat(scene, action, group, member.member_id, **fields)
+
+
+def subscription(scene: Scene) -> dict[str, Any]:
+    """The subscription fields of a first heartbeat."""
+    rng = scene.rng
+    if scene.uses_patterns and rng.random() < 0.6:
+        fields: dict[str, Any] = {"subscribed_topic_regex": some_pattern(scene)}
+        if rng.random() < 0.25:
+            fields["subscribed_topic_names"] = scene.some_names(allow_empty=True)
+        return fields
+    return {"subscribed_topic_names": scene.some_names(allow_empty=True)}
+
+
+def some_pattern(scene: Scene) -> str:
+    rng = scene.rng
+    if rng.random() < 0.15:
+        return rng.choice(
+            ["topic-[", "(?=x)", "a**", "(", "topic-(?P<x>a", "[z-a]", "\\8", "x{2,1}"]
+        )
+    names = sorted(scene.topics)
+    return rng.choice(
+        [
+            "topic-.*",
+            "|".join(rng.sample(names, min(2, len(names)))),
+            f"{scene.topic_prefix}-.*",
+            "nothing-matches",
+            rng.choice(names),
+            "topic-[abc].*",
+            "",
+        ]
+    )
+
+
+def join_fields(scene: Scene) -> dict[str, Any]:
+    rng = scene.rng
+    fields = {
+        "member_epoch": 0,
+        "rebalance_timeout_ms": _REBALANCE_TIMEOUT_MS,
+        "topic_partitions": (),
+        **subscription(scene),
+    }
+    if rng.random() < 0.3:
+        fields["server_assignor"] = rng.choice(_ASSIGNORS)
+    if rng.random() < 0.1:
+        fields["rack_id"] = f"rack-{rng.randrange(3)}"
+    return fields
+
+
+def join(scene: Scene) -> Ask:
+    group = scene.group()
+    return heartbeat(scene, "join", group, scene.new_member_id(), **join_fields(scene))
+
+
+def join_like_another(scene: Scene) -> Ask | None:
+    """Same subscription as a member that exists: the homogeneous assignor's case."""
+    group = scene.main
+    other = group.pick(scene.rng)
+    if other is None or not other.names:
+        return None
+    fields = join_fields(scene)
+    fields.pop("subscribed_topic_regex", None)
+    fields["subscribed_topic_names"] = other.names
+    return heartbeat(scene, "join-alike", group, scene.new_member_id(), **fields)
+
+
+def join_static(scene: Scene) -> Ask:
+    """A static join; the instance may be free, held by a live member, or away."""
+    group = scene.group()
+    fields = join_fields(scene)
+    fields["instance_id"] = scene.rng.choice(_INSTANCES)
+    return heartbeat(scene, "join-static", group, scene.new_member_id(), **fields)
+
+
+def return_static(scene: Scene) -> Ask | None:
+    """A static member that is away comes back, under a new or its old member id."""
+    group = scene.main
+    away = [member for member in group.members.values() if member.is_away]
+    if not away:
+        return None
+    member = scene.rng.choice(away)
+    fields = join_fields(scene)
+    fields["instance_id"] = member.instance_id
+    if member.names and scene.rng.random() < 0.6:
+        fields.pop("subscribed_topic_regex", None)
+        fields["subscribed_topic_names"] = member.names
+    same = scene.rng.random() < 0.4
+    member_id = member.member_id if same else scene.new_member_id()
+    return heartbeat(scene, "return-static", group, member_id, **fields)
+
+
+def rejoin(scene: Scene) -> Ask | None:
+    """Epoch 0 again for a member that is known."""
+    group = scene.main
+    member = group.pick(scene.rng)
+    if member is None:
+        return None
+    fields = join_fields(scene)
+    if scene.rng.random() < 0.6 and member.names:
+        fields.pop("subscribed_topic_regex", None)
+        fields["subscribed_topic_names"] = member.names
+    return of(scene, "rejoin", group, member, **fields)
+
+
+def steady(scene: Scene) -> Ask | None:
+    group = scene.main
+    member = group.pick(scene.rng)
+    return None if member is None else of(scene, "steady", group, member)
+
+
+def acknowledge(scene: Scene, member: MemberModel | None = None) -> Ask | None:
+    group = scene.main
+    member = member or group.pick(scene.rng)
+    if member is None:
+        return None
+    owned = as_wire(member.assigned)
+    return of(scene, "acknowledge", group, member, topic_partitions=owned)
+
+
+def acknowledge_wrong(scene: Scene) -> Ask | None:
+    group = scene.main
+    member = group.pick(scene.rng)
+    if member is None:
+        return None
+    owned = as_wire(scene.wrong_partitions(member))
+    return of(scene, "acknowledge-wrong", group, member, topic_partitions=owned)
+
+
+def full_request(scene: Scene) -> Ask | None:
+    """Everything repeated, as a client that lost an answer would."""
+    group = scene.main
+    member = group.pick(scene.rng)
+    if member is None:
+        return None
+    right = scene.rng.random() < 0.7
+    owned = member.assigned if right else scene.wrong_partitions(member)
+    fields: dict[str, Any] = {
+        "rebalance_timeout_ms": _REBALANCE_TIMEOUT_MS,
+        "topic_partitions": as_wire(owned),
+    }
+    if member.pattern:
+        fields["subscribed_topic_regex"] = member.pattern
+    if member.names or not member.pattern:
+        fields["subscribed_topic_names"] = member.names
+    return of(scene, "full", group, member, **fields)
+
+
+def old_epoch(scene: Scene) -> Ask | None:
+    group = scene.main
+    member = group.pick(scene.rng)
+    if member is None:
+        return None
+    rng = scene.rng
+    epoch = rng.choice([member.previous_epoch, member.previous_epoch, member.epoch - 1])
+    fields: dict[str, Any] = {"member_epoch": max(epoch, 1)}
+    choice = rng.randrange(4)
+    if choice == 0:
+        fields["topic_partitions"] = as_wire(member.assigned)
+    elif choice == 1:
+        fields["topic_partitions"] = as_wire(member.owned)
+    elif choice == 2:
+        fields["topic_partitions"] = as_wire(scene.wrong_partitions(member))
+    return of(scene, "old-epoch", group, member, **fields)
+
+
+def future_epoch(scene: Scene) -> Ask | None:
+    group = scene.main
+    member = group.pick(scene.rng)
+    if member is None:
+        return None
+    epoch = scene.rng.choice([member.epoch + 1, member.epoch + 100, _MAX_EPOCH])
+    owned = as_wire(member.assigned) if scene.rng.random() < 0.5 else None
+    return of(scene, "future-epoch", group, member, member_epoch=epoch, topic_partitions=owned)
+
+
+def resubscribe(scene: Scene) -> Ask | None:
+    group = scene.main
+    member = group.pick(scene.rng)
+    if member is None:
+        return None
+    rng = scene.rng
+    fields: dict[str, Any] = {}
+    if scene.uses_patterns and rng.random() < 0.5:
+        fields["subscribed_topic_regex"] = some_pattern(scene)
+        if rng.random() < 0.3:
+            fields["subscribed_topic_names"] = scene.some_names(allow_empty=True)
+    else:
+        fields["subscribed_topic_names"] = scene.some_names(allow_empty=True)
+        if member.pattern and rng.random() < 0.3:
+            fields["subscribed_topic_regex"] = ""
+    if rng.random() < 0.4:
+        fields["topic_partitions"] = as_wire(member.assigned)
+    return of(scene, "resubscribe", group, member, **fields)
+
+
+def change_details(scene: Scene) -> Ask | None:
+    """What a member may change without its subscription: assignor, rack, rebalance timeout."""
+    group = scene.main
+    member = group.pick(scene.rng)
+    if member is None:
+        return None
+    rng = scene.rng
+    fields: dict[str, Any] = {}
+    if rng.random() < 0.7:
+        fields["server_assignor"] = rng.choice([*_ASSIGNORS, *_ASSIGNORS, "magic", ""])
+    if rng.random() < 0.3:
+        fields["rack_id"] = f"rack-{rng.randrange(3)}"
+    if rng.random() < 0.3:
+        fields["rebalance_timeout_ms"] = _REBALANCE_TIMEOUT_MS + rng.randrange(3)
+    return of(scene, "change-details", group, member, **fields)
+
+
+def leave(scene: Scene) -> Ask | None:
+    group = scene.group()
+    member = group.pick(scene.rng)
+    if member is None:
+        return None
+    return of(scene, "leave", group, member, member_epoch=LEAVE_EPOCH)
+
+
+def leave_for_a_while(scene: Scene) -> Ask | None:
+    """-2, mostly of a static member."""
+    group = scene.main
+    static = [each for each in group.members.values() if each.instance_id is not None]
+    dynamic = scene.rng.random() < 0.1
+    member = group.pick(scene.rng) if dynamic or not static else scene.rng.choice(static)
+    if member is None or (member.instance_id is None and not dynamic):
+        return None
+    fields: dict[str, Any] = {"member_epoch": STATIC_LEAVE_EPOCH}
+    if scene.rng.random() < 0.1:
+        fields["instance_id"] = scene.rng.choice([None, "i9", *_INSTANCES])
+    return of(scene, "leave-for-a-while", group, member, **fields)
+
+
+def stranger(scene: Scene) -> Ask:
+    """A member that the group does not know (any more), or a group that does not exist."""
+    rng = scene.rng
+    group = rng.choice([scene.main, scene.main, scene.side])
+    gone = rng.choice(group.gone) if group.gone and rng.random() < 0.6 else scene.new_member_id()
+    fields: dict[str, Any] = {"member_epoch": rng.choice([1, 2, 7, -1, -2])}
+    if rng.random() < 0.4:
+        fields["instance_id"] = rng.choice([*_INSTANCES, "i9"])
+    if rng.random() < 0.3:
+        fields["topic_partitions"] = ()
+    return heartbeat(scene, "stranger", group, gone, **fields)
+
+
+def solo(scene: Scene) -> Ask:
+    """A member whose id the broker makes up (version 0), alone in its group: with company, the
+    assignment would depend on the hash of an id that the two sides choose differently."""
+    group = scene.solo
+    member = group.pick(scene.rng)
+    if member is None:
+        message = ConsumerGroupHeartbeatRequest(group_id=group.group_id, **join_fields(scene))
+        message.subscribed_topic_regex = None
+        message.subscribed_topic_names = scene.some_names()
+        return scene.ask("solo", message, 0)
+    owned = as_wire(member.assigned) if scene.rng.random() < 0.5 else None
+    epoch = scene.rng.choice([member.epoch, member.epoch, member.epoch + 1, LEAVE_EPOCH])
+    return of(scene, "solo", group, member, member_epoch=epoch, topic_partitions=owned)
+
+
+def invalid(scene: Scene) -> Ask:
+    """Requests that fail validation, alone or two faults at a time."""
+    rng = scene.rng
+    group = scene.main
+    member = group.pick(rng)
+    member_id = member.member_id if member is not None else scene.new_member_id()
+    fields: dict[str, Any] = join_fields(scene) if rng.random() < 0.6 else {"member_epoch": 1}
+    fields["group_id"] = group.group_id
+    fields["member_id"] = member_id
+    fault_pool: list[dict[str, Any]] = [
+        {"group_id": rng.choice(["", "  "])},
+        {"member_id": rng.choice(["", " "])},
+        {"instance_id": rng.choice(["", " \t"])},
+        {"rack_id": rng.choice(["", " "])},
+        {"rebalance_timeout_ms": -1, "member_epoch": 0},
+        {"topic_partitions": None, "member_epoch": 0},
+        {"topic_partitions": as_wire([(scene.some_topic().topic_id, 0)]), "member_epoch": 0},
+        {"subscribed_topic_names": None, "subscribed_topic_regex": None, "member_epoch": 0},
+        {"member_epoch": -2, "instance_id": None},
+        {"member_epoch": rng.choice([-3, -100, -(2**31)])},
+        {"server_assignor": rng.choice(["magic", "Uniform", " range", ""])},
+    ]
+    for fault in rng.sample(fault_pool, rng.choice([1, 1, 2])):
+        fields.update(fault)
+    version = 0 if rng.random() < 0.3 else 1
+    if fields["member_id"].strip() == "" and fields["member_epoch"] == 0:
+        version = 1  # version 0 would make up an id, and the two brokers different ones
+    if version == 0:
+        fields.pop("subscribed_topic_regex", None)
+    return scene.ask("invalid", ConsumerGroupHeartbeatRequest(**fields), version)
+
+
+HEARTBEATS: Final[tuple[tuple[str, float, Chooser], ...]] = (
+    ("join", 4, join),
+    ("join-alike", 4, join_like_another),
+    ("join-static", 4, join_static),
+    ("return-static", 4, return_static),
+    ("rejoin", 2, rejoin),
+    ("steady", 10, steady),
+    ("acknowledge", 10, acknowledge),
+    ("acknowledge-wrong", 3, acknowledge_wrong),
+    ("full", 3, full_request),
+    ("old-epoch", 4, old_epoch),
+    ("future-epoch", 1, future_epoch),
+    ("resubscribe", 5, resubscribe),
+    ("change-details", 4, change_details),
+    ("leave", 3, leave),
+    ("leave-for-a-while", 4, leave_for_a_while),
+    ("stranger", 2, stranger),
+    ("solo", 1, solo),
+    ("invalid", 2, invalid),
+)
+"""(name, weight, chooser)."""

@@ -1,0 +1,210 @@
+"""Choosers of offset requests: commits, fetches and deletes, right and wrong."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kip848_client.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kip848_client.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from kip848_client.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from tests.differential._heartbeats import Chooser
+from tests.differential._model import GroupModel, MemberModel
+from tests.differential._scene import ABSENT_TOPIC, Scene
+from tests.differential._steps import Ask
+
+__all__ = ["OFFSETS"]
+
+_METADATA_MAX: Final = 4096  # offset.metadata.max.bytes
+_FETCH_GROUPS_FROM: Final = 8
+_TOPIC_IDS_FROM: Final = 10
+
+
+def some_epoch(scene: Scene, member: MemberModel) -> int:
+    """Mostly the right one, else one of the neighbours that a late client could hold."""
+    if scene.rng.random() < 0.55:
+        return member.epoch
+    others = [member.previous_epoch, member.epoch - 1, member.epoch + 1, 0, -1, -2, 1]
+    return scene.rng.choice(others)
+
+
+def commit_partition(scene: Scene, number: int) -> OffsetCommitRequestPartition:
+    rng = scene.rng
+    size = rng.choice([_METADATA_MAX, _METADATA_MAX + 1]) if rng.random() < 0.05 else None
+    metadata = rng.choice([None, "", "note", "é"]) if size is None else "x" * size
+    return OffsetCommitRequestPartition(
+        partition_index=number,
+        committed_offset=rng.choice([0, 5, rng.randrange(1000), 2**62, -1]),
+        committed_leader_epoch=rng.choice([-1, 0, 3]),
+        committed_metadata=metadata,
+    )
+
+
+def commit_topics(
+    scene: Scene, group: GroupModel, member: MemberModel | None
+) -> tuple[OffsetCommitRequestTopic, ...]:
+    """Partitions that the member owns, or any, or ones that do not exist."""
+    rng = scene.rng
+    by_id = {each.topic_id: each for each in scene.topics.values()}
+    chosen: dict[tuple[str, bytes], list[int]] = {}
+    mine = sorted(member.assigned) if member is not None else []
+    for topic_id, number in rng.sample(mine, min(len(mine), rng.randrange(4))):
+        if topic_id in by_id:
+            chosen.setdefault((by_id[topic_id].name, topic_id), []).append(number)
+    if not chosen or rng.random() < 0.3:
+        topic = scene.some_topic()
+        number = rng.randrange(topic.partitions) if rng.random() < 0.9 else 999
+        numbers = chosen.setdefault((topic.name, topic.topic_id), [])
+        if number not in numbers:
+            numbers.append(number)
+    if rng.random() < 0.08:
+        chosen[ABSENT_TOPIC, rng.randbytes(16)] = [0, 1]
+    for (name, _), numbers in chosen.items():
+        group.committed.update((name, number) for number in numbers)
+    return tuple(
+        OffsetCommitRequestTopic(
+            name=name,
+            topic_id=topic_id,
+            partitions=tuple(commit_partition(scene, number) for number in numbers),
+        )
+        for (name, topic_id), numbers in chosen.items()
+    )
+
+
+def commit(scene: Scene) -> Ask | None:
+    """A member commits."""
+    group = scene.main
+    member = group.pick(scene.rng)
+    if member is None:
+        return None
+    rng = scene.rng
+    low, high = scene.offered["OffsetCommit"]
+    version = rng.randint(max(low, 9), high) if rng.random() < 0.85 else rng.randint(low, high)
+    message = OffsetCommitRequest(
+        group_id=group.group_id,
+        member_id=member.member_id,
+        generation_id_or_member_epoch=some_epoch(scene, member),
+        topics=commit_topics(scene, group, member),
+    )
+    if version >= 7 and rng.random() < 0.3:
+        message.group_instance_id = rng.choice([member.instance_id, "i9", None])
+    return scene.ask("commit", message, version)
+
+
+def commit_from_outside(scene: Scene) -> Ask:
+    """Without a membership: a tool, a former member, a made-up id."""
+    rng = scene.rng
+    group = rng.choice([scene.main, scene.side])
+    identity = rng.choice(
+        [("", -1), ("", -1), ("", 0), ("ghost", 3), ("ghost", -1), *((g, 1) for g in group.gone)]
+    )
+    message = OffsetCommitRequest(
+        group_id=group.group_id if rng.random() < 0.97 else "",
+        member_id=identity[0],
+        generation_id_or_member_epoch=identity[1],
+        topics=commit_topics(scene, group, None),
+    )
+    version = scene.version("OffsetCommit")
+    if 2 <= version <= 4 and rng.random() < 0.3:
+        message.retention_time_ms = 3_600_000
+    return scene.ask("commit-from-outside", message, version)
+
+
+def fetch_numbers(scene: Scene, group: GroupModel) -> dict[str, list[int]]:
+    """What to ask for: mostly partitions that were committed once."""
+    rng = scene.rng
+    wanted: dict[str, list[int]] = {}
+    known = sorted(group.committed)
+    for name, number in rng.sample(known, min(len(known), rng.randint(1, 4))):
+        wanted.setdefault(name, []).append(number)
+    if not wanted or rng.random() < 0.3:
+        topic = scene.some_topic()
+        wanted.setdefault(topic.name, []).append(rng.randrange(topic.partitions + 1))
+    if rng.random() < 0.08:
+        wanted[ABSENT_TOPIC] = [0]
+    return wanted
+
+
+def fetch(scene: Scene) -> Ask:
+    version = scene.version("OffsetFetch")
+    group = scene.group()
+    everything = version >= 2 and scene.rng.random() < 0.35
+    stable = version >= 7 and scene.rng.random() < 0.4
+    if version >= _FETCH_GROUPS_FROM:
+        return fetch_groups(scene, group, version, everything=everything, stable=stable)
+    wanted = fetch_numbers(scene, group)
+    topics = tuple(
+        OffsetFetchRequestTopic(name=name, partition_indexes=tuple(numbers))
+        for name, numbers in wanted.items()
+    )
+    message = OffsetFetchRequest(
+        group_id=group.group_id, topics=None if everything else topics, require_stable=stable
+    )
+    return scene.ask("fetch", message, version)
+
+
+def fetch_groups(
+    scene: Scene, group: GroupModel, version: int, *, everything: bool, stable: bool
+) -> Ask:
+    rng = scene.rng
+    groups = [fetch_group(scene, group, version, everything=everything)]
+    if rng.random() < 0.15:
+        groups.append(fetch_group(scene, scene.side, version, everything=True))
+    if rng.random() < 0.05:
+        groups.append(OffsetFetchRequestGroup(group_id=f"{scene.prefix}-absent", topics=None))
+    message = OffsetFetchRequest(groups=tuple(groups), require_stable=stable)
+    return scene.ask("fetch", message, version)
+
+
+def fetch_group(
+    scene: Scene, group: GroupModel, version: int, *, everything: bool
+) -> OffsetFetchRequestGroup:
+    rng = scene.rng
+    ids = {each.name: each.topic_id for each in scene.topics.values()}
+    topics = tuple(
+        OffsetFetchRequestTopics(
+            name=name if version < _TOPIC_IDS_FROM else "",
+            topic_id=ids.get(name, rng.randbytes(16)) if version >= _TOPIC_IDS_FROM else bytes(16),
+            partition_indexes=tuple(numbers),
+        )
+        for name, numbers in fetch_numbers(scene, group).items()
+    )
+    asked = OffsetFetchRequestGroup(group_id=group.group_id, topics=None if everything else topics)
+    member = group.pick(rng)
+    if version >= 9 and member is not None and rng.random() < 0.6:
+        asked.member_id = rng.choice([member.member_id, member.member_id, "ghost", ""])
+        asked.member_epoch = some_epoch(scene, member)
+    return asked
+
+
+def delete_offsets(scene: Scene) -> Ask:
+    group = scene.group()
+    topics = tuple(
+        OffsetDeleteRequestTopic(
+            name=name,
+            partitions=tuple(OffsetDeleteRequestPartition(partition_index=n) for n in numbers),
+        )
+        for name, numbers in fetch_numbers(scene, group).items()
+    )
+    return scene.ask("delete-offsets", OffsetDeleteRequest(group_id=group.group_id, topics=topics))
+
+
+OFFSETS: Final[tuple[tuple[str, float, Chooser], ...]] = (
+    ("commit", 7, commit),
+    ("commit-from-outside", 2, commit_from_outside),
+    ("fetch", 5, fetch),
+    ("delete-offsets", 1, delete_offsets),
+)
+"""(name, weight, chooser)."""
