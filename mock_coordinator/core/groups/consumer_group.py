@@ -237,10 +237,15 @@ class ConsumerGroup:
     # --- Derived state ----------------------------------------------------------------------------
 
     def _put(self, member: Member) -> None:
+        old = self.members.get(member.member_id)
         self.members[member.member_id] = member
         self.order.put(member.member_id)
+        # Kafka takes the vote back and casts it again on every update; it can decide a tie
+        self._vote(None if old is None else old.subscription.server_assignor, -1)
+        self._vote(member.subscription.server_assignor, 1)
 
     def _forget(self, member: Member) -> None:
+        self._vote(member.subscription.server_assignor, -1)
         self._count_progress(member.current, -1)
         self._move_partitions(member.member_id, member.current, REMOVED)
         del self.members[member.member_id]
@@ -264,9 +269,6 @@ class ConsumerGroup:
                 _count(self.regexes, old.subscribed_topic_regex, -1)
             if new.subscribed_topic_regex:
                 _count(self.regexes, new.subscribed_topic_regex, 1)
-        if old.server_assignor != new.server_assignor:
-            self._vote(old.server_assignor, -1)
-            self._vote(new.server_assignor, 1)
 
     def _vote(self, assignor: str | None, change: int) -> None:
         if assignor is None:

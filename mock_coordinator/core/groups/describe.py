@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client._types import TopicId
-from kip848_client.assignors import described_assignor
+from kip848_client.assignors import string_set_order
 from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -32,6 +32,7 @@ from mock_coordinator.core.groups.errors import (
     not_a_consumer_group,
 )
 from mock_coordinator.core.groups.member import Member
+from mock_coordinator.core.groups.target_assignment import current_assignor
 
 __all__ = ["describe_classic_groups", "describe_consumer_groups"]
 
@@ -39,8 +40,9 @@ _CONSUMER_MEMBER: Final = 1
 """MemberType of a member that heartbeats; 0 is one that came through JoinGroup (KIP-1099)."""
 _ERROR_VERSION: Final = 6
 
-ALL_GROUP_OPERATIONS: Final = 0b0000_0001_0100_1000
-"""What everybody may do to a group without an authorizer: READ (3), DELETE (6), DESCRIBE (8)."""
+ALL_GROUP_OPERATIONS: Final = 0b1101_0100_1000
+"""What everybody may do to a group without an authorizer, as bits: READ (3), DELETE (6),
+DESCRIBE (8), DESCRIBE_CONFIGS (10), ALTER_CONFIGS (11)."""
 
 
 def describe_consumer_groups(
@@ -70,13 +72,12 @@ def _described(env: Environment, group_id: str) -> ConsumerGroupDescribeResponse
         raise group_id_not_found(group_id)
     if not isinstance(group, ConsumerGroup):
         raise not_a_consumer_group(group_id)
-    default = next(iter(env.assignors))
     return ConsumerGroupDescribeResponseDescribedGroup(
         group_id=group_id,
         group_state=group.state,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=described_assignor(group.ordered_votes(), default),
+        assignor_name=current_assignor(env, group),
         members=tuple(_member(env, group, group.members[member_id]) for member_id in group.order),
     )
 
@@ -97,7 +98,7 @@ def _member(
         member_epoch=member.epoch,
         client_id=subscription.client_id,
         client_host=subscription.client_host,
-        subscribed_topic_names=subscription.subscribed_topic_names,
+        subscribed_topic_names=tuple(string_set_order(subscription.subscribed_topic_names)),
         subscribed_topic_regex=subscription.subscribed_topic_regex,
         assignment=_named(env, {topic_id: sorted(owned) for topic_id, owned in shown.items()}),
         target_assignment=_named(

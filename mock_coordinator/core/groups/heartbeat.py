@@ -55,6 +55,7 @@ from mock_coordinator.core.groups.target_assignment import (
     Sender,
     compute_target,
     current_assignor,
+    elected_assignor,
     is_interval_over,
 )
 from mock_coordinator.core.groups.timers import Timer, TimerKind
@@ -165,7 +166,6 @@ class _Heartbeat:
         return _Change(
             names=old.subscribed_topic_names != new.subscribed_topic_names,
             regex=regex,
-            assignor=old.server_assignor != new.server_assignor,
         )
 
     def _group_epoch(self, group: ConsumerGroup, sender: Sender, change: _Change) -> int:
@@ -176,8 +176,9 @@ class _Heartbeat:
             bump = change.names
         if profile.join_without_topics_bumps and group.epoch == 0:
             bump = True
-        if profile.assignor_change_bumps and change.assignor and not bump:
-            bump = current_assignor(self.env, group, sender) != current_assignor(self.env, group)
+        if profile.assignor_change_bumps and not bump:
+            # with a tie the two may differ in every heartbeat: then so does the epoch, in Kafka too
+            bump = elected_assignor(self.env, group, sender) != current_assignor(self.env, group)
         if not bump and group.metadata_fresh:
             return group.epoch
         self.metadata_checked = True
@@ -284,7 +285,6 @@ class _Change:
 
     names: bool
     regex: RegexChange
-    assignor: bool
 
     @property
     def any(self) -> bool:

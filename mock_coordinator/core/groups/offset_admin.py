@@ -16,7 +16,6 @@ from kip848_client.wire.messages.groups import (
 )
 from kip848_client.wire.messages.offset_delete import (
     OffsetDeleteRequest,
-    OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
@@ -45,60 +44,43 @@ def decide_offset_delete(
 ) -> Decision[OffsetDeleteResponse]:
     """OffsetDelete. A topic that the group subscribes to keeps its offsets (86)."""
     group = env.state.groups.get(request.group_id)
-    answered: list[OffsetDeleteResponseTopic] = []
-    known: list[OffsetDeleteRequestTopic] = []
-    for topic in request.topics:
-        if env.catalog.topic(topic.name) is None:
-            answered.append(_answer(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        else:
-            known.append(topic)
-    if not known:
-        return Decision(OffsetDeleteResponse(topics=tuple(answered)))
-    if group is None:
-        return Decision(OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
     records: list[StateRecord] = []
-    for topic in known:
-        if isinstance(group, ConsumerGroup) and group.is_subscribed_to(topic.name):
-            answered.append(_answer(topic, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC))
-            continue
-        answered.append(_answer(topic, ErrorCode.NONE))
-        records += [
-            OffsetCommit(request.group_id, topic.name, partition.partition_index, None)
-            for partition in topic.partitions
-            if env.state.committed(request.group_id, topic.name, partition.partition_index)
-        ]
+    answered: list[OffsetDeleteResponseTopic] = []
+    any_known = False
+    for topic in request.topics:
+        found = env.catalog.topic(topic.name)
+        in_use = isinstance(group, ConsumerGroup) and group.is_subscribed_to(topic.name)
+        partitions: list[OffsetDeleteResponsePartition] = []
+        for partition in topic.partitions:
+            index, code = partition.partition_index, ErrorCode.NONE
+            if found is None or not 0 <= index < found.partitions:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif in_use:
+                code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+            elif env.state.committed(request.group_id, topic.name, index) is not None:
+                records.append(OffsetCommit(request.group_id, topic.name, index, None))
+            any_known = any_known or code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            partitions.append(OffsetDeleteResponsePartition(partition_index=index, error_code=code))
+        answered.append(OffsetDeleteResponseTopic(name=topic.name, partitions=tuple(partitions)))
+    if group is None and any_known:
+        return Decision(OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
     return Decision(OffsetDeleteResponse(topics=tuple(answered)), records)
-
-
-def _answer(topic: OffsetDeleteRequestTopic, code: ErrorCode) -> OffsetDeleteResponseTopic:
-    return OffsetDeleteResponseTopic(
-        name=topic.name,
-        partitions=tuple(
-            OffsetDeleteResponsePartition(
-                partition_index=partition.partition_index, error_code=code
-            )
-            for partition in topic.partitions
-        ),
-    )
 
 
 def decide_delete_groups(
     env: Environment, request: DeleteGroupsRequest
 ) -> Decision[DeleteGroupsResponse]:
-    """DeleteGroups. Only groups without members go (else 68); their offsets go with them."""
+    """DeleteGroups. Only groups without members go (else 68); their offsets go with them. The
+    message of version 3 stays null, as in Kafka 4.4."""
     records: list[StateRecord] = []
     results: list[DeleteGroupsResponseDeletableGroupResult] = []
     for group_id in request.groups_names:
-        code, message = ErrorCode.NONE, None
+        code = ErrorCode.NONE
         try:
             records += _deleted(env, group_id)
         except GroupError as err:
-            code, message = err.code, err.message
-        results.append(
-            DeleteGroupsResponseDeletableGroupResult(
-                group_id=group_id, error_code=code, error_message=message
-            )
-        )
+            code = err.code
+        results.append(DeleteGroupsResponseDeletableGroupResult(group_id=group_id, error_code=code))
     return Decision(DeleteGroupsResponse(results=tuple(results)), records)
 
 

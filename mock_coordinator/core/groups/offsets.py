@@ -1,10 +1,10 @@
 """OffsetCommit and OffsetFetch (APIs 8 and 9): who may, for which partitions, and what is stored.
 
-Two layers decide, as in Kafka. The broker's API layer answers for topics that do not exist (3, or
-100 for a topic id) and does not bother the coordinator with them. The coordinator validates the
-member once for the whole request: an error there is the answer for every partition. Neither checks
-that the partition exists or belongs to the member: the current epoch is all it takes. From 4.3 on
-an older epoch is enough for partitions that were the member's at that epoch already (KIP-1251).
+Two layers decide, as in Kafka. The broker's API layer answers for topics and partitions that do not
+exist (3, or 100 for a topic id) and does not bother the coordinator with them. The coordinator
+validates the member once for the whole request: an error there is the answer for every partition.
+It does not ask whether the partition is the member's: the current epoch is all it takes. From 4.3
+on an older epoch is enough for partitions that were the member's at that epoch already (KIP-1251).
 
 A commit without a member is always welcome in a group without members, and makes a *simple* group
 where there is none.
@@ -13,12 +13,14 @@ where there is none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
 from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -39,84 +41,110 @@ TOPIC_ID_VERSION: Final = 10
 """From this version on, OffsetCommit and OffsetFetch name topics by id."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    """One topic of a commit: what the API layer has answered, and what the coordinator must."""
+
+    asked: OffsetCommitRequestTopic
+    name: str
+    answered: tuple[OffsetCommitResponsePartition, ...]
+    open: tuple[OffsetCommitRequestPartition, ...]
+
+    def response(
+        self, answers: Iterable[OffsetCommitResponsePartition]
+    ) -> OffsetCommitResponseTopic:
+        return OffsetCommitResponseTopic(
+            name=self.asked.name,
+            topic_id=self.asked.topic_id,
+            partitions=(*self.answered, *answers),
+        )
+
+
 def decide_commit(
     env: Environment, now_ms: int, version: int, request: OffsetCommitRequest
 ) -> Decision[OffsetCommitResponse]:
     """Decide one OffsetCommit. Never raises: every refusal is an answer per partition."""
-    known, answered = _known_topics(env.catalog, version, request.topics)
-    if not known:
-        return Decision(OffsetCommitResponse(topics=tuple(answered)))
-    try:
-        _require_committer(env, version, request, known)
-    except GroupError as err:
-        refused = [_answer(topic, name, err.code) for name, topic in known]
-        return Decision(OffsetCommitResponse(topics=(*answered, *refused)))
-    expire_ms = None if request.retention_time_ms == -1 else now_ms + request.retention_time_ms
-    limit = env.config.integer("offset.metadata.max.bytes")
-    records: list[StateRecord] = []
-    for name, topic in known:
-        partitions: list[OffsetCommitResponsePartition] = []
-        for partition in topic.partitions:
-            metadata = partition.committed_metadata or ""
-            too_large = _java_length(metadata) > limit
-            code = ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else ErrorCode.NONE
-            partitions.append(
-                OffsetCommitResponsePartition(
-                    partition_index=partition.partition_index, error_code=code
-                )
-            )
-            if too_large:
-                continue
-            value = OffsetAndMetadata(
-                offset=partition.committed_offset,
-                leader_epoch=partition.committed_leader_epoch,
-                metadata=metadata,
-                commit_timestamp_ms=now_ms,
-                expire_timestamp_ms=expire_ms,
-                topic_id=TopicId(topic.topic_id) if version >= TOPIC_ID_VERSION else ZERO_TOPIC_ID,
-            )
-            records.append(OffsetCommit(request.group_id, name, partition.partition_index, value))
-        answered.append(
-            OffsetCommitResponseTopic(
-                name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions)
-            )
+    topics = [_looked_up(env.catalog, version, topic) for topic in request.topics]
+    refused: GroupError | None = None
+    if any(topic.open for topic in topics):
+        try:
+            _require_committer(env, version, request, topics)
+        except GroupError as err:
+            refused = err
+    commit = _Commit(env, now_ms, version, request)
+    answers = [
+        topic.response(
+            commit.partition(topic, partition)
+            if refused is None
+            else _answer(partition, refused.code)
+            for partition in topic.open
         )
-    return Decision(OffsetCommitResponse(topics=tuple(answered)), records)
+        for topic in topics
+    ]
+    return Decision(OffsetCommitResponse(topics=tuple(answers)), commit.records)
+
+
+class _Commit:
+    """A commit that was let through, partition by partition."""
+
+    def __init__(
+        self, env: Environment, now_ms: int, version: int, request: OffsetCommitRequest
+    ) -> None:
+        self.records: list[StateRecord] = []
+        self._group_id = request.group_id
+        self._now_ms = now_ms
+        self._stores_ids = version >= TOPIC_ID_VERSION
+        self._metadata_max = env.config.integer("offset.metadata.max.bytes")
+        retention_ms = request.retention_time_ms
+        self._expire_ms = None if retention_ms == -1 else now_ms + retention_ms
+
+    def partition(
+        self, topic: _Topic, partition: OffsetCommitRequestPartition
+    ) -> OffsetCommitResponsePartition:
+        """Note the offset, unless its metadata is too long."""
+        metadata = partition.committed_metadata or ""
+        if _java_length(metadata) > self._metadata_max:
+            return _answer(partition, ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        value = OffsetAndMetadata(
+            offset=partition.committed_offset,
+            leader_epoch=partition.committed_leader_epoch,
+            metadata=metadata,
+            commit_timestamp_ms=self._now_ms,
+            expire_timestamp_ms=self._expire_ms,
+            topic_id=TopicId(topic.asked.topic_id) if self._stores_ids else ZERO_TOPIC_ID,
+        )
+        record = OffsetCommit(self._group_id, topic.name, partition.partition_index, value)
+        self.records.append(record)
+        return _answer(partition, ErrorCode.NONE)
 
 
 # --- The API layer --------------------------------------------------------------------------------
 
 
-def _known_topics(
-    catalog: Catalog, version: int, topics: Iterable[OffsetCommitRequestTopic]
-) -> tuple[list[tuple[str, OffsetCommitRequestTopic]], list[OffsetCommitResponseTopic]]:
-    """The topics that exist, with their names, and the answers for the others."""
-    known: list[tuple[str, OffsetCommitRequestTopic]] = []
-    answered: list[OffsetCommitResponseTopic] = []
-    for topic in topics:
-        by_id = version >= TOPIC_ID_VERSION
-        found = catalog.topic_by_id(topic.topic_id) if by_id else catalog.topic(topic.name)
-        if found is not None:
-            known.append((found.name, topic))
-        else:
-            missing = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            answered.append(_answer(topic, topic.name, missing))
-    return known, answered
+def _looked_up(catalog: Catalog, version: int, asked: OffsetCommitRequestTopic) -> _Topic:
+    """Answer for what does not exist: the topic, or a partition of it."""
+    by_id = version >= TOPIC_ID_VERSION
+    found = catalog.topic_by_id(asked.topic_id) if by_id else catalog.topic(asked.name)
+    missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if found is None and by_id:
+        missing = ErrorCode.UNKNOWN_TOPIC_ID
+    count = 0 if found is None else found.partitions
+    known: list[OffsetCommitRequestPartition] = []
+    unknown: list[OffsetCommitRequestPartition] = []
+    for partition in asked.partitions:
+        (known if 0 <= partition.partition_index < count else unknown).append(partition)
+    return _Topic(
+        asked,
+        asked.name if found is None else found.name,
+        tuple(_answer(partition, missing) for partition in unknown),
+        tuple(known),
+    )
 
 
 def _answer(
-    topic: OffsetCommitRequestTopic, name: str, code: ErrorCode
-) -> OffsetCommitResponseTopic:
-    return OffsetCommitResponseTopic(
-        name=name,
-        topic_id=topic.topic_id,
-        partitions=tuple(
-            OffsetCommitResponsePartition(
-                partition_index=partition.partition_index, error_code=code
-            )
-            for partition in topic.partitions
-        ),
-    )
+    partition: OffsetCommitRequestPartition, code: ErrorCode
+) -> OffsetCommitResponsePartition:
+    return OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
 
 
 def _java_length(text: str) -> int:
@@ -131,7 +159,7 @@ def _require_committer(
     env: Environment,
     version: int,
     request: OffsetCommitRequest,
-    known: Sequence[tuple[str, OffsetCommitRequestTopic]],
+    topics: Sequence[_Topic],
 ) -> None:
     """Raise ``GroupError`` when this member, or nobody, may not commit to the group now."""
     epoch = request.generation_id_or_member_epoch
@@ -143,7 +171,7 @@ def _require_committer(
             raise group_id_not_found(request.group_id)
         raise GroupError(ErrorCode.ILLEGAL_GENERATION)
     if isinstance(group, ConsumerGroup):
-        _require_member(env, group, version, request, known)
+        _require_member(env, group, version, request, topics)
         return
     # a classic group without members: only commits that name no member
     if epoch < 0:
@@ -157,7 +185,7 @@ def _require_member(
     group: ConsumerGroup,
     version: int,
     request: OffsetCommitRequest,
-    known: Sequence[tuple[str, OffsetCommitRequestTopic]],
+    topics: Sequence[_Topic],
 ) -> None:
     epoch = request.generation_id_or_member_epoch
     if epoch < 0 and group.is_empty:
@@ -172,9 +200,9 @@ def _require_member(
     if not env.profile.commits_use_assignment_epoch or epoch > member.epoch:
         raise GroupError(ErrorCode.STALE_MEMBER_EPOCH)
     if not all(
-        _was_owned(env, member, name, partition.partition_index, epoch)
-        for name, topic in known
-        for partition in topic.partitions
+        _was_owned(env, member, topic.name, partition.partition_index, epoch)
+        for topic in topics
+        for partition in topic.open
     ):
         raise GroupError(ErrorCode.STALE_MEMBER_EPOCH)
 

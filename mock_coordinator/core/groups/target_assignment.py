@@ -18,6 +18,7 @@ from kip848_client.assignors import (
     MemberSpec,
     Partitions,
     TopicMetadata,
+    described_assignor,
     elect_assignor,
     member_order,
     subscription_type,
@@ -41,7 +42,7 @@ from mock_coordinator.core.groups.subscriptions import (
     subscribed_topic_ids,
 )
 
-__all__ = ["Sender", "compute_target", "current_assignor", "is_interval_over"]
+__all__ = ["Sender", "compute_target", "current_assignor", "elected_assignor", "is_interval_over"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,19 @@ def is_interval_over(env: Environment, group: ConsumerGroup, now_ms: int) -> boo
     return interval_ms == 0 or now_ms >= group.assignment_timestamp_ms + interval_ms
 
 
-def current_assignor(env: Environment, group: ConsumerGroup, sender: Sender | None = None) -> str:
-    """The name of the assignor that wins the vote, the sender's change counted in."""
+def elected_assignor(env: Environment, group: ConsumerGroup, sender: Sender) -> str:
+    """The name of the assignor that wins the vote, the sender's vote cast anew."""
     return elect_assignor(
         group.ordered_votes(),
         next(iter(env.assignors)),
-        withdrawn=None if sender is None else sender.before.subscription.server_assignor,
-        cast=None if sender is None else sender.after.subscription.server_assignor,
+        withdrawn=sender.before.subscription.server_assignor,
+        cast=sender.after.subscription.server_assignor,
     )
+
+
+def current_assignor(env: Environment, group: ConsumerGroup) -> str:
+    """The name of the assignor that the group's votes point to, as the group is described."""
+    return described_assignor(group.ordered_votes(), next(iter(env.assignors)))
 
 
 def compute_target(
@@ -92,7 +98,7 @@ def compute_target(
     Raises ``GroupError`` -1 when the assignor fails.
     """
     spec, topics = _Specs(env, group, sender).build(counts_sender=counts_sender)
-    assignor = env.assignors[current_assignor(env, group, sender)]
+    assignor = env.assignors[elected_assignor(env, group, sender)]
     try:
         result = assignor.assign(spec, topics).members
     except AssignorError as err:
