@@ -83,6 +83,8 @@ class CoordinatorLink:
         """It answered. Returns for how long it had been silent when that was reported."""
         silent = self.silent_ms(now_ms) if self._reported else None
         self.hush()
+        if not self.known:
+            self.asked(now_ms)  # that was its farewell: another one is being looked for
         return silent
 
     def hush(self) -> None:

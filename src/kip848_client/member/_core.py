@@ -180,6 +180,7 @@ class MemberCore(MemberFrame):
         self._set_epoch(JOIN_EPOCH)
         self._restart_poll_timer()
         self._move(st.Joined, why)
+        self._link.asked(self._now)  # from here on its silence matters, a lookup may be open yet
         self._clock.free(self._now)
         if self._fences > 1:
             # The first join after a fence is free. A broker that fences joins (4.0 and 4.1 do so

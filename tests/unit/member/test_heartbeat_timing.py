@@ -380,6 +380,26 @@ class TestSilence:
         assert rig.errors == []
         assert rig.core.snapshot().coordinator_silent_ms == 0
 
+    def test_a_lookup_that_is_open_across_two_memberships_counts(self) -> None:
+        rig = Rig().stable(t=[])
+        rig.auto_lookup = False
+        rig.feed(CoordinatorLost("x"))
+        rig.leave(within=0)
+        rig.subscribe("t")
+        rig.feed(Polled(waiting=True))
+        rig.expect(MemberState.JOINING)
+        rig.advance(30_000)
+        assert rig.errors == ["CoordinatorUnavailable"]
+
+    def test_a_last_word_of_the_old_coordinator_does_not_end_the_search(self) -> None:
+        rig = Rig().stable()
+        rig.auto_lookup = False
+        rig.next_heartbeat()
+        rig.feed(CoordinatorLost("x"))
+        rig.accept(1)
+        rig.advance(30_000)
+        assert rig.errors == ["CoordinatorUnavailable"]
+
     def test_leaving_ends_the_expectation(self) -> None:
         rig = Rig()
         rig.auto_lookup = False

@@ -142,7 +142,7 @@ class TestManual:
         )
         rig.answer()
         everything = {A: CommittableOffset(10), C: CommittableOffset(3)}
-        assert list(rig.last) == [CommitDone(ticket, everything, {})]
+        assert rig.done == CommitDone(ticket, everything, {})
         assert rig.tracker.last_committed(A) == 10
         assert rig.core.open_tickets == 0
 

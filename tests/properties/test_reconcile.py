@@ -1,0 +1,116 @@
+"""Laws of the difference between what is held and what is wanted."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kip848_client._types import TopicId, TopicIdPartition
+from kip848_client.member._model import group_by_topic, sanitise
+from kip848_client.member._reconcile import Acknowledge, Held, Ledger, Plan, next_step
+
+TOPICS = [TopicId(bytes([n]) * 16) for n in range(4)]
+partition = st.tuples(st.sampled_from(TOPICS), st.integers(0, 3))
+partitions = st.frozensets(partition, max_size=10)
+topics = st.frozensets(st.sampled_from(TOPICS))
+raw = st.lists(
+    st.tuples(st.sampled_from(TOPICS), st.lists(st.integers(-2, 5), max_size=4).map(tuple)),
+    max_size=5,
+).map(tuple)
+
+
+def named(known: frozenset[TopicId]) -> dict[TopicId, str]:
+    return {topic: topic.hex()[:2] for topic in sorted(known)}
+
+
+@given(raw)
+def test_cleaning_up_is_idempotent_and_keeps_every_valid_partition(
+    assignment: tuple[tuple[TopicId, tuple[int, ...]], ...],
+) -> None:
+    clean = sanitise(assignment)
+    valid = {(topic, p) for topic, numbers in assignment for p in numbers if p >= 0}
+    assert clean == valid
+    grouped = group_by_topic(clean)
+    assert sanitise(grouped) == clean
+    assert list(grouped) == sorted(grouped)
+    assert all(list(numbers) == sorted(set(numbers)) for _, numbers in grouped)
+
+
+@settings(max_examples=300)
+@given(target=partitions, assigned=partitions, known=topics, nameless=topics, settled=st.booleans())
+def test_a_plan_takes_exactly_what_must_go(
+    target: frozenset[TopicIdPartition],
+    assigned: frozenset[TopicIdPartition],
+    known: frozenset[TopicId],
+    nameless: frozenset[TopicId],
+    settled: bool,
+) -> None:
+    held = Held(target, 7)
+    current = Held(assigned, 3)
+    names = named(known | {p[0] for p in assigned})
+    step = next_step(held, current, assigned, names, nameless, settled=settled)
+    resolved = {p for p in target if p[0] in names}
+    match step:
+        case Plan():
+            assert step.revoked == assigned - target
+            assert step.target == held
+            assert step.revoked or resolved - assigned or not settled
+        case Acknowledge():
+            assert settled
+            assert step.held == Held(frozenset(resolved), 7)
+            assert resolved == assigned
+        case None:
+            assert not assigned - target, "what must go never waits"
+            assert any(p[0] not in names and p[0] not in nameless for p in target)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(partitions, topics, st.booleans(), st.booleans()), max_size=12))
+def test_a_ledger_follows_any_sequence_of_targets(
+    story: list[tuple[frozenset[TopicIdPartition], frozenset[TopicId], bool, bool]],
+) -> None:
+    """Each target is carried out with callbacks that may fail; at the end, names known and
+    callbacks well, the ledger meets the last one, and each partition was taken as often as given.
+    """
+    ledger = Ledger()
+    balance: dict[TopicIdPartition, int] = {}
+    revision = -1
+    everything = named(frozenset(TOPICS))
+
+    def carry_out(plan: Plan, *, release_fails: bool, start_fails: bool) -> None:
+        ledger.hold_back(plan.revoked)
+        if plan.revoked:
+            ledger.release(plan.revoked)
+            ledger.released(failed=release_fails)
+            if release_fails:
+                return
+            for gone in sorted(plan.revoked):
+                balance[gone] -= 1
+        held, added = ledger.start(plan.target)
+        for new in sorted(added):
+            balance[new] = balance.get(new, 0) + 1
+        ledger.started(held, failed=start_fails)
+
+    def settle(*, release_fails: bool, start_fails: bool) -> None:
+        step = ledger.next_step()
+        if isinstance(step, Plan):
+            carry_out(step, release_fails=release_fails, start_fails=start_fails)
+        elif isinstance(step, Acknowledge):
+            ledger.acknowledge(step.held)
+
+    for target, known, release_fails, start_fails in story:
+        ledger.retarget(target)
+        assert ledger.target is not None
+        assert ledger.target.revision >= revision
+        revision = ledger.target.revision
+        ledger.name(ledger.unresolved(), named(known))
+        settle(release_fails=release_fails, start_fails=start_fails)
+        assert ledger.fetchable <= ledger.assigned
+        assert all(count in (0, 1) for count in balance.values())
+        assert {p for p, count in balance.items() if count} == ledger.assigned
+    if story:
+        ledger.name(ledger.unresolved(), everything)
+        settle(release_fails=False, start_fails=False)
+        assert ledger.is_met
+        assert ledger.assigned == ledger.fetchable == story[-1][0]
+        assert ledger.next_step() is None
