@@ -218,7 +218,7 @@ metrics.num.samples INT 2 1.. 4.0 fixed
 metrics.recording.level STRING INFO - 4.0 fixed
 metrics.sample.window.ms LONG 30000 1.. 4.0 fixed
 min.insync.replicas INT 1 1.. 4.0 live
-node.id INT 1 0.. 4.0 fixed
+node.id INT null 0.. 4.0 fixed
 num.io.threads INT 8 1.. 4.0 live
 num.network.threads INT 3 1.. 4.0 live
 num.partitions INT 1 1.. 4.0 fixed

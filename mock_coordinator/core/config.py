@@ -30,6 +30,7 @@ __all__ = ["EFFECTIVE", "BrokerConfig", "near_names"]
 
 EFFECTIVE: Final = frozenset(
     {
+        "advertised.listeners",
         "auto.create.topics.enable",
         "broker.id",
         "broker.rack",
@@ -58,6 +59,7 @@ EFFECTIVE: Final = frozenset(
         "log.message.timestamp.before.max.ms",
         "log.message.timestamp.type",
         "max.connections",
+        "max.connections.per.ip",
         "max.incremental.fetch.session.cache.slots",
         "message.max.bytes",
         "node.id",
@@ -105,19 +107,21 @@ class BrokerConfig:
         self, profile: Profile | None = None, values: Mapping[str, str] | None = None
     ) -> None:
         self.profile: Final = profile or profile_named(DEFAULT_PROFILE)
-        self._static: dict[str, str | None] = {}
-        self._dynamic: dict[str, str | None] = {}
+        self._static: dict[str, str] = dict(values or {})
+        node_id = self._static.get("node.id") or self._static.get("broker.id") or "1"
+        self._static.update({"node.id": node_id, "broker.id": node_id})
+        self._dynamic: dict[str, str] = {}
+        self._cluster: dict[str, str] = {}
+        if "eligible.leader.replicas.version" in self.profile.finalized_features:
+            self._cluster["min.insync.replicas"] = "1"  # KIP-966 pins it when it is switched on
         self._groups: dict[str, dict[str, str]] = {}
-        self._parsed: dict[str, SettingValue] = {}
-        for name, value in (values or {}).items():
-            self._static[name] = value
-        self._parsed = self._parse_all(self._static, self._dynamic)
+        self._parsed = self._parse_all(self._cluster, self._dynamic)
 
     def _parse_all(
-        self, static: Mapping[str, str | None], dynamic: Mapping[str, str | None]
+        self, cluster: Mapping[str, str], dynamic: Mapping[str, str]
     ) -> dict[str, SettingValue]:
-        given = {**static, **dynamic}
-        for name in given:
+        given = {**self._static, **cluster, **dynamic}
+        for name in self._static:
             if name not in BROKER_SETTINGS:
                 raise ConfigError(
                     f"unknown broker setting {name!r}{near_names(name, BROKER_SETTINGS)}"
@@ -161,9 +165,10 @@ class BrokerConfig:
 
     def text(self, name: str) -> str | None:
         """The value in effect as text, ``None`` when there is none."""
-        if name in self._dynamic:
-            return self._dynamic[name]
-        return self._static.get(name, self.default_text(name))
+        for layer in (self._dynamic, self._cluster, self._static):
+            if name in layer:
+                return layer[name]
+        return self.default_text(name)
 
     def integer(self, name: str) -> int:
         """The value of an INT, SHORT or LONG setting. Raises ``KeyError`` for an unknown name."""
@@ -180,9 +185,8 @@ class BrokerConfig:
 
     @property
     def node_id(self) -> int:
-        """This broker's id (``node.id``, or the older ``broker.id`` when only that was given)."""
-        old = self.integer("broker.id")
-        return old if "node.id" not in self._static and old >= 0 else self.integer("node.id")
+        """This broker's id: ``node.id``, the older ``broker.id``, or 1."""
+        return self.integer("node.id")
 
     @property
     def rack(self) -> str | None:
@@ -204,23 +208,38 @@ class BrokerConfig:
         return self._static.get(name)
 
     def dynamic_text(self, name: str) -> str | None:
-        """What was set at runtime, ``None`` when nothing was."""
+        """What was set for this broker at runtime, ``None`` when nothing was."""
         return self._dynamic.get(name)
+
+    @property
+    def cluster_overrides(self) -> Mapping[str, str]:
+        """What was set for all brokers at runtime, by name."""
+        return self._cluster
+
+    @property
+    def broker_overrides(self) -> Mapping[str, str]:
+        """What was set for this broker at runtime, by name."""
+        return self._dynamic
 
     # -- altering --------------------------------------------------------------------------------
 
-    def alter(self, changes: Mapping[str, str | None], *, dry_run: bool = False) -> None:
-        """Set broker settings at runtime; ``None`` takes a runtime value away.
+    def replace_overrides(
+        self,
+        *,
+        broker: Mapping[str, str] | None = None,
+        cluster: Mapping[str, str] | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Replace what was set at runtime, for this broker or for all; ``None`` keeps it.
 
-        Raises ``ConfigError`` and changes nothing when the result would not be valid.
+        Names that Kafka does not know are kept and do nothing, as in Kafka. Raises ``ConfigError``
+        and changes nothing when the result would not be valid.
         """
-        dynamic = {**self._dynamic, **changes}
-        for name, value in changes.items():
-            if value is None:
-                del dynamic[name]
-        parsed = self._parse_all(self._static, dynamic)
+        dynamic = self._dynamic if broker is None else dict(broker)
+        everywhere = self._cluster if cluster is None else dict(cluster)
+        parsed = self._parse_all(everywhere, dynamic)
         if not dry_run:
-            self._dynamic, self._parsed = dynamic, parsed
+            self._dynamic, self._cluster, self._parsed = dynamic, everywhere, parsed
 
     # -- groups ----------------------------------------------------------------------------------
 

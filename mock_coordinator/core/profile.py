@@ -109,6 +109,21 @@ class Profile:
     """The assignor sees a replaced static member's successor through an overlay, not a copy; it
     decides the size of a hash table, and so an order."""
 
+    group_bounds_named: bool = True
+    """A group setting out of bounds is refused by naming the bound, not by giving the range."""
+    group_synonyms_name_broker_settings: bool = False
+    """DescribeConfigs of a group shows which broker setting a default comes from."""
+    log_dirs_can_be_cordoned: bool = False
+    """Refusals of a replication factor mention cordoned log directories (KIP-1066)."""
+    refused_settings_form: str = "Set({})"
+    """How a list of settings that cannot be altered is written."""
+    small_segments_allowed: bool = True
+    """``segment.bytes`` may be below one megabyte."""
+    share_groups: bool = False
+    """The broker knows share groups, though none is coordinated here (KIP-932)."""
+    partition_growth_limited: bool = False
+    """CreatePartitions refuses more than 10,000 at once politely, not by failing."""
+
 
 def _feature_ranges(metadata: int, **levels: int) -> dict[str, VersionRange]:
     ranges = {
@@ -146,6 +161,8 @@ _V4_1: Final = replace(
     regex_refresh=True,
     regex_removal_bumps=True,
     regex_named_groups=True,
+    small_segments_allowed=False,
+    share_groups=True,
 )
 _V4_2: Final = replace(
     _V4_1,
@@ -177,9 +194,11 @@ _V4_3: Final = replace(
     join_without_topics_bumps=False,
     has_assignment_interval=True,
     commits_use_assignment_epoch=True,
-    static_replacement_ignores_max_size=True,
     describe_shows_pending_revocation=True,
     classic_rejoin_by_assignment_epoch=True,
+    log_dirs_can_be_cordoned=True,
+    group_synonyms_name_broker_settings=True,
+    refused_settings_form="[{}]",
 )
 _V4_4: Final = replace(
     _V4_3,
@@ -193,8 +212,11 @@ _V4_4: Final = replace(
         "metadata.version": 33,
     },
     assignor_change_bumps=True,
+    static_replacement_ignores_max_size=True,  # not yet in 4.3.1
     empty_group_advances_target=True,
     target_built_over_members=True,
+    group_bounds_named=False,
+    partition_growth_limited=True,
 )
 
 PROFILES: Final[Mapping[str, Profile]] = {

@@ -57,10 +57,10 @@ class Setting:
         if text is None:
             return None
         value = self._typed(text.strip() if self.type != "PASSWORD" else text)
-        problem = self._problem(value)
-        if problem:
-            shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else text.strip()
-            raise ValueError(f"Invalid value {shown} for configuration {self.name}: {problem}")
+        for part in value if isinstance(value, tuple) else (value,):
+            problem = self._problem(part)
+            if problem:
+                raise ValueError(f"Invalid value {part} for configuration {self.name}: {problem}")
         return value
 
     def _typed(self, text: str) -> SettingValue:
@@ -88,23 +88,22 @@ class Setting:
             )
         return number
 
-    def _problem(self, value: SettingValue) -> str:
+    def _problem(self, value: int | float | str | None) -> str:
         if self.check == "-" or value is None:
             return ""
-        if ".." in self.check and not isinstance(value, (str, tuple)):
+        if ".." in self.check and not isinstance(value, str):
             low, high = self.check.split("..")
+            if self.name == "compression.gzip.level" and value == 0:
+                return "Value must be between 1 and 9 or equal to -1"
             if low and value < float(low):
                 return f"Value must be at least {low}"
             if high and value > float(high):
                 return f"Value must be no more than {high}"
             return ""
         allowed = self.check.split("|")
-        shown = ", ".join(allowed)
-        if isinstance(value, tuple):
-            strange = [part for part in value if part not in allowed]
-            return f"String must be one of: {shown}" if strange else ""
-        folded = str(value) if any(word != word.lower() for word in allowed) else str(value).lower()
-        return "" if folded in allowed else f"String must be one of: {shown}"
+        any_case = all(word == word.lower() for word in allowed) and self.type == "STRING"
+        found = str(value).lower() if any_case else str(value)
+        return "" if found in allowed else f"String must be one of: {', '.join(allowed)}"
 
 
 def read_table(text: str) -> dict[str, Setting]:

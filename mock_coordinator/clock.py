@@ -1,0 +1,69 @@
+"""Where a broker gets its time from: milliseconds since 1970, never going backwards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+__all__ = ["Clock", "VirtualClock", "wall_clock"]
+
+Clock = Callable[[], int]
+"""Returns the time in milliseconds since 1970. Record timestamps are compared with it."""
+
+
+def wall_clock() -> Clock:
+    """The real time at this moment, and from here on as steady as the monotonic clock."""
+    offset_ms = time.time_ns() // 1_000_000 - time.monotonic_ns() // 1_000_000
+
+    def now_ms() -> int:
+        return offset_ms + time.monotonic_ns() // 1_000_000
+
+    return now_ms
+
+
+class VirtualClock:
+    """A clock that stands still until it is told to move: ``MockBroker(clock=VirtualClock())``.
+
+    ``advance`` moves it and lets the brokers that use it do, in order, whatever becomes due on the
+    way. ``start_ms`` is the first time; the default is a moment in June 2025.
+    """
+
+    def __init__(self, start_ms: int = 1_750_000_000_000) -> None:
+        self._now_ms = start_ms
+        self._drivers: Final[list[tuple[Callable[[], int | None], Callable[[], None]]]] = []
+
+    def __call__(self) -> int:
+        return self._now_ms
+
+    def attach(self, deadline_ms: Callable[[], int | None], fire: Callable[[], None]) -> None:
+        """Have ``fire`` called whenever ``deadline_ms`` has come while the clock moves."""
+        self._drivers.append((deadline_ms, fire))
+
+    def advance(self, by_ms: int) -> None:
+        """Move on by so many milliseconds, stopping at each deadline on the way.
+
+        Raises ``ValueError`` for a negative step, and ``RuntimeError`` when a broker keeps asking
+        for the moment that it was just given.
+        """
+        if by_ms < 0:
+            raise ValueError(f"time does not go backwards: {by_ms} ms")
+        end_ms = self._now_ms + by_ms
+        stuck = 0
+        while True:
+            due = [
+                (when, fire) for deadline, fire in self._drivers if (when := deadline()) is not None
+            ]
+            when, fire = min(due, key=lambda pair: pair[0], default=(end_ms + 1, _nothing))
+            if when > end_ms:
+                break
+            stuck = stuck + 1 if when <= self._now_ms else 0
+            if stuck > 1000:
+                raise RuntimeError(f"a deadline at {when} ms does not pass")
+            self._now_ms = max(self._now_ms, when)
+            fire()
+        self._now_ms = end_ms
+
+
+def _nothing() -> None:
+    return

@@ -1,0 +1,171 @@
+"""DeleteTopics (key 20) and CreatePartitions (key 37), as Kafka's controller answers them."""
+
+from __future__ import annotations
+
+from kip848_client._types import ZERO_TOPIC_ID
+from kip848_client.wire import ErrorCode, default_message
+from kip848_client.wire.messages.topics import (
+    CreatePartitionsRequest,
+    CreatePartitionsRequestCreatePartitionsTopic,
+    CreatePartitionsResponse,
+    CreatePartitionsResponseCreatePartitionsTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsRequestDeleteTopicState,
+    DeleteTopicsResponse,
+    DeleteTopicsResponseDeletableTopicResult,
+)
+from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.create_topics import (
+    MAX_PARTITIONS_PER_REQUEST,
+    TopicRefused,
+    check_replicas,
+)
+
+__all__ = ["create_partitions", "delete_topics"]
+
+_Deleted = DeleteTopicsResponseDeletableTopicResult
+_Grown = CreatePartitionsResponseCreatePartitionsTopicResult
+
+_NAMES_ONLY_BEFORE = 6
+
+
+def delete_topics(
+    broker: Broker, version: int, request: DeleteTopicsRequest
+) -> DeleteTopicsResponse:
+    """Delete topics by name or by id. Refusals come first in the response."""
+    asked = (
+        request.topics
+        if version >= _NAMES_ONLY_BEFORE
+        else tuple(DeleteTopicsRequestDeleteTopicState(name=n) for n in request.topic_names)
+    )
+    if not broker.config.boolean("delete.topic.enable"):
+        return DeleteTopicsResponse(
+            responses=tuple(
+                _Deleted(name=t.name, topic_id=t.topic_id, error_code=code, error_message=message)
+                for code, message in (_deletion_disabled(version),)
+                for t in asked
+            )
+        )
+    refused, doomed = _sorted_out(broker, asked)
+    for topic in doomed:
+        broker.catalog.delete(topic.name)
+    deleted = [_Deleted(name=t.name, topic_id=t.topic_id, error_message=None) for t in doomed]
+    return DeleteTopicsResponse(responses=(*refused, *deleted))
+
+
+def _deletion_disabled(version: int) -> tuple[ErrorCode, str | None]:
+    if version < 3:
+        return ErrorCode.INVALID_REQUEST, "Topic deletion is disabled."
+    return ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled."
+
+
+def _sorted_out(
+    broker: Broker, asked: tuple[DeleteTopicsRequestDeleteTopicState, ...]
+) -> tuple[list[_Deleted], list[Topic]]:
+    """Refusals, and topics to be deleted. Whatever is named twice is not deleted at all."""
+    names: dict[str, int] = {}
+    ids: dict[bytes, int] = {}
+    refused: list[_Deleted] = []
+    for entry in asked:
+        topic_id = bytes(entry.topic_id)
+        if entry.name is None and topic_id == ZERO_TOPIC_ID:
+            refused.append(_refusal(None, topic_id, "Neither topic name nor id were specified."))
+        elif entry.name is not None and topic_id != ZERO_TOPIC_ID:
+            text = "You may not specify both topic name and topic id."
+            refused.append(_refusal(entry.name, topic_id, text))
+        elif entry.name is not None:
+            names[entry.name] = names.get(entry.name, 0) + 1
+        else:
+            ids[topic_id] = ids.get(topic_id, 0) + 1
+    doomed: dict[bytes, Topic] = {}
+    for topic_id, times in ids.items():
+        topic = broker.catalog.topic_by_id(topic_id)
+        if times > 1:
+            refused.append(_refusal(None, topic_id, "Duplicate topic id."))
+        elif topic is None:
+            code = ErrorCode.UNKNOWN_TOPIC_ID
+            refused.append(_refusal(None, topic_id, default_message(code), code))
+        else:
+            doomed[topic_id] = topic
+    by_name: list[Topic] = []
+    for name, times in names.items():
+        topic = broker.catalog.topic(name)
+        if times > 1:
+            refused.append(_refusal(name, ZERO_TOPIC_ID, "Duplicate topic name."))
+        elif topic is None:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused.append(_refusal(name, ZERO_TOPIC_ID, default_message(code), code))
+        elif topic.topic_id in ids:
+            text = "The provided topic name maps to an ID that was already supplied."
+            refused.append(_refusal(name, topic.topic_id, text))
+            doomed.pop(topic.topic_id, None)
+        else:
+            by_name.append(topic)
+    return refused, [*by_name, *doomed.values()]
+
+
+def _refusal(
+    name: str | None,
+    topic_id: bytes,
+    text: str | None,
+    code: ErrorCode = ErrorCode.INVALID_REQUEST,
+) -> _Deleted:
+    return _Deleted(name=name, topic_id=topic_id, error_code=code, error_message=text)
+
+
+def create_partitions(broker: Broker, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    """Add partitions to topics, up to a count."""
+    counts: dict[str, int] = {}
+    for asked in request.topics:
+        counts[asked.name] = counts.get(asked.name, 0) + 1
+    results: dict[str, _Grown] = {}
+    for asked in request.topics:
+        try:
+            _check_growth(broker, asked, counts[asked.name])
+            if not request.validate_only:
+                broker.catalog.grow(asked.name, asked.count)
+            results[asked.name] = _Grown(name=asked.name)
+        except TopicRefused as refused:
+            results[asked.name] = _Grown(
+                name=asked.name, error_code=refused.code, error_message=refused.message
+            )
+    return CreatePartitionsResponse(results=tuple(results.values()))
+
+
+def _check_growth(
+    broker: Broker, asked: CreatePartitionsRequestCreatePartitionsTopic, times_named: int
+) -> None:
+    if times_named > 1:
+        raise TopicRefused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    topic = broker.catalog.topic(asked.name)
+    if topic is None:
+        raise TopicRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+    if asked.count == topic.partitions:
+        raise TopicRefused(
+            ErrorCode.INVALID_PARTITIONS, f"Topic already has {topic.partitions} partition(s)."
+        )
+    if asked.count < topic.partitions:
+        raise TopicRefused(
+            ErrorCode.INVALID_PARTITIONS,
+            f"The topic {topic.name} currently has {topic.partitions} partition(s); "
+            f"{asked.count} would not be an increase.",
+        )
+    more = asked.count - topic.partitions
+    if more > MAX_PARTITIONS_PER_REQUEST and not broker.profile.partition_growth_limited:
+        raise TopicRefused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+    if more > MAX_PARTITIONS_PER_REQUEST:
+        raise TopicRefused(
+            ErrorCode.POLICY_VIOLATION,
+            "Excessively large number of additional partitions per request.",
+        )
+    if asked.assignments is None:
+        return
+    if len(asked.assignments) != more:
+        raise TopicRefused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Attempted to add {more} additional partition(s), but only "
+            f"{len(asked.assignments)} assignment(s) were specified.",
+        )
+    for assignment in asked.assignments:
+        check_replicas(broker, assignment.broker_ids)

@@ -1,0 +1,261 @@
+"""One broker, pure: what happened and the time in, what to do and the next deadline out.
+
+Theory of operation
+===================
+
+``step`` does the same thing for every input. First whatever was due before it (sessions that ended
+while nothing came in must be over before the next request is looked at). Then the input itself: a
+request goes by its API key to a handler, which answers at once, except for a fetch that has to wait
+and is parked. Then the consequences: changed topics are told to the group coordinator, what became
+due by the step itself is run, and parked fetches whose partitions changed, or whose time is up, are
+answered.
+
+The core never waits, reads no clock and draws no random numbers: ``new_uuid`` is handed in, and so
+is the time. A crash is a new core made by ``restarted``: it keeps the disk and replays the groups'
+records; connections, parked fetches and fetch sessions are gone, as they are for a broker process
+that died.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from kip848_client._types import TopicIdPartition
+from kip848_client.wire._fields import Message
+from mock_coordinator.core.admin_topics import create_partitions, delete_topics
+from mock_coordinator.core.api_versions import (
+    API_VERSIONS_KEY,
+    api_versions,
+    api_versions_fallback,
+)
+from mock_coordinator.core.broker import Broker, Disk
+from mock_coordinator.core.cluster import describe_cluster
+from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.configs import alter_configs, describe_configs
+from mock_coordinator.core.create_topics import create_topics
+from mock_coordinator.core.fetch import Fetches, FetchPlan
+from mock_coordinator.core.find_coordinator import find_coordinator
+from mock_coordinator.core.groups import GroupCoordinator
+from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
+from mock_coordinator.core.list_offsets import list_offsets, offset_for_leader_epoch
+from mock_coordinator.core.metadata import metadata
+from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply
+from mock_coordinator.core.parked import Parked, ParkedFetches
+from mock_coordinator.core.produce import produce, produce_failed
+from mock_coordinator.core.producer_ids import init_producer_id
+
+__all__ = ["CoordinatorCore"]
+
+_PRODUCE: Final = 0
+_FETCH: Final = 1
+
+Handler = Callable[[Broker, int, int, Any], Message]
+"""(broker, now_ms, version, request) -> response; ``Any`` is the request class of the API key."""
+
+_HANDLERS: Final[dict[int, Handler]] = {
+    2: lambda broker, _now, version, request: list_offsets(broker, version, request),
+    3: metadata,
+    10: find_coordinator,
+    19: lambda broker, now, _version, request: create_topics(broker, now, request),
+    20: lambda broker, _now, version, request: delete_topics(broker, version, request),
+    22: lambda broker, _now, _version, request: init_producer_id(broker, request),
+    23: lambda broker, _now, _version, request: offset_for_leader_epoch(broker, request),
+    32: lambda broker, _now, _version, request: describe_configs(broker, request),
+    37: lambda broker, _now, _version, request: create_partitions(broker, request),
+    44: lambda broker, _now, _version, request: alter_configs(broker, request),
+    60: lambda broker, _now, _version, request: describe_cluster(broker, request),
+}
+
+_GROUP_KEYS: Final = frozenset({8, 9, 15, 16, 42, 47, 68, 69})
+
+
+class CoordinatorCore:
+    """A broker with one group coordinator.
+
+    ``broker`` is its state, with the disk that it starts from, ``records`` what its group
+    coordinator wrote before (nothing for a new cluster), ``now_ms`` when it starts. Raises
+    ``ConfigError`` for a configuration that cannot be served.
+    """
+
+    def __init__(self, broker: Broker, now_ms: int, records: Iterable[StateRecord] = ()) -> None:
+        self._broker: Final = broker
+        self._fetches: Final = Fetches(broker)
+        self._parked: Final = ParkedFetches()
+        self._served: Final = _served(broker)
+        self._groups: Final = GroupCoordinator.replay(
+            broker.profile, broker.config, broker.catalog, self._new_member_id, records, now_ms
+        )
+
+    @classmethod
+    def create(
+        cls,
+        config: BrokerConfig,
+        new_uuid: Callable[[], bytes],
+        now_ms: int,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> CoordinatorCore:
+        """The broker of a new cluster, with an empty disk.
+
+        ``new_uuid`` gives 16 fresh random bytes at each call. ``host`` and ``port`` are what
+        clients are told to connect to; a server that picks its port corrects them (``advertise``).
+        """
+        return cls(Broker(Disk.formatted(config, new_uuid), new_uuid, host, port), now_ms)
+
+    def restarted(self, now_ms: int) -> CoordinatorCore:
+        """The broker after a crash and a restart; this core must not be used any more."""
+        old = self._broker
+        broker = Broker(old.disk, old.new_uuid, old.host, old.port)
+        return CoordinatorCore(broker, now_ms, tuple(self._groups.records))
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    @property
+    def broker(self) -> Broker:
+        """The broker's state: topics, logs, configuration. Look, do not touch."""
+        return self._broker
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        """The group coordinator. Look, do not touch."""
+        return self._groups
+
+    @property
+    def api_versions(self) -> Mapping[int, tuple[int, int]]:
+        """The API keys that are served, with the lowest and highest version."""
+        return self._served
+
+    @property
+    def parked_requests(self) -> int:
+        """How many fetches are waiting for records."""
+        return len(self._parked)
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When ``step`` wants a ``TimerFired``; ``None`` when nothing is waited for."""
+        deadlines = (self._groups.deadline_ms, self._parked.deadline_ms)
+        return min((d for d in deadlines if d is not None), default=None)
+
+    def advertise(self, host: str, port: int) -> None:
+        """Change where clients are told to connect."""
+        self._broker.host, self._broker.port = host, port
+
+    # -- stepping ----------------------------------------------------------------------------------
+
+    def step(self, now_ms: int, event: Input) -> tuple[Output, ...]:
+        """Take one input; returns what to do, in order. Time must not go backwards."""
+        outputs: list[Output] = []
+        self._run_due(now_ms)
+        if isinstance(event, RequestReceived):
+            self._request(now_ms, event, outputs)
+        elif isinstance(event, ConnectionLost):
+            self._parked.drop_connection(event.connection)
+        changed = self._tell_changes(now_ms)
+        self._run_due(now_ms)
+        self._wake(now_ms, changed, outputs)
+        return tuple(outputs)
+
+    def _run_due(self, now_ms: int) -> None:
+        deadline = self._groups.deadline_ms
+        if deadline is not None and deadline <= now_ms:
+            self._groups.run_due(now_ms)
+
+    def _request(self, now_ms: int, event: RequestReceived, outputs: list[Output]) -> None:
+        key = type(event.request).API_KEY
+        low, high = self._served.get(key, (1, 0))
+        if key == API_VERSIONS_KEY and not low <= event.version <= high:
+            outputs.append(_reply(event, api_versions_fallback(self._served), version=0))
+        elif not low <= event.version <= high:
+            why = f"API key {key} version {event.version} is not served"
+            outputs.append(CloseConnection(event.connection, why))
+        elif key == _FETCH:
+            self._fetch(now_ms, event, event.request, outputs)
+        elif key == _PRODUCE:
+            self._produce(now_ms, event, event.request, outputs)
+        else:
+            outputs.append(_reply(event, self._answer(now_ms, key, event)))
+
+    def _answer(self, now_ms: int, key: int, event: RequestReceived) -> Message:
+        if key in _GROUP_KEYS:
+            return self._groups.handle(now_ms, event.client, event.version, event.request)
+        if key == API_VERSIONS_KEY:
+            request: Any = event.request
+            return api_versions(self._broker, event.version, request, self._served)
+        return _HANDLERS[key](self._broker, now_ms, event.version, event.request)
+
+    def _produce(
+        self, now_ms: int, event: RequestReceived, request: Any, outputs: list[Output]
+    ) -> None:
+        response = produce(self._broker, now_ms, event.version, request)
+        if request.acks != 0:
+            outputs.append(_reply(event, response))
+        elif produce_failed(response):
+            why = "a produce request with acks=0 failed, and this is how its producer is told"
+            outputs.append(CloseConnection(event.connection, why))
+        else:
+            outputs.append(NoReply(event.connection, event.correlation))
+
+    def _fetch(
+        self, now_ms: int, event: RequestReceived, request: Any, outputs: list[Output]
+    ) -> None:
+        result = self._fetches.start(now_ms, event.version, request)
+        if isinstance(result, FetchPlan):
+            parked = Parked(event.connection, event.correlation, event.version, result)
+            self._parked.park(parked, self._fetches.partitions_of(result))
+        else:
+            outputs.append(_reply(event, result))
+
+    def _tell_changes(self, now_ms: int) -> tuple[TopicIdPartition, ...]:
+        """Spread the word about changed topics; returns the partitions that parked fetches may care
+        about."""
+        changed = list(self._broker.logs.take_grown())
+        topics = self._broker.catalog.take_changes()
+        if topics is not None:
+            self._groups.topics_changed(now_ms, topics.names, topics.deleted)
+            for topic in topics.deleted:
+                self._broker.logs.drop_topic(topic.topic_id, topic.partitions)
+                changed += [(topic.topic_id, index) for index in range(topic.partitions)]
+        return tuple(changed)
+
+    def _wake(
+        self, now_ms: int, changed: tuple[TopicIdPartition, ...], outputs: list[Output]
+    ) -> None:
+        for parked in self._parked.touched(changed):
+            if self._fetches.ready(parked.plan):
+                self._finish(parked, outputs)
+        for parked in self._parked.due(now_ms):
+            self._finish(parked, outputs)
+
+    def _finish(self, parked: Parked, outputs: list[Output]) -> None:
+        self._parked.remove(parked)
+        response = self._fetches.finish(parked.plan)
+        outputs.append(
+            Reply(parked.connection, parked.correlation, parked.version, response, _FETCH)
+        )
+
+    def _new_member_id(self) -> str:
+        return str(uuid.UUID(bytes=self._broker.new_uuid()))
+
+
+def _served(broker: Broker) -> dict[int, tuple[int, int]]:
+    """The profile's APIs; without those of consumer groups when their protocol is switched off."""
+    served = dict(broker.profile.api_versions)
+    protocols = broker.config.listing("group.coordinator.rebalance.protocols")
+    if "consumer" not in protocols:
+        served.pop(68, None)
+        served.pop(69, None)
+    return served
+
+
+def _reply(event: RequestReceived, response: Message, *, version: int | None = None) -> Reply:
+    return Reply(
+        event.connection,
+        event.correlation,
+        event.version if version is None else version,
+        response,
+        type(event.request).API_KEY,
+    )

@@ -1,0 +1,239 @@
+"""CreateTopics (key 19), with the checks and words of Kafka's controller, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kip848_client._types import TopicId, parse_topic_id
+from kip848_client.wire import ErrorCode
+from kip848_client.wire.messages.topics import (
+    CreateTopicsRequest,
+    CreateTopicsRequestCreatableTopic,
+    CreateTopicsResponse,
+    CreateTopicsResponseCreatableTopicConfigs,
+    CreateTopicsResponseCreatableTopicResult,
+)
+from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.described_configs import described_topic
+from mock_coordinator.core.topic_config import topic_config_problem
+from mock_coordinator.core.topic_names import INTERNAL_TOPICS, colliding_name, name_problem
+from mock_coordinator.core.topic_settings import TOPIC_ID_SETTING
+
+__all__ = ["MAX_PARTITIONS_PER_REQUEST", "TopicRefused", "check_replicas", "create_topics"]
+
+MAX_PARTITIONS_PER_REQUEST: Final = 10_000
+
+
+class TopicRefused(Exception):
+    """A topic is not created or changed: an error code and the broker's words."""
+
+    def __init__(self, code: ErrorCode, message: str | None) -> None:
+        super().__init__(code.name, message)
+        self.code = code
+        self.message = message
+
+
+def create_topics(
+    broker: Broker, now_ms: int, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    """Create each topic that passes; the response says for each what happened."""
+    counts: dict[str, int] = {}
+    for asked in request.topics:
+        counts[asked.name] = counts.get(asked.name, 0) + 1
+    in_all = sum(max(asked.num_partitions, 0) for asked in request.topics)
+    results: dict[str, CreateTopicsResponseCreatableTopicResult] = {}
+    for asked in request.topics:
+        try:
+            _check_request(counts[asked.name], in_all, request.timeout_ms)
+            topic = _checked(broker, now_ms, asked)
+            if not request.validate_only:
+                topic = broker.catalog.create(
+                    topic.name,
+                    topic.partitions,
+                    topic.topic_id,
+                    config=topic.config,
+                    internal=topic.internal,
+                    created_ms=now_ms,
+                )
+            results[asked.name] = _created(broker, topic)
+        except TopicRefused as refused:
+            results[asked.name] = CreateTopicsResponseCreatableTopicResult(
+                name=asked.name,
+                error_code=refused.code,
+                error_message=refused.message,
+                configs=(),
+            )
+    return CreateTopicsResponse(topics=tuple(results.values()))
+
+
+def _check_request(times_named: int, partitions_in_all: int, timeout_ms: int) -> None:
+    """What is wrong with a topic because of the request around it."""
+    if times_named > 1:
+        raise TopicRefused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    if timeout_ms <= 0:
+        raise TopicRefused(ErrorCode.REQUEST_TIMED_OUT, None)
+    if partitions_in_all > MAX_PARTITIONS_PER_REQUEST:
+        raise TopicRefused(
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+        )
+
+
+def _checked(broker: Broker, now_ms: int, asked: CreateTopicsRequestCreatableTopic) -> Topic:
+    """The topic as it will be. Raises ``TopicRefused``."""
+    problem = name_problem(asked.name)
+    if problem is not None:
+        raise TopicRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    other = colliding_name(asked.name, broker.catalog.topics)
+    if other is not None:
+        raise TopicRefused(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"Topic '{asked.name}' collides with existing topic: {other}",
+        )
+    if broker.catalog.topic(asked.name) is not None:
+        raise TopicRefused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{asked.name}' already exists.")
+    given, topic_id = _config(broker, asked)
+    partitions = _partitions(broker, asked)
+    return Topic(
+        asked.name,
+        topic_id,
+        partitions,
+        given,
+        internal=asked.name in INTERNAL_TOPICS,
+        created_ms=now_ms,
+    )
+
+
+def _config(
+    broker: Broker, asked: CreateTopicsRequestCreatableTopic
+) -> tuple[dict[str, str], TopicId]:
+    given: dict[str, str] = {}
+    missing: list[str] = []
+    for config in asked.configs:
+        if config.value is None:
+            missing.append(config.name)
+        else:
+            given[config.name] = config.value
+    if missing:
+        raise TopicRefused(
+            ErrorCode.INVALID_CONFIG,
+            f"Null value not supported for topic configs: {','.join(missing)}",
+        )
+    topic_id = _topic_id(broker, given)
+    problem = topic_config_problem(broker.profile, given)
+    if problem is not None:
+        raise TopicRefused(ErrorCode.INVALID_CONFIG, problem)
+    return given, topic_id
+
+
+def _topic_id(broker: Broker, given: dict[str, str]) -> TopicId:
+    """The id that the client chose with ``mock.topic.id`` (which is taken out), or a fresh one."""
+    text = given.pop(TOPIC_ID_SETTING, None)
+    if text is None:
+        return broker.new_topic_id()
+    try:
+        topic_id = parse_topic_id(text)
+    except ValueError as err:
+        raise TopicRefused(ErrorCode.INVALID_CONFIG, f"{TOPIC_ID_SETTING}: {err}") from err
+    if topic_id == bytes(16) or broker.catalog.topic_by_id(topic_id) is not None:
+        raise TopicRefused(
+            ErrorCode.INVALID_CONFIG, f"{TOPIC_ID_SETTING}: {text} is zero or another topic's id"
+        )
+    return topic_id
+
+
+def _partitions(broker: Broker, asked: CreateTopicsRequestCreatableTopic) -> int:
+    if asked.assignments:
+        _check_assignments(broker, asked)
+        return len(asked.assignments)
+    if asked.replication_factor < -1 or asked.replication_factor == 0:
+        raise TopicRefused(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if asked.num_partitions < -1 or asked.num_partitions == 0:
+        raise TopicRefused(
+            ErrorCode.INVALID_PARTITIONS,
+            "Number of partitions was set to an invalid non-positive value.",
+        )
+    if asked.replication_factor > 1:
+        cordoned = broker.profile.log_dirs_can_be_cordoned
+        more = " or some brokers have all their log directories cordoned" if cordoned else ""
+        raise TopicRefused(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {asked.replication_factor} time(s): The target "
+            f"replication factor of {asked.replication_factor} cannot be reached because only "
+            f"1 broker(s) are registered{more}.",
+        )
+    if asked.num_partitions == -1:
+        return broker.config.integer("num.partitions")
+    return asked.num_partitions
+
+
+def _check_assignments(broker: Broker, asked: CreateTopicsRequestCreatableTopic) -> None:
+    for value, what in (
+        (asked.replication_factor, "replication factor"),
+        (asked.num_partitions, "number of partitions"),
+    ):
+        if value != -1:
+            raise TopicRefused(
+                ErrorCode.INVALID_REQUEST,
+                f"A manual partition assignment was specified, but {what} was not set to -1.",
+            )
+    seen: dict[int, None] = {}
+    for assignment in asked.assignments:
+        index = assignment.partition_index
+        if index in seen:
+            raise TopicRefused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Found multiple manual partition assignments for partition {index}",
+            )
+        check_replicas(broker, assignment.broker_ids)
+        seen[index] = None
+    if sorted(seen) != list(range(len(seen))):
+        raise TopicRefused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "partitions should be a consecutive 0-based integer sequence",
+        )
+
+
+def check_replicas(broker: Broker, replicas: Sequence[int]) -> None:
+    """Whether a partition may be placed on these brokers. Raises ``TopicRefused``."""
+    if not replicas:
+        raise TopicRefused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "The manual partition assignment includes an empty replica list.",
+        )
+    for position, replica in enumerate(sorted(replicas)):
+        if replica != broker.node_id:
+            raise TopicRefused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"The manual partition assignment includes broker {replica}, but no such broker "
+                "is registered.",
+            )
+        if position:
+            raise TopicRefused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"The manual partition assignment includes the broker {replica} more than once.",
+            )
+
+
+def _created(broker: Broker, topic: Topic) -> CreateTopicsResponseCreatableTopicResult:
+    return CreateTopicsResponseCreatableTopicResult(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        error_message=None,
+        num_partitions=topic.partitions,
+        replication_factor=1,
+        configs=tuple(
+            CreateTopicsResponseCreatableTopicConfigs(
+                name=config.name,
+                value=config.value,
+                read_only=False,
+                config_source=config.source,
+                is_sensitive=False,
+            )
+            for config in described_topic(broker.config, topic)
+        ),
+    )

@@ -1,0 +1,137 @@
+"""What DescribeConfigs says about one resource: values in effect and where each comes from.
+
+A value's synonyms are the settings that could supply it, the deciding one first, e.g. for a topic's
+``max.message.bytes``: the topic's own, the broker's at runtime, the cluster's at runtime, the
+broker's file, Kafka's default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from mock_coordinator.core.broker_settings import BROKER_SETTINGS
+from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.settings import Setting
+from mock_coordinator.core.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
+
+__all__ = [
+    "DescribedConfig",
+    "described_broker",
+    "described_cluster",
+    "described_group",
+    "described_topic",
+]
+
+_TOPIC: Final = 1
+_BROKER: Final = 2
+_CLUSTER: Final = 3
+_STATIC: Final = 4
+_DEFAULT: Final = 5
+_GROUP: Final = 8
+
+Synonym = tuple[str, str | None, int]
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedConfig:
+    """One setting of one resource. ``source`` is DescribeConfigs' number; ``synonyms`` are
+    ``(name, value, source)``, the deciding one first."""
+
+    setting: Setting
+    value: str | None
+    source: int
+    read_only: bool
+    synonyms: tuple[Synonym, ...]
+
+    @property
+    def name(self) -> str:
+        """The setting's name for this kind of resource."""
+        return self.setting.name
+
+    @property
+    def is_sensitive(self) -> bool:
+        """Whether the value is a secret and withheld."""
+        return self.setting.type == "PASSWORD"
+
+
+def described_topic(config: BrokerConfig, topic: Topic) -> list[DescribedConfig]:
+    """All settings of a topic, sorted by name."""
+    return [
+        _layered(config, setting, topic.config.get(setting.name), _TOPIC)
+        for setting in TOPIC_SETTINGS.values()
+        if setting.since <= config.profile.name
+    ]
+
+
+def described_group(config: BrokerConfig, group_id: str) -> list[DescribedConfig]:
+    """All settings of a group, sorted by name; the group need not exist."""
+    own = config.group_overrides(group_id)
+    by_broker = config.profile.group_synonyms_name_broker_settings
+    found: list[DescribedConfig] = []
+    for setting in GROUP_SETTINGS.values():
+        if setting.since > config.profile.name:
+            continue
+        if by_broker:
+            found.append(_layered(config, setting, own.get(setting.name), _GROUP))
+            continue
+        default = (
+            setting.default if setting.broker_name is None else config.text(setting.broker_name)
+        )
+        synonyms: list[Synonym] = [(setting.name, default, _DEFAULT)]
+        if setting.name in own:
+            synonyms.insert(0, (setting.name, own[setting.name], _GROUP))
+        found.append(_described(setting, synonyms, default))
+    return found
+
+
+def described_broker(config: BrokerConfig) -> list[DescribedConfig]:
+    """All settings of the broker, sorted by name."""
+    found: list[DescribedConfig] = []
+    for setting in BROKER_SETTINGS.values():
+        if setting.kind != "internal" and setting.since <= config.profile.name:
+            value = config.text(setting.name)
+            synonyms = _broker_synonyms(config, setting.name)
+            read_only = setting.kind == "fixed"
+            found.append(_described(setting, synonyms, value, read_only=read_only))
+    return found
+
+
+def described_cluster(config: BrokerConfig) -> list[DescribedConfig]:
+    """The settings that were altered for all brokers at runtime, sorted by name."""
+    return [
+        _described(BROKER_SETTINGS[name], [(name, value, _CLUSTER)], value)
+        for name, value in sorted(config.cluster_overrides.items())
+        if name in BROKER_SETTINGS
+    ]
+
+
+def _layered(
+    config: BrokerConfig, setting: Setting, own: str | None, own_source: int
+) -> DescribedConfig:
+    synonyms: list[Synonym] = [] if own is None else [(setting.name, own, own_source)]
+    if setting.broker_name is not None:
+        synonyms += _broker_synonyms(config, setting.broker_name)
+    return _described(setting, synonyms, setting.default)
+
+
+def _broker_synonyms(config: BrokerConfig, name: str) -> list[Synonym]:
+    layers = (
+        (config.dynamic_text(name), _BROKER),
+        (config.cluster_overrides.get(name), _CLUSTER),
+        (config.static_text(name), _STATIC),
+        (config.default_text(name), _DEFAULT),
+    )
+    return [(name, value, source) for value, source in layers if value is not None]
+
+
+def _described(
+    setting: Setting, synonyms: list[Synonym], value: str | None, *, read_only: bool = False
+) -> DescribedConfig:
+    source = _DEFAULT
+    if synonyms:
+        _, value, source = synonyms[0]
+    if setting.type == "PASSWORD":
+        value, synonyms = None, [(name, None, layer) for name, _, layer in synonyms]
+    return DescribedConfig(setting, value, source, read_only, tuple(synonyms))

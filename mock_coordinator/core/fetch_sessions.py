@@ -1,0 +1,149 @@
+"""Incremental fetch sessions (KIP-227): what a client asked for before, so that it need not repeat
+it.
+
+Theory of operation
+===================
+
+A session remembers the partitions in the order in which they will be read, and for each what the
+client was told last. An incremental request changes the set; the response names only partitions
+that have something new: records, another high watermark or log start, or an error. A partition that
+delivered records moves to the end, so that one busy partition cannot starve the others when the
+response is full. Session ids are chosen by the broker, epochs count requests: whoever is out of
+step is told to start again and loses nothing but one round trip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kip848_client.wire import ErrorCode
+from kip848_client.wire.messages.fetch import FetchResponsePartitionData
+
+__all__ = ["FetchKey", "FetchSession", "FetchSessions", "Wanted"]
+
+_EVICTABLE_AFTER_MS: Final = 120_000
+_LAST_EPOCH: Final = 0x7FFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class FetchKey:
+    """A partition as the client names it: by name up to version 12, by id (16 bytes) from 13 on."""
+
+    topic: str
+    topic_id: bytes
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a client wants of one partition."""
+
+    fetch_offset: int
+    max_bytes: int
+    leader_epoch: int
+    last_fetched_epoch: int
+
+
+@dataclass(slots=True)
+class _Told:
+    """What a client knows of one partition."""
+
+    wanted: Wanted
+    high_watermark: int = -1
+    log_start_offset: int = -1
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """One client's session; ``epoch`` is the one that its next request must carry."""
+
+    session_id: int
+    by_id: bool
+    epoch: int = 1
+    last_used_ms: int = 0
+    _partitions: dict[FetchKey, _Told] = field(default_factory=dict)
+
+    def update(self, wanted: dict[FetchKey, Wanted], forgotten: Iterable[FetchKey]) -> None:
+        """Add and change partitions, and take some away."""
+        for key, want in wanted.items():
+            told = self._partitions.get(key)
+            if told is None:
+                self._partitions[key] = _Told(want)
+            else:
+                told.wanted = want
+        for key in forgotten:
+            self._partitions.pop(key, None)
+
+    @property
+    def wanted(self) -> dict[FetchKey, Wanted]:
+        """All partitions, in reading order."""
+        return {key: told.wanted for key, told in self._partitions.items()}
+
+    def tell(self, key: FetchKey, data: FetchResponsePartitionData) -> bool:
+        """Note what a response is about to say; returns whether it has to be said at all."""
+        told = self._partitions.get(key)
+        if told is None:
+            return True
+        news = bool(data.records) or data.diverging_epoch.epoch >= 0 or bool(data.error_code)
+        if told.high_watermark != data.high_watermark:
+            told.high_watermark = data.high_watermark
+            news = True
+        if told.log_start_offset != data.log_start_offset:
+            told.log_start_offset = data.log_start_offset
+            news = True
+        if data.error_code:
+            told.high_watermark = -1  # so that the recovery is told even when nothing else changed
+        if data.records:
+            self._partitions[key] = self._partitions.pop(key)
+        return news
+
+    def advance(self) -> None:
+        """The next request has the next epoch; after the last comes 1, because 0 opens a
+        session."""
+        self.epoch = 1 if self.epoch == _LAST_EPOCH else self.epoch + 1
+
+
+class FetchSessions:
+    """All sessions; at most ``slots``, beyond which new clients are served without one."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots: Final = slots
+        self._sessions: dict[int, FetchSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def create(self, now_ms: int, session_id: int, *, by_id: bool) -> FetchSession | None:
+        """A new, empty session, or ``None`` when all slots are in use."""
+        if session_id <= 0 or session_id in self._sessions:
+            return None
+        if len(self._sessions) >= self._slots:
+            stalest = min(self._sessions.values(), key=lambda s: s.last_used_ms, default=None)
+            if stalest is None or now_ms - stalest.last_used_ms < _EVICTABLE_AFTER_MS:
+                return None
+            self.close(stalest.session_id)
+        session = FetchSession(session_id, by_id, last_used_ms=now_ms)
+        self._sessions[session_id] = session
+        return session
+
+    def resume(
+        self, now_ms: int, session_id: int, epoch: int, *, by_id: bool
+    ) -> FetchSession | ErrorCode:
+        """The session of an incremental request, moved on to its next epoch, or why there is
+        none."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        if session.by_id != by_id:
+            return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+        if session.epoch != epoch:
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        session.advance()
+        session.last_used_ms = now_ms
+        return session
+
+    def close(self, session_id: int) -> None:
+        """Forget a session; unknown ids are ignored."""
+        self._sessions.pop(session_id, None)

@@ -1,0 +1,74 @@
+"""FindCoordinator (key 10): with one broker the coordinator of everything is this one."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kip848_client.wire import ErrorCode, default_message
+from kip848_client.wire.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    FindCoordinatorResponseCoordinator,
+)
+from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.metadata import create_offsets_topic
+
+__all__ = ["find_coordinator"]
+
+_GROUP: Final = 0
+_TRANSACTION: Final = 1
+_SHARE: Final = 2
+_BATCHED_SINCE: Final = 4
+_SHARE_SINCE: Final = 6
+
+_SHARE_KEY: Final = re.compile(r".+:[A-Za-z0-9_-]{22}:\d+")
+"""``group:topicId:partition`` (KIP-932)."""
+
+
+def find_coordinator(
+    broker: Broker, now_ms: int, version: int, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    """Where to send group (or transaction) requests; any key will do, it need not exist."""
+    if version < _BATCHED_SINCE:
+        found = _find(broker, now_ms, version, request.key_type, request.key)
+        # versions 1-3 name the error even when there is none
+        message = "NONE" if not found.error_code else found.error_message
+        return FindCoordinatorResponse(
+            error_code=found.error_code,
+            error_message=message,
+            node_id=found.node_id,
+            host=found.host,
+            port=found.port,
+        )
+    return FindCoordinatorResponse(
+        coordinators=tuple(
+            _find(broker, now_ms, version, request.key_type, key)
+            for key in request.coordinator_keys
+        )
+    )
+
+
+def _find(
+    broker: Broker, now_ms: int, version: int, key_type: int, key: str
+) -> FindCoordinatorResponseCoordinator:
+    if key_type == _SHARE and version >= _BATCHED_SINCE:
+        readable = version >= _SHARE_SINCE and _SHARE_KEY.fullmatch(key) is not None
+        usable = readable and broker.profile.share_groups
+        # share groups are not served: a broker that has no coordinator for a key says so
+        return _missing(
+            key, ErrorCode.COORDINATOR_NOT_AVAILABLE if usable else ErrorCode.INVALID_REQUEST, ""
+        )
+    if key_type not in (_GROUP, _TRANSACTION):
+        return _missing(key, ErrorCode.INVALID_REQUEST, default_message(ErrorCode.INVALID_REQUEST))
+    if key_type == _GROUP:
+        create_offsets_topic(broker, now_ms)
+    return FindCoordinatorResponseCoordinator(
+        key=key, node_id=broker.node_id, host=broker.host, port=broker.port, error_message=""
+    )
+
+
+def _missing(key: str, code: ErrorCode, message: str | None) -> FindCoordinatorResponseCoordinator:
+    return FindCoordinatorResponseCoordinator(
+        key=key, node_id=-1, host="", port=-1, error_code=code, error_message=message
+    )

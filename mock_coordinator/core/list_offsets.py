@@ -1,0 +1,164 @@
+"""ListOffsets (key 2) and OffsetForLeaderEpoch (key 23): finding offsets without reading
+records."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kip848_client.wire import ErrorCode
+from kip848_client.wire.messages.list_offsets import (
+    ListOffsetsRequest,
+    ListOffsetsRequestListOffsetsPartition,
+    ListOffsetsRequestListOffsetsTopic,
+    ListOffsetsResponse,
+    ListOffsetsResponseListOffsetsPartitionResponse,
+    ListOffsetsResponseListOffsetsTopicResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochRequestOffsetForLeaderPartition,
+    OffsetForLeaderEpochRequestOffsetForLeaderTopic,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderEpochResponseEpochEndOffset,
+    OffsetForLeaderEpochResponseOffsetForLeaderTopicResult,
+)
+from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.log import PartitionLog
+
+__all__ = ["list_offsets", "offset_for_leader_epoch"]
+
+_LATEST: Final = -1
+_EARLIEST: Final = -2
+_MAX_TIMESTAMP: Final = -3
+_EARLIEST_LOCAL: Final = -4
+_LATEST_TIERED: Final = -5
+_EARLIEST_PENDING_UPLOAD: Final = -6
+
+_SINCE_VERSION: Final = {
+    _LATEST: 1,
+    _EARLIEST: 1,
+    _MAX_TIMESTAMP: 7,  # KIP-734
+    _EARLIEST_LOCAL: 8,  # KIP-405
+    _LATEST_TIERED: 9,  # KIP-1005
+    _EARLIEST_PENDING_UPLOAD: 11,  # KIP-1023
+}
+"""The version that introduced each special timestamp; older ones answer UNSUPPORTED_VERSION."""
+
+_Partition = ListOffsetsResponseListOffsetsPartitionResponse
+
+
+def list_offsets(broker: Broker, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """The offset that each timestamp stands for."""
+    return ListOffsetsResponse(
+        topics=tuple(_list_topic(broker, version, request, topic) for topic in request.topics)
+    )
+
+
+def _list_topic(
+    broker: Broker,
+    version: int,
+    request: ListOffsetsRequest,
+    topic: ListOffsetsRequestListOffsetsTopic,
+) -> ListOffsetsResponseListOffsetsTopicResponse:
+    counts: dict[int, int] = {}
+    for asked in topic.partitions:
+        counts[asked.partition_index] = counts.get(asked.partition_index, 0) + 1
+    known = broker.catalog.topic(topic.name)
+    answers: list[_Partition] = []
+    for asked in topic.partitions:
+        index = asked.partition_index
+        if counts[index] > 1:
+            continue
+        log = None if known is None else broker.logs.of(known, index)
+        if log is None:
+            answers.append(_error(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        else:
+            answers.append(_list_partition(version, request.isolation_level, asked, log))
+    answers.extend(
+        _error(index, ErrorCode.INVALID_REQUEST) for index, count in counts.items() if count > 1
+    )
+    return ListOffsetsResponseListOffsetsTopicResponse(name=topic.name, partitions=tuple(answers))
+
+
+def _error(index: int, code: ErrorCode) -> _Partition:
+    return _Partition(partition_index=index, error_code=code)
+
+
+def _list_partition(
+    version: int,
+    isolation_level: int,
+    asked: ListOffsetsRequestListOffsetsPartition,
+    log: PartitionLog,
+) -> _Partition:
+    index, timestamp = asked.partition_index, asked.timestamp
+    if timestamp < 0 and version < _SINCE_VERSION.get(timestamp, version + 1):
+        return _error(index, ErrorCode.UNSUPPORTED_VERSION)
+    if isolation_level not in (0, 1):
+        return _error(index, ErrorCode.UNKNOWN_SERVER_ERROR)
+    epoch_error = _epoch_error(asked.current_leader_epoch, log)
+    if epoch_error is not None:
+        return _error(index, epoch_error)
+    epoch = log.leader_epoch if version >= 4 else -1
+    if timestamp == _LATEST:
+        return _Partition(
+            partition_index=index, offset=log.readable_end(isolation_level), leader_epoch=epoch
+        )
+    if timestamp in (_EARLIEST, _EARLIEST_LOCAL):
+        return _Partition(partition_index=index, offset=log.log_start_offset, leader_epoch=epoch)
+    if timestamp in (_LATEST_TIERED, _EARLIEST_PENDING_UPLOAD):
+        return _Partition(partition_index=index)  # there is no tiered storage here
+    if timestamp == _MAX_TIMESTAMP:
+        found = log.latest_timestamp()
+    else:
+        found = log.first_at_or_after(timestamp)
+    if found is None:
+        return _Partition(partition_index=index)
+    return _Partition(
+        partition_index=index, timestamp=found.timestamp, offset=found.offset, leader_epoch=epoch
+    )
+
+
+def _epoch_error(current: int, log: PartitionLog) -> ErrorCode | None:
+    """Whether the client's idea of the leader epoch is behind ours or ahead of it (KIP-320)."""
+    if current > log.leader_epoch:
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+    if 0 <= current < log.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return None
+
+
+def offset_for_leader_epoch(
+    broker: Broker, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    """Where each leader epoch ended."""
+    return OffsetForLeaderEpochResponse(
+        topics=tuple(_epochs_of_topic(broker, topic) for topic in request.topics)
+    )
+
+
+def _epochs_of_topic(
+    broker: Broker, topic: OffsetForLeaderEpochRequestOffsetForLeaderTopic
+) -> OffsetForLeaderEpochResponseOffsetForLeaderTopicResult:
+    known = broker.catalog.topic(topic.topic)
+    answers = tuple(
+        _epoch_of_partition(
+            asked, None if known is None else broker.logs.of(known, asked.partition)
+        )
+        for asked in topic.partitions
+    )
+    return OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(
+        topic=topic.topic, partitions=answers
+    )
+
+
+def _epoch_of_partition(
+    asked: OffsetForLeaderEpochRequestOffsetForLeaderPartition, log: PartitionLog | None
+) -> OffsetForLeaderEpochResponseEpochEndOffset:
+    answer = OffsetForLeaderEpochResponseEpochEndOffset(partition=asked.partition)
+    if log is None:
+        answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return answer
+    error = _epoch_error(asked.current_leader_epoch, log)
+    if error is not None:
+        answer.error_code = error
+        return answer
+    answer.leader_epoch, answer.end_offset = log.end_of_epoch(asked.leader_epoch)
+    return answer

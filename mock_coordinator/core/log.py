@@ -1,0 +1,189 @@
+"""The record log of each partition: raw batches in memory, addressed by offset.
+
+There is one replica, so a batch is committed when it is appended: the high watermark is the end of
+the log. The last stable offset is the same until there are transactions; readers already ask for it
+by isolation level. ``Logs`` finds the log of a partition by topic id, so that a topic that was
+deleted and created again starts empty, and collects which partitions got records for whoever wakes
+the parked fetches.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client._types import TopicId, TopicIdPartition
+from mock_coordinator.core.catalog import Catalog, Topic
+from mock_coordinator.core.producer_state import ProducerStates
+from mock_coordinator.core.record_batch import BatchError, read_header, records_of, with_base_offset
+
+__all__ = ["Logs", "PartitionLog", "StoredBatch", "TimestampedOffset"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """A batch in a log. ``data`` has its final base offset and leader epoch."""
+
+    base_offset: int
+    last_offset: int
+    max_timestamp: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampedOffset:
+    """What a search by time finds."""
+
+    timestamp: int
+    offset: int
+
+
+class PartitionLog:
+    """The batches of one partition, oldest first."""
+
+    def __init__(self) -> None:
+        self.batches: list[StoredBatch] = []
+        self.producers: Final = ProducerStates()
+        self.log_start_offset = 0
+        self.leader_epoch = 0
+        self._last_offsets: list[int] = []
+        self._end = 0
+        self._bytes = 0
+
+    @property
+    def end_offset(self) -> int:
+        """The offset that the next record will get."""
+        return self._end
+
+    @property
+    def high_watermark(self) -> int:
+        """Everything below it may be read."""
+        return self._end
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Everything below it is decided; what read_committed consumers may read."""
+        return self._end
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all batches."""
+        return self._bytes
+
+    def readable_end(self, isolation_level: int) -> int:
+        """Where a reader of this isolation level (0 uncommitted, 1 committed) has to stop."""
+        return self.last_stable_offset if isolation_level == 1 else self.high_watermark
+
+    def append(self, data: bytes, records: int, max_timestamp: int) -> int:
+        """Add a checked batch of so many records; returns its base offset."""
+        base = self._end
+        stored = with_base_offset(data, base, self.leader_epoch)
+        self._end = base + records
+        self.batches.append(StoredBatch(base, self._end - 1, max_timestamp, stored))
+        self._last_offsets.append(self._end - 1)
+        self._bytes += len(stored)
+        return base
+
+    def read(
+        self, offset: int, max_bytes: int, *, isolation_level: int = 0, at_least_one: bool = False
+    ) -> bytes:
+        """Batches from the one that holds ``offset`` on, cut at ``max_bytes`` as a disk read is.
+
+        The cut may leave a part of a batch at the end, which clients ignore. With ``at_least_one``
+        the first batch comes whole even when it is larger.
+        """
+        end = self.readable_end(isolation_level)
+        index = bisect_left(self._last_offsets, offset)
+        found: list[bytes] = []
+        room = max_bytes
+        while index < len(self.batches) and self.batches[index].base_offset < end:
+            data = self.batches[index].data
+            if at_least_one and not found:
+                room = max(room, len(data))
+            if room <= 0:
+                break
+            found.append(data[:room])
+            room -= len(data)
+            index += 1
+        return b"".join(found)
+
+    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
+        """``(epoch, end offset)`` of a leader epoch (KIP-320); ``(-1, -1)`` when it is not
+        known."""
+        return (epoch, self._end) if epoch == self.leader_epoch else (-1, -1)
+
+    def first_at_or_after(self, timestamp: int) -> TimestampedOffset | None:
+        """The first record with at least this timestamp."""
+        for batch in self.batches:
+            if batch.max_timestamp >= timestamp:
+                found = _first_in(batch, timestamp)
+                if found is not None:
+                    return found
+        return None
+
+    def latest_timestamp(self) -> TimestampedOffset | None:
+        """The record with the largest timestamp, the first of them when there are several."""
+        if not self.batches:
+            return None
+        newest = self.batches[0]
+        for batch in self.batches:
+            if batch.max_timestamp > newest.max_timestamp:
+                newest = batch
+        return _first_in(newest, newest.max_timestamp)
+
+
+def _first_in(batch: StoredBatch, timestamp: int) -> TimestampedOffset | None:
+    header = read_header(batch.data)
+    if header.is_log_append_time:
+        return TimestampedOffset(header.max_timestamp, batch.base_offset)
+    try:
+        records = records_of(header, batch.data)
+        if records is None:  # a codec that is not installed: the batch is as precise as it gets
+            return TimestampedOffset(batch.max_timestamp, batch.base_offset)
+        for record in records:
+            found = header.base_timestamp + record.timestamp_delta
+            if found >= timestamp:
+                return TimestampedOffset(found, batch.base_offset + record.offset_delta)
+    except BatchError:  # it was accepted unopened, and another codec version cannot read it
+        return TimestampedOffset(batch.max_timestamp, batch.base_offset)
+    return None
+
+
+class Logs:
+    """The logs of all partitions of a catalog."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog: Final = catalog
+        self._logs: dict[TopicIdPartition, PartitionLog] = {}
+        self._grown: dict[TopicIdPartition, None] = {}
+
+    def of(self, topic: Topic, partition: int) -> PartitionLog | None:
+        """The log of a partition, ``None`` when the topic has no such partition."""
+        if not 0 <= partition < topic.partitions:
+            return None
+        key = (topic.topic_id, partition)
+        log = self._logs.get(key)
+        if log is None:
+            log = self._logs[key] = PartitionLog()
+        return log
+
+    def by_id(self, topic_id: bytes, partition: int) -> PartitionLog | None:
+        """As ``of``, by topic id."""
+        topic = self._catalog.topic_by_id(topic_id)
+        return None if topic is None else self.of(topic, partition)
+
+    def note_growth(self, topic: Topic, partition: int) -> None:
+        """Records were appended."""
+        self._grown[topic.topic_id, partition] = None
+
+    def take_grown(self) -> tuple[TopicIdPartition, ...]:
+        """The partitions that got records since the last call."""
+        grown = tuple(self._grown)
+        self._grown = {}
+        return grown
+
+    def drop_topic(self, topic_id: TopicId, partitions: int) -> None:
+        """Forget the logs of a deleted topic."""
+        for partition in range(partitions):
+            self._logs.pop((topic_id, partition), None)

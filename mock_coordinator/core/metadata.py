@@ -1,0 +1,180 @@
+"""Metadata (key 3): the broker, topics by name or by id, and topic creation on first mention."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kip848_client._types import ZERO_TOPIC_ID
+from kip848_client.wire import ErrorCode
+from kip848_client.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from mock_coordinator.core.broker import NO_OPERATIONS, Broker
+from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.topic_names import (
+    INTERNAL_TOPICS,
+    OFFSETS_TOPIC,
+    colliding_name,
+    name_problem,
+)
+
+__all__ = ["CLUSTER_OPERATIONS", "create_offsets_topic", "metadata"]
+
+CLUSTER_OPERATIONS: Final = 8096
+"""Bits of all operations on a cluster, which without an authorizer everybody may do (KIP-430)."""
+_TOPIC_OPERATIONS: Final = 3576
+
+_IDS_SINCE: Final = 12
+"""Topics may be asked for by id from this version on; before, an id is a malformed request."""
+
+
+def metadata(
+    broker: Broker, now_ms: int, version: int, request: MetadataRequest
+) -> MetadataResponse:
+    """The cluster and the topics asked for; ``None``, or in version 0 an empty list, means all."""
+    asked = request.topics
+    wants_all = asked is None or (version == 0 and not asked)
+    entries: tuple[MetadataRequestTopic, ...] = () if wants_all or asked is None else asked
+    malformed = _malformed(version, entries)
+    if malformed is not None:
+        return malformed
+    if wants_all:
+        topics = [_described(broker, topic) for topic in broker.catalog.topics.values()]
+    elif any(bytes(entry.topic_id) != ZERO_TOPIC_ID for entry in entries):
+        topics = _by_id(broker, entries)
+    else:
+        may_create = version < 4 or request.allow_auto_topic_creation
+        topics = _by_name(broker, now_ms, entries, may_create=may_create)
+    if request.include_topic_authorized_operations:
+        for topic in topics:
+            if not topic.error_code:
+                topic.topic_authorized_operations = _TOPIC_OPERATIONS
+    cluster_operations = request.include_cluster_authorized_operations
+    return MetadataResponse(
+        brokers=(
+            MetadataResponseBroker(
+                node_id=broker.node_id, host=broker.host, port=broker.port, rack=broker.config.rack
+            ),
+        ),
+        cluster_id=broker.disk.cluster_id,
+        controller_id=broker.node_id,
+        topics=tuple(topics),
+        cluster_authorized_operations=CLUSTER_OPERATIONS if cluster_operations else NO_OPERATIONS,
+    )
+
+
+def _malformed(version: int, entries: tuple[MetadataRequestTopic, ...]) -> MetadataResponse | None:
+    """The answer to topics that are named in a way the version does not have."""
+    if version < _IDS_SINCE:
+        wrong = any(e.name is None or bytes(e.topic_id) != ZERO_TOPIC_ID for e in entries)
+        code = ErrorCode.INVALID_REQUEST
+    else:
+        wrong = any(e.name is None and bytes(e.topic_id) == ZERO_TOPIC_ID for e in entries)
+        code = ErrorCode.UNKNOWN_SERVER_ERROR
+    if not wrong:
+        return None
+    return MetadataResponse(
+        topics=tuple(
+            MetadataResponseTopic(error_code=code, name=e.name or "", topic_id=e.topic_id)
+            for e in entries
+        )
+    )
+
+
+def _by_id(
+    broker: Broker, entries: tuple[MetadataRequestTopic, ...]
+) -> list[MetadataResponseTopic]:
+    """As soon as one topic is named by id, names are not looked at."""
+    ids = dict.fromkeys(bytes(e.topic_id) for e in entries if bytes(e.topic_id) != ZERO_TOPIC_ID)
+    known: list[MetadataResponseTopic] = []
+    unknown: list[MetadataResponseTopic] = []
+    for topic_id in ids:
+        topic = broker.catalog.topic_by_id(topic_id)
+        if topic is not None:
+            known.append(_described(broker, topic))
+        else:
+            unknown.append(
+                MetadataResponseTopic(
+                    error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
+                )
+            )
+    return known + unknown
+
+
+def _by_name(
+    broker: Broker, now_ms: int, entries: tuple[MetadataRequestTopic, ...], *, may_create: bool
+) -> list[MetadataResponseTopic]:
+    names = dict.fromkeys(entry.name for entry in entries if entry.name is not None)
+    known: list[MetadataResponseTopic] = []
+    unknown: list[MetadataResponseTopic] = []
+    for name in names:
+        topic = broker.catalog.topic(name)
+        if topic is not None:
+            known.append(_described(broker, topic))
+            continue
+        # the topic exists from now on, but this answer still says that it does not, as Kafka's does
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if name_problem(name) is not None:
+            code = ErrorCode.INVALID_TOPIC_EXCEPTION
+        elif may_create and broker.config.boolean("auto.create.topics.enable"):
+            _auto_create(broker, now_ms, name)
+        unknown.append(MetadataResponseTopic(error_code=code, name=name))
+    return known + unknown
+
+
+def _auto_create(broker: Broker, now_ms: int, name: str) -> None:
+    if name == OFFSETS_TOPIC:
+        create_offsets_topic(broker, now_ms)
+    elif colliding_name(name, broker.catalog.topics) is None:
+        broker.catalog.create(
+            name,
+            broker.config.integer("num.partitions"),
+            broker.new_topic_id(),
+            internal=name in INTERNAL_TOPICS,
+            created_ms=now_ms,
+        )
+
+
+def create_offsets_topic(broker: Broker, now_ms: int) -> None:
+    """Make ``__consumer_offsets`` visible, as the first FindCoordinator of a group does.
+
+    The topic stays empty: the group coordinator keeps its records itself.
+    """
+    if broker.catalog.topic(OFFSETS_TOPIC) is None:
+        broker.catalog.create(
+            OFFSETS_TOPIC,
+            broker.config.integer("offsets.topic.num.partitions"),
+            broker.new_topic_id(),
+            config={"cleanup.policy": "compact", "compression.type": "producer"},
+            internal=True,
+            created_ms=now_ms,
+        )
+
+
+def _described(broker: Broker, topic: Topic) -> MetadataResponseTopic:
+    node = (broker.node_id,)
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.internal,
+        partitions=tuple(
+            MetadataResponsePartition(
+                partition_index=index,
+                leader_id=broker.node_id,
+                leader_epoch=_leader_epoch(broker, topic, index),
+                replica_nodes=node,
+                isr_nodes=node,
+            )
+            for index in range(topic.partitions)
+        ),
+    )
+
+
+def _leader_epoch(broker: Broker, topic: Topic, partition: int) -> int:
+    log = broker.logs.of(topic, partition)
+    return -1 if log is None else log.leader_epoch

@@ -1,0 +1,344 @@
+"""Produce (key 0): checks batches as a leader does, gives them offsets and appends them.
+
+Theory of operation
+===================
+
+One partition's data goes through the checks of a real broker in its order, because a client sees
+only the first failure: the shape of the request (exactly one batch, format 2), whether the
+partition exists, size, checksum, the records against their header, timestamps, and last the
+sequence numbers of idempotent producers. A refusal is a ``Refused`` exception that carries the
+error as it will appear in the response. Partitions fail one by one; the others are appended.
+
+Transactional batches are refused as by a broker that does not know the producer (transactions are
+not served).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client.wire import ErrorCode
+from kip848_client.wire.messages.produce import (
+    ProduceRequest,
+    ProduceRequestPartitionProduceData,
+    ProduceRequestTopicProduceData,
+    ProduceResponse,
+    ProduceResponseBatchIndexAndErrorMessage,
+    ProduceResponsePartitionProduceResponse,
+    ProduceResponseTopicProduceResponse,
+)
+from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.log import PartitionLog
+from mock_coordinator.core.record_batch import (
+    HEADER_BYTES,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    BatchError,
+    BatchHeader,
+    RecordFields,
+    UnreadableBatchError,
+    checksum_is_right,
+    read_header,
+    records_of,
+    restamped,
+)
+from mock_coordinator.core.topic_config import topic_integer, topic_value
+from mock_coordinator.core.topic_names import INTERNAL_TOPICS
+
+__all__ = ["produce", "produce_failed"]
+
+_ZSTD: Final = 4
+_IDS_SINCE: Final = 13
+_MAGIC_AT: Final = 16
+_ERRORS_SHOWN: Final = 3
+
+
+class Refused(Exception):
+    """One partition's records are not appended."""
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str | None = None,
+        *,
+        log_start_offset: int = -1,
+        record_errors: tuple[tuple[int, str], ...] = (),
+    ) -> None:
+        super().__init__(code.name, message)
+        self.code = code
+        self.message = message
+        self.log_start_offset = log_start_offset
+        self.record_errors = record_errors
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A batch that may be appended."""
+
+    header: BatchHeader
+    data: bytes
+    max_timestamp: int
+    log_append_time_ms: int
+
+
+def produce(broker: Broker, now_ms: int, version: int, request: ProduceRequest) -> ProduceResponse:
+    """Append what can be appended; the response says for each partition what happened."""
+    topics = tuple(
+        _produce_topic(broker, now_ms, version, request, data) for data in request.topic_data
+    )
+    return ProduceResponse(responses=topics)
+
+
+def produce_failed(response: ProduceResponse) -> bool:
+    """Whether any partition failed, which with acks=0 closes the connection."""
+    return any(
+        partition.error_code
+        for topic in response.responses
+        for partition in topic.partition_responses
+    )
+
+
+def _produce_topic(
+    broker: Broker,
+    now_ms: int,
+    version: int,
+    request: ProduceRequest,
+    data: ProduceRequestTopicProduceData,
+) -> ProduceResponseTopicProduceResponse:
+    by_id = version >= _IDS_SINCE
+    topic = broker.catalog.topic_by_id(data.topic_id) if by_id else broker.catalog.topic(data.name)
+    # of two entries for one partition, only the later one counts, as in a Java map
+    partitions = {partition.index: partition for partition in data.partition_data}
+    responses: list[ProduceResponsePartitionProduceResponse] = []
+    for partition in partitions.values():
+        try:
+            responses.append(_produce_partition(broker, now_ms, version, request, topic, partition))
+        except Refused as refused:
+            responses.append(_refusal(partition.index, refused))
+    return ProduceResponseTopicProduceResponse(
+        name=data.name, topic_id=data.topic_id, partition_responses=tuple(responses)
+    )
+
+
+def _produce_partition(
+    broker: Broker,
+    now_ms: int,
+    version: int,
+    request: ProduceRequest,
+    topic: Topic | None,
+    partition: ProduceRequestPartitionProduceData,
+) -> ProduceResponsePartitionProduceResponse:
+    log = None if topic is None else broker.logs.of(topic, partition.index)
+    if topic is None and version >= _IDS_SINCE:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
+    if topic is None or log is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    header, data = _only_batch(version, partition.records)
+    if header.is_transactional:
+        raise Refused(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            if request.transactional_id is None
+            else ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        )
+    if request.acks not in (-1, 0, 1):
+        raise Refused(ErrorCode.INVALID_REQUIRED_ACKS)
+    if topic.name in INTERNAL_TOPICS:
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    checked = _check(broker, now_ms, topic, partition.index, log, header, data)
+    return _append(broker, now_ms, topic, partition.index, log, checked)
+
+
+def _only_batch(version: int, records: bytes | None) -> tuple[BatchHeader, bytes]:
+    """The one batch of format 2 that a request may carry for a partition (KIP-98)."""
+    data = records or b""
+    if len(data) > _MAGIC_AT and data[_MAGIC_AT] > 2:
+        magic = data[_MAGIC_AT]
+        raise Refused(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+    if len(data) < HEADER_BYTES:
+        raise Refused(ErrorCode.INVALID_RECORD)
+    header = read_header(data)
+    size = header.size_bytes
+    if header.magic != 2 or not HEADER_BYTES <= size <= len(data):
+        raise Refused(ErrorCode.INVALID_RECORD)
+    if version < 7 and header.compression == _ZSTD:
+        raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if _starts_a_batch(data, size):
+        raise Refused(ErrorCode.INVALID_RECORD)
+    return header, data[:size]
+
+
+def _starts_a_batch(data: bytes, position: int) -> bool:
+    """Whether a whole second batch follows; loose bytes after the first are ignored, as by
+    Kafka."""
+    if len(data) - position < HEADER_BYTES:
+        return False
+    return len(data) - position >= read_header(data, position).size_bytes
+
+
+def _check(
+    broker: Broker,
+    now_ms: int,
+    topic: Topic,
+    partition: int,
+    log: PartitionLog,
+    header: BatchHeader,
+    data: bytes,
+) -> _Checked:
+    if header.size_bytes > topic_integer(broker.config, topic, "max.message.bytes"):
+        raise Refused(ErrorCode.MESSAGE_TOO_LARGE)
+    if not checksum_is_right(header, data):
+        raise Refused(ErrorCode.CORRUPT_MESSAGE)
+    invalid = Refused(ErrorCode.INVALID_RECORD, log_start_offset=log.log_start_offset)
+    offsets = header.last_offset_delta + 1
+    if header.base_offset != 0 or offsets <= 0 or header.count != offsets or header.is_control:
+        raise invalid
+    if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0:
+        raise invalid
+    if topic_value(broker.config, topic, "message.timestamp.type") == "LogAppendTime":
+        _check_records(broker, now_ms, topic, partition, log, header, data, by_producer=False)
+        stamped = restamped(data, log_append_time=True, max_timestamp=now_ms)
+        return _Checked(header, stamped, now_ms, now_ms)
+    newest = _check_records(broker, now_ms, topic, partition, log, header, data, by_producer=True)
+    if newest != header.max_timestamp or header.is_log_append_time:
+        data = restamped(data, log_append_time=False, max_timestamp=newest)
+    return _Checked(header, data, newest, -1)
+
+
+def _check_records(
+    broker: Broker,
+    now_ms: int,
+    topic: Topic,
+    partition: int,
+    log: PartitionLog,
+    header: BatchHeader,
+    data: bytes,
+    *,
+    by_producer: bool,
+) -> int:
+    """Check each record; returns the largest timestamp. ``by_producer``: timestamps are theirs."""
+    start = log.log_start_offset
+    try:
+        records = records_of(header, data)
+        if records is None:
+            return header.max_timestamp
+        checks = _RecordChecks(broker, now_ms, topic, partition, header, by_producer=by_producer)
+        newest = checks.run(records)
+    except UnreadableBatchError as err:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, log_start_offset=start) from err
+    except BatchError as err:
+        raise Refused(ErrorCode.INVALID_RECORD, log_start_offset=start) from err
+    if checks.late:
+        raise Refused(
+            ErrorCode.INVALID_TIMESTAMP,
+            "One or more records have been rejected due to invalid timestamp",
+            log_start_offset=start,
+            record_errors=tuple(checks.late),
+        )
+    if checks.keyless:
+        shown = ", ".join(
+            f"RecordError(batchIndex={index}, message='{text}')"
+            for index, text in checks.keyless[:_ERRORS_SHOWN]
+        )
+        raise Refused(
+            ErrorCode.INVALID_RECORD,
+            f"One or more records have been rejected due to {len(checks.keyless)} record errors "
+            f"in total, and only showing the first three errors at most: [{shown}]",
+            log_start_offset=start,
+            record_errors=tuple(checks.keyless),
+        )
+    return newest
+
+
+class _RecordChecks:
+    """The checks that look at every record of a batch, and what they found."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        now_ms: int,
+        topic: Topic,
+        partition: int,
+        header: BatchHeader,
+        *,
+        by_producer: bool,
+    ) -> None:
+        config = broker.config
+        policy = topic_value(config, topic, "cleanup.policy")
+        self._compacted = isinstance(policy, tuple) and "compact" in policy
+        self._where = f"{topic.name}-{partition}"
+        self._base = header.base_timestamp
+        self._by_producer = by_producer
+        self._low = now_ms - topic_integer(config, topic, "message.timestamp.before.max.ms")
+        self._high = now_ms + topic_integer(config, topic, "message.timestamp.after.max.ms")
+        self.late: list[tuple[int, str]] = []
+        self.keyless: list[tuple[int, str]] = []
+
+    def run(self, records: Iterable[RecordFields]) -> int:
+        """Check them all; returns the largest timestamp."""
+        newest = NO_TIMESTAMP
+        for index, record in enumerate(records):
+            if record.offset_delta != index:
+                raise BatchError("offsets within the batch are not consecutive")
+            if self._compacted and record.key is None:
+                text = "Compacted topic cannot accept message without key in topic partition "
+                self.keyless.append((index, text + self._where))
+                continue
+            timestamp = self._base + record.timestamp_delta
+            newest = max(newest, timestamp)
+            in_range = timestamp == NO_TIMESTAMP or self._low <= timestamp <= self._high
+            if self._by_producer and not in_range:
+                text = (
+                    f"Timestamp {timestamp} of message with offset {index} is out of range. "
+                    f"The timestamp should be within [{self._low}, {self._high}]"
+                )
+                self.late.append((index, text))
+        return newest
+
+
+def _append(
+    broker: Broker, now_ms: int, topic: Topic, partition: int, log: PartitionLog, checked: _Checked
+) -> ProduceResponsePartitionProduceResponse:
+    header = checked.header
+    idempotent = header.producer_id != NO_PRODUCER_ID
+    if idempotent:
+        again = log.producers.duplicate_of(header)
+        if again is not None:
+            return ProduceResponsePartitionProduceResponse(
+                index=partition,
+                base_offset=again.base_offset,
+                log_append_time_ms=again.timestamp,
+                log_start_offset=log.log_start_offset,
+            )
+        expiration_ms = broker.config.integer("producer.id.expiration.ms")
+        refusal = log.producers.refusal(now_ms, header, expiration_ms)
+        if refusal is not None:
+            raise Refused(refusal, log_start_offset=log.log_start_offset)
+    base = log.append(checked.data, header.count, checked.max_timestamp)
+    if idempotent:
+        log.producers.appended(now_ms, header, base, checked.max_timestamp)
+    broker.logs.note_growth(topic, partition)
+    return ProduceResponsePartitionProduceResponse(
+        index=partition,
+        base_offset=base,
+        log_append_time_ms=checked.log_append_time_ms,
+        log_start_offset=log.log_start_offset,
+    )
+
+
+def _refusal(index: int, refused: Refused) -> ProduceResponsePartitionProduceResponse:
+    return ProduceResponsePartitionProduceResponse(
+        index=index,
+        error_code=refused.code,
+        base_offset=-1,
+        log_start_offset=refused.log_start_offset,
+        record_errors=tuple(
+            ProduceResponseBatchIndexAndErrorMessage(
+                batch_index=batch_index, batch_index_error_message=text
+            )
+            for batch_index, text in refused.record_errors
+        ),
+        error_message=refused.message,
+    )

@@ -1,0 +1,88 @@
+"""Topic settings: which values are acceptable, and which are in effect (own, broker's, default)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.settings import Setting, SettingValue
+from mock_coordinator.core.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
+
+__all__ = [
+    "group_setting_of",
+    "topic_config_problem",
+    "topic_integer",
+    "topic_setting_of",
+    "topic_text",
+    "topic_value",
+]
+
+
+def topic_setting_of(profile: Profile, name: str) -> Setting | None:
+    """The topic setting of that name, ``None`` when this profile does not know it."""
+    setting = TOPIC_SETTINGS.get(name)
+    if setting is None or setting.since > profile.name:
+        return None
+    if name == "segment.bytes" and profile.small_segments_allowed:
+        return replace(setting, check="14..")
+    return setting
+
+
+def group_setting_of(profile: Profile, name: str) -> Setting | None:
+    """The group setting of that name, ``None`` when this profile does not know it."""
+    setting = GROUP_SETTINGS.get(name)
+    return setting if setting is not None and setting.since <= profile.name else None
+
+
+def topic_config_problem(profile: Profile, config: Mapping[str, str]) -> str | None:
+    """What is wrong with a topic's own settings, as the broker says it: first names, then values,
+    then contradictions."""
+    settings: dict[str, Setting] = {}
+    for name in config:
+        setting = topic_setting_of(profile, name)
+        if setting is None:
+            return f"Unknown topic config name: {name}"
+        settings[name] = setting
+    for name, text in config.items():
+        try:
+            settings[name].parse(text)
+        except ValueError as err:
+            return str(err)
+    low, high = (
+        _integer(TOPIC_SETTINGS[name].parse(config.get(name, TOPIC_SETTINGS[name].default)))
+        for name in ("min.compaction.lag.ms", "max.compaction.lag.ms")
+    )
+    if low > high:
+        return (
+            f"conflict topic config setting min.compaction.lag.ms ({low}) > "
+            f"max.compaction.lag.ms ({high})"
+        )
+    return None
+
+
+def topic_text(config: BrokerConfig, topic: Topic, name: str) -> str | None:
+    """The text of a topic setting."""
+    own = topic.config.get(name)
+    if own is not None:
+        return own
+    setting = TOPIC_SETTINGS[name]
+    if setting.broker_name is None:
+        return setting.default
+    return config.text(setting.broker_name)
+
+
+def topic_value(config: BrokerConfig, topic: Topic, name: str) -> SettingValue:
+    """The typed value of a topic setting."""
+    return TOPIC_SETTINGS[name].parse(topic_text(config, topic, name))
+
+
+def topic_integer(config: BrokerConfig, topic: Topic, name: str) -> int:
+    """The value of an INT or LONG topic setting."""
+    return _integer(topic_value(config, topic, name))
+
+
+def _integer(value: SettingValue) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,181 @@
+"""Drives a pure broker: gives it inputs and the time, and takes its outputs to the connections.
+
+One driver serves any number of connections of any kind (sockets, in-process); each registers a
+``Sink``. Everything happens in one thread and ``submit`` does not wait for anything, so a sink may
+have its reply before ``submit`` returns. Timers need the task ``run_timers``, or a
+``VirtualClock``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import anyio
+import anyio.lowlevel
+
+from kip848_client.wire import APIS
+from kip848_client.wire._fields import Message
+from mock_coordinator.clock import Clock, VirtualClock
+from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived, TimerFired
+from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply
+
+__all__ = ["CoreDriver", "LoggedRequest", "Sink"]
+
+_log: Final = logging.getLogger("mock_coordinator")
+
+
+class Sink(Protocol):
+    """One connection, as far as the driver is concerned."""
+
+    def replied(self, reply: Reply | NoReply) -> None:
+        """A request of this connection was served."""
+
+    def closed(self, why: str) -> None:
+        """The broker wants this connection closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRequest:
+    """One request that the broker took, for tests that look at what a client does."""
+
+    at_ms: int
+    connection: int
+    correlation: int
+    client_id: str | None
+    api: str
+    version: int
+    request: Message
+
+
+class CoreDriver:
+    """One broker at work. ``log_size`` is how many requests ``requests`` keeps."""
+
+    def __init__(self, core: CoordinatorCore, clock: Clock, *, log_size: int = 10_000) -> None:
+        self._core = core
+        self._clock: Final = clock
+        self._sinks: dict[int, Sink] = {}
+        self._connections = 0
+        self._last_ms = clock()
+        self._wake = anyio.Event()
+        self._waiting_until: int | None = None
+        self._watchers: Final[dict[int, Callable[[], None]]] = {}
+        self.requests: Final[deque[LoggedRequest]] = deque(maxlen=log_size)
+        if isinstance(clock, VirtualClock):
+            clock.attach(lambda: self._core.deadline_ms, self.fire_timers)
+
+    @property
+    def core(self) -> CoordinatorCore:
+        """The broker."""
+        return self._core
+
+    @property
+    def connections(self) -> int:
+        """How many connections there are."""
+        return len(self._sinks)
+
+    def now_ms(self) -> int:
+        """The time; it never goes backwards, whatever the clock does."""
+        self._last_ms = max(self._last_ms, self._clock())
+        return self._last_ms
+
+    def connect(self, sink: Sink) -> int:
+        """Register a connection; returns its number."""
+        self._connections += 1
+        self._sinks[self._connections] = sink
+        return self._connections
+
+    def disconnect(self, connection: int) -> None:
+        """A connection is gone. Calling it twice is harmless."""
+        if self._sinks.pop(connection, None) is not None:
+            self.submit(ConnectionLost(connection))
+
+    def submit(self, event: Input) -> None:
+        """One step. A request that the broker cannot cope with closes its connection, no more."""
+        now_ms = self.now_ms()
+        if isinstance(event, RequestReceived):
+            self._note(now_ms, event)
+            try:
+                outputs = self._core.step(now_ms, event)
+            except Exception:  # noqa: BLE001  # one request must not end the broker
+                _log.exception("the broker failed on %r", event)
+                outputs = (CloseConnection(event.connection, "the broker failed on a request"),)
+        else:
+            outputs = self._core.step(now_ms, event)
+        for output in outputs:
+            self._perform(output)
+        deadline = self._core.deadline_ms
+        if deadline is not None and (self._waiting_until is None or deadline < self._waiting_until):
+            self._wake.set()
+        for watcher in tuple(self._watchers.values()):
+            watcher()
+
+    def fire_timers(self) -> None:
+        """Let the broker do what is due."""
+        self.submit(TimerFired())
+
+    def restart(self) -> None:
+        """Crash the broker and start it again from its disk and its groups' records.
+
+        All connections are closed; clients have to come back, as after a real crash.
+        """
+        self._core = self._core.restarted(self.now_ms())
+        for sink in tuple(self._sinks.values()):
+            sink.closed("the broker restarts")
+        self._sinks.clear()
+        self._wake.set()
+
+    async def run_timers(self) -> None:
+        """Call the broker at its deadlines, for ever. With a virtual clock there is nothing to
+        do."""
+        while True:
+            self._wake = anyio.Event()
+            deadline = None if isinstance(self._clock, VirtualClock) else self._core.deadline_ms
+            self._waiting_until = deadline
+            if deadline is None:
+                await self._wake.wait()
+                continue
+            with anyio.move_on_after(max(deadline - self.now_ms(), 0) / 1000):
+                await self._wake.wait()
+            if self.now_ms() >= deadline:
+                self.fire_timers()
+                await anyio.lowlevel.checkpoint()
+
+    async def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> None:
+        """Wait until a condition holds, looking after every step. Raises ``TimeoutError``."""
+        with anyio.fail_after(timeout_s):
+            while not condition():
+                stepped = anyio.Event()
+                self._watchers[id(stepped)] = stepped.set
+                try:
+                    await stepped.wait()
+                finally:
+                    del self._watchers[id(stepped)]
+
+    def _note(self, now_ms: int, event: RequestReceived) -> None:
+        api = APIS[type(event.request).API_KEY].name
+        self.requests.append(
+            LoggedRequest(
+                now_ms,
+                event.connection,
+                event.correlation,
+                event.client.client_id,
+                api,
+                event.version,
+                event.request,
+            )
+        )
+
+    def _perform(self, output: Output) -> None:
+        if isinstance(output, Reply | NoReply):
+            sink = self._sinks.get(output.connection)
+            if sink is not None:
+                sink.replied(output)
+        elif isinstance(output, CloseConnection):
+            sink = self._sinks.get(output.connection)
+            if sink is not None:
+                sink.closed(output.why)

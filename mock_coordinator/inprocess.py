@@ -1,0 +1,139 @@
+"""Connections to a broker in the same event loop: no sockets, request objects in, responses out.
+
+With ``through_bytes`` (the default) every request and response is written to and read from its wire
+format, so that whatever the version cannot carry is lost exactly as on a socket; without it the
+objects are handed over as they are, which is faster and shares them between both sides.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import anyio
+
+from kip848_client.errors import TransportError
+from kip848_client.wire import negotiate, read_response, request_api, write_request, write_response
+from kip848_client.wire._fields import Message
+from mock_coordinator.core.inputs import ClientInfo, RequestReceived
+from mock_coordinator.core.outputs import NoReply, Reply
+from mock_coordinator.driver import CoreDriver
+from mock_coordinator.requests import read_received
+
+__all__ = ["InProcessConnection"]
+
+_SIZE_BYTES: Final = 4
+
+
+class InProcessConnection:
+    """One connection. It serves any number of requests at a time, unlike a socket.
+
+    ``client_id`` and ``host`` are what the broker sees of the client.
+    """
+
+    def __init__(
+        self,
+        driver: CoreDriver,
+        *,
+        client_id: str | None = "in-process",
+        host: str = "/127.0.0.1",
+        through_bytes: bool = True,
+    ) -> None:
+        self._driver: Final = driver
+        self._client: Final = ClientInfo(client_id, host)
+        self._through_bytes: Final = through_bytes
+        self._correlation = 0
+        self._replies: dict[int, Reply | NoReply] = {}
+        self._waiting: dict[int, anyio.Event] = {}
+        self._why_closed: str | None = None
+        self._number: Final = driver.connect(self)
+
+    @property
+    def number(self) -> int:
+        """The connection's number in the broker's request log."""
+        return self._number
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the broker or ``close`` ended this connection."""
+        return self._why_closed is not None
+
+    # -- what the driver calls ---------------------------------------------------------------------
+
+    def replied(self, reply: Reply | NoReply) -> None:
+        """A request was served."""
+        self._replies[reply.correlation] = reply
+        waiting = self._waiting.get(reply.correlation)
+        if waiting is not None:
+            waiting.set()
+
+    def closed(self, why: str) -> None:
+        """The broker ended this connection."""
+        self._why_closed = why
+        for waiting in self._waiting.values():
+            waiting.set()
+
+    # -- what the user calls -----------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the connection; requests in flight fail."""
+        if self._why_closed is None:
+            self.closed("closed by the client")
+            self._driver.disconnect(self._number)
+
+    async def request(self, request: Message, version: int | None = None) -> Any:
+        """Send a request and wait for its response (``None`` for a produce with acks=0).
+
+        ``version`` is by default the highest that both sides have. Raises ``TransportError`` when
+        the broker closes the connection instead, ``WireError`` for what the version cannot carry.
+        """
+        version, correlation = self._submit(request, version)
+        event = anyio.Event()
+        self._waiting[correlation] = event
+        try:
+            while correlation not in self._replies and self._why_closed is None:
+                await event.wait()
+        finally:
+            del self._waiting[correlation]
+        return self._take(request, version, correlation)
+
+    def ask(self, request: Message, version: int | None = None) -> Any:
+        """As ``request``, for requests that are answered at once (all but a fetch that waits).
+
+        Raises ``TransportError`` when there is no answer yet; it will be dropped when it comes.
+        """
+        version, correlation = self._submit(request, version)
+        return self._take(request, version, correlation)
+
+    def _submit(self, request: Message, version: int | None) -> tuple[int, int]:
+        if self._why_closed is not None:
+            raise TransportError(f"the connection is closed: {self._why_closed}")
+        api = request_api(request)
+        if version is None:
+            version = negotiate(api, self._driver.core.api_versions.get(api.key))
+        self._correlation += 1
+        correlation = self._correlation
+        if self._through_bytes:
+            name = self._client.client_id
+            frame = write_request(request, version, correlation, name)
+            event = read_received(self._number, self._client, frame[_SIZE_BYTES:])
+        else:
+            event = RequestReceived(self._number, correlation, version, self._client, request)
+        self._driver.submit(event)
+        return version, correlation
+
+    def _take(self, request: Message, version: int, correlation: int) -> Any:
+        reply = self._replies.pop(correlation, None)
+        if reply is None:
+            raise TransportError(
+                f"the connection was closed: {self._why_closed}"
+                if self._why_closed is not None
+                else f"{request_api(request).name} v{version} is not answered yet"
+            )
+        if isinstance(reply, NoReply):
+            return None
+        if not self._through_bytes:
+            return reply.response
+        api = request_api(request)
+        frame = write_response(reply.response, api, reply.version, correlation)
+        _, response = read_response(frame[_SIZE_BYTES:], api, reply.version)
+        return response

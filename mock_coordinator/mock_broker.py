@@ -1,0 +1,294 @@
+"""A broker to test against: ``async with MockBroker(topics={"orders": 3}) as broker: ...``"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Final, Self
+
+import anyio
+import anyio.abc
+
+from kip848_client._types import format_topic_id
+from kip848_client.errors import ConfigError, broker_error
+from kip848_client.wire import error_name
+from kip848_client.wire.messages.produce import (
+    ProduceRequest,
+    ProduceRequestPartitionProduceData,
+    ProduceRequestTopicProduceData,
+)
+from kip848_client.wire.messages.topics import (
+    CreatePartitionsRequest,
+    CreatePartitionsRequestCreatePartitionsTopic,
+    CreateTopicsRequest,
+    CreateTopicsRequestCreatableTopic,
+    CreateTopicsRequestCreatableTopicConfig,
+    DeleteTopicsRequest,
+    DeleteTopicsRequestDeleteTopicState,
+)
+from mock_coordinator.batches import NewRecord, StoredRecord, encode_batch, stored_records
+from mock_coordinator.clock import Clock, VirtualClock, wall_clock
+from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.groups import GroupSnapshot
+from mock_coordinator.core.profile import DEFAULT_PROFILE, profile_named
+from mock_coordinator.core.topic_settings import TOPIC_ID_SETTING
+from mock_coordinator.driver import CoreDriver, LoggedRequest
+from mock_coordinator.inprocess import InProcessConnection
+from mock_coordinator.server import WireServer
+
+__all__ = ["MockBroker"]
+
+_PRODUCE_VERSION: Final = 12
+_ADMIN_TIMEOUT_MS: Final = 60_000
+
+
+class MockBroker:
+    """A single Kafka broker with its group coordinator, on TCP and in process.
+
+    ``topics`` maps names to partition counts. ``profile`` is the Kafka line to be, ``config``
+    Kafka's broker settings by name, e.g. ``{"group.consumer.assignment.interval.ms": "0"}``.
+    ``host`` and ``port`` are where to listen (port 0: any free one; ``listen=False``: not at all,
+    in process only). ``clock`` gives the time; with a ``VirtualClock`` only ``advance`` moves it.
+    ``new_uuid`` gives 16 bytes for each fresh id, random by default.
+
+    Use it as an async context manager, under asyncio or trio. The constructor raises
+    ``ConfigError`` for settings that Kafka would refuse, entering raises ``OSError`` when the
+    address is taken. Without entering it the broker works in process all the same, as long as the
+    clock is virtual or nothing has to wait.
+    """
+
+    def __init__(
+        self,
+        topics: Mapping[str, int] | None = None,
+        *,
+        profile: str = DEFAULT_PROFILE,
+        config: Mapping[str, str] | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        listen: bool = True,
+        clock: Clock | None = None,
+        new_uuid: Callable[[], bytes] | None = None,
+    ) -> None:
+        settings = BrokerConfig(profile_named(profile), config)
+        self._clock: Final = clock or wall_clock()
+        core = CoordinatorCore.create(
+            settings, new_uuid or _random_uuid, self._clock(), host=host, port=port
+        )
+        self._driver: Final = CoreDriver(core, self._clock)
+        self._server: Final = WireServer(self._driver, host, port) if listen else None
+        self._local: InProcessConnection | None = None
+        self._stack = AsyncExitStack()
+        for name, partitions in (topics or {}).items():
+            self.create_topic(name, partitions)
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            tasks: anyio.abc.TaskGroup = await stack.enter_async_context(anyio.create_task_group())
+            stack.callback(tasks.cancel_scope.cancel)
+            if self._server is not None:
+                await self._server.listen()
+                tasks.start_soon(self._server.serve)
+            tasks.start_soon(self._driver.run_timers)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._stack.__aexit__(exc_type, exc, traceback)
+
+    # -- where -------------------------------------------------------------------------------------
+
+    @property
+    def host(self) -> str:
+        """Where clients connect to."""
+        return self._driver.core.broker.host
+
+    @property
+    def port(self) -> int:
+        """Where clients connect to; 0 until the broker listens."""
+        return self._driver.core.broker.port
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port``, for ``bootstrap_servers``."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """What the broker is bound to; differs from where clients are sent to when it listens on
+        all addresses, or ``advertised.listeners`` says so. ``("", 0)`` when it does not listen."""
+        return ("", 0) if self._server is None else (self._server.host, self._server.port)
+
+    @property
+    def driver(self) -> CoreDriver:
+        """What runs the broker; for drivers of other kinds."""
+        return self._driver
+
+    @property
+    def core(self) -> CoordinatorCore:
+        """The broker itself. Look, do not touch."""
+        return self._driver.core
+
+    # -- doing -------------------------------------------------------------------------------------
+
+    def connect(
+        self,
+        *,
+        client_id: str | None = "in-process",
+        host: str = "/127.0.0.1",
+        through_bytes: bool = True,
+    ) -> InProcessConnection:
+        """A connection without a socket."""
+        return InProcessConnection(
+            self._driver, client_id=client_id, host=host, through_bytes=through_bytes
+        )
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        topic_id: bytes | None = None,
+        config: Mapping[str, str] | None = None,
+    ) -> Topic:
+        """Create a topic, with an id of your choice if you like. Raises ``BrokerError``."""
+        settings = dict(config or {})
+        if topic_id is not None:
+            settings[TOPIC_ID_SETTING] = format_topic_id(topic_id)
+        response = self._ask().ask(
+            CreateTopicsRequest(
+                topics=(
+                    CreateTopicsRequestCreatableTopic(
+                        name=name,
+                        num_partitions=partitions,
+                        replication_factor=1,
+                        configs=tuple(
+                            CreateTopicsRequestCreatableTopicConfig(name=key, value=value)
+                            for key, value in settings.items()
+                        ),
+                    ),
+                ),
+                timeout_ms=_ADMIN_TIMEOUT_MS,
+            )
+        )
+        result = response.topics[0]
+        _raise_for(result.error_code, result.error_message, "CreateTopics")
+        return self.core.broker.catalog.topics[name]
+
+    def add_partitions(self, name: str, total: int) -> None:
+        """Raise the number of a topic's partitions to ``total``. Raises ``BrokerError``."""
+        asked = CreatePartitionsRequestCreatePartitionsTopic(
+            name=name, count=total, assignments=None
+        )
+        request = CreatePartitionsRequest(topics=(asked,), timeout_ms=_ADMIN_TIMEOUT_MS)
+        result = self._ask().ask(request).results[0]
+        _raise_for(result.error_code, result.error_message, "CreatePartitions")
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and its records. Raises ``BrokerError``."""
+        asked = DeleteTopicsRequestDeleteTopicState(name=name)
+        request = DeleteTopicsRequest(topics=(asked,), timeout_ms=_ADMIN_TIMEOUT_MS)
+        result = self._ask().ask(request).responses[0]
+        _raise_for(result.error_code, result.error_message, "DeleteTopics")
+
+    def produce(
+        self,
+        topic: str,
+        *values: bytes | NewRecord | None,
+        partition: int = 0,
+        key: bytes | None = None,
+    ) -> int:
+        """Append records (in one batch) and return the first one's offset.
+
+        A value is the record's value (``None``: a tombstone), with ``key``, or a whole
+        ``NewRecord``. Raises ``BrokerError`` when the broker refuses them.
+        """
+        records: Sequence[NewRecord] = [
+            value if isinstance(value, NewRecord) else NewRecord(value, key) for value in values
+        ]
+        data = ProduceRequestPartitionProduceData(
+            index=partition, records=encode_batch(records, self._driver.now_ms())
+        )
+        request = ProduceRequest(
+            acks=-1,
+            timeout_ms=_ADMIN_TIMEOUT_MS,
+            topic_data=(ProduceRequestTopicProduceData(name=topic, partition_data=(data,)),),
+        )
+        response = self._ask().ask(request, _PRODUCE_VERSION)
+        result = response.responses[0].partition_responses[0]
+        _raise_for(result.error_code, result.error_message, "Produce")
+        offset: int = result.base_offset
+        return offset
+
+    def advance(self, by_ms: int) -> None:
+        """Move a virtual clock on; timers fire on the way. Raises ``ConfigError`` for a real
+        one."""
+        if not isinstance(self._clock, VirtualClock):
+            raise ConfigError("only a broker with clock=VirtualClock() can be moved in time")
+        self._clock.advance(by_ms)
+
+    def restart(self) -> None:
+        """Crash and come back with topics, records and groups; every connection is closed."""
+        if self._local is not None:
+            self._local.close()
+        self._local = None
+        self._driver.restart()
+
+    async def wait_until(self, condition: Callable[[], bool], timeout_s: float = 10) -> None:
+        """Wait until a condition holds; it is looked at after everything that the broker does.
+
+        Raises ``TimeoutError``.
+        """
+        await self._driver.wait_until(condition, timeout_s)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def snapshot(self, group_id: str) -> GroupSnapshot | None:
+        """A group as it is now: epochs, members, assignments, offsets; ``None`` for none."""
+        return self.core.groups.snapshot(group_id)
+
+    def records(self, topic: str, partition: int | None = None) -> list[StoredRecord]:
+        """The records of one partition, or of all in order of partition.
+
+        Raises ``KeyError`` for an unknown topic or partition, ``WireError`` for records whose
+        compression cannot be undone here.
+        """
+        found = self.core.broker.catalog.topics[topic]
+        wanted = range(found.partitions) if partition is None else (partition,)
+        result: list[StoredRecord] = []
+        for index in wanted:
+            log = self.core.broker.logs.of(found, index)
+            if log is None:
+                raise KeyError(f"{topic} has no partition {index}")
+            result.extend(stored_records(topic, index, log))
+        return result
+
+    def requests(self, api: str | None = None) -> list[LoggedRequest]:
+        """The latest requests of all clients, oldest first; of one API when it is named."""
+        log = self._driver.requests
+        own = None if self._local is None else self._local.number
+        return [
+            entry for entry in log if entry.connection != own and (api is None or entry.api == api)
+        ]
+
+    def _ask(self) -> InProcessConnection:
+        if self._local is None or self._local.is_closed:
+            self._local = InProcessConnection(self._driver, client_id="mock-broker")
+        return self._local
+
+
+def _random_uuid() -> bytes:
+    return os.urandom(16)
+
+
+def _raise_for(code: int, message: str | None, api: str) -> None:
+    if code:
+        raise broker_error(code, error_name(code), message, api=api)

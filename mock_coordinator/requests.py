@@ -1,0 +1,39 @@
+"""Bytes of one request frame to an input of the broker, as tolerant as a real broker is.
+
+Two things differ from our own strict reading: bytes after the end of a request are ignored, and an
+ApiVersions request of an unknown version is passed on unread, because it has an answer (KIP-511).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kip848_client.errors import UnsupportedVersion, WireError
+from kip848_client.wire import APIS, read_request_header
+from kip848_client.wire._codec import decode_at
+from kip848_client.wire.messages.api_versions import ApiVersionsRequest
+from mock_coordinator.core.api_versions import API_VERSIONS_KEY
+from mock_coordinator.core.inputs import ClientInfo, RequestReceived
+
+__all__ = ["read_received"]
+
+
+def read_received(connection: int, client: ClientInfo, payload: bytes) -> RequestReceived:
+    """The request in a frame.
+
+    Raises ``WireError`` (``UnsupportedVersion`` among them) when the connection has to be closed.
+    """
+    header, position = read_request_header(payload)
+    client = replace(client, client_id=header.client_id)
+    key, version = header.api_key, header.api_version
+    api = APIS.get(key)
+    if api is None:
+        raise UnsupportedVersion(f"API key {key} is not known")
+    low, high = api.versions
+    if key == API_VERSIONS_KEY and not low <= version <= high:
+        unread = ApiVersionsRequest()
+        return RequestReceived(connection, header.correlation_id, version, client, unread)
+    message, end = decode_at(api.request, version, payload, position)
+    if end > len(payload):
+        raise WireError(f"{api.name} request v{version}: {len(payload)} bytes are not all of it")
+    return RequestReceived(connection, header.correlation_id, version, client, message)

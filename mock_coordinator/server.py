@@ -1,0 +1,204 @@
+"""The broker on TCP, for any Kafka client (anyio: runs under asyncio and trio).
+
+Theory of operation
+===================
+
+Each connection has one task that reads, submits and writes, one request at a time: while a fetch is
+parked nothing more is read from that connection, which is both Kafka's order of replies and all the
+back-pressure that is needed. A connection costs the others nothing: a client that sends half a
+frame, or does not read its replies, holds up its own task, until ``connections.max.idle.ms`` closes
+it. Whatever cannot be understood closes the connection it came from, with a line in the log,
+because after a bad frame there is no way to find the next one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from typing import Final
+
+import anyio
+import anyio.abc
+
+from kip848_client.errors import WireError
+from kip848_client.wire import APIS, Framer, write_response
+from mock_coordinator.core.inputs import ClientInfo
+from mock_coordinator.core.outputs import NoReply, Reply
+from mock_coordinator.driver import CoreDriver
+from mock_coordinator.requests import read_received
+
+__all__ = ["WireServer"]
+
+_log: Final = logging.getLogger("mock_coordinator")
+_CHUNK_BYTES: Final = 65_536
+
+
+class WireServer:
+    """Listens on one address and serves one broker.
+
+    ``await server.listen()`` binds; ``host`` and ``port`` then say where; ``await server.serve()``
+    runs until it is cancelled. Limits come from the broker's configuration: ``max.connections``,
+    ``max.connections.per.ip``, ``socket.request.max.bytes``, ``connections.max.idle.ms``.
+    """
+
+    def __init__(self, driver: CoreDriver, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._driver: Final = driver
+        self.host = host
+        self.port = port
+        self._listener: anyio.abc.Listener[anyio.abc.SocketStream] | None = None
+        self._per_address: dict[str, int] = {}
+
+    async def listen(self) -> None:
+        """Bind the address; port 0 picks a free one. Raises ``OSError`` when it cannot be bound."""
+        listener = await anyio.create_tcp_listener(local_host=self.host, local_port=self.port)
+        self.port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        self._listener = listener
+        self._driver.core.advertise(*self._advertised())
+
+    async def serve(self) -> None:
+        """Serve connections until cancelled; then all of them are closed."""
+        if self._listener is None:
+            await self.listen()
+        listener = self._listener
+        if listener is None:
+            raise RuntimeError("the server is not listening")
+        async with listener, anyio.create_task_group() as tasks:
+            await listener.serve(self._serve_connection, tasks)
+
+    def _advertised(self) -> tuple[str, int]:
+        """``advertised.listeners`` when it is given, else the bound address."""
+        given = self._driver.core.broker.config.text("advertised.listeners")
+        if given:
+            address = given.split(",")[0].split("//")[-1]
+            host, _, port = address.rpartition(":")
+            if host and port.isdigit():
+                return host.strip("[]"), int(port)
+        return ("localhost" if _is_wildcard(self.host) else self.host), self.port
+
+    async def _serve_connection(self, stream: anyio.abc.SocketStream) -> None:
+        async with stream:
+            peer = _peer(stream)
+            problem = self._too_many(peer[0])
+            if problem:
+                _log.warning("connection from %s:%s refused: %s", *peer, problem)
+                return
+            self._per_address[peer[0]] = self._per_address.get(peer[0], 0) + 1
+            connection = _Connection(self._driver, stream, peer)
+            try:
+                await connection.run()
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                _log.debug("connection from %s:%s was reset", *peer)
+            finally:
+                connection.gone()
+                self._per_address[peer[0]] -= 1
+                if not self._per_address[peer[0]]:
+                    del self._per_address[peer[0]]
+
+    def _too_many(self, address: str) -> str:
+        config = self._driver.core.broker.config
+        limit = config.integer("max.connections")
+        if sum(self._per_address.values()) >= limit:
+            return f"there are {limit} already (max.connections)"
+        limit = config.integer("max.connections.per.ip")
+        if self._per_address.get(address, 0) >= limit:
+            return f"there are {limit} from that address already (max.connections.per.ip)"
+        return ""
+
+
+class _Connection:
+    """One client: a ``Sink`` for the driver, and the task that serves it."""
+
+    def __init__(
+        self, driver: CoreDriver, stream: anyio.abc.SocketStream, peer: tuple[str, int]
+    ) -> None:
+        self._driver: Final = driver
+        self._stream: Final = stream
+        self._peer: Final = peer
+        self._client: Final = ClientInfo(None, f"/{peer[0]}")
+        self._answer: Reply | NoReply | None = None
+        self._answered = anyio.Event()
+        self._why_closed: str | None = None
+        self._number: Final = driver.connect(self)
+
+    # -- what the driver calls ---------------------------------------------------------------------
+
+    def replied(self, reply: Reply | NoReply) -> None:
+        """The request in hand was served."""
+        self._answer = reply
+        self._answered.set()
+
+    def closed(self, why: str) -> None:
+        """The broker wants this connection closed."""
+        self._why_closed = why
+        self._answered.set()
+
+    def gone(self) -> None:
+        """Tell the broker that this connection does not exist any more."""
+        self._driver.disconnect(self._number)
+
+    # -- the task ----------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Serve requests until the client leaves, is idle for too long, or has to be closed."""
+        config = self._driver.core.broker.config
+        framer = Framer(config.integer("socket.request.max.bytes"))
+        idle_s = config.integer("connections.max.idle.ms") / 1000
+        while self._why_closed is None:
+            data = await self._receive(idle_s)
+            if data is None:
+                self._left(framer)
+                return
+            try:
+                for payload in framer.feed(data):
+                    await self._serve(payload, idle_s)
+                    if self._why_closed is not None:
+                        break
+            except WireError as err:
+                self._why_closed = str(err)
+        _log.warning("connection from %s:%s closed: %s", *self._peer, self._why_closed)
+
+    async def _receive(self, idle_s: float) -> bytes | None:
+        """What comes next; ``None`` when nothing more will, or not for too long."""
+        with anyio.move_on_after(None if idle_s < 0 else idle_s):
+            try:
+                return await self._stream.receive(_CHUNK_BYTES)
+            except anyio.EndOfStream:
+                return None
+        _log.info("connection from %s:%s closed: idle for %g s", *self._peer, idle_s)
+        return None
+
+    def _left(self, framer: Framer) -> None:
+        if framer.buffered_bytes:
+            waiting = framer.buffered_bytes
+            _log.info("client %s:%s left %d bytes of a frame behind", *self._peer, waiting)
+
+    def _taken(self) -> Reply | None:
+        return self._answer if isinstance(self._answer, Reply) else None
+
+    async def _serve(self, payload: bytes, idle_s: float) -> None:
+        """One request and its reply, however long the reply takes. Raises ``WireError``."""
+        self._answer = None
+        self._answered = anyio.Event()
+        self._driver.submit(read_received(self._number, self._client, payload))
+        await self._answered.wait()
+        answer = self._taken()
+        if answer is None:
+            return
+        api = APIS[answer.api_key]
+        frame = write_response(answer.response, api, answer.version, answer.correlation)
+        with anyio.move_on_after(None if idle_s < 0 else idle_s) as patience:
+            await self._stream.send(frame)
+        if patience.cancelled_caught:
+            self._why_closed = f"did not read its reply for {idle_s:g} s"
+
+
+def _peer(stream: anyio.abc.SocketStream) -> tuple[str, int]:
+    address = stream.extra(anyio.abc.SocketAttribute.remote_address)
+    return (str(address[0]), int(address[1])) if isinstance(address, tuple) else (address, 0)
+
+
+def _is_wildcard(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False

@@ -1,0 +1,47 @@
+"""The command ``kip848``: one module a subcommand, imported only when it is used.
+
+To add a subcommand, write ``cli/NAME.py`` with ``configure(parser)``, which declares its arguments,
+and ``run(arguments) -> int``, which does it and returns the exit code, and name it in ``COMMANDS``.
+Exit codes: 0 done, 1 it failed, 2 the command line or a setting is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from kip848_client.errors import ConfigError
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS: Final[dict[str, str]] = {
+    "demo": "watch a consumer group at work: members join, leave, crash and come back",
+    "mock": "run a Kafka broker for tests, with a KIP-848 group coordinator",
+}
+"""Name of the subcommand, which is also its module in this package: one line of help."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand; returns the exit code. ``arguments`` are those of the process by
+    default."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = argparse.ArgumentParser(
+        prog="kip848", description="Tools around Kafka's KIP-848 consumer group protocol."
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, text in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text)
+        if name in given[:1]:
+            importlib.import_module(f"{__name__}.{name}").configure(command)
+    parsed = parser.parse_args(given)
+    try:
+        code: int = importlib.import_module(f"{__name__}.{parsed.command}").run(parsed)
+    except ConfigError as err:
+        sys.stderr.write(f"kip848 {parsed.command}: {err}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return code

@@ -1,0 +1,105 @@
+"""``kip848 mock``: a broker on a port, until it is interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import anyio
+
+from kip848_client.errors import BrokerError, ConfigError
+
+if TYPE_CHECKING:
+    from mock_coordinator import MockBroker
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=0, help="port to listen on; 0 picks a free one (%(default)s)"
+    )
+    parser.add_argument(
+        "--profile", default=None, help="the Kafka release line to be: 4.0 .. 4.4 (the newest)"
+    )
+    parser.add_argument(
+        "--topic",
+        action="append",
+        default=[],
+        metavar="NAME:PARTITIONS",
+        help="a topic to begin with; may be given more than once",
+    )
+    parser.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a broker setting by Kafka's name, e.g. group.consumer.assignment.interval.ms=0; "
+        "may be given more than once",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM. Raises ``ConfigError`` for arguments that make no sense."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    broker = _broker(arguments)
+    for name in broker.core.broker.config.without_effect:
+        sys.stderr.write(f"kip848 mock: {name} is a setting of Kafka's, but has no effect here\n")
+    try:
+        return anyio.run(_serve, broker)
+    except OSError as err:
+        where = f"{arguments.host}:{arguments.port}"
+        sys.stderr.write(f"kip848 mock: cannot listen on {where}: {err}\n")
+        return 1
+
+
+def _broker(arguments: argparse.Namespace) -> MockBroker:
+    try:
+        from mock_coordinator import MockBroker
+        from mock_coordinator.core.profile import DEFAULT_PROFILE
+    except ImportError as err:
+        raise ConfigError(f"the broker is not installed with this package: {err}") from err
+    if not 0 <= arguments.port <= 65535:
+        raise ConfigError(f"--port {arguments.port}: a port is between 0 and 65535")
+    topics = dict(_topic(text) for text in arguments.topic)
+    config = dict(_setting(text) for text in arguments.config)
+    try:
+        return MockBroker(
+            topics,
+            profile=arguments.profile or DEFAULT_PROFILE,
+            config=config,
+            host=arguments.host,
+            port=arguments.port,
+        )
+    except BrokerError as err:
+        raise ConfigError(f"--topic: {err}") from err
+
+
+def _topic(text: str) -> tuple[str, int]:
+    name, separator, count = text.rpartition(":")
+    if not separator or not count.isascii() or not count.isdigit():
+        raise ConfigError(f"--topic {text!r}: expected NAME:PARTITIONS, e.g. orders:3")
+    return name, int(count)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise ConfigError(f"--config {text!r}: expected KEY=VALUE")
+    return name.strip(), value.strip()
+
+
+async def _serve(broker: MockBroker) -> int:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with broker:
+            host, port = broker.address
+            sys.stdout.write(f"listening on {host}:{port}\n")
+            sys.stdout.flush()
+            async for _ in signals:
+                break
+    return 0
