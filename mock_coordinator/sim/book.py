@@ -1,0 +1,138 @@
+"""What the coordinator's records say about its groups, read by somebody who does not trust it.
+
+The checkers do not ask the coordinator what it thinks; they keep this book from the records that it
+writes (``__consumer_offsets``, in effect) and judge by that. The book knows nothing about why a
+record was written, so an error in the coordinator's decisions cannot hide in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kip848_client._types import TopicId, TopicIdPartition
+from mock_coordinator.core.groups.member_state import MemberState
+from mock_coordinator.core.groups.records import (
+    CurrentMemberAssignment,
+    GroupEpochMetadata,
+    MemberMetadata,
+    MemberSubscription,
+    OffsetCommit,
+    OwnedPartitions,
+    RegularExpression,
+    ResolvedRegex,
+    StateRecord,
+    TargetAssignmentMetadata,
+)
+
+__all__ = ["Book", "BookedGroup", "BookedMember", "partitions_of"]
+
+NOBODY: Final = frozenset[TopicIdPartition]()
+
+
+def partitions_of(owned: OwnedPartitions) -> frozenset[TopicIdPartition]:
+    """Owned partitions as a set."""
+    return frozenset((TopicId(t), p) for t, numbers in owned.items() for p in numbers)
+
+
+@dataclass(slots=True)
+class BookedMember:
+    """A member as its latest records have it."""
+
+    subscription: MemberSubscription = field(default_factory=MemberSubscription)
+    epoch: int = 0
+    previous_epoch: int = 0
+    state: MemberState = MemberState.STABLE
+    assigned: frozenset[TopicIdPartition] = NOBODY
+    revoking: frozenset[TopicIdPartition] = NOBODY
+
+    @property
+    def held(self) -> frozenset[TopicIdPartition]:
+        """What no other member may be given."""
+        return self.assigned | self.revoking
+
+
+@dataclass(slots=True)
+class BookedGroup:
+    """A group as its latest records have it."""
+
+    epoch: int = 0
+    assignment_epoch: int = 0
+    members: dict[str, BookedMember] = field(default_factory=dict[str, BookedMember])
+    regexes: dict[str, ResolvedRegex] = field(default_factory=dict[str, ResolvedRegex])
+    offsets: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+
+
+class Book:
+    """All groups. ``note`` must be called with every record, in order."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, BookedGroup] = {}
+        self._notes: dict[type[StateRecord], Callable[[BookedGroup, Any], None]] = {
+            GroupEpochMetadata: self._group_epoch,
+            TargetAssignmentMetadata: self._assignment_epoch,
+            MemberMetadata: self._member,
+            CurrentMemberAssignment: self._current,
+            RegularExpression: self._regex,
+            OffsetCommit: self._offset,
+        }
+
+    def group(self, group_id: str) -> BookedGroup:
+        """The group of this id; an empty one when no record spoke of it."""
+        return self.groups.get(group_id) or BookedGroup()
+
+    def member(self, group_id: str, member_id: str) -> BookedMember | None:
+        """The member of this id, ``None`` when it is not in the group."""
+        group = self.groups.get(group_id)
+        return None if group is None else group.members.get(member_id)
+
+    def note(self, record: StateRecord) -> None:
+        """Enter a record."""
+        enter = self._notes.get(type(record))
+        if enter is not None:
+            enter(self.groups.setdefault(record.group_id, BookedGroup()), record)
+
+    def _group_epoch(self, group: BookedGroup, record: GroupEpochMetadata) -> None:
+        if record.value is None:
+            offsets = group.offsets
+            self.groups[record.group_id] = BookedGroup(offsets=offsets)
+        else:
+            group.epoch = record.value.epoch
+
+    def _assignment_epoch(self, group: BookedGroup, record: TargetAssignmentMetadata) -> None:
+        group.assignment_epoch = 0 if record.value is None else record.value.assignment_epoch
+
+    def _member(self, group: BookedGroup, record: MemberMetadata) -> None:
+        if record.value is None:
+            group.members.pop(record.member_id, None)
+        else:
+            member = group.members.setdefault(record.member_id, BookedMember())
+            member.subscription = record.value
+
+    def _current(self, group: BookedGroup, record: CurrentMemberAssignment) -> None:
+        value = record.value
+        if value is None:
+            member = group.members.get(record.member_id)
+            if member is not None:
+                member.assigned = member.revoking = NOBODY
+            return
+        member = group.members.setdefault(record.member_id, BookedMember())
+        member.epoch = value.member_epoch
+        member.previous_epoch = value.previous_member_epoch
+        member.state = value.state
+        member.assigned = partitions_of(value.assigned)
+        member.revoking = partitions_of(value.pending_revocation)
+
+    def _regex(self, group: BookedGroup, record: RegularExpression) -> None:
+        if record.value is None:
+            group.regexes.pop(record.regex, None)
+        else:
+            group.regexes[record.regex] = record.value
+
+    def _offset(self, group: BookedGroup, record: OffsetCommit) -> None:
+        key = (record.topic, record.partition)
+        if record.value is None:
+            group.offsets.pop(key, None)
+        else:
+            group.offsets[key] = record.value.offset

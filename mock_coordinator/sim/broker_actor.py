@@ -1,0 +1,320 @@
+"""The broker: a ``CoordinatorCore`` that writes slowly, crashes, restarts, loads, and moves.
+
+A real coordinator appends the records of a request to its log and answers when they are safe. Until
+then its memory is ahead of its log, and a crash throws it back: nobody was told of what is lost. So
+here each answer waits for the records before it, and a crash keeps the records that were written by
+then. The new core is built from them alone, and must say of every group what the old one said.
+
+While a coordinator loads it answers COORDINATOR_LOAD_IN_PROGRESS; when the group's partition has
+moved, the former broker answers NOT_COORDINATOR and nobody can name a new one for a while.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from kip848_client.wire._fields import Message
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from kip848_client.wire.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    FindCoordinatorResponseCoordinator,
+)
+from kip848_client.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kip848_client.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
+from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.groups import GroupSnapshot
+from mock_coordinator.core.inputs import ClientInfo, RequestReceived, TimerFired
+from mock_coordinator.core.outputs import Output, Reply
+from mock_coordinator.sim.checkers import Violation
+from mock_coordinator.sim.kernel import Timer
+from mock_coordinator.sim.lane import pack, unpack_request
+from mock_coordinator.sim.network import Connection, Packet
+from mock_coordinator.sim.scene import BROKER, Scene
+from mock_coordinator.sim.watch import Tag
+
+__all__ = ["BrokerActor"]
+
+_LOADING: Final = 14
+_NOT_AVAILABLE: Final = 15
+_NOT_COORDINATOR: Final = 16
+_OPERATOR: Final = ClientInfo("operator")
+
+
+class ReplayDiffers(Exception):
+    """What the records say is not what the coordinator knew. Named as a checker for messages."""
+
+
+class BrokerActor:
+    """One broker process after the other, on one disk."""
+
+    def __init__(self, scene: Scene, config: BrokerConfig) -> None:
+        self._scene = scene
+        self._rng = scene.kernel.rng("broker")
+        ids = scene.kernel.rng("uuid")
+        self.core = CoordinatorCore.create(config, lambda: ids.randbytes(16), scene.kernel.now_ms)
+        self.up = True
+        self._life = 0
+        self._refuse: int | None = None
+        self._timer: Timer | None = None
+        self._booked = 0
+        self._safe = 0
+        self._writes: deque[tuple[int, int]] = deque()
+        self._answers_ms = 0
+        scene.network.servers[BROKER] = self.receive
+
+    # -- requests ----------------------------------------------------------------------------
+
+    def receive(self, connection: Connection, packet: Packet) -> None:
+        """A request arrived."""
+        request = unpack_request(packet)
+        tag = packet.tag if isinstance(packet.tag, Tag) else None
+        if self._refuse is not None:
+            refusal = refusal_of(request, self._refuse)
+            if refusal is not None:
+                self._answer_later(connection, packet, refusal)
+                return
+        late = tag is not None and self._scene.watch.is_late(tag, again=packet.again)
+        event = RequestReceived(
+            connection.number,
+            packet.correlation,
+            packet.version,
+            ClientInfo(connection.client),
+            request,
+        )
+        for output in self.core.step(self._scene.kernel.now_ms, event):
+            assert isinstance(output, Reply), f"{output} for {request}"
+            self._after_step(tag, late=late)
+            self._watch(tag, request, output.response, late=late)
+            if packet.again:
+                continue  # whoever made the copy keeps the answer
+            self._answer_later(connection, packet, output.response)
+        self._set_timer()
+
+    def _watch(self, tag: Tag | None, request: object, response: Any, *, late: bool) -> None:
+        if tag is None or not isinstance(request, ConsumerGroupHeartbeatRequest):
+            return
+        self._scene.watch.heartbeat_served(tag, response, late=late)
+        if response.error_code:
+            code, said = response.error_code, ""
+        else:
+            code, said = 0, f"e={response.member_epoch}"
+        self._scene.tell(
+            BROKER,
+            "heartbeat",
+            f"{tag.member.name} #{tag.number} e={tag.epoch}{' LATE' if late else ''} -> "
+            f"{said or f'!{code}'}{'' if response.assignment is None else ' +assignment'}",
+        )
+
+    def _answer_later(self, connection: Connection, packet: Packet, response: Message) -> None:
+        """Answer when everything written before is safe, in order."""
+        kernel, life = self._scene.kernel, self._life
+        body = pack(response, packet.version, codec=self._scene.options.codec)
+        answer = Packet(packet.correlation, packet.api_key, packet.version, body, packet.tag)
+
+        def send() -> None:
+            if life == self._life:
+                self._scene.network.answer(connection, answer)
+
+        kernel.at(max(self._answers_ms, kernel.now_ms), send)
+
+    def operate(self, request: Message, version: int) -> Any:
+        """An administrator's request, answered at once; ``None`` while the broker is down."""
+        if not self.up:
+            return None
+        event = RequestReceived(0, 0, version, _OPERATOR, request)
+        outputs: tuple[Output, ...] = self.core.step(self._scene.kernel.now_ms, event)
+        self._after_step(None)
+        self._safe = self._booked
+        self._set_timer()
+        replies = [output for output in outputs if isinstance(output, Reply)]
+        return replies[0].response
+
+    # -- time --------------------------------------------------------------------------------
+
+    def _set_timer(self) -> None:
+        due_ms = self.core.deadline_ms if self.up else None
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if due_ms is None else self._scene.kernel.at(due_ms, self._fire)
+
+    def _fire(self) -> None:
+        self.core.step(self._scene.kernel.now_ms, TimerFired())
+        self._after_step(None)
+        self._set_timer()
+
+    def _after_step(self, tag: Tag | None, *, late: bool = False) -> None:
+        """Report what the step wrote, and begin to make it safe."""
+        records = self.core.groups.records
+        if len(records) == self._booked:
+            return
+        new = records[self._booked :]
+        self._booked = len(records)
+        now_ms = self._scene.kernel.now_ms
+        slowest = 0 if self._scene.healed else self._scene.options.write_ms_max
+        self._answers_ms = max(self._answers_ms, now_ms + self._rng.randint(0, slowest))
+        self._writes.append((self._answers_ms, self._booked))
+        self._scene.watch.written(new, tag, late=late)
+
+    # -- crashes -----------------------------------------------------------------------------
+
+    def crash(self, down_ms: int, load_ms: int) -> None:
+        """The process dies and is started again after a while."""
+        if not self.up:
+            return
+        self._scene.tell(BROKER, "crash", f"down {down_ms} ms, loading {load_ms} ms")
+        self._scene.probes.reached("coordinator crash")
+        if not self._is_quiet():
+            self._scene.probes.reached("crash during reconciliation")
+        self._die()
+        del self._scene.network.servers[BROKER]
+        self._scene.network.reset_all(BROKER)
+        life = self._life
+        self._scene.kernel.after(down_ms, lambda: self._restart(life, load_ms, _LOADING))
+
+    def move(self, moving_ms: int, load_ms: int) -> None:
+        """The group's partition goes to another broker: nobody is the coordinator, then a new one
+        loads. Connections stay."""
+        if not self.up:
+            return
+        self._scene.tell(BROKER, "move", f"nobody for {moving_ms} ms, loading {load_ms} ms")
+        self._scene.probes.reached("coordinator moved")
+        self._die()
+        self.up = True
+        self._refuse = _NOT_COORDINATOR
+        life = self._life
+        self._scene.kernel.after(moving_ms, lambda: self._restart(life, load_ms, _LOADING))
+
+    def _is_quiet(self) -> bool:
+        snapshots = [self.core.groups.snapshot(g) for g in self.core.groups.group_ids]
+        return all(s is None or s.state.value in ("Stable", "Empty") for s in snapshots)
+
+    def _die(self) -> None:
+        now_ms = self._scene.kernel.now_ms
+        while self._writes and self._writes[0][0] <= now_ms:
+            self._safe = max(self._safe, self._writes.popleft()[1])
+        self._writes.clear()
+        self._life += 1
+        self.up = False
+        if self._timer is not None:
+            self._timer.cancel()
+        records = self.core.groups.records
+        if self._safe < len(records):
+            self._scene.tell(BROKER, "forget", f"{len(records) - self._safe} records")
+            self._scene.probes.reached("crash loses records")
+        before = self._snapshots() if self._safe == len(records) else None
+        del records[self._safe :]
+        self.core = self.core.restarted(now_ms)
+        self._booked = len(records)
+        self._answers_ms = now_ms
+        if before is not None and before != self._snapshots():
+            raise Violation(ReplayDiffers, f"{before} became {self._snapshots()}")
+        self._scene.watch.rewound(self.core.groups.records)
+
+    def _snapshots(self) -> dict[str, GroupSnapshot]:
+        groups = self.core.groups
+        taken = {group_id: groups.snapshot(group_id) for group_id in groups.group_ids}
+        return {g: snapshot.without_timers() for g, snapshot in taken.items() if snapshot}
+
+    def _restart(self, life: int, load_ms: int, refuse: int) -> None:
+        if life != self._life:
+            return
+        self._scene.tell(BROKER, "restart", f"{len(self.core.groups.records)} records")
+        now_ms = self._scene.kernel.now_ms
+        self.core = self.core.restarted(now_ms)  # sessions begin when the load is done
+        self.up = True
+        self._refuse = refuse
+        self._scene.network.servers[BROKER] = self.receive
+        self._scene.kernel.after(load_ms, lambda: self._loaded(life))
+
+    def _loaded(self, life: int) -> None:
+        if life == self._life and self._refuse is not None:
+            self.core = self.core.restarted(self._scene.kernel.now_ms)
+            self._refuse = None
+            self._scene.tell(BROKER, "loaded")
+            self._set_timer()
+
+    def heal(self) -> None:
+        """Be up and loaded from now on."""
+        if self.up and self._refuse is None:
+            return
+        self._life += 1
+        self._restart(self._life, 0, _LOADING)
+        self._loaded(self._life)
+
+
+# -- refusals --------------------------------------------------------------------------------
+
+
+def refusal_of(request: object, code: int) -> Message | None:
+    """What a broker answers that does not coordinate the group (yet); ``None``: it just serves."""
+    for kind, refuse in _REFUSALS.items():
+        if isinstance(request, kind):
+            return refuse(request, code)
+    return None
+
+
+def _heartbeat(request: ConsumerGroupHeartbeatRequest, code: int) -> Message:
+    del request
+    return ConsumerGroupHeartbeatResponse(error_code=code)
+
+
+def _commit(request: OffsetCommitRequest, code: int) -> Message:
+    return OffsetCommitResponse(
+        topics=tuple(
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=code
+                    )
+                    for partition in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def _fetch(request: OffsetFetchRequest, code: int) -> Message:
+    return OffsetFetchResponse(
+        groups=tuple(
+            OffsetFetchResponseGroup(group_id=group.group_id, error_code=code)
+            for group in request.groups
+        )
+    )
+
+
+def _find(request: FindCoordinatorRequest, code: int) -> Message | None:
+    if code == _LOADING:
+        return None  # which broker it will be is known
+    return FindCoordinatorResponse(
+        coordinators=tuple(
+            FindCoordinatorResponseCoordinator(key=key, node_id=-1, error_code=_NOT_AVAILABLE)
+            for key in request.coordinator_keys
+        )
+    )
+
+
+_REFUSALS: Final[dict[type, Callable[[Any, int], Message | None]]] = {
+    ConsumerGroupHeartbeatRequest: _heartbeat,
+    OffsetCommitRequest: _commit,
+    OffsetFetchRequest: _fetch,
+    FindCoordinatorRequest: _find,
+}

@@ -1,0 +1,319 @@
+"""What must hold, whatever the network and the processes do: one class an invariant.
+
+What the protocol guarantees, and what it does not
+--------------------------------------------------
+A coordinator cannot stop a process that it cannot reach. A member that is cut off for longer than
+its session timeout is removed, its partitions go to others, and until it hears of that it believes
+to own them: *lawfully*. The guarantee is about leases. A member has a *lease* while the coordinator
+has it in the group with a positive epoch. Then:
+
+- ``SoleHolder``: no partition is held (assigned, or still to be given up) by two members in the
+  coordinator's records.
+- ``Lease``: all that the application of a member with a lease has been given and has not yet
+  given back is held for it by the coordinator. With the first: no partition is ever in the hands
+  of two applications whose members have a lease.
+- ``Deliveries``: a member hands out records only of such partitions, and never after it learnt that
+  it is out of the group; no record is skipped.
+
+The protocol leans on TCP for one more thing: heartbeats carry no number. When a request arrives
+after a younger one of the same member (see ``network``), the coordinator may take an old
+acknowledgement for a new one. Nothing can be done about that by either side, so a member that such
+a request has harmed is exempt until it is in step again, and only then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from kip848_client._types import STATIC_LEAVE_EPOCH, GroupId, TopicIdPartition
+from kip848_client.member import MemberState
+from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from mock_coordinator.core.groups.records import (
+    CurrentMemberAssignment,
+    GroupEpochMetadata,
+    OffsetCommit,
+    StateRecord,
+    TargetAssignmentMetadata,
+)
+from mock_coordinator.sim.book import Book
+from mock_coordinator.sim.trace import shown_partitions
+
+__all__ = [
+    "Commits",
+    "Deliveries",
+    "EpochsRise",
+    "Lease",
+    "MemberView",
+    "Rates",
+    "Responses",
+    "SoleHolder",
+    "Violation",
+]
+
+
+class Violation(Exception):
+    """An invariant does not hold. ``invariant`` is the name of its class."""
+
+    def __init__(self, invariant: type, what: str) -> None:
+        super().__init__(f"{invariant.__name__}: {what}")
+        self.invariant = invariant.__name__
+
+
+class MemberView(Protocol):
+    """What the checkers see of a process that is a member."""
+
+    @property
+    def name(self) -> str:
+        """For messages: which process, and its how-manieth life."""
+        ...
+
+    @property
+    def group_id(self) -> GroupId:
+        """The group it belongs to."""
+        ...
+
+    @property
+    def member_id(self) -> str:
+        """The id of this life."""
+        ...
+
+    @property
+    def state(self) -> MemberState:
+        """Where its core says it is."""
+        ...
+
+    @property
+    def held(self) -> frozenset[TopicIdPartition]:
+        """What its application has been given and has not given back; nothing when it is dead."""
+        ...
+
+
+class SoleHolder:
+    """No partition is held by two members of a group in the coordinator's records."""
+
+    def __init__(self) -> None:
+        self._holders: dict[tuple[str, TopicIdPartition], str] = {}
+        self._held: dict[tuple[str, str], frozenset[TopicIdPartition]] = {}
+
+    def note(self, book: Book, record: StateRecord) -> None:
+        """Look at one record, after it was booked."""
+        if not isinstance(record, CurrentMemberAssignment):
+            return
+        group_id, member_id = record.group_id, record.member_id
+        member = book.member(group_id, member_id)
+        now = frozenset[TopicIdPartition]() if member is None else member.held
+        before = self._held.get((group_id, member_id), frozenset[TopicIdPartition]())
+        for partition in sorted(before - now):
+            del self._holders[group_id, partition]
+        for partition in sorted(now - before):
+            other = self._holders.setdefault((group_id, partition), member_id)
+            if other != member_id:
+                shown = shown_partitions([partition])
+                raise Violation(SoleHolder, f"{shown} given to {member_id} while {other} has it")
+        self._held[group_id, member_id] = now
+
+
+class EpochsRise:
+    """Group epoch and assignment epoch only rise and the second never passes the first; a member's
+    epoch only rises, except to -2 (a static member that is away)."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, tuple[int, int]] = {}
+        self._members: dict[tuple[str, str], int] = {}
+
+    def note(self, book: Book, record: StateRecord) -> None:
+        """Look at one record, after it was booked."""
+        group_id = record.group_id
+        if isinstance(record, GroupEpochMetadata | TargetAssignmentMetadata):
+            if record.value is None:
+                self._groups.pop(group_id, None)
+                return
+            group = book.group(group_id)
+            epoch, assignment_epoch = self._groups.get(group_id, (0, 0))
+            if group.epoch < epoch or group.assignment_epoch < assignment_epoch:
+                raise Violation(
+                    EpochsRise,
+                    f"{group_id} went from {epoch}/{assignment_epoch} "
+                    f"to {group.epoch}/{group.assignment_epoch}",
+                )
+            if group.assignment_epoch > group.epoch:
+                raise Violation(
+                    EpochsRise, f"{group_id}: target {group.assignment_epoch} of {group.epoch}"
+                )
+            self._groups[group_id] = (group.epoch, group.assignment_epoch)
+        elif isinstance(record, CurrentMemberAssignment):
+            self._note_member((group_id, record.member_id), record)
+
+    def _note_member(self, key: tuple[str, str], record: CurrentMemberAssignment) -> None:
+        if record.value is None:
+            self._members.pop(key, None)
+            return
+        new, old = record.value.member_epoch, self._members.get(key, 0)
+        if new < old and new != STATIC_LEAVE_EPOCH:
+            raise Violation(EpochsRise, f"{key[1]} went from {old} to {new}")
+        self._members[key] = max(new, 0)
+
+
+@dataclass(slots=True)
+class Lease:
+    """Members with a lease: what their applications have is held for them, and by them alone."""
+
+    zombies: int = 0
+    """How often a partition was in the hands of a member without a lease beside its holder."""
+    _misled: set[MemberView] = field(default_factory=set[MemberView])
+
+    def check(self, book: Book, members: Iterable[MemberView], late: MemberView | None) -> None:
+        """Look at all processes of a group. ``late`` is the one whose request was served out of
+        order in this very step."""
+        owners: dict[TopicIdPartition, MemberView] = {}
+        unleased: list[MemberView] = []
+        for member in members:
+            if not member.held:
+                self._misled.discard(member)
+                continue
+            booked = book.member(member.group_id, member.member_id)
+            if booked is None or booked.epoch <= 0:
+                self._misled.discard(member)
+                unleased.append(member)
+                continue
+            beyond = member.held - booked.held
+            if not beyond:
+                self._misled.discard(member)
+            elif member is late or member in self._misled:
+                self._misled.add(member)
+                continue
+            else:
+                raise Violation(
+                    Lease,
+                    f"{member.name} ({member.state.value}) has {shown_partitions(beyond)}, which "
+                    f"the coordinator, at {booked.state.name} epoch {booked.epoch}, took from it",
+                )
+            for partition in sorted(member.held):
+                other = owners.setdefault(partition, member)
+                if other is not member:
+                    shown = shown_partitions([partition])
+                    raise Violation(Lease, f"{shown} is used by {other.name} and {member.name}")
+        self.zombies += sum(bool(z.held & owners.keys()) for z in unleased)
+
+    def is_misled(self, member: MemberView) -> bool:
+        """Whether a request out of order has harmed this member and it is not in step again."""
+        return member in self._misled
+
+    def covers(self, book: Book, member: MemberView, partition: TopicIdPartition) -> bool:
+        """Whether this member may use the partition: held for it, or it has no lease to break."""
+        booked = book.member(member.group_id, member.member_id)
+        return booked is None or booked.epoch <= 0 or partition in booked.held
+
+
+class Deliveries:
+    """Records are handed out in order, by members that may, and none is skipped."""
+
+    OUT_OF_GROUP: Final = frozenset(
+        {
+            MemberState.UNSUBSCRIBED,
+            MemberState.FENCED,
+            MemberState.PREPARE_LEAVING,
+            MemberState.LEAVING,
+            MemberState.STALE,
+            MemberState.FATAL,
+        }
+    )
+    """States in which a member knows that it has nothing to hand out (any more)."""
+
+    def __init__(self) -> None:
+        self._delivered: dict[tuple[str, TopicIdPartition], int] = {}
+
+    def delivered(
+        self, member: MemberView, partition: TopicIdPartition, first: int, after_last: int
+    ) -> None:
+        """Records from ``first`` up to ``after_last`` (exclusive) are handed to the application."""
+        if member.state in self.OUT_OF_GROUP:
+            raise Violation(Deliveries, f"{member.name} delivers while {member.state.value}")
+        key = (member.group_id, partition)
+        so_far = self._delivered.get(key, 0)
+        if first > so_far:
+            shown = shown_partitions([partition])
+            raise Violation(Deliveries, f"{member.name} skips {so_far} to {first} of {shown}")
+        self._delivered[key] = max(so_far, after_last)
+
+    def total(self) -> int:
+        """How many records were delivered at least once."""
+        return sum(self._delivered.values())
+
+
+class Commits:
+    """A committed offset never goes back while its topic lives (nothing in here ever seeks)."""
+
+    def __init__(self) -> None:
+        self._doubtful: set[tuple[str, str, int]] = set()
+
+    def note(self, book: Book, record: StateRecord, *, doubtful: bool) -> None:
+        """Look at one record, *before* it is booked. ``doubtful``: it comes from a request out of
+        order, or from a member that was harmed by one."""
+        if not isinstance(record, OffsetCommit):
+            return
+        key = (record.group_id, record.topic, record.partition)
+        if record.value is None:
+            self._doubtful.discard(key)
+            return
+        before = book.group(record.group_id).offsets.get((record.topic, record.partition), 0)
+        if record.value.offset < before and not doubtful and key not in self._doubtful:
+            raise Violation(Commits, f"{key} went back from {before} to {record.value.offset}")
+        if doubtful:
+            self._doubtful.add(key)
+        else:
+            self._doubtful.discard(key)
+
+
+class Responses:
+    """A heartbeat's answer is what the records say."""
+
+    def check(
+        self, book: Book, member: MemberView, response: ConsumerGroupHeartbeatResponse
+    ) -> None:
+        """Look at an answer, after the records of its step were booked."""
+        if response.error_code != 0:
+            rest = (response.member_id, response.member_epoch, response.heartbeat_interval_ms)
+            if rest != (None, 0, 0) or response.assignment is not None:
+                raise Violation(Responses, f"{member.name}: an error and an answer: {response}")
+            return
+        if response.member_id != member.member_id:
+            raise Violation(Responses, f"{member.name} is called {response.member_id}")
+        if response.member_epoch <= 0:
+            return
+        booked = book.member(member.group_id, member.member_id)
+        if booked is None or booked.epoch != response.member_epoch:
+            raise Violation(Responses, f"{member.name} is told an epoch that nobody wrote")
+        if response.assignment is not None:
+            told = frozenset(
+                (topic.topic_id, partition)
+                for topic in response.assignment.topic_partitions
+                for partition in topic.partitions
+            )
+            if told != booked.assigned:
+                raise Violation(Responses, f"{member.name} is told {told}, not {booked.assigned}")
+
+
+class Rates:
+    """No member asks more than so often a second, whatever happens to it."""
+
+    PER_SECOND_MAX: Final = 15
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._second = -1
+        self.requests: Counter[str] = Counter()
+
+    def asked(self, now_ms: int, member: MemberView, what: str) -> None:
+        """A member sent a request of this kind."""
+        self.requests[what] += 1
+        if now_ms // 1_000 != self._second:
+            self._second = now_ms // 1_000
+            self._counts.clear()
+        key = (member.name, what)
+        self._counts[key] += 1
+        if self._counts[key] > self.PER_SECOND_MAX:
+            raise Violation(Rates, f"{member.name}: {self._counts[key]} times {what} in a second")

@@ -1,0 +1,104 @@
+"""What is not in order yet: every sentence names something that a healthy group would not show.
+
+Asked only when nothing goes wrong any more. Then a group is in order when the coordinator knows
+exactly the members that are there, each of them is STABLE at the group's epoch and holds what the
+coordinator says, and each partition of each subscribed topic is in the hands of one of them and has
+a position.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kip848_client._types import TopicIdPartition
+from kip848_client.member import MemberState
+from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.groups import MemberState as BookedState
+from mock_coordinator.sim.book import BookedGroup
+from mock_coordinator.sim.population import Population
+from mock_coordinator.sim.process import MemberProcess
+from mock_coordinator.sim.scene import Scene
+from mock_coordinator.sim.trace import shown_partitions
+
+__all__ = ["pending"]
+
+
+def pending(scene: Scene, population: Population, topics: list[Topic]) -> Iterator[str]:
+    """What is stuck, if anything."""
+    groups: dict[str, list[MemberProcess]] = {g: [] for g in scene.watch.book.groups}
+    for consumer in population.consumers:
+        process = consumer.process
+        name = consumer.plan.name
+        if process is None:
+            if consumer.wanted:
+                yield f"{name} has no process"
+        elif not consumer.wanted:
+            yield f"{name} is still leaving ({process.state.value})"
+        elif consumer.subscribed:
+            groups.setdefault(consumer.plan.group_id, []).append(process)
+        elif process.state is not MemberState.UNSUBSCRIBED or process.held:
+            yield f"{name} unsubscribed and is {process.state.value}"
+    for group_id, processes in groups.items():
+        yield from _pending_group(scene, group_id, processes, topics)
+
+
+def _pending_group(
+    scene: Scene, group_id: str, processes: list[MemberProcess], topics: list[Topic]
+) -> Iterator[str]:
+    group = scene.watch.book.group(group_id)
+    known, present = set(group.members), {p.member_id for p in processes}
+    for member_id in sorted(known - present):
+        yield f"{group_id} has a member that is gone: {member_id}"
+    if processes and group.epoch != group.assignment_epoch:
+        yield f"{group_id} is at epoch {group.epoch} and its target at {group.assignment_epoch}"
+    expected: set[TopicIdPartition] = set()
+    for process in processes:
+        wanted = _subscribed(scene, group, process, topics)
+        expected |= wanted
+        yield from _pending_member(group, process, wanted)
+    held = {partition for process in processes for partition in process.held}
+    if expected - held:
+        yield f"{group_id}: nobody has {shown_partitions(expected - held)}"
+
+
+def _subscribed(
+    scene: Scene, group: BookedGroup, process: MemberProcess, topics: list[Topic]
+) -> set[TopicIdPartition]:
+    """The partitions that this member could be given."""
+    names, pattern = process.topics, process.pattern or ""
+    booked = group.members.get(process.member_id)
+    if process in scene.watch.overwritten and booked is not None:
+        names = frozenset(booked.subscription.subscribed_topic_names)
+        pattern = booked.subscription.subscribed_topic_regex
+    return {
+        (topic.topic_id, partition)
+        for topic in topics
+        if topic.name in names or re.fullmatch(pattern, topic.name)
+        for partition in range(topic.partitions)
+    }
+
+
+def _pending_member(
+    group: BookedGroup, process: MemberProcess, wanted: set[TopicIdPartition]
+) -> Iterator[str]:
+    name = process.name
+    booked = group.members.get(process.member_id)
+    if booked is None:
+        yield f"{name} ({process.state.value}) is not known to the coordinator"
+        return
+    if process.state is not MemberState.STABLE:
+        yield f"{name} is {process.state.value} at epoch {process.core.snapshot().member_epoch}"
+    if booked.epoch != group.epoch or booked.state is not BookedState.STABLE:
+        yield f"{name} is {booked.state.name} at epoch {booked.epoch} of {group.epoch}"
+    if process.held != booked.assigned:
+        has, should = shown_partitions(process.held), shown_partitions(booked.assigned)
+        yield f"{name} has {has} and the coordinator says {should}"
+    if booked.assigned - wanted:
+        yield f"{name} has unwanted {shown_partitions(booked.assigned - wanted)}"
+    application = process.application
+    if frozenset(application.fetchable) != process.held:
+        yield f"{name} does not fetch all that it has"
+    without = [tp for tp in application.fetchable.values() if process.committing.needs(tp)]
+    if without:
+        yield f"{name} has no position for {', '.join(f'{t}-{p}' for t, p in without)}"

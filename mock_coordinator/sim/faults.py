@@ -1,0 +1,76 @@
+"""The troubles of the world: clogs, partitions, crashes and moves, at random times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mock_coordinator.sim.broker_actor import BrokerActor
+from mock_coordinator.sim.scene import BROKER, Scene
+
+__all__ = ["Faults"]
+
+CLOG_MS_MAX = 20_000
+CUT_MS_MAX = 60_000
+
+
+class Faults:
+    """Starts trouble until it is told to stop. ``clients`` are the names of the present members."""
+
+    def __init__(self, scene: Scene, broker: BrokerActor, clients: Callable[[], list[str]]) -> None:
+        self._scene = scene
+        self._broker = broker
+        self._clients = clients
+        self._rng = scene.kernel.rng("faults")
+        self._over = False
+
+    def start(self) -> None:
+        """From now on."""
+        options = self._scene.options
+        self._repeat(options.clog_every_ms, self._clog)
+        self._repeat(options.partition_every_ms, self._cut)
+        self._repeat(options.crash_every_ms, self._crash)
+        self._repeat(options.move_every_ms, self._move)
+
+    def stop(self) -> None:
+        """No new trouble."""
+        self._over = True
+
+    def _repeat(self, mean_ms: int, action: Callable[[], None]) -> None:
+        """Every now and then, ``mean_ms`` apart on average; never when that is 0."""
+        if mean_ms == 0:
+            return
+
+        def again() -> None:
+            if not self._over:
+                action()
+                self._repeat(mean_ms, action)
+
+        self._scene.kernel.after(1 + int(self._rng.expovariate(1 / mean_ms)), again)
+
+    def _path(self) -> tuple[str, str] | None:
+        clients = self._clients()
+        if not clients:
+            return None
+        client = self._rng.choice(clients)
+        return (client, BROKER) if self._rng.random() < 0.5 else (BROKER, client)
+
+    def _clog(self) -> None:
+        path = self._path()
+        if path is not None:
+            self._scene.network.clog(*path, self._rng.randint(1, CLOG_MS_MAX))
+
+    def _cut(self) -> None:
+        path = self._path()
+        if path is not None:
+            both_ways = self._rng.random() < 0.5
+            self._scene.network.cut(*path, self._rng.randint(1, CUT_MS_MAX), both_ways=both_ways)
+
+    def _crash(self) -> None:
+        options = self._scene.options
+        down_ms = self._rng.randint(1, options.down_ms_max)
+        self._broker.crash(down_ms, self._rng.randint(0, options.load_ms_max))
+
+    def _move(self) -> None:
+        options = self._scene.options
+        moving_ms = self._rng.randint(1, options.down_ms_max)
+        self._broker.move(moving_ms, self._rng.randint(0, options.load_ms_max))

@@ -1,0 +1,132 @@
+"""The administrator: topics come, grow, go and come again; groups are configured at run time."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from kip848_client._types import TopicId
+from kip848_client.wire.messages.configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsRequestAlterableConfig,
+    IncrementalAlterConfigsRequestAlterConfigsResource,
+)
+from kip848_client.wire.messages.topics import (
+    CreatePartitionsRequest,
+    CreatePartitionsRequestCreatePartitionsTopic,
+    CreateTopicsRequest,
+    CreateTopicsRequestCreatableTopic,
+    DeleteTopicsRequest,
+    DeleteTopicsRequestDeleteTopicState,
+)
+from mock_coordinator.core.catalog import Topic
+from mock_coordinator.sim.broker_actor import BrokerActor
+from mock_coordinator.sim.scene import Scene
+
+__all__ = ["Operator"]
+
+_GROUP_RESOURCE: Final = 32
+_SET: Final = 0
+
+
+class Operator:
+    """Administers the broker while it is up; what is asked while it is down does not happen."""
+
+    def __init__(self, scene: Scene, broker: BrokerActor) -> None:
+        self._scene = scene
+        self._broker = broker
+        self._rng: Random = scene.kernel.rng("operator")
+
+    @property
+    def topics(self) -> list[Topic]:
+        """The users' topics, by name."""
+        known = self._broker.core.broker.catalog.topics
+        return [known[name] for name in sorted(known) if not known[name].internal]
+
+    def _version(self, key: int) -> int:
+        return self._scene.profile.api_versions[key][1]
+
+    def _done(self, what: str, details: str, error_code: int) -> bool:
+        suffix = f" !{error_code}" if error_code else ""
+        self._scene.tell("operator", what, f"{details}{suffix}")
+        return error_code == 0
+
+    def create_topic(self, name: str) -> bool:
+        """Make a topic of a few partitions; whether that was done."""
+        partitions = self._rng.randint(1, self._scene.options.partitions_max)
+        topic = CreateTopicsRequestCreatableTopic(
+            name=name, num_partitions=partitions, replication_factor=1
+        )
+        response = self._broker.operate(CreateTopicsRequest(topics=(topic,)), self._version(19))
+        if response is None:
+            return False
+        return self._done("create", f"{name}:{partitions}", response.topics[0].error_code)
+
+    def grow_topic(self, topic: Topic) -> None:
+        """Give it one or two partitions more."""
+        count = topic.partitions + self._rng.randint(1, 2)
+        asked = CreatePartitionsRequestCreatePartitionsTopic(
+            name=topic.name, count=count, assignments=None
+        )
+        request = CreatePartitionsRequest(topics=(asked,), timeout_ms=1_000)
+        response = self._broker.operate(request, self._version(37))
+        if response is None:
+            return
+        if self._done("grow", f"{topic.name}:{count}", response.results[0].error_code):
+            self._scene.probes.reached("topic growth")
+
+    def delete_topic(self, topic: Topic) -> bool:
+        """Delete it with its records and committed offsets; whether that was done."""
+        was_used = self._is_held(topic.topic_id)
+        state = DeleteTopicsRequestDeleteTopicState(name=topic.name, topic_id=bytes(16))
+        request = DeleteTopicsRequest(topics=(state,), timeout_ms=1_000)
+        response = self._broker.operate(request, self._version(20))
+        if response is None:
+            return False
+        if was_used:
+            self._scene.probes.reached("topic deletion")
+        return self._done("delete", topic.name, response.responses[0].error_code)
+
+    def recreate_topic(self, topic: Topic) -> bool:
+        """Delete it and make another one of the same name, with another id."""
+        was_used = self._is_held(topic.topic_id)
+        if not self.delete_topic(topic):
+            return False
+        if not self._scene.profile.offsets_by_topic_id:
+            self._scene.watch.renamed.add(topic.name)
+        if was_used:
+            self._scene.probes.reached("topic re-creation")
+        return self.create_topic(topic.name)
+
+    def _is_held(self, topic_id: TopicId) -> bool:
+        groups = self._scene.watch.book.groups.values()
+        return any(
+            held_id == topic_id
+            for group in groups
+            for member in group.members.values()
+            for held_id, _ in member.held
+        )
+
+    def configure_group(self, group_id: str) -> None:
+        """Change its session timeout or its heartbeat interval."""
+        options = self._scene.options
+        if self._rng.random() < 0.5:
+            name = "consumer.session.timeout.ms"
+            value = self._rng.randint(options.heartbeat_interval_ms * 3, 45_000)
+        else:
+            name = "consumer.heartbeat.interval.ms"
+            value = self._rng.randint(500, options.session_timeout_ms // 3)
+        resource = IncrementalAlterConfigsRequestAlterConfigsResource(
+            resource_type=_GROUP_RESOURCE,
+            resource_name=group_id,
+            configs=(
+                IncrementalAlterConfigsRequestAlterableConfig(
+                    name=name, config_operation=_SET, value=str(value)
+                ),
+            ),
+        )
+        request = IncrementalAlterConfigsRequest(resources=(resource,))
+        response = self._broker.operate(request, self._version(44))
+        if response is not None:
+            error_code = response.responses[0].error_code
+            self._done("configure", f"{group_id} {name}={value}", error_code)

@@ -1,0 +1,116 @@
+"""The consumers of a world: plans, and the process that each of them has at the moment.
+
+A consumer whose process ended without being told to is started again after a while, as any service
+manager would do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kip848_client._types import GroupId
+from kip848_client.member import LeaveMode
+from mock_coordinator.sim.process import MemberPlan, MemberProcess
+from mock_coordinator.sim.scene import Scene
+
+__all__ = ["Consumer", "Population"]
+
+RESTART_MS_MAX = 5_000
+
+
+@dataclass(slots=True, eq=False)
+class Consumer:
+    """A plan, its present process, and whether it shall run and be subscribed."""
+
+    plan: MemberPlan
+    wanted: bool = True
+    subscribed: bool = True
+    lives: int = 0
+    process: MemberProcess | None = None
+
+
+class Population:
+    """All consumers, in the order in which they came."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._rng = scene.kernel.rng("population")
+        self.consumers: list[Consumer] = []
+
+    @property
+    def running(self) -> list[Consumer]:
+        """Those that have a process."""
+        return [c for c in self.consumers if c.process is not None]
+
+    @property
+    def processes(self) -> list[MemberProcess]:
+        """Their processes."""
+        return [c.process for c in self.consumers if c.process is not None]
+
+    def names(self) -> list[str]:
+        """The network names of those that have a process."""
+        return [c.plan.name for c in self.running]
+
+    def add(
+        self, group_id: GroupId, topics: frozenset[str], pattern: str | None, instance: str = ""
+    ) -> Consumer:
+        """A new consumer, started at once."""
+        options, rng = self._scene.options, self._rng
+        number = len(self.consumers)
+        instance_id = instance or (f"i{number}" if rng.random() < options.static else None)
+        assignor = rng.choice(("uniform", "range", None))
+        plan = MemberPlan(
+            name=f"m{number}",
+            group_id=group_id,
+            instance_id=instance_id,
+            assignor=assignor if options.assignor == "any" else options.assignor,
+            auto_commit=rng.random() < options.auto_commit,
+            topics=topics,
+            pattern=pattern,
+        )
+        consumer = Consumer(plan)
+        self.consumers.append(consumer)
+        self.start(consumer)
+        return consumer
+
+    def start(self, consumer: Consumer) -> None:
+        """Give it a process, unless it has one."""
+        if consumer.process is not None or not consumer.wanted:
+            return
+        consumer.lives += 1
+        consumer.subscribed = True
+        scene, plan = self._scene, consumer.plan
+        self._probe_return(plan)
+
+        def ended(process: MemberProcess) -> None:
+            if consumer.process is process or consumer.process is None:
+                consumer.process = None
+                self._start_later(consumer)
+
+        consumer.process = MemberProcess(scene, plan, consumer.lives, ended)
+
+    def _start_later(self, consumer: Consumer) -> None:
+        if consumer.wanted:
+            self._scene.kernel.after(
+                self._rng.randint(1, RESTART_MS_MAX), lambda: self.start(consumer)
+            )
+
+    def _probe_return(self, plan: MemberPlan) -> None:
+        if plan.instance_id is None:
+            return
+        for member in self._scene.watch.book.group(plan.group_id).members.values():
+            if member.subscription.instance_id == plan.instance_id and member.epoch == -2:
+                self._scene.probes.reached("static -2 return")
+
+    def heal(self) -> None:
+        """Everybody runs on, and what shall run and does not is started."""
+        for consumer in self.consumers:
+            process = consumer.process
+            if process is None:
+                self.start(consumer)
+                continue
+            process.resume()
+            if process.alive and not consumer.wanted:
+                process.leave(LeaveMode.LEAVE_GROUP, final=True)
+            elif process.alive:
+                process.application.hurry()

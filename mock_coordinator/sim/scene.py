@@ -1,0 +1,36 @@
+"""What every actor of one world shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mock_coordinator.core.profile import Profile
+from mock_coordinator.sim.kernel import Kernel
+from mock_coordinator.sim.network import Network
+from mock_coordinator.sim.probes import Probes
+from mock_coordinator.sim.swarm import Options
+from mock_coordinator.sim.trace import Trace
+from mock_coordinator.sim.watch import Watch
+
+__all__ = ["BROKER", "Scene"]
+
+BROKER = "broker"
+"""The one server's name in the network."""
+
+
+@dataclass(slots=True)
+class Scene:
+    """The clock, the network, and those who watch. ``healed``: nothing goes wrong any more."""
+
+    options: Options
+    profile: Profile
+    kernel: Kernel
+    network: Network
+    trace: Trace
+    probes: Probes
+    watch: Watch
+    healed: bool = False
+
+    def tell(self, who: str, what: str, details: str = "") -> None:
+        """One line of the trace."""
+        self.trace.add(self.kernel.now_ms, who, what, details)

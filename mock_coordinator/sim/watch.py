@@ -1,0 +1,166 @@
+"""All checkers together, and the one place that the actors report to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kip848_client._types import TopicIdPartition
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from mock_coordinator.core.groups.records import (
+    CurrentMemberAssignment,
+    MemberMetadata,
+    OffsetCommit,
+    StateRecord,
+)
+from mock_coordinator.sim.book import Book
+from mock_coordinator.sim.checkers import (
+    Commits,
+    Deliveries,
+    EpochsRise,
+    Lease,
+    MemberView,
+    Rates,
+    Responses,
+    SoleHolder,
+    Violation,
+)
+from mock_coordinator.sim.probes import Probes
+
+__all__ = ["Tag", "Watch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """What a request is about, for the watch: who sent it, as its how-manieth of that kind."""
+
+    member: MemberView
+    number: int
+    epoch: int
+    subscription: tuple[tuple[str, ...], str] | None = None
+    """What the request says about it; ``None`` for nothing."""
+
+
+class Watch:
+    """Keeps the book, and calls each checker with what concerns it."""
+
+    def __init__(self, probes: Probes) -> None:
+        self._probes = probes
+        self.book = Book()
+        self.lease = Lease()
+        self.deliveries = Deliveries()
+        self.rates = Rates()
+        self._sole = SoleHolder()
+        self._epochs = EpochsRise()
+        self._commits = Commits()
+        self._responses = Responses()
+        self._members: dict[str, list[MemberView]] = {}
+        self._served: dict[MemberView, int] = {}
+        self._answers: dict[tuple[MemberView, int], tuple[int, int]] = {}
+        self.overwritten: set[MemberView] = set()
+        """Members whose newest subscription was overwritten by a request out of order."""
+        self.renamed: set[str] = set()
+        """Topics that were deleted and made again, where commits name topics (before 4.2)."""
+
+    # -- processes ---------------------------------------------------------------------------
+
+    def enter(self, member: MemberView) -> None:
+        """A process was started."""
+        self._members.setdefault(member.group_id, []).append(member)
+
+    def leave(self, member: MemberView) -> None:
+        """A process is gone."""
+        self._members[member.group_id].remove(member)
+
+    def holding_changed(self, member: MemberView) -> None:
+        """Its application was given something, or gave it back."""
+        self._check_lease(member.group_id, None)
+
+    def delivered(
+        self, member: MemberView, partition: TopicIdPartition, first: int, after_last: int
+    ) -> None:
+        """Its application is handed records."""
+        self.deliveries.delivered(member, partition, first, after_last)
+        if not self.lease.covers(self.book, member, partition):
+            if not self.lease.is_misled(member):
+                raise Violation(Deliveries, f"{member.name} delivers what is not held for it")
+
+    def _check_lease(self, group_id: str, late: MemberView | None) -> None:
+        zombies = self.lease.zombies
+        self.lease.check(self.book, self._members.get(group_id, []), late)
+        if self.lease.zombies > zombies:
+            self._probes.reached("zombie")
+
+    # -- the coordinator ---------------------------------------------------------------------
+
+    def is_late(self, tag: Tag, *, again: bool) -> bool:
+        """Whether a request comes after a younger one of the same member. Asked once for each."""
+        newest = self._served.get(tag.member, 0)
+        self._served[tag.member] = max(newest, tag.number)
+        if tag.number < newest and not again:
+            self._probes.reached("late request")
+        return again or tag.number < newest
+
+    def written(
+        self, records: Iterable[StateRecord], tag: Tag | None = None, *, late: bool = False
+    ) -> None:
+        """The coordinator wrote records in one step, on behalf of a request or on its own."""
+        groups: dict[str, None] = {}
+        harmed = tag is not None and self.lease.is_misled(tag.member)
+        for record in records:
+            doubtful = late or harmed
+            if isinstance(record, OffsetCommit):
+                doubtful = doubtful or record.topic in self.renamed
+            self._commits.note(self.book, record, doubtful=doubtful)
+            self.book.note(record)
+            self._sole.note(self.book, record)
+            self._epochs.note(self.book, record)
+            if isinstance(record, CurrentMemberAssignment | MemberMetadata):
+                groups[record.group_id] = None
+        for group_id in groups:
+            self._check_lease(group_id, tag.member if late and tag is not None else None)
+
+    def heartbeat_served(
+        self, tag: Tag, response: ConsumerGroupHeartbeatResponse, *, late: bool
+    ) -> None:
+        """The coordinator answered a heartbeat; its records were reported before."""
+        self._responses.check(self.book, tag.member, response)
+        self._answers[tag.member, tag.number] = (response.error_code, response.member_epoch)
+        if response.error_code == 0 and 0 < tag.epoch < response.member_epoch:
+            self._probe_previous(tag)
+        if late and tag.subscription is not None and response.error_code == 0:
+            self.overwritten.add(tag.member)
+        elif not late and tag.subscription is not None:
+            self.overwritten.discard(tag.member)
+
+    def _probe_previous(self, tag: Tag) -> None:
+        before = self._answers.get((tag.member, tag.number - 1))
+        if before is not None and before[1] > tag.epoch:
+            self._probes.reached("previous epoch accepted")
+
+    def answer_of(self, tag: Tag) -> tuple[int, int] | None:
+        """The error code and epoch that the coordinator answered, ``None`` when it did not."""
+        return self._answers.get((tag.member, tag.number))
+
+    def rewound(self, records: Iterable[StateRecord]) -> None:
+        """The coordinator crashed and knows only these records any more."""
+        self.book = Book()
+        self._sole = SoleHolder()
+        self._epochs = EpochsRise()
+        for record in records:
+            self.book.note(record)
+            self._sole.note(self.book, record)
+            self._epochs.note(self.book, record)
+        for group_id in self._members:
+            self._check_lease(group_id, None)
+
+
+def subscription_of(
+    request: ConsumerGroupHeartbeatRequest,
+) -> tuple[tuple[str, ...], str] | None:
+    """What a heartbeat says about the subscription, ``None`` for nothing."""
+    names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+    return None if names is None and regex is None else (tuple(names or ()), regex or "")

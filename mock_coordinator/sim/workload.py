@@ -1,0 +1,211 @@
+"""What people do to the groups of a world while everything else goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kip848_client._types import GroupId
+from kip848_client.member import LeaveMode
+from mock_coordinator.sim.operator import Operator
+from mock_coordinator.sim.population import Consumer, Population
+from mock_coordinator.sim.scene import Scene
+
+__all__ = ["Workload"]
+
+TOPICS_MAX: Final = 6
+CONSUMERS_MAX: Final = 9
+PAUSE_MS_MAX: Final = 90_000
+AWAY_MS_MAX: Final = 30_000
+
+
+class Workload:
+    """Does something every now and then until it is told to stop."""
+
+    def __init__(self, scene: Scene, operator: Operator, population: Population) -> None:
+        self._scene = scene
+        self._operator = operator
+        self._population = population
+        self._rng = scene.kernel.rng("workload")
+        self._over = False
+        self._acts: list[tuple[int, Callable[[], None]]] = [
+            (4, self._change_subscription),
+            (1, self._unsubscribe),
+            (4, self._restart_process),
+            (2, self._remove),
+            (3, self._add),
+            (4, self._pause),
+            (1, self._replace_static),
+            (1, self._create_topic),
+            (2, self._grow_topic),
+            (1, self._delete_topic),
+            (1, self._recreate_topic),
+            (1, self._configure_group),
+        ]
+
+    # -- phases ------------------------------------------------------------------------------
+
+    def set_up(self) -> None:
+        """Topics and the first members."""
+        options = self._scene.options
+        for number in range(options.topics):
+            self._operator.create_topic(f"t{number}")
+        for _ in range(options.members * options.groups):
+            self._scene.kernel.after(self._rng.randint(0, 8_000), self._add)
+
+    def start(self) -> None:
+        """From now on."""
+        mean_ms = self._scene.options.act_every_ms
+
+        def again() -> None:
+            if not self._over:
+                self._act()
+                self.start()
+
+        self._scene.kernel.after(1 + int(self._rng.expovariate(1 / mean_ms)), again)
+
+    def stop(self) -> None:
+        """No new acts. Those that were begun are brought to their end by healing."""
+        self._over = True
+
+    def _act(self) -> None:
+        weights = [weight for weight, _ in self._acts]
+        self._rng.choices(self._acts, weights)[0][1]()
+
+    # -- choices -----------------------------------------------------------------------------
+
+    def _group(self) -> GroupId:
+        return GroupId(f"g{self._rng.randrange(self._scene.options.groups)}")
+
+    def _subscription(self) -> tuple[frozenset[str], str | None]:
+        """Mostly names, sometimes of topics that do not exist; or a pattern; now and then both."""
+        rng = self._rng
+        names = [f"t{n}" for n in range(TOPICS_MAX)]
+        topics = frozenset(rng.sample(names, rng.randint(1, 3)))
+        if rng.random() < 0.6:
+            topics = frozenset(topic.name for topic in self._operator.topics) or topics
+        pattern = None
+        if rng.random() < self._scene.options.pattern:
+            pattern = rng.choice(("t.*", "t[0-2]", "t[13]", "nothing"))
+            if rng.random() < 0.7:
+                topics = frozenset()
+        return topics, pattern
+
+    def _somebody(self) -> Consumer | None:
+        running = [c for c in self._population.running if c.wanted]
+        return self._rng.choice(running) if running else None
+
+    # -- acts --------------------------------------------------------------------------------
+
+    def _add(self) -> None:
+        if len(self._population.running) < CONSUMERS_MAX:
+            topics, pattern = self._subscription()
+            self._population.add(self._group(), topics, pattern)
+
+    def _change_subscription(self) -> None:
+        consumer = self._somebody()
+        if consumer is not None and consumer.process is not None:
+            topics, pattern = self._subscription()
+            process = consumer.process
+            consumer.subscribed = True
+            process.enter(lambda: process.subscribe(topics, pattern))
+
+    def _unsubscribe(self) -> None:
+        consumer = self._somebody()
+        if consumer is None or consumer.process is None:
+            return
+        process = consumer.process
+        process.enter(lambda: process.leave(LeaveMode.DEFAULT, final=False))
+        consumer.subscribed = False
+        if self._rng.random() < 0.7:
+            self._scene.kernel.after(self._rng.randint(0, 10_000), self._resubscriber(consumer))
+
+    def _resubscriber(self, consumer: Consumer) -> Callable[[], None]:
+        def resubscribe() -> None:
+            process = consumer.process
+            if process is not None and not process.leaving:
+                consumer.subscribed = True
+                topics, pattern = self._subscription()
+                process.enter(lambda: process.subscribe(topics, pattern))
+
+        return resubscribe
+
+    def _end_process(self, consumer: Consumer) -> None:
+        process = consumer.process
+        if process is None:
+            return
+        if self._rng.random() < self._scene.options.process_crash:
+            process.die("killed")
+        else:
+            mode = self._rng.choice(list(LeaveMode))
+            process.enter(lambda: process.leave(mode, final=True))
+
+    def _restart_process(self) -> None:
+        """It ends, one way or the other, and its consumer comes back."""
+        consumer = self._somebody()
+        if consumer is not None:
+            self._end_process(consumer)
+
+    def _remove(self) -> None:
+        """It ends, and its consumer comes back late or never."""
+        consumer = self._somebody()
+        if consumer is None:
+            return
+        consumer.wanted = False
+        self._end_process(consumer)
+        if self._rng.random() < 0.4:
+            self._scene.kernel.after(self._rng.randint(0, AWAY_MS_MAX), self._returner(consumer))
+
+    def _returner(self, consumer: Consumer) -> Callable[[], None]:
+        def come_back() -> None:
+            if not self._over:
+                consumer.wanted = True
+                self._population.start(consumer)
+
+        return come_back
+
+    def _pause(self) -> None:
+        consumer = self._somebody()
+        if consumer is None or consumer.process is None:
+            return
+        process = consumer.process
+        process.pause()
+        duration_ms = int(PAUSE_MS_MAX * self._rng.random() ** 2)
+        self._scene.kernel.after(duration_ms, process.resume)
+
+    def _replace_static(self) -> None:
+        """A static member hangs, and a new process is given its instance id (as when a container
+        is declared dead and is not)."""
+        consumer = self._somebody()
+        if consumer is None or consumer.process is None or consumer.plan.instance_id is None:
+            return
+        process = consumer.process
+        process.pause()
+        self._scene.kernel.after(self._rng.randint(0, PAUSE_MS_MAX), process.resume)
+        consumer.wanted = False
+        plan = consumer.plan
+        self._population.add(plan.group_id, plan.topics, plan.pattern, plan.instance_id)
+
+    def _create_topic(self) -> None:
+        taken = {topic.name for topic in self._operator.topics}
+        free = [f"t{n}" for n in range(TOPICS_MAX) if f"t{n}" not in taken]
+        if free:
+            self._operator.create_topic(self._rng.choice(free))
+
+    def _grow_topic(self) -> None:
+        topics = self._operator.topics
+        if topics:
+            self._operator.grow_topic(self._rng.choice(topics))
+
+    def _delete_topic(self) -> None:
+        topics = self._operator.topics
+        if len(topics) > 1:
+            self._operator.delete_topic(self._rng.choice(topics))
+
+    def _recreate_topic(self) -> None:
+        topics = self._operator.topics
+        if topics:
+            self._operator.recreate_topic(self._rng.choice(topics))
+
+    def _configure_group(self) -> None:
+        self._operator.configure_group(self._group())

@@ -1,0 +1,203 @@
+"""One simulated world: set up, safety, liveness, and a verdict.
+
+*Safety*: everything goes wrong as the options say, people do things, and the checkers watch every
+step. *Liveness*: the world is healed, nobody does anything any more, and every group must come to
+rest in order, within a bounded time; then it must stay so, quietly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.profile import profile_named
+from mock_coordinator.sim.broker_actor import BrokerActor
+from mock_coordinator.sim.convergence import pending
+from mock_coordinator.sim.faults import Faults
+from mock_coordinator.sim.kernel import Kernel
+from mock_coordinator.sim.network import Network
+from mock_coordinator.sim.operator import Operator
+from mock_coordinator.sim.population import Population
+from mock_coordinator.sim.probes import Probes
+from mock_coordinator.sim.scene import Scene
+from mock_coordinator.sim.swarm import Options
+from mock_coordinator.sim.trace import Trace
+from mock_coordinator.sim.watch import Watch
+from mock_coordinator.sim.workload import Workload
+
+__all__ = ["Failure", "Result", "World", "simulate"]
+
+SETUP_MS: Final = 8_000
+LIVENESS_MS_MAX: Final = 240_000
+"""The longest waits add up: a session (45 s) after a static rejoin was refused for 60 s, the pause
+between two regex resolutions (10 s), backoffs."""
+QUIET_MS: Final = 20_000
+CHECK_EVERY_MS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run that held every invariant leaves."""
+
+    options: Options
+    digest: str
+    lines: int
+    events: int
+    virtual_ms: int
+    converged_ms: int
+    """From the healing to order."""
+    records: int
+    requests: Mapping[str, int]
+    probes: Mapping[str, int]
+
+
+class Failure(Exception):
+    """A run in which something did not hold: what, how to see it again, and the last events."""
+
+    def __init__(self, options: Options, cause: BaseException, trace: Trace) -> None:
+        self.options = options
+        self.cause = cause
+        self.last = trace.last
+        super().__init__(
+            "\n".join(
+                (
+                    f"{type(cause).__name__}: {cause}",
+                    f"seed {options.seed}",
+                    f"options {options.describe()}",
+                    *trace.last,
+                    f"replay: python -m mock_coordinator.sim --seed {options.seed} --trace",
+                )
+            )
+        )
+
+
+class Stuck(Exception):
+    """A healed world did not come to rest in order."""
+
+
+class World:
+    """Everything of one run."""
+
+    def __init__(self, options: Options, sink: Callable[[str], None] | None = None) -> None:
+        kernel = Kernel(options.seed)
+        trace, probes = Trace(kernel.now_ms, sink), Probes()
+        profile = profile_named(options.profile)
+        self.scene = Scene(
+            options=options,
+            profile=profile,
+            kernel=kernel,
+            network=Network(kernel, options, trace, probes),
+            trace=trace,
+            probes=probes,
+            watch=Watch(probes),
+        )
+        config = BrokerConfig(
+            profile,
+            {
+                "group.consumer.min.session.timeout.ms": "1000",
+                "group.consumer.session.timeout.ms": str(options.session_timeout_ms),
+                "group.consumer.min.heartbeat.interval.ms": "100",
+                "group.consumer.heartbeat.interval.ms": str(options.heartbeat_interval_ms),
+                "group.consumer.assignment.interval.ms": str(options.assignment_interval_ms),
+            },
+        )
+        self._start_ms = kernel.now_ms
+        self.broker = BrokerActor(self.scene, config)
+        self.population = Population(self.scene)
+        self.operator = Operator(self.scene, self.broker)
+        self._workload = Workload(self.scene, self.operator, self.population)
+        self._faults = Faults(self.scene, self.broker, self.population.names)
+
+    def run(self) -> Result:
+        """The whole story. Raises ``Failure``."""
+        try:
+            self._set_up()
+            self._be_unsafe()
+            converged_ms = self._be_live()
+        except Exception as err:
+            raise Failure(self.scene.options, err, self.scene.trace) from err
+        scene = self.scene
+        return Result(
+            options=scene.options,
+            digest=scene.trace.digest,
+            lines=scene.trace.lines,
+            events=scene.kernel.events,
+            virtual_ms=scene.kernel.now_ms - self._start_ms,
+            converged_ms=converged_ms,
+            records=scene.watch.deliveries.total(),
+            requests=dict(scene.watch.rates.requests),
+            probes=dict(scene.probes.counts),
+        )
+
+    def pending(self) -> list[str]:
+        """What is not in order yet; see ``convergence``."""
+        return list(pending(self.scene, self.population, self.operator.topics))
+
+    # -- phases ------------------------------------------------------------------------------
+
+    def _set_up(self) -> None:
+        self._workload.set_up()
+        self._run_for(SETUP_MS)
+
+    def _be_unsafe(self) -> None:
+        self.scene.tell("world", "safety")
+        self._faults.start()
+        self._workload.start()
+        self._run_for(self.scene.options.safety_ms)
+
+    def _be_live(self) -> int:
+        """Returns how long it took."""
+        scene = self.scene
+        self._faults.stop()
+        self._workload.stop()
+        scene.tell("world", "liveness")
+        scene.healed = True
+        scene.network.heal()
+        self.broker.heal()
+        self.population.heal()
+        healed_ms = scene.kernel.now_ms
+        while self.pending():
+            self._run_for(CHECK_EVERY_MS)
+            if scene.kernel.now_ms > healed_ms + LIVENESS_MS_MAX:
+                raise Stuck("; ".join(self.pending()))
+        converged_ms = scene.kernel.now_ms - healed_ms
+        self._stay_quiet()
+        return converged_ms
+
+    def _stay_quiet(self) -> None:
+        """Order lasts: no epoch moves and nobody asks more than heartbeats need."""
+        scene = self.scene
+        scene.tell("world", "quiet")
+        epochs = {g: group.epoch for g, group in scene.watch.book.groups.items()}
+        before = dict(scene.watch.rates.requests)
+        self._run_for(QUIET_MS)
+        stuck = self.pending()
+        if stuck:
+            raise Stuck(f"order did not last: {'; '.join(stuck)}")
+        after = {g: group.epoch for g, group in scene.watch.book.groups.items()}
+        if after != epochs:
+            raise Stuck(f"epochs moved from {epochs} to {after} and nothing happened")
+        asked = scene.watch.rates.requests
+        allowed = self._heartbeats_allowed()
+        if asked["heartbeats"] - before.get("heartbeats", 0) > allowed:
+            raise Stuck(f"more than {allowed} heartbeats in {QUIET_MS} ms of quiet")
+        for what in ("lookups", "metadata"):
+            if asked[what] != before.get(what, 0):
+                raise Stuck(f"{asked[what] - before.get(what, 0)} {what} while all was quiet")
+
+    def _heartbeats_allowed(self) -> int:
+        config = self.broker.core.broker.config
+        return sum(
+            QUIET_MS // config.consumer_heartbeat_interval_ms(process.group_id) + 2
+            for process in self.population.processes
+        )
+
+    def _run_for(self, duration_ms: int) -> None:
+        self.scene.kernel.run_until(self.scene.kernel.now_ms + duration_ms)
+
+
+def simulate(options: Options, sink: Callable[[str], None] | None = None) -> Result:
+    """One run. Raises ``Failure``; ``sink`` gets every line of the trace."""
+    return World(options, sink).run()
