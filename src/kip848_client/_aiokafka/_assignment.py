@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from aiokafka.consumer.subscription_state import Assignment, TopicPartitionState
+from aiokafka.structs import TopicPartition as TheirTopicPartition
 
 from kip848_client._types import TopicPartition
 
@@ -73,9 +74,9 @@ class LiveAssignment(Assignment):  # type: ignore[misc]  # aiokafka has no types
     be (their buffers must go).
     """
 
-    def __init__(self, changed: Callable[[Collection[TopicPartition]], None]) -> None:
+    def __init__(self, changed: Callable[[Collection[tuple[str, int]]], None]) -> None:
         super().__init__([])
-        self._tp_state: dict[TopicPartition, TopicPartitionState] = {}
+        self._tp_state: dict[tuple[str, int], TopicPartitionState] = {}
         self._slots: dict[TopicPartition, _Slot] = {}
         self._topics: frozenset[str] | None = None
         self._changed = changed
@@ -83,7 +84,7 @@ class LiveAssignment(Assignment):  # type: ignore[misc]  # aiokafka has no types
 
     # -- what aiokafka's fetcher calls ---------------------------------------------------------
 
-    def state_value(self, tp: TopicPartition) -> TopicPartitionState:
+    def state_value(self, tp: TheirTopicPartition) -> TopicPartitionState:
         return self._tp_state.get(tp, self._gone)
 
     # -- what we call --------------------------------------------------------------------------
@@ -179,4 +180,5 @@ class LiveAssignment(Assignment):  # type: ignore[misc]  # aiokafka has no types
         before = self._tp_state
         self._tp_state = {tp: slot.state for tp, slot in self._slots.items() if self._is_live(slot)}
         self._topic_partitions = frozenset(self._tp_state)
-        self._changed([tp for tp, state in before.items() if self._tp_state.get(tp) is not state])
+        now = self._tp_state
+        self._changed([tp for tp, state in before.items() if now.get(tp) is not state])

@@ -24,6 +24,8 @@ _TRANSPORT = (
     theirs.CorrelationIdError,
     theirs.StaleMetadata,
     theirs.NoBrokersAvailable,
+    OSError,
+    asyncio.IncompleteReadError,
 )
 
 
@@ -39,7 +41,7 @@ def translated(error: BaseException, where: str) -> Kip848Error:
         return RequestTimedOut(f"{where}: no answer in time")
     if isinstance(error, theirs.IncompatibleBrokerVersion | theirs.UnsupportedVersionError):
         return UnsupportedVersion(f"{where}: {error}")
-    if isinstance(error, _TRANSPORT | OSError | asyncio.IncompleteReadError):
+    if isinstance(error, _TRANSPORT):
         cause = error.__cause__
         reason = f"{error}; {cause!r}" if cause is not None else str(error)
         return ConnectionBroken(f"{where}: {reason or type(error).__name__}")

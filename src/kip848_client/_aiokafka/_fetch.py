@@ -75,7 +75,7 @@ class _RecordFetcher(Fetcher):  # type: ignore[misc]  # aiokafka has no types
         elif type(entry) is FetchError:
             out_of_range = isinstance(entry._error, OffsetOutOfRangeError)
             if out_of_range and self._on_out_of_range(tp, offset):
-                del self._records[tp]
+                self._records.pop(tp, None)
 
 
 class FetchPath(Generic[R]):
@@ -136,7 +136,7 @@ class FetchPath(Generic[R]):
                     break  # not live any more: drop the buffer below
                 if type(entry) is not FetchResult:
                     self._raise_entry(tp, entry)
-                before = state._position
+                before: Any = state._position
                 record: R | None = entry.getone()
                 if record is None:
                     self._touched[tp] = None
@@ -171,7 +171,7 @@ class FetchPath(Generic[R]):
                 del buffers[tp]
                 self._wake_fetcher()
                 continue
-            before = state._position
+            before: Any = state._position
             records: list[R] = entry.getall(left)
             ours = TopicPartition(tp[0], tp[1])
             self._touched[ours] = None
@@ -308,17 +308,15 @@ class FetchPath(Generic[R]):
             handle.cancel()
         fetcher = self._core
         fetcher._closed = True
-        # aiokafka's close awaits these one by one and trips over one that was cancelled while it
-        # slept between two attempts.
+        # First the task that would start new fetches, then all fetches at once: aiokafka's close
+        # awaits them one by one, and trips over one that was cancelled between two attempts.
+        fetcher._fetch_task.cancel()
+        await asyncio.gather(fetcher._fetch_task, return_exceptions=True)
         tasks = list(fetcher._pending_tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        fetcher._pending_tasks.clear()
-        try:
-            await fetcher.close()
-        finally:
-            self.wake()
+        self.wake()
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -342,7 +340,7 @@ class FetchPath(Generic[R]):
         if self._open_tp == tp:
             self._open_tp = None
 
-    def _on_live_changed(self, ceased: Collection[TopicPartition]) -> None:
+    def _on_live_changed(self, ceased: Collection[tuple[str, int]]) -> None:
         if self._fetcher is None:
             return  # being built
         for tp in ceased:

@@ -225,10 +225,10 @@ class Consumer(Generic[K, V]):
         text = pattern.pattern if isinstance(pattern, Pattern) else pattern
         if not names and not text:
             raise ConfigError("subscribe() needs topics or a pattern")
-        if self._config.group_id is None:
-            raise ConfigError("subscribe() needs a group_id; without one, use assign()")
         if self._manual is not None:
             raise LocalProtocolError("partitions were assigned by hand; unsubscribe() first")
+        if self._config.group_id is None:
+            raise ConfigError("subscribe() needs a group_id; without one, use assign()")
         checked = None if listener is None else checked_listener(listener)
         if self._engine is not None:
             self._run().subscribe(names, text or None)

@@ -250,8 +250,7 @@ class MemberCore(MemberFrame):
     def _on_leave_requested(self, event: ev.LeaveRequested) -> None:
         if self._leave is not None:
             self._leave.share(event)
-            if event.final:
-                self._next_subscription = None
+            self._next_subscription = None  # whatever was subscribed to meanwhile is taken back
             return
         self._leave = leave = Leave(event, self._settings, self._jitter)
         self._join_wanted = False
