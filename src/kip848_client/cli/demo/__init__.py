@@ -1,5 +1,28 @@
 """``kip848 demo``: a consumer group at work, with members that join, leave, crash and come back.
 
-``_story`` is what happens and when, ``_ledger`` keeps the books from which the verdict comes,
-``_board`` draws them, ``_stage`` is the broker (ours, or a real one), ``_run`` plays it all.
+``_story`` is what happens and when, ``_member`` one member in a process of its own, ``_cast`` holds
+those processes, ``_ledger`` keeps the books from which the verdict comes, ``_board`` draws them,
+``_admin`` asks the broker for topics, ``_run`` plays it all.
 """
+
+from __future__ import annotations
+
+import argparse
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``kip848 demo``."""
+    parser.add_argument(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        help="play on this broker (Kafka 4.0 or newer, PLAINTEXT) instead of the embedded one",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Play it, within 20 seconds; exit code 0 when no record was lost, else 1."""
+    from kip848_client.cli.demo._run import play
+
+    return play(arguments)

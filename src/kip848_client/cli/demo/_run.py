@@ -1,0 +1,167 @@
+"""Plays the demo: stage, producer, members, board, verdict."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import secrets
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import Final, TextIO
+
+from kip848_client._aiokafka._producer import RecordProducer
+from kip848_client.cli.demo._admin import Admin
+from kip848_client.cli.demo._board import Screen, verdict_text
+from kip848_client.cli.demo._cast import Player
+from kip848_client.cli.demo._ledger import Ledger, Verdict
+from kip848_client.cli.demo._story import ENDS_S, PRODUCES_UNTIL_S, STORY, Act, Scene
+from kip848_client.errors import Kip848Error, TransportError
+
+__all__ = ["play"]
+
+_PARTITIONS: Final = 6
+_RECORD_EVERY_S: Final = 0.004
+_FRAME_S: Final = 0.2
+_EMBEDDED_CONFIG: Final = {
+    # a dead member is noticed within the demo; Kafka's own lower bounds make that 45 seconds
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "1500",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "300",
+}
+
+
+@asynccontextmanager
+async def _stage(bootstrap: str | None) -> AsyncGenerator[str, None]:
+    """A broker: the one named, or our own on a free port of this machine."""
+    if bootstrap is not None:
+        yield bootstrap
+        return
+    from mock_coordinator import MockBroker
+
+    async with MockBroker(config=_EMBEDDED_CONFIG) as broker:
+        yield broker.bootstrap
+
+
+class _Performance:
+    """One run of the story."""
+
+    def __init__(self, bootstrap: str, screen: Screen, *, embedded: bool) -> None:
+        mark = secrets.token_hex(4)
+        self.topic, self.group = f"kip848-demo-{mark}", f"kip848-demo-{mark}"
+        self._bootstrap = bootstrap
+        self._screen = screen
+        self._embedded = embedded
+        self._loop = asyncio.get_running_loop()
+        self._start_s = self._loop.time()
+        self._ledger = Ledger(_PARTITIONS)
+        self._players: dict[str, Player] = {}
+        self._news = asyncio.Event()
+
+    @property
+    def at_s(self) -> float:
+        """Seconds since the curtain rose."""
+        return self._loop.time() - self._start_s
+
+    async def run(self) -> Verdict:
+        self._start_s = self._loop.time()
+        drawing = self._loop.create_task(self._draw())
+        producing = self._loop.create_task(self._produce())
+        try:
+            for scene in STORY:
+                await asyncio.sleep(max(0.0, scene.at_s - self.at_s))
+                await self._act(scene)
+            await producing
+            await self._drain()
+        finally:
+            drawing.cancel()
+            producing.cancel()
+            await asyncio.gather(*(player.leave() for player in self._players.values()))
+            await asyncio.gather(drawing, producing, return_exceptions=True)
+        return self._ledger.verdict()
+
+    async def _drain(self) -> None:
+        """Wait until everything acknowledged was handed out, or the curtain falls."""
+        while self._ledger.outstanding and self.at_s < ENDS_S:
+            self._news.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), max(0.05, ENDS_S - self.at_s))
+
+    async def _act(self, scene: Scene) -> None:
+        player = self._players.setdefault(scene.member, Player(scene.member, self._handed_out))
+        if scene.act is Act.RETURNS and not self._embedded and player.member_id:
+            async with Admin(self._bootstrap) as admin:
+                if await admin.bury(self.group, player.member_id):
+                    self._screen.news(self.at_s, f"{scene.member}'s dead member is taken out")
+        self._screen.news(self.at_s, f"{scene.member} {scene.act.value}")
+        if scene.act in (Act.JOINS, Act.RETURNS):
+            await player.enter(self._bootstrap, self.topic, self.group)
+        elif scene.act is Act.LEAVES:
+            await player.leave()
+        else:
+            await player.crash()
+
+    def _handed_out(self, partition: int, offsets: list[int]) -> None:
+        now_ms = int(self.at_s * 1000)
+        for offset in offsets:
+            self._ledger.consumed(partition, offset, now_ms)
+        self._news.set()
+
+    async def _produce(self) -> None:
+        async with RecordProducer(self._bootstrap) as producer:
+            waiting: set[asyncio.Task[None]] = set()
+            number = 0
+            while self.at_s < PRODUCES_UNTIL_S:
+                number += 1
+                task = self._loop.create_task(self._produce_one(producer, number))
+                waiting.add(task)
+                task.add_done_callback(waiting.discard)
+                await asyncio.sleep(_RECORD_EVERY_S)
+            await asyncio.gather(*waiting)
+
+    async def _produce_one(self, producer: RecordProducer, number: int) -> None:
+        key = f"key-{number % 97}".encode()
+        try:
+            partition, offset = await producer.send(self.topic, key, str(number).encode())
+        except TransportError:
+            return  # never acknowledged, so it is nobody's promise
+        self._ledger.produced(partition, offset)
+
+    async def _draw(self) -> None:
+        while True:
+            books = self._ledger
+            footer = (
+                f"{self.at_s:4.1f} s   produced {books.acknowledged}   "
+                f"handed out {books.deliveries}   outstanding {books.outstanding}"
+            )
+            self._screen.draw(self.at_s, [each.row for each in self._players.values()], footer)
+            await asyncio.sleep(_FRAME_S)
+
+
+async def _play(bootstrap: str | None, out: TextIO) -> int:
+    screen = Screen(out, live=out.isatty())
+    async with _stage(bootstrap) as where:
+        who = "the embedded coordinator" if bootstrap is None else "a real broker"
+        screen.news(0.0, f"on {who} at {where}: one group, {_PARTITIONS} partitions")
+        performance = _Performance(where, screen, embedded=bootstrap is None)
+        async with Admin(where) as admin:
+            await admin.create_topic(performance.topic, _PARTITIONS)
+        try:
+            verdict = await performance.run()
+        finally:
+            async with Admin(where) as admin:
+                await admin.delete_topic(performance.topic)
+    screen.close(verdict_text(verdict))
+    return 0 if verdict.good and verdict.produced else 1
+
+
+def play(options: argparse.Namespace) -> int:
+    """Run the demo; exit code 0 when nothing was lost, 1 when something was, or could not start."""
+    try:
+        return asyncio.run(_play(options.bootstrap, sys.stdout))
+    except Kip848Error as err:
+        sys.stderr.write(f"kip848 demo: {err}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
