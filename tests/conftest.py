@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["pytest_plugins"]
+import pytest
+
+__all__ = ["pytest_addoption", "pytest_plugins"]
 
 pytest_plugins = ["tests.support.pytest_kafka"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rewrite",
+        action="store_true",
+        help="write what the bundled coordinator prints into the scenario files; read the diff",
+    )

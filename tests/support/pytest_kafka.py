@@ -31,6 +31,7 @@ from tests.support.kafka_jars import (
 from tests.support.real_kafka import FAST_CONFIGS, RealKafka
 
 __all__ = [
+    "chosen_versions",
     "kafka_clients_jar",
     "kafka_tools_jars",
     "pytest_addoption",
@@ -55,7 +56,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def _chosen(config: pytest.Config) -> tuple[str, ...]:
+def chosen_versions(config: pytest.Config) -> tuple[str, ...]:
+    """The releases of this run. Raises ``pytest.UsageError`` for one that is not known."""
     text = str(config.getoption(_OPTION))
     if text == "all":
         return ALL_VERSIONS
@@ -69,7 +71,7 @@ def _chosen(config: pytest.Config) -> tuple[str, ...]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "real_kafka" in metafunc.fixturenames:
-        metafunc.parametrize("real_kafka", _chosen(metafunc.config), indirect=True)
+        metafunc.parametrize("real_kafka", chosen_versions(metafunc.config), indirect=True)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -79,7 +81,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     # Whatever is missing, the fixture meets it again and skips with the reason.
     with contextlib.suppress(KafkaUnavailableError):
-        for version in _chosen(session.config):
+        for version in chosen_versions(session.config):
             kafka_libs(version)
         tools_libs()
 

@@ -1,0 +1,226 @@
+"""Reads a real broker's ``__consumer_offsets`` and decodes it with the broker's own schemas.
+
+Brokers of the oracle have one partition of it. The bytes are decoded by the definitions inside
+the release's group coordinator jar, so a record format that we misunderstand cannot hide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from aiokafka.record.memory_records import MemoryRecords
+
+from kip848_client._types import TopicId
+from kip848_client.wire.messages.fetch import (
+    FetchRequest,
+    FetchRequestFetchPartition,
+    FetchRequestFetchTopic,
+)
+from kip848_client.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from mock_coordinator.core.groups.member_state import MemberState
+from mock_coordinator.core.groups.records import (
+    CurrentAssignment,
+    CurrentMemberAssignment,
+    GroupEpoch,
+    GroupEpochMetadata,
+    GroupMetadata,
+    MemberMetadata,
+    MemberSubscription,
+    OffsetAndMetadata,
+    OffsetCommit,
+    PartitionMetadata,
+    RegularExpression,
+    ResolvedRegex,
+    StateRecord,
+    TargetAssignmentMember,
+    TargetAssignmentMetadata,
+    TargetEpoch,
+    TopicShape,
+)
+from tests.support.jar_codec import JarCodec
+from tests.support.kafka_jars import kafka_jar
+from tests.support.wire_connection import Requester
+
+__all__ = ["BrokerLog"]
+
+_TOPIC: Final = "__consumer_offsets"
+_FETCH_BYTES: Final = 1 << 20
+_KEY_NAMES: Final = {
+    0: "LegacyOffsetCommit",
+    1: "OffsetCommit",
+    2: "GroupMetadata",
+    3: "ConsumerGroupMetadata",
+    4: "ConsumerGroupPartitionMetadata",
+    5: "ConsumerGroupMemberMetadata",
+    6: "ConsumerGroupTargetAssignmentMetadata",
+    7: "ConsumerGroupTargetAssignmentMember",
+    8: "ConsumerGroupCurrentMemberAssignment",
+    16: "ConsumerGroupRegularExpression",
+}
+Fields = Mapping[str, Any]
+
+
+class BrokerLog:
+    """Everything that was appended so far, growing with each ``read``. ``connection`` may be
+    replaced after the broker was started again."""
+
+    def __init__(self, connection: Requester, release: str) -> None:
+        self.connection = connection
+        self._codec = JarCodec(kafka_jar(release, "kafka-group-coordinator"))
+        self._topic_id = self._find_topic()
+        self._next_offset = 0
+        self.records: list[StateRecord] = []
+
+    def _find_topic(self) -> bytes:
+        wanted = MetadataRequestTopic(name=_TOPIC)
+        answer = self.connection.request(MetadataRequest(topics=(wanted,)), 12).topics[0]
+        assert answer.error_code == 0, answer
+        assert len(answer.partitions) == 1, "the oracle needs offsets.topic.num.partitions=1"
+        topic_id: bytes = answer.topic_id
+        return topic_id
+
+    def read(self) -> None:
+        """Take in what is new; returns when the end of the log is reached."""
+        while True:
+            partition = FetchRequestFetchPartition(
+                partition=0, fetch_offset=self._next_offset, partition_max_bytes=_FETCH_BYTES
+            )
+            topic = FetchRequestFetchTopic(topic_id=self._topic_id, partitions=(partition,))
+            request = FetchRequest(max_wait_ms=0, min_bytes=0, topics=(topic,))
+            data = self.connection.request(request, 16).responses[0].partitions[0]
+            assert data.error_code == 0, data
+            self._take(data.records or b"")
+            if self._next_offset >= data.high_watermark:
+                return
+
+    def _take(self, raw: bytes) -> None:
+        batches = MemoryRecords(bytes(raw))
+        while batches.has_next():
+            batch: Any = batches.next_batch()
+            for record in batch:
+                if record.offset >= self._next_offset:
+                    self._next_offset = record.offset + 1
+                    decoded = None if batch.is_control_batch else self._decode(record)
+                    self.records += [] if decoded is None else [decoded]
+
+    def _decode(self, record: Any) -> StateRecord | None:
+        key_type = int.from_bytes(record.key[:2], "big")
+        name = _KEY_NAMES.get(key_type)
+        if name is None:
+            return None  # share and streams groups
+        key_version = self._codec.schemas[f"{name}Key"].versions.low
+        key = self._codec.decode(f"{name}Key", key_version, record.key[2:])
+        value = None
+        if record.value is not None:
+            version = int.from_bytes(record.value[:2], "big")
+            value = self._codec.decode(f"{name}Value", version, record.value[2:])
+        return _READERS[key_type](key, value)
+
+
+def _owned(topics: Sequence[Fields], member_epoch: int) -> dict[TopicId, dict[int, int]]:
+    owned: dict[TopicId, dict[int, int]] = {}
+    for topic in topics:
+        epochs = topic.get("AssignmentEpochs") or [max(member_epoch, 0)] * len(topic["Partitions"])
+        owned[TopicId(topic["TopicId"])] = dict(zip(topic["Partitions"], epochs, strict=True))
+    return owned
+
+
+def _offset_commit(key: Fields, value: Fields | None) -> StateRecord:
+    stored = None
+    if value is not None:
+        stored = OffsetAndMetadata(
+            offset=value["offset"],
+            leader_epoch=value["leaderEpoch"],
+            metadata=value["metadata"],
+            commit_timestamp_ms=value["commitTimestamp"],
+            topic_id=TopicId(value.get("topicId") or bytes(16)),
+        )
+    return OffsetCommit(key["group"], key["topic"], key["partition"], stored)
+
+
+def _group_metadata(key: Fields, value: Fields | None) -> StateRecord | None:
+    return GroupMetadata(key["group"]) if value is None else None
+
+
+def _group_epoch(key: Fields, value: Fields | None) -> StateRecord:
+    epoch = None if value is None else GroupEpoch(value["Epoch"], value.get("MetadataHash", 0))
+    return GroupEpochMetadata(key["GroupId"], epoch)
+
+
+def _partition_metadata(key: Fields, value: Fields | None) -> StateRecord:
+    shapes = None
+    if value is not None:
+        shapes = tuple(
+            TopicShape(topic["TopicName"], TopicId(topic["TopicId"]), topic["NumPartitions"])
+            for topic in sorted(value["Topics"], key=lambda each: str(each["TopicName"]))
+        )
+    return PartitionMetadata(key["GroupId"], shapes)
+
+
+def _member_metadata(key: Fields, value: Fields | None) -> StateRecord:
+    said = None
+    if value is not None:
+        said = MemberSubscription(
+            instance_id=value["InstanceId"],
+            rack_id=value["RackId"],
+            client_id=value["ClientId"],
+            client_host=value["ClientHost"],
+            rebalance_timeout_ms=value["RebalanceTimeoutMs"],
+            subscribed_topic_names=tuple(value["SubscribedTopicNames"]),
+            subscribed_topic_regex=value["SubscribedTopicRegex"] or "",
+            server_assignor=value["ServerAssignor"],
+        )
+    return MemberMetadata(key["GroupId"], key["MemberId"], said)
+
+
+def _target_epoch(key: Fields, value: Fields | None) -> StateRecord:
+    epoch = None
+    if value is not None:
+        epoch = TargetEpoch(value["AssignmentEpoch"], value.get("AssignmentTimestamp", 0))
+    return TargetAssignmentMetadata(key["GroupId"], epoch)
+
+
+def _target_member(key: Fields, value: Fields | None) -> StateRecord:
+    partitions = None
+    if value is not None:
+        partitions = {
+            TopicId(topic["TopicId"]): tuple(topic["Partitions"])
+            for topic in value["TopicPartitions"]
+        }
+    return TargetAssignmentMember(key["GroupId"], key["MemberId"], partitions)
+
+
+def _current_assignment(key: Fields, value: Fields | None) -> StateRecord:
+    current = None
+    if value is not None:
+        epoch: int = value["MemberEpoch"]
+        current = CurrentAssignment(
+            member_epoch=epoch,
+            previous_member_epoch=value["PreviousMemberEpoch"],
+            state=MemberState(value["State"]),
+            assigned=_owned(value["AssignedPartitions"], epoch),
+            pending_revocation=_owned(value["PartitionsPendingRevocation"], epoch),
+        )
+    return CurrentMemberAssignment(key["GroupId"], key["MemberId"], current)
+
+
+def _regular_expression(key: Fields, value: Fields | None) -> StateRecord:
+    resolved = None
+    if value is not None:
+        resolved = ResolvedRegex(tuple(value["Topics"]), value["Version"], value["Timestamp"])
+    return RegularExpression(key["GroupId"], key["RegularExpression"], resolved)
+
+
+_READERS: Final[Mapping[int, Callable[[Fields, Fields | None], StateRecord | None]]] = {
+    0: _offset_commit,
+    1: _offset_commit,
+    2: _group_metadata,
+    3: _group_epoch,
+    4: _partition_metadata,
+    5: _member_metadata,
+    6: _target_epoch,
+    7: _target_member,
+    8: _current_assignment,
+    16: _regular_expression,
+}

@@ -1,0 +1,63 @@
+"""The commands of scenario files: one handler each.
+
+A handler takes the stage and the split command line and returns the lines it prints; nothing is
+printed as ``ok``. Its docstring is the command's reference, with examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tests.scenarios.commands.clock import advance, settle
+from tests.scenarios.commands.groups import (
+    delete_group,
+    describe,
+    describe_classic,
+    list_groups,
+    targets,
+)
+from tests.scenarios.commands.inspection import crash, records, state, timers
+from tests.scenarios.commands.membership import heartbeat, join, leave, stabilize
+from tests.scenarios.commands.offsets import commit, delete_offsets, fetch
+from tests.scenarios.commands.topics import group_config, topic
+from tests.scenarios.notation import Arguments, NotationError
+from tests.scenarios.stage import Stage
+
+__all__ = ["COMMANDS", "Handler", "run"]
+
+Handler = Callable[[Stage, Arguments], list[str]]
+
+COMMANDS: Final[Mapping[str, Handler]] = {
+    "join": join,
+    "heartbeat": heartbeat,
+    "leave": leave,
+    "stabilize": stabilize,
+    "commit": commit,
+    "fetch": fetch,
+    "delete-offsets": delete_offsets,
+    "describe": describe,
+    "targets": targets,
+    "describe-classic": describe_classic,
+    "list": list_groups,
+    "delete-group": delete_group,
+    "topic": topic,
+    "group-config": group_config,
+    "advance": advance,
+    "settle": settle,
+    "state": state,
+    "timers": timers,
+    "records": records,
+    "crash": crash,
+}
+
+
+def run(stage: Stage, line: str) -> list[str]:
+    """Run one command line. Raises ``NotationError`` for one that cannot be read."""
+    arguments = Arguments.parse(line)
+    handler = COMMANDS.get(arguments.command)
+    if handler is None:
+        raise NotationError(f"no command {arguments.command!r}; there are {', '.join(COMMANDS)}")
+    printed = handler(stage, arguments)
+    arguments.done()
+    return printed or ["ok"]

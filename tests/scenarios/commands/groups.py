@@ -1,0 +1,113 @@
+"""describe, describe-classic, list, delete-group: what an administrator sees of groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.wire.messages.groups import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+)
+from tests.scenarios.notation import Arguments, partitions_text, words
+from tests.scenarios.stage import DEFAULT_GROUP, Stage
+
+__all__ = ["delete_group", "describe", "describe_classic", "list_groups", "targets"]
+
+
+def _described(stage: Stage, group: str) -> Any:
+    request = ConsumerGroupDescribeRequest(group_ids=(stage.group_id(group),))
+    return stage.request(request, 1).groups[0]
+
+
+def describe(stage: Stage, arguments: Arguments) -> list[str]:
+    """ConsumerGroupDescribe of a group: what any client may see.
+
+    describe
+    describe group=other
+    """
+    group = arguments.text("group", DEFAULT_GROUP) or ""
+    answer = _described(stage, group)
+    if answer.error_code:
+        return [f"{group}: {stage.error_text(answer.error_code, answer.error_message)}"]
+    head = (
+        f"{group}: {answer.group_state}, group epoch {answer.group_epoch}, "
+        f"assignment epoch {answer.assignment_epoch}, assignor {answer.assignor_name}"
+    )
+    members = sorted(answer.members, key=lambda each: each.member_id)
+    return [head, *(_member_line(stage, member) for member in members)]
+
+
+def targets(stage: Stage, arguments: Arguments) -> list[str]:
+    """The target assignments alone, as ConsumerGroupDescribe has them: a member a line.
+
+    targets
+    """
+    answer = _described(stage, arguments.text("group", DEFAULT_GROUP) or "")
+    members = sorted(answer.members, key=lambda each: each.member_id)
+    return [
+        f"{stage.shown(member.member_id)} {_assigned(member.target_assignment)}"
+        for member in members
+    ]
+
+
+def _assigned(assignment: Any) -> str:
+    given = assignment.topic_partitions
+    return partitions_text({each.topic_name: each.partitions for each in given})
+
+
+def _member_line(stage: Stage, member: Any) -> str:
+    pieces = [f"epoch {member.member_epoch}"]
+    pieces += [f"instance {member.instance_id}"] if member.instance_id is not None else []
+    pieces += [f"rack {member.rack_id}"] if member.rack_id is not None else []
+    pieces.append(f"topics {words(member.subscribed_topic_names)}")
+    pieces += [f"regex {member.subscribed_topic_regex}"] if member.subscribed_topic_regex else []
+    pieces.append(f"assignment {_assigned(member.assignment)}")
+    pieces.append(f"target {_assigned(member.target_assignment)}")
+    return f"{stage.shown(member.member_id)}: {', '.join(pieces)}"
+
+
+def describe_classic(stage: Stage, arguments: Arguments) -> list[str]:
+    """DescribeGroups, the request for classic groups.
+
+    describe-classic version=5
+    """
+    group = arguments.text("group", DEFAULT_GROUP) or ""
+    request = DescribeGroupsRequest(groups=(stage.group_id(group),))
+    answer = stage.request(request, arguments.number("version", 6)).groups[0]
+    result = stage.error_text(answer.error_code, answer.error_message)
+    return [f"{group}: {result}, state {answer.group_state}, {len(answer.members)} members"]
+
+
+def list_groups(stage: Stage, arguments: Arguments) -> list[str]:
+    """ListGroups, of which only the scenario's own groups are printed.
+
+    list
+    list states=(Stable Empty) types=consumer
+    """
+    request = ListGroupsRequest(
+        states_filter=arguments.words("states", []) or (),
+        types_filter=arguments.words("types", []) or (),
+    )
+    response = stage.request(request, 5)
+    if response.error_code:
+        return [stage.error_text(response.error_code)]
+    ours = [each for each in response.groups if each.group_id.endswith(stage.suffix)]
+    return [
+        f"{stage.shown(each.group_id)}: type {each.group_type}, "
+        f'protocol type "{each.protocol_type}", {each.group_state}'
+        for each in sorted(ours, key=lambda each: each.group_id)
+    ] or ["no groups"]
+
+
+def delete_group(stage: Stage, arguments: Arguments) -> list[str]:
+    """DeleteGroups of one group.
+
+    delete-group
+    delete-group group=other
+    """
+    group = arguments.text("group", DEFAULT_GROUP) or ""
+    request = DeleteGroupsRequest(groups_names=(stage.group_id(group),))
+    answer = stage.request(request, arguments.number("version", 2)).results[0]
+    return [f"{group}: {stage.error_text(answer.error_code, answer.error_message)}"]

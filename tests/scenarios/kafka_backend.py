@@ -1,0 +1,123 @@
+"""Apache Kafka as the stage: the oracle of the scenario files.
+
+Time is real here: ``advance`` sleeps, so only files with short timers are played. Topic ids are the
+broker's; whoever compares gives the same ids to the bundled coordinator. Group ids get a suffix per
+scenario, and topics that a scenario creates the way others do (same name, same partitions) are
+kept for the next one, because creating one takes half a second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kip848_client._types import TopicId
+from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from mock_coordinator.core.groups.records import StateRecord
+from tests.scenarios.admin import grow_topic
+from tests.scenarios.broker_log import BrokerLog
+from tests.scenarios.stage import GroupView, Unplayable
+from tests.support.real_kafka import RealKafka
+
+__all__ = ["KafkaBackend", "KafkaStageHand"]
+
+_SHARED_TOPICS: Final = {"foo": 6, "bar": 3}
+_LATE_S: Final = 0.2
+"""A broker's timers fire a little after they are due."""
+_BACKGROUND_S: Final = 0.4
+
+
+class KafkaStageHand:
+    """What outlives a scenario on one broker: the connection, the log, the topics."""
+
+    def __init__(self, kafka: RealKafka) -> None:
+        self.kafka = kafka
+        self.connection = kafka.connect()
+        self.log = BrokerLog(self.connection, kafka.version)
+        self.topics: dict[str, tuple[int, TopicId]] = {}
+
+    def clear_topics(self) -> None:
+        """Delete what the next scenario must not see."""
+        for name, (partitions, _) in sorted(self.topics.items()):
+            if _SHARED_TOPICS.get(name) != partitions:
+                self.delete_topic(name)
+
+    def create_topic(self, name: str, partitions: int) -> TopicId:
+        known = self.topics.get(name)
+        if known is not None and known[0] != partitions:
+            self.delete_topic(name)
+            known = None
+        if known is None:
+            known = (partitions, self.kafka.create_topic(name, partitions))
+            self.topics[name] = known
+        return known[1]
+
+    def delete_topic(self, name: str) -> None:
+        del self.topics[name]
+        self.kafka.delete_topic(name)
+        self.kafka._await_assignable(self.connection, name, 0)
+
+    def grow_topic(self, name: str, partitions: int) -> None:
+        grow_topic(self.connection, name, partitions)
+        self.kafka._await_assignable(self.connection, name, partitions)
+        self.topics[name] = (partitions, self.topics[name][1])
+
+    def crash(self) -> None:
+        """Kill the broker, start it again on its data and go on reading its log."""
+        self.connection.close()
+        self.kafka.restart(crash=True)
+        self.connection = self.kafka.connect()
+        self.log.connection = self.connection
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class KafkaBackend:
+    """One scenario on one broker. ``topic_ids`` are those it used, in order of creation."""
+
+    def __init__(self, hand: KafkaStageHand) -> None:
+        self._hand = hand
+        self.profile = hand.kafka.profile
+        self.topic_ids: list[TopicId] = []
+
+    def request(self, message: Any, version: int) -> Any:
+        return self._hand.connection.request(message, version)
+
+    def create_topic(self, name: str, partitions: int, topic_id: TopicId) -> TopicId:
+        del topic_id  # the broker chooses
+        given = self._hand.create_topic(name, partitions)
+        self.topic_ids.append(given)
+        return given
+
+    def grow_topic(self, name: str, partitions: int) -> None:
+        self._hand.grow_topic(name, partitions)
+
+    def delete_topic(self, name: str) -> None:
+        self._hand.delete_topic(name)
+
+    def advance(self, duration_ms: int) -> None:
+        time.sleep(duration_ms / 1000 + _LATE_S)
+
+    def settle(self) -> None:
+        time.sleep(_BACKGROUND_S)
+
+    def crash(self) -> None:
+        self._hand.crash()
+
+    def timers(self, group: str) -> list[str]:
+        raise Unplayable(f"the timers of {group}")
+
+    def log(self) -> Sequence[StateRecord]:
+        self._hand.log.read()
+        return self._hand.log.records
+
+    def check(self, group: str, view: GroupView | None) -> None:
+        request = ConsumerGroupDescribeRequest(group_ids=(group,))
+        answer = self._hand.connection.request(request, 0).groups[0]
+        if view is None:
+            assert answer.error_code, f"{group} exists and is not in the log"
+            return
+        described = (answer.group_state, answer.group_epoch, answer.assignment_epoch)
+        assert described == (view.state, view.epoch, view.assignment_epoch), (described, view)

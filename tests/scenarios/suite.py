@@ -1,0 +1,50 @@
+"""Playing files on the bundled coordinator: the normal run, and rewriting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kip848_client._types import TopicId
+from tests.scenarios.core_backend import CoreBackend
+from tests.scenarios.runner import Printed, differences, play
+from tests.scenarios.script import Script
+
+__all__ = ["INTERVAL", "broker_settings", "check", "play_on_core", "rewrite"]
+
+INTERVAL: Final = "group.consumer.assignment.interval.ms"
+_WITHOUT_INTERVAL: Final = ("4.0", "4.1", "4.2")
+
+
+def broker_settings(script: Script, profile: str) -> dict[str, str]:
+    """The settings a file asks for. Unless it says otherwise targets are computed at once, as
+    versions without the assignment interval (KIP-1263) do anyway."""
+    interval = {} if profile in _WITHOUT_INTERVAL else {INTERVAL: "0"}
+    return {**interval, **script.broker}
+
+
+def play_on_core(
+    script: Script, profile: str, *, topic_ids: Sequence[TopicId] | None = None
+) -> Printed:
+    """Play a file on a fresh coordinator of a profile, with its own topic ids or those given."""
+    backend = CoreBackend(profile, broker_settings(script, profile), topic_ids=topic_ids)
+    return play(script, backend)
+
+
+def check(script: Script, profile: str) -> list[str]:
+    """Play a file and say where it differs."""
+    return differences(script, profile, play_on_core(script, profile))
+
+
+def rewrite(script: Script) -> bool:
+    """Write what the bundled coordinator prints into the file; whether that changed it."""
+    outputs: dict[int, dict[str, list[str]]] = {block.line: {} for block in script.blocks}
+    for profile in script.profiles:
+        for line, printed in play_on_core(script, profile).items():
+            assert printed is not None, "the bundled coordinator can show everything"
+            outputs[line][profile] = printed
+    text = script.text(outputs)
+    if text == script.path.read_text(encoding="utf-8"):
+        return False
+    script.path.write_text(text, encoding="utf-8")
+    return True
