@@ -18,11 +18,10 @@ that died.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from kip848_client._types import TopicIdPartition
+from kip848_client._types import TopicIdPartition, format_topic_id
 from kip848_client.wire._fields import Message
 from mock_coordinator.core.admin_topics import create_partitions, delete_topics
 from mock_coordinator.core.api_versions import (
@@ -238,7 +237,8 @@ class CoordinatorCore:
         )
 
     def _new_member_id(self) -> str:
-        return str(uuid.UUID(bytes=self._broker.new_uuid()))
+        # Brokers make member ids as they make topic ids: base64 of a random UUID, no leading dash.
+        return format_topic_id(self._broker.new_topic_id())
 
 
 def _served(broker: Broker) -> dict[int, tuple[int, int]]:
