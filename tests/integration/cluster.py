@@ -207,7 +207,7 @@ async def polling(
 
     async def poll() -> None:
         async for record in consumer:
-            records.append(record)
+            records.append(record)  # noqa: PERF401 - one by one, for others to see as they come
 
     task = asyncio.get_running_loop().create_task(poll())
     try:

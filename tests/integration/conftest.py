@@ -6,16 +6,19 @@ of ``--kafka-versions``; the latter carry the mark ``real_kafka`` and skip where
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 import pytest_asyncio
 
+from mock_coordinator import MockBroker
 from tests.integration.cluster import Cluster
 from tests.support.kafka_jars import ALL_VERSIONS, KafkaUnavailableError
-from tests.support.real_kafka import RealKafka
+from tests.support.real_kafka import FAST_CONFIGS, RealKafka
 
-__all__ = ["cluster", "pytest_generate_tests"]
+__all__ = ["cluster", "pytest_generate_tests", "running_mock"]
 
 MOCK_PROFILES = ("4.0", "4.4")
 
@@ -36,18 +39,43 @@ def _chosen(config: pytest.Config) -> tuple[str, ...]:
     return ALL_VERSIONS if text == "all" else tuple(each.strip() for each in text.split(","))
 
 
+@asynccontextmanager
+async def running_mock(profile: str) -> AsyncIterator[MockBroker]:
+    """The bundled broker, held by one task: a fixture is entered and left in two."""
+    broker = MockBroker(profile=profile, config=FAST_CONFIGS)
+    ready, done = asyncio.Event(), asyncio.Event()
+
+    async def run() -> None:
+        async with broker:
+            ready.set()
+            await done.wait()
+
+    task = asyncio.get_running_loop().create_task(run())
+    waiting = asyncio.get_running_loop().create_task(ready.wait())
+    await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
+    try:
+        yield broker
+    finally:
+        waiting.cancel()
+        done.set()
+        await task
+
+
 @pytest_asyncio.fixture
 async def cluster(
     request: pytest.FixtureRequest, real_kafka_pool: Callable[[str], RealKafka]
 ) -> AsyncIterator[Cluster]:
     """A broker to test against; see the module."""
     kind, _, version = str(request.param).partition("-")
-    if kind == "mock":
-        pytest.skip("the bundled broker is not there yet")
-    try:
-        kafka = real_kafka_pool(version)
-    except KafkaUnavailableError as err:
-        pytest.skip(str(err))
-    found = Cluster(version, kafka.profile, kafka.host, kafka.port)
-    yield found
-    await found.close()
+    async with AsyncExitStack() as stack:
+        if kind == "mock":
+            mock = await stack.enter_async_context(running_mock(version))
+            found = Cluster(kind, version, mock.host, mock.port)
+        else:
+            try:
+                kafka = real_kafka_pool(version)
+            except KafkaUnavailableError as err:
+                pytest.skip(str(err))
+            found = Cluster(version, kafka.profile, kafka.host, kafka.port)
+        stack.push_async_callback(found.close)
+        yield found

@@ -87,10 +87,14 @@ async def test_what_was_committed_is_not_read_again(cluster: Cluster) -> None:
 async def test_a_record_whose_processing_raised_comes_again(cluster: Cluster) -> None:
     topic = await filled(cluster, "again", 1, 5)
     group = cluster.unique("again")
-    with pytest.raises(ZeroDivisionError):
+
+    async def process() -> None:
         async with cluster.consumer(topic, group=group) as consumer:
             async for record in consumer:
                 assert 1 // (2 - record.offset) is not None
+
+    with pytest.raises(ZeroDivisionError):
+        await process()
     assert await cluster.committed(group, topic) == {0: 2}
 
 
@@ -147,7 +151,7 @@ async def test_offsets_of_any_partition(cluster: Cluster) -> None:
         assert first is not None
         assert (first.offset, found[tps[1]]) == (0, None)
         assert topic in await consumer.topics()
-        assert consumer.partitions_for_topic(topic) == {0, 1}
+        assert consumer.partitions_for_topic(topic) == frozenset({0, 1})
         with pytest.raises(LocalProtocolError, match="group_id"):
             await consumer.commit({tps[0]: 1})
 
@@ -230,6 +234,8 @@ async def test_compressed_batches(cluster: Cluster, codec: str) -> None:
 
 
 async def test_only_committed_transactions_are_read(cluster: Cluster) -> None:
+    if cluster.kind == "mock":
+        pytest.skip("the bundled broker has no transactions yet")
     topic = cluster.unique("txn")
     await cluster.create_topic(topic, 1)
     async with cluster.producer(transactional_id=cluster.unique("txn")) as producer:
