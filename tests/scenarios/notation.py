@@ -21,7 +21,8 @@ __all__ = [
 ]
 
 _TOKEN: Final = re.compile(
-    r"""\s*(?:(?P<key>[A-Za-z][\w.-]*)=)?(?:"(?P<quoted>[^"]*)"|\((?P<list>[^()]*)\)|(?P<bare>[^\s"()]\S*))"""
+    r"\s*(?:(?P<key>[A-Za-z][\w.-]*)=)?"
+    r"(?:\"(?P<quoted>[^\"]*)\"|\((?P<list>[^()]*)\)|(?P<bare>[^\s\"()]\S*))"
 )
 _PARTITIONS: Final = re.compile(r"(?P<topic>[\w.-]+)\[(?P<list>[\d,-]*)\](?:=(?P<value>-?\d+))?")
 _DURATION: Final = re.compile(r"(\d+)(ms|s|min|h|d)")

@@ -16,7 +16,7 @@ a pair, ``epoch 2|3``: the first for 4.0 to 4.2, the second for 4.3 and later.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -247,8 +247,3 @@ class _Reader:
 
     def _error(self, line: int, message: str) -> ScriptError:
         return ScriptError(f"{self._path.name}:{line}: {message}")
-
-
-def read_all(paths: Iterable[Path]) -> list[Script]:
-    """Parse several files, in order."""
-    return [Script.read(path) for path in paths]
