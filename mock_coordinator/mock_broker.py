@@ -102,7 +102,8 @@ class MockBroker:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._stack.__aexit__(exc_type, exc, traceback)
+        # the body's own exception goes on as it is: handing it to the task group would wrap it
+        await self._stack.aclose()
 
     # -- where -------------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable, Iterator
 
 import anyio.to_thread
@@ -78,7 +77,9 @@ def life_of_a_group(bootstrap: str) -> Iterator[str]:
     assert first.committed() == [10, 10, 10, 10]
     yield "consumed and committed"
     second = Member(bootstrap, "second")
-    poll_until(lambda: len(first.partitions()) == 2 and len(second.partitions()) == 2, first, second)
+    poll_until(
+        lambda: len(first.partitions()) == 2 and len(second.partitions()) == 2, first, second
+    )
     assert sorted(first.partitions() + second.partitions()) == [0, 1, 2, 3]
     yield "two members"
     first.close()
@@ -127,7 +128,8 @@ def use_admin_and_producer(bootstrap: str) -> dict[str, int]:
         future.result(PATIENCE_S)
     for future in admin.create_partitions([NewPartitions("made", 3)]).values():
         future.result(PATIENCE_S)
-    producer = Producer({"bootstrap.servers": bootstrap, "compression.type": "lz4"})
+    settings = {"enable.idempotence": True, "compression.type": "lz4", "linger.ms": 5}
+    producer = Producer({"bootstrap.servers": bootstrap, **settings})
     for i in range(100):
         producer.produce("made", value=b"%d" % i, partition=i % 3)
     assert producer.flush(PATIENCE_S) == 0
@@ -143,7 +145,7 @@ async def test_the_admin_client_and_the_idempotent_producer() -> None:
         assert topics["made"] == 3
         values = sorted(int(r.value or b"") for r in broker.records("made"))
         assert values == list(range(100))
-        assert broker.requests("InitProducerId"), "librdkafka was not idempotent"
+        assert broker.requests("InitProducerId"), "the producer was not idempotent"
 
 
 def describe_group(bootstrap: str, group_id: str) -> str:
@@ -156,7 +158,6 @@ def describe_group(bootstrap: str, group_id: str) -> str:
 
 async def test_an_empty_group_is_described() -> None:
     async with MockBroker({"orders": 4}, config=FAST) as broker:
-        group_id = f"g-{uuid.uuid4()}"
 
         def join_and_leave() -> None:
             member = Member(broker.bootstrap, "only")
@@ -165,4 +166,3 @@ async def test_an_empty_group_is_described() -> None:
 
         await anyio.to_thread.run_sync(join_and_leave)
         assert await anyio.to_thread.run_sync(describe_group, broker.bootstrap, "g") == "EMPTY"
-        assert broker.snapshot(group_id) is None
