@@ -337,8 +337,9 @@ class MemberCore(MemberFrame):
         if self._open is not None or self._clock.next_ms(self._now, urgent=urgent) > self._now:
             return False
         assert self._subscription is not None, "in the group without a subscription"
-        owned, revision = self._ledger.owned()
-        intent = self._fields.build(self._epoch, self._subscription, owned, revision)
+        ledger = self._ledger
+        claimed, reconciled = ledger.claimed(), ledger.current
+        intent = self._fields.build(self._epoch, self._subscription, claimed, reconciled)
         self._attempts += 1
         self._open = OpenHeartbeat(self._attempts, self._epoch)
         self._join_was_sent = True

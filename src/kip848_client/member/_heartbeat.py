@@ -28,6 +28,7 @@ from typing import Final
 
 from kip848_client._types import JOIN_EPOCH, MemberId
 from kip848_client.member._model import Assignment, HeartbeatIntent, MemberSettings
+from kip848_client.member._reconcile import Held
 
 __all__ = ["HeartbeatClock", "IntentBuilder", "Subscription", "backoff_ms"]
 
@@ -49,8 +50,7 @@ class Subscription:
 @dataclass(frozen=True, slots=True)
 class _Sent:
     subscription: Subscription
-    owned: Assignment
-    revision: int
+    reconciled: Held | None
 
 
 class IntentBuilder:
@@ -71,12 +71,17 @@ class IntentBuilder:
         return self._sent is None or self._sent.subscription != subscription
 
     def build(
-        self, epoch: int, subscription: Subscription, owned: Assignment, revision: int
+        self,
+        epoch: int,
+        subscription: Subscription,
+        claimed: Assignment,
+        reconciled: Held | None,
     ) -> HeartbeatIntent:
         """The next heartbeat of a member in the group, or of one that joins (epoch 0).
 
-        ``revision`` numbers the reconciliations: a new one is reported even when the set is equal,
-        since A, B, A are three assignments to acknowledge (KAFKA-16185).
+        ``claimed`` is what is reported as owned when that has to be said: in a complete request,
+        and once for each thing ``reconciled``, even when the set is equal, since A, B, A are three
+        assignments to acknowledge (KAFKA-16185).
         """
         joins = epoch == JOIN_EPOCH
         before = None if joins else self._sent
@@ -85,15 +90,15 @@ class IntentBuilder:
         regex = subscription.pattern
         if regex is None and self._pattern_was_sent:
             regex = ""
-        owned_now: Assignment | None = owned
+        owned: Assignment | None = claimed
         if before is not None:
             if before.subscription.topics == subscription.topics:
                 names = None
             if before.subscription.pattern == subscription.pattern:
                 regex = None
-            if (before.owned, before.revision) == (owned, revision):
-                owned_now = None
-        self._sent = _Sent(subscription, owned, revision)
+            if before.reconciled == reconciled:
+                owned = None
+        self._sent = _Sent(subscription, reconciled)
         self._pattern_was_sent = self._pattern_was_sent or subscription.pattern is not None
         complete = before is None
         return HeartbeatIntent(
@@ -105,7 +110,7 @@ class IntentBuilder:
             subscribed_topic_names=names,
             subscribed_topic_regex=regex,
             server_assignor=settings.server_assignor if complete else None,
-            owned=owned_now,
+            owned=owned,
         )
 
     def build_leave(self, epoch: int) -> HeartbeatIntent:

@@ -6,8 +6,8 @@ Three sets of (topic id, partition), KIP-848 "assignment reconciliation":
 
 - *target*: what the coordinator last sent. Each change gets a new revision, so that A, B, A is
   seen as three assignments. ``None`` before the first one, which differs from empty.
-- *current*: what was reconciled last, with the revision it was reconciled for. This is what the
-  member reports as owned.
+- *current*: what was reconciled last, with the revision it was reconciled for. A new one is
+  reported to the coordinator; what is reported as owned is more (see ``Ledger.claimed``).
 - *assigned*: what the application sees. It differs from current while a reconciliation runs, and
   after one whose callback failed.
 
@@ -211,11 +211,21 @@ class Ledger:
 
     # -- views -------------------------------------------------------------------------------
 
-    def owned(self) -> tuple[Assignment, int]:
-        """What to report as owned, and its revision."""
-        if self.current is None:
-            return (), -1
-        return group_by_topic(self.current.partitions), self.current.revision
+    def claimed(self) -> Assignment:
+        """What to report as owned: all that the application has, and all that it may be given
+        before the answer to this report is here.
+
+        What a report leaves out is given away at once. A plan may begin while the report is under
+        way, and the answer that would have stopped it may be lost; so a member that reported only
+        what it has reconciled could find its new partitions in two places. What the coordinator
+        wants back it names in a smaller target, and from then on it is not claimed any more.
+        """
+        partitions = self.assigned
+        if self.current is not None:
+            partitions |= self.current.partitions
+        if self.target is not None:
+            partitions |= self.target.partitions
+        return group_by_topic(partitions)
 
     def describe(self, partitions: frozenset[TopicIdPartition]) -> tuple[AssignedPartition, ...]:
         """Partitions with their names, in the order that users expect: by name and number."""

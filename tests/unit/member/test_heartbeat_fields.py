@@ -13,6 +13,7 @@ from kip848_client.member import (
     Polled,
 )
 from kip848_client.member._heartbeat import IntentBuilder, Subscription
+from kip848_client.member._reconcile import Held
 from tests.unit.member._harness import MEMBER, Rig, Settings, T, U, assignment, in_state
 
 ALL_SETTINGS: Settings = {
@@ -240,14 +241,41 @@ class TestAfterTrouble:
         rig.lose()
         assert rig.next_heartbeat().rack_id is None
 
-    def test_the_target_is_never_claimed(self) -> None:
-        """What is not applied yet is not owned, also in a complete request."""
+    def test_the_target_is_claimed_before_it_is_applied(self) -> None:
+        """What a report leaves out is free for others, and the application may get it before the
+        answer to the report is here."""
         rig = Rig().stable(t=[0])
         rig.target(2, t=[0, 1])
         rig.flushed()
         rig.next_heartbeat()
         rig.lose()
-        assert rig.next_heartbeat().owned == ((T, (0,)),)
+        assert rig.next_heartbeat().owned == ((T, (0, 1)),)
+
+    def test_a_first_target_is_claimed_too(self) -> None:
+        """The first callback runs, nothing was acknowledged yet, and an answer is lost."""
+        rig = Rig().join()
+        rig.accept(1, assignment(t=[0, 1]))
+        rig.next_heartbeat()
+        rig.lose()
+        assert rig.next_heartbeat().owned == ((T, (0, 1)),)
+
+    def test_a_target_that_was_taken_back_is_not_claimed(self) -> None:
+        """Named and not applied, then no longer named: nothing is kept from the others."""
+        rig = Rig().stable(t=[0])
+        rig.auto_names = False
+        rig.target(2, t=[0], u=[0])
+        rig.next_heartbeat()
+        rig.accept(2, assignment(t=[0]))
+        assert rig.heartbeats[0].owned == ((T, (0,)),)
+
+    def test_an_acknowledgement_under_way_does_not_free_the_next_target(self) -> None:
+        """The report of the first set leaves while the second is being taken: it names both."""
+        rig = Rig(auto_commit=False).stable(t=[0])
+        rig.target(2, t=[0, 1])
+        rig.next_heartbeat()
+        rig.started()
+        rig.accept(2, assignment(t=[0, 1, 2]))
+        assert rig.next_heartbeat().owned == ((T, (0, 1, 2)),)
 
     def test_the_owned_list_keeps_what_is_being_revoked(self) -> None:
         """60 (franz-go 466a4512): it shrinks only when the callbacks are done."""
@@ -285,7 +313,7 @@ class TestBuilder:
         builder = IntentBuilder(MemberSettings(), MemberId("m"))
         first, second = Subscription(("a",), None), Subscription(("b",), None)
         assert builder.is_news(first)
-        builder.build(1, first, (), 0)
+        builder.build(1, first, (), None)
         assert not builder.is_news(first)
         assert builder.is_news(second)
         builder.forget()
@@ -295,6 +323,7 @@ class TestBuilder:
         """42 (KAFKA-16185): A, B, A are three assignments to acknowledge."""
         builder = IntentBuilder(MemberSettings(), MemberId("m"))
         subscription, owned = Subscription(("a",), None), ((T, (0,)),)
-        builder.build(1, subscription, owned, 0)
-        assert builder.build(1, subscription, owned, 0).owned is None
-        assert builder.build(1, subscription, owned, 2).owned == owned
+        held = frozenset({(T, 0)})
+        builder.build(1, subscription, owned, Held(held, 0))
+        assert builder.build(1, subscription, owned, Held(held, 0)).owned is None
+        assert builder.build(1, subscription, owned, Held(held, 2)).owned == owned

@@ -188,6 +188,22 @@ class TestSubscribingAgain:
         rig.feed(Polled())
         rig.expect(MemberState.JOINING)
 
+    def test_a_poll_before_the_subscribe_does_not_count(self) -> None:
+        rig = Rig().stable(t=[])
+        rig.leave()
+        rig.feed(Polled())
+        rig.subscribe("u")
+        rig.accept(-1)
+        rig.expect(MemberState.UNSUBSCRIBED)
+
+    def test_a_poll_that_waits_meanwhile_counts(self) -> None:
+        rig = Rig().stable(t=[])
+        rig.feed(Polled(waiting=True))
+        rig.leave()
+        rig.subscribe("u")
+        rig.accept(-1)
+        rig.expect(MemberState.JOINING)
+
     def test_after_a_leave_the_old_success_resurrects_nothing(self) -> None:
         """66: an answer that comes while LEAVING is ignored; the leave carries -1."""
         rig = Rig().stable(t=[], epoch=3)
@@ -423,6 +439,16 @@ class TestBudget:
         rig.leave()
         rig.feed(CoordinatorFound(rig.newest(FindCoordinator).lookup), after=2_000)
         assert [h.member_epoch for h in rig.heartbeats] == [-1]
+
+    def test_a_coordinator_that_is_lost_late_is_sought_from_then_on(self) -> None:
+        rig = Rig().stable(t=[])
+        rig.auto_lookup = False
+        rig.leave()
+        rig.lose(LossReason.TIMED_OUT, after=20_000)
+        rig.advance(4_999)
+        rig.expect(MemberState.LEAVING)
+        rig.advance(1)
+        assert completions(rig) == ["CoordinatorUnavailable"]
 
     def test_after_the_deadline_no_lookup_is_started(self) -> None:
         """71 (KAFKA-18569): while closing, stop discovering."""

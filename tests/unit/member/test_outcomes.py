@@ -386,6 +386,18 @@ class TestUnreleasedInstance:
         assert 60_000 <= rig.now - start <= 65_100
         assert rig.errors == ["UnreleasedInstanceId"]
 
+    def test_a_success_in_between_starts_the_time_anew(self) -> None:
+        rig = Rig(instance_id="i1", unreleased_instance_limit_ms=1_000).stable(t=[])
+        for _ in range(3):
+            rig.next_heartbeat()
+            rig.refuse(110)
+            rig.refuse(111)
+            rig.next_heartbeat()
+            rig.accept(1, ())
+            rig.started()
+            rig.accept(1)
+            rig.expect(MemberState.STABLE)
+
 
 class TestJudge:
     @pytest.mark.parametrize("code", sorted(REFUSALS))

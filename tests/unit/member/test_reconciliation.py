@@ -148,7 +148,7 @@ class TestNames:
         rig.join().accept(3, assignment(t=[0], u=[0]))
         assert rig.newest(StartPartitions).assignment == part(T, 0)
         rig.started()
-        assert [h.owned for h in rig.heartbeats] == [((T, (0,)),)]
+        assert [h.owned for h in rig.heartbeats] == [((T, (0,)), (U, (0,)))]
         rig.expect(MemberState.RECONCILING)
         rig.accept(3)
         rig.names[U] = "u"
@@ -193,7 +193,7 @@ class TestNames:
         del rig.names[U]
         rig.target(4, t=[0], u=[0])
         assert work(rig) == []
-        assert [h.owned for h in rig.heartbeats] == [((T, (0,)),)]
+        assert [h.owned for h in rig.heartbeats] == [((T, (0,)), (U, (0,)))]
         rig.expect(MemberState.RECONCILING)
 
     def test_giving_up_does_not_wait_for_names(self) -> None:
@@ -235,6 +235,31 @@ class TestNames:
         assert work(rig) == [], "t was never asked for yet"
         rig.advance(100)
         assert rig.out(ResolveTopics) == [ResolveTopics(2, (T, U))]
+        rig.feed(TopicsResolved(2, {T: "t"}))
+        assert rig.newest(StartPartitions).partitions == part(T, 0)
+
+    def test_a_new_target_is_asked_for_without_the_pause_of_the_old(self) -> None:
+        rig = Rig()
+        del rig.names[U]
+        rig.join().accept(1, assignment(u=[0]))
+        rig.started()
+        rig.accept(1)
+        rig.advance(4_000)
+        rig.names.update({U: "u"})
+        rig.next_heartbeat()
+        rig.accept(2, assignment(t=[0], u=[0]))
+        assert rig.newest(StartPartitions).assignment == part(T, 0) + part(U, 0)
+
+    def test_a_question_of_a_former_membership_is_asked_again(self) -> None:
+        rig = Rig()
+        rig.auto_names = False
+        rig.join().accept(1, assignment(t=[0]))
+        rig.next_heartbeat()
+        rig.refuse(25)
+        rig.accept(2, assignment(t=[0]))
+        assert rig.out(ResolveTopics) == [ResolveTopics(2, (T,))]
+        rig.feed(TopicsResolved(1, {T: "wrong"}))
+        assert rig.core.snapshot().stale_answers == 1
         rig.feed(TopicsResolved(2, {T: "t"}))
         assert rig.newest(StartPartitions).partitions == part(T, 0)
 
@@ -292,7 +317,7 @@ class TestMovingTargets:
         rig.flushed()
         rig.released()
         rig.started()
-        assert [h.owned for h in rig.heartbeats] == [((T, (0,)),)]
+        assert [h.owned for h in rig.heartbeats] == [((T, (0, 1)),)]
         rig.accept(1)
         rig.flushed()
         assert rig.newest(StartPartitions).partitions == part(T, 1)
