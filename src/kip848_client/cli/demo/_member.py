@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import sys
 from typing import Any
 
@@ -85,6 +86,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m kip848_client.cli.demo")
     for name in ("name", "bootstrap", "topic", "group"):
         parser.add_argument(f"--{name}", required=True)
+    logging.getLogger("aiokafka").setLevel(logging.ERROR)
     try:
         asyncio.run(_run(parser.parse_args(argv)))
     except Kip848Error as err:

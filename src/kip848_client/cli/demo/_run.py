@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import secrets
 import sys
 from collections.abc import AsyncGenerator
@@ -158,6 +159,8 @@ async def _play(bootstrap: str | None, out: TextIO) -> int:
 
 def play(options: argparse.Namespace) -> int:
     """Run the demo; exit code 0 when nothing was lost, 1 when something was, or could not start."""
+    # a retry that succeeds is not news to somebody who watches a demo
+    logging.getLogger("aiokafka").setLevel(logging.ERROR)
     try:
         return asyncio.run(_play(options.bootstrap, sys.stdout))
     except Kip848Error as err:
