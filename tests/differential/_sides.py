@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kip848_client._types import TopicId, format_topic_id
 from kip848_client.wire import api_named
@@ -29,6 +29,8 @@ from tests.support.real_kafka import RealKafka
 from tests.support.wire_connection import ConnectionLostError, WireConnection
 
 __all__ = ["Closed", "MockSide", "RealSide", "Side", "TwinSide", "renamed"]
+
+MOCK_COMMAND: Final = (sys.executable, "-m", "kip848_client", "mock")
 
 _CLIENT_ID = "differential"
 _START_TIMEOUT_S = 30
@@ -152,7 +154,7 @@ class MockSide:
     @contextlib.contextmanager
     def start(cls, profile: str, configs: Mapping[str, str]) -> Generator[MockSide]:
         """Run ``kip848 mock`` with a profile and broker settings for the length of the block."""
-        command = [sys.executable, "-m", "kip848_client", "mock", "--profile", profile]
+        command = [*MOCK_COMMAND, "--profile", profile]
         for key, value in configs.items():
             command += ["--config", f"{key}={value}"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

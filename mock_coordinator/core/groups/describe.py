@@ -48,9 +48,9 @@ DESCRIBE (8), DESCRIBE_CONFIGS (10), ALTER_CONFIGS (11)."""
 def describe_consumer_groups(
     env: Environment, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    """ConsumerGroupDescribe; refusals are answers per group."""
+    """ConsumerGroupDescribe; refusals are answers per group, and ids that are empty come first."""
     groups: list[ConsumerGroupDescribeResponseDescribedGroup] = []
-    for group_id in request.group_ids:
+    for group_id in sorted(request.group_ids, key=bool):
         try:
             described = _described(env, group_id)
         except GroupError as err:

@@ -42,29 +42,40 @@ _MINUTE_MS = 60_000
 def decide_offset_delete(
     env: Environment, request: OffsetDeleteRequest
 ) -> Decision[OffsetDeleteResponse]:
-    """OffsetDelete. A topic that the group subscribes to keeps its offsets (86)."""
+    """OffsetDelete. A topic that the group subscribes to keeps its offsets (86).
+
+    The API layer answers for topics and partitions that do not exist, and its answers come first;
+    the coordinator, and so a missing group (69), is asked once any topic exists.
+    """
     group = env.state.groups.get(request.group_id)
     records: list[StateRecord] = []
-    answered: list[OffsetDeleteResponseTopic] = []
-    any_known = False
+    refused: list[OffsetDeleteResponseTopic] = []
+    served: list[OffsetDeleteResponseTopic] = []
     for topic in request.topics:
         found = env.catalog.topic(topic.name)
         in_use = isinstance(group, ConsumerGroup) and group.is_subscribed_to(topic.name)
-        partitions: list[OffsetDeleteResponsePartition] = []
+        unknown: list[OffsetDeleteResponsePartition] = []
+        known: list[OffsetDeleteResponsePartition] = []
         for partition in topic.partitions:
-            index, code = partition.partition_index, ErrorCode.NONE
+            index = partition.partition_index
             if found is None or not 0 <= index < found.partitions:
-                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                unknown.append(_deleted_offset(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             elif in_use:
-                code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-            elif env.state.committed(request.group_id, topic.name, index) is not None:
-                records.append(OffsetCommit(request.group_id, topic.name, index, None))
-            any_known = any_known or code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            partitions.append(OffsetDeleteResponsePartition(partition_index=index, error_code=code))
-        answered.append(OffsetDeleteResponseTopic(name=topic.name, partitions=tuple(partitions)))
-    if group is None and any_known:
+                known.append(_deleted_offset(index, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC))
+            else:
+                if env.state.committed(request.group_id, topic.name, index) is not None:
+                    records.append(OffsetCommit(request.group_id, topic.name, index, None))
+                known.append(_deleted_offset(index, ErrorCode.NONE))
+        answer = OffsetDeleteResponseTopic(name=topic.name, partitions=(*unknown, *known))
+        (refused if unknown or found is None else served).append(answer)
+    any_topic = any(env.catalog.topic(topic.name) is not None for topic in request.topics)
+    if group is None and any_topic:
         return Decision(OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
-    return Decision(OffsetDeleteResponse(topics=tuple(answered)), records)
+    return Decision(OffsetDeleteResponse(topics=(*refused, *served)), records)
+
+
+def _deleted_offset(index: int, code: ErrorCode) -> OffsetDeleteResponsePartition:
+    return OffsetDeleteResponsePartition(partition_index=index, error_code=code)
 
 
 def decide_delete_groups(

@@ -72,6 +72,8 @@ def decide_commit(
         except GroupError as err:
             refused = err
     commit = _Commit(env, now_ms, version, request)
+    # What the API layer refused comes first, topic by topic; the coordinator's answers follow.
+    ordered = sorted(topics, key=lambda topic: not topic.answered)
     answers = [
         topic.response(
             commit.partition(topic, partition)
@@ -79,7 +81,7 @@ def decide_commit(
             else _answer(partition, refused.code)
             for partition in topic.open
         )
-        for topic in topics
+        for topic in ordered
     ]
     return Decision(OffsetCommitResponse(topics=tuple(answers)), commit.records)
 
