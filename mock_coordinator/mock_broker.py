@@ -86,11 +86,12 @@ class MockBroker:
             self.create_topic(name, partitions)
 
     async def __aenter__(self) -> Self:
+        if self._server is not None:  # before the task group, which would wrap an OSError
+            await self._server.listen()
         async with AsyncExitStack() as stack:
             tasks: anyio.abc.TaskGroup = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             if self._server is not None:
-                await self._server.listen()
                 tasks.start_soon(self._server.serve)
             tasks.start_soon(self._driver.run_timers)
             self._stack = stack.pop_all()

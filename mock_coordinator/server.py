@@ -118,6 +118,7 @@ class _Connection:
         self._answer: Reply | NoReply | None = None
         self._answered = anyio.Event()
         self._why_closed: str | None = None
+        self._scope: Final = anyio.CancelScope()
         self._number: Final = driver.connect(self)
 
     # -- what the driver calls ---------------------------------------------------------------------
@@ -130,7 +131,7 @@ class _Connection:
     def closed(self, why: str) -> None:
         """The broker wants this connection closed."""
         self._why_closed = why
-        self._answered.set()
+        self._scope.cancel()
 
     def gone(self) -> None:
         """Tell the broker that this connection does not exist any more."""
@@ -140,22 +141,24 @@ class _Connection:
 
     async def run(self) -> None:
         """Serve requests until the client leaves, is idle for too long, or has to be closed."""
+        with self._scope:
+            await self._run()
+        if self._why_closed is not None:
+            _log.warning("connection from %s:%s closed: %s", *self._peer, self._why_closed)
+
+    async def _run(self) -> None:
         config = self._driver.core.broker.config
         framer = Framer(config.integer("socket.request.max.bytes"))
         idle_s = config.integer("connections.max.idle.ms") / 1000
-        while self._why_closed is None:
-            data = await self._receive(idle_s)
-            if data is None:
-                self._left(framer)
-                return
+        while (data := await self._receive(idle_s)) is not None:
             try:
                 for payload in framer.feed(data):
                     await self._serve(payload, idle_s)
-                    if self._why_closed is not None:
-                        break
             except WireError as err:
-                self._why_closed = str(err)
-        _log.warning("connection from %s:%s closed: %s", *self._peer, self._why_closed)
+                self.closed(str(err))
+        if framer.buffered_bytes:
+            waiting = framer.buffered_bytes
+            _log.info("client %s:%s left %d bytes of a frame behind", *self._peer, waiting)
 
     async def _receive(self, idle_s: float) -> bytes | None:
         """What comes next; ``None`` when nothing more will, or not for too long."""
@@ -167,11 +170,6 @@ class _Connection:
         _log.info("connection from %s:%s closed: idle for %g s", *self._peer, idle_s)
         return None
 
-    def _left(self, framer: Framer) -> None:
-        if framer.buffered_bytes:
-            waiting = framer.buffered_bytes
-            _log.info("client %s:%s left %d bytes of a frame behind", *self._peer, waiting)
-
     def _taken(self) -> Reply | None:
         return self._answer if isinstance(self._answer, Reply) else None
 
@@ -180,7 +178,8 @@ class _Connection:
         self._answer = None
         self._answered = anyio.Event()
         self._driver.submit(read_received(self._number, self._client, payload))
-        await self._answered.wait()
+        if self._answer is None:
+            await self._answered.wait()
         answer = self._taken()
         if answer is None:
             return
@@ -189,7 +188,7 @@ class _Connection:
         with anyio.move_on_after(None if idle_s < 0 else idle_s) as patience:
             await self._stream.send(frame)
         if patience.cancelled_caught:
-            self._why_closed = f"did not read its reply for {idle_s:g} s"
+            self.closed(f"did not read its reply for {idle_s:g} s")
 
 
 def _peer(stream: anyio.abc.SocketStream) -> tuple[str, int]:

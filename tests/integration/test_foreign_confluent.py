@@ -121,7 +121,8 @@ async def test_a_consumer_group_from_join_to_leave(profile: str) -> None:
 
 def use_admin_and_producer(bootstrap: str) -> dict[str, int]:
     from confluent_kafka import Producer
-    from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewPartitions, NewTopic
 
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.create_topics([NewTopic("made", 2, 1)]).values():

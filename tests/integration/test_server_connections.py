@@ -1,0 +1,268 @@
+"""The TCP server and hostile, broken and impatient connections; under asyncio and under trio."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.abc
+import pytest
+
+from kip848_client.wire import api_named, read_response, write_request
+from kip848_client.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.wire.messages.fetch import (
+    FetchRequest,
+    FetchRequestFetchPartition,
+    FetchRequestFetchTopic,
+)
+from kip848_client.wire.messages.metadata import MetadataRequest
+from mock_coordinator import MockBroker, NewRecord
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE_S = 10
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@asynccontextmanager
+async def running(**config: str) -> AsyncGenerator[MockBroker]:
+    settings = {name.replace("_", "."): value for name, value in config.items()}
+    with anyio.fail_after(PATIENCE_S):
+        async with MockBroker({"t": 1}, config=settings) as broker:
+            yield broker
+
+
+async def open_stream(broker: MockBroker) -> anyio.abc.SocketStream:
+    return await anyio.connect_tcp(broker.host, broker.port)
+
+
+async def frame_from(stream: anyio.abc.SocketStream) -> bytes:
+    data = b""
+    while len(data) < 4 or len(data) < 4 + struct.unpack_from(">i", data)[0]:
+        data += await stream.receive()
+    return data[4:]
+
+
+METADATA = write_request(MetadataRequest(topics=None), 12, 5, "test")
+
+
+async def answers(stream: anyio.abc.SocketStream) -> bool:
+    """Whether the broker serves this connection."""
+    await stream.send(METADATA)
+    correlation, response = read_response(await frame_from(stream), api_named("Metadata"), 12)
+    return correlation == 5 and [topic.name for topic in response.topics] == ["t"]
+
+
+async def is_closed(stream: anyio.abc.SocketStream) -> bool:
+    """Whether the broker closes this connection without a byte."""
+    try:
+        await stream.receive()
+    except (anyio.EndOfStream, anyio.BrokenResourceError):
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("two gigabytes", struct.pack(">i", 0x7FFFFFFF)),
+        ("negative size", struct.pack(">i", -1)),
+        ("empty frame", struct.pack(">i", 0)),
+        ("no header", struct.pack(">i", 3) + b"abc"),
+        ("an unknown API", struct.pack(">ihhih", 10, 999, 0, 1, -1)),
+        ("an unknown version", struct.pack(">ihhih", 10, 3, 99, 1, -1)),
+        ("a version of old", struct.pack(">ihhih", 10, 1, 3, 1, -1)),
+        ("garbage in a body", struct.pack(">ihhih", 14, 3, 1, 1, -1) + b"\x7f\xff\xff\xff"),
+        ("an API of SASL", struct.pack(">ihhih", 15, 17, 0, 1, -1) + b"\0\3abc"),
+        ("plain text", b"GET / HTTP/1.1\r\n\r\n" + b"x" * 64),
+    ],
+)
+async def test_garbage_closes_its_own_connection_and_no_other(
+    name: str, sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    del name
+    caplog.set_level(logging.WARNING, "mock_coordinator")
+    async with running() as broker, await open_stream(broker) as other:
+        async with await open_stream(broker) as bad:
+            await bad.send(sent)
+            assert await is_closed(bad)
+        assert await answers(other)
+        (line,) = caplog.messages
+        assert line.startswith("connection from 127.0.0.1:")
+        assert " closed: " in line
+
+
+async def test_half_a_frame_holds_up_nobody() -> None:
+    async with running() as broker, await open_stream(broker) as slow:
+        await slow.send(METADATA[:20])
+        async with await open_stream(broker) as other:
+            assert await answers(other)
+        await slow.send(METADATA[20:])
+        assert await frame_from(slow)
+
+
+async def test_a_frame_may_come_byte_by_byte_and_frames_may_come_together() -> None:
+    async with running() as broker, await open_stream(broker) as stream:
+        for index in range(len(METADATA)):
+            await stream.send(METADATA[index : index + 1])
+        assert await frame_from(stream)
+        second = write_request(MetadataRequest(topics=None), 12, 6, "test")
+        await stream.send(METADATA + second)
+        data = b""
+        while len(data) < 2 * (4 + struct.unpack_from(">i", data.ljust(4, b"\0"))[0]) or not data:
+            data += await stream.receive()
+        (size,) = struct.unpack_from(">i", data)
+        assert struct.unpack_from(">i", data, 4)[0] == 5
+        assert struct.unpack_from(">i", data, 4 + size + 4)[0] == 6
+
+
+async def test_an_idle_connection_is_closed() -> None:
+    async with running(connections_max_idle_ms="100") as broker, await open_stream(broker) as idle:
+        await idle.send(METADATA[:20])
+        assert await is_closed(idle)
+        async with await open_stream(broker) as other:
+            assert await answers(other)
+
+
+async def test_the_limit_of_connections() -> None:
+    async with running(max_connections="2") as broker:
+        async with await open_stream(broker) as one, await open_stream(broker) as two:
+            assert await answers(one)
+            assert await answers(two)
+            async with await open_stream(broker) as three:
+                assert await is_closed(three)
+        await broker.wait_until(lambda: broker.driver.connections == 1)  # the broker's own
+        async with await open_stream(broker) as four:
+            assert await answers(four)
+
+
+async def test_the_limit_of_connections_per_address() -> None:
+    async with (
+        running(max_connections_per_ip="1") as broker,
+        await open_stream(broker) as one,
+        await open_stream(broker) as two,
+    ):
+        assert await answers(one)
+        assert await is_closed(two)
+
+
+def fetch(*, offset: int = 0, wait_ms: int = 60_000, correlation: int = 9) -> bytes:
+    partition = FetchRequestFetchPartition(
+        partition=0, fetch_offset=offset, partition_max_bytes=1 << 30
+    )
+    request = FetchRequest(
+        max_wait_ms=wait_ms,
+        min_bytes=1,
+        topics=(FetchRequestFetchTopic(topic="t", partitions=(partition,)),),
+    )
+    return write_request(request, 12, correlation, "test")
+
+
+async def test_a_waiting_fetch_is_answered_by_a_record_and_keeps_the_order() -> None:
+    async with running() as broker, await open_stream(broker) as stream:
+        await stream.send(fetch() + METADATA)
+        await broker.wait_until(lambda: broker.core.parked_requests == 1)
+        assert len(broker.requests()) == 1, (
+            "the second request is not read before the first is done"
+        )
+        broker.produce("t", b"x")
+        frame = await frame_from(stream)
+        (first,) = struct.unpack_from(">i", frame)
+        assert first == 9
+
+
+async def test_a_waiting_fetch_is_answered_in_time() -> None:
+    async with running() as broker, await open_stream(broker) as stream:
+        await stream.send(fetch(wait_ms=50))
+        _, response = read_response(await frame_from(stream), api_named("Fetch"), 12)
+        assert response.responses[0].partitions[0].records == b""
+
+
+async def test_a_client_that_leaves_takes_its_fetch_with_it() -> None:
+    async with running() as broker:
+        async with await open_stream(broker) as stream:
+            await stream.send(fetch(wait_ms=300))
+            await broker.wait_until(lambda: broker.core.parked_requests == 1)
+        await broker.wait_until(lambda: broker.core.parked_requests == 0)
+        await broker.wait_until(lambda: broker.driver.connections == 1)
+
+
+async def test_a_slow_reader_is_closed_and_holds_up_nobody() -> None:
+    async with running(connections_max_idle_ms="300", message_max_bytes="100000000") as broker:
+        broker.produce("t", NewRecord(b"x" * 40_000_000))
+        async with await open_stream(broker) as slow, await open_stream(broker) as other:
+            await slow.send(fetch())
+            await broker.wait_until(lambda: len(broker.requests("Fetch")) == 1)
+            assert await answers(other)
+            await broker.wait_until(lambda: broker.driver.connections <= 2)
+
+
+async def test_a_version_that_we_do_not_have_is_answered_with_ours() -> None:
+    async with running() as broker, await open_stream(broker) as stream:
+        body = struct.pack(">hhih", 18, 77, 3, -1) + b"\0whatever"
+        await stream.send(struct.pack(">i", len(body)) + body)
+        correlation, response = read_response(await frame_from(stream), api_named("ApiVersions"), 0)
+        assert (correlation, response.error_code) == (3, 35)
+        assert [(a.api_key, a.max_version) for a in response.api_keys] == [(18, 5)]
+        await stream.send(write_request(ApiVersionsRequest(), 0, 4, "test"))
+        _, response = read_response(await frame_from(stream), api_named("ApiVersions"), 0)
+        assert response.error_code == 0
+
+
+async def test_bytes_after_a_request_are_ignored_as_kafka_does() -> None:
+    async with running() as broker, await open_stream(broker) as stream:
+        longer = struct.pack(">i", len(METADATA) - 4 + 3) + METADATA[4:] + b"xyz"
+        await stream.send(longer)
+        assert await frame_from(stream)
+        assert await answers(stream)
+
+
+async def test_closing_the_broker_closes_its_connections() -> None:
+    async with running() as broker:
+        stream = await open_stream(broker)
+        assert await answers(stream)
+        await stream.send(fetch())
+        await broker.wait_until(lambda: broker.core.parked_requests == 1)
+    async with stream:
+        assert await is_closed(stream)
+
+
+async def test_a_restart_closes_connections_and_keeps_topics_and_records() -> None:
+    async with running() as broker:
+        broker.produce("t", b"kept")
+        async with await open_stream(broker) as stream:
+            assert await answers(stream)
+            broker.restart()
+            assert await is_closed(stream)
+        async with await open_stream(broker) as stream:
+            assert await answers(stream)
+        assert [record.value for record in broker.records("t")] == [b"kept"]
+
+
+async def test_a_port_that_is_taken_is_an_error_at_once() -> None:
+    async with running() as broker:
+        with pytest.raises(OSError, match="in use"):
+            async with MockBroker(port=broker.port):
+                pass
+
+
+async def test_what_is_advertised() -> None:
+    async with running(advertised_listeners="PLAINTEXT://kafka.example:9092") as broker:
+        assert broker.bootstrap == "kafka.example:9092"
+        assert broker.address[0] == "127.0.0.1"
+    async with MockBroker(host="0.0.0.0") as broker:
+        assert broker.host == "localhost"
+        assert broker.port == broker.address[1]
+
+
+async def test_an_exception_inside_the_block_comes_out_as_it_is() -> None:
+    with pytest.raises(KeyError, match="mine"):
+        async with running():
+            raise KeyError("mine")
