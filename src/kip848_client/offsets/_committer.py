@@ -288,6 +288,8 @@ class CommitterCore:
         self._out = []
         match event:
             case CommitAsked():
+                if event.kind is CommitKind.MANUAL and event.offsets is not None:
+                    self._tracker.processed(event.offsets)
                 self._open(event.ticket, event.kind, event.offsets, event.deadline_ms)
             case CommitAnswered():
                 self._on_answered(event)

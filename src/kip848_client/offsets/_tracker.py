@@ -6,7 +6,7 @@ A record is *delivered* when it was handed to the application, and *confirmed* w
 came back for more: only then is it known to have been processed. An automatic commit may happen at
 any moment, also while the application is in the middle of a record, so it commits confirmed
 positions only and never runs ahead of the application (KAFKA-18641). A commit that the user asks
-for says "I am done with what I got", so it takes delivered positions.
+for says "I am done with what I got", so it takes delivered positions, and confirms them.
 
 A position is the offset of the *next* record, as Kafka commits it. It is dirty when it differs
 from what is known to be committed; the position that a reset chose counts, as in Java, so that a
@@ -19,7 +19,7 @@ number, and a commit remembers the tenure it was taken under.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -111,6 +111,18 @@ class OffsetTracker:
         for entry in self._unconfirmed.values():
             entry.confirmed = entry.delivered
         self._unconfirmed.clear()
+
+    def processed(self, offsets: Mapping[TopicPartition, CommittableOffset]) -> None:
+        """The application asked for these offsets to be committed: it says that it is done with
+        everything before them, so an automatic commit must not fall behind them again."""
+        for tp, wanted in sorted(offsets.items()):
+            entry = self._entries.get(tp)
+            if entry is None or entry.delivered is None or wanted.offset > entry.delivered.offset:
+                continue
+            if entry.confirmed is None or entry.confirmed.offset < wanted.offset:
+                entry.confirmed = wanted
+                if wanted.offset == entry.delivered.offset:
+                    self._unconfirmed.pop(tp, None)
 
     def committed(self, tp: TopicPartition, offset: int, tenure: int) -> None:
         """The broker stored ``offset`` for ``tp``, by a commit taken under ``tenure``."""

@@ -117,3 +117,32 @@ class TestTenure:
         tracker.delivered(A, 1)
         assert tracker.partitions() == tracker.pending() == (A, B)
         assert list(tracker.snapshot()) == [A, B]
+
+
+class TestWhatTheUserCommits:
+    def test_it_is_confirmed(self) -> None:
+        tracker = tracking(A)
+        tracker.seek(A, 10, committed=10)
+        tracker.delivered(A, 15)
+        tracker.processed(tracker.snapshot())
+        assert tracker.dirty() == {A: CommittableOffset(15)}
+        assert tracker.pending() == ()
+
+    def test_a_part_of_it_is_confirmed_in_part(self) -> None:
+        tracker = tracking(A)
+        tracker.seek(A, 10, committed=10)
+        tracker.delivered(A, 15)
+        tracker.processed({A: CommittableOffset(12)})
+        assert tracker.dirty() == {A: CommittableOffset(12)}
+        assert tracker.pending() == (A,)
+        tracker.confirm()
+        assert tracker.dirty() == {A: CommittableOffset(15)}
+
+    def test_a_lower_or_a_later_offset_confirms_nothing(self) -> None:
+        """The user may commit anything; only what it was handed can have been processed."""
+        tracker = tracking(A)
+        tracker.seek(A, 10, committed=10)
+        tracker.delivered(A, 15)
+        tracker.processed({A: CommittableOffset(3), B: CommittableOffset(1)})
+        tracker.processed({A: CommittableOffset(99)})
+        assert tracker.dirty() == {}
