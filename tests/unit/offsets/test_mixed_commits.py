@@ -1,0 +1,42 @@
+"""The user commits and the interval commits: the second must not undo the first."""
+
+from __future__ import annotations
+
+from kip848_client._types import TopicPartition
+from kip848_client.offsets import (
+    CommitAnswered,
+    CommitAsked,
+    CommitKind,
+    CommittableOffset,
+    CommitterCore,
+    CommitterSettings,
+    CommitTimer,
+    EpochNoted,
+    OffsetTracker,
+    SendCommit,
+)
+
+A = TopicPartition("a", 0)
+
+
+def sent(commands: tuple[object, ...]) -> list[SendCommit]:
+    return [command for command in commands if isinstance(command, SendCommit)]
+
+
+def test_an_automatic_commit_does_not_fall_behind_the_users() -> None:
+    """Found by the simulation: 9 records were handed out, 7 of them followed by a poll. The user
+    committed 9, the interval committed 7, and two records came again after the next rebalance."""
+    tracker = OffsetTracker()
+    core = CommitterCore(CommitterSettings(auto_commit_interval_ms=5_000), tracker, lambda ms: ms)
+    core.step(0, EpochNoted(1))
+    tracker.assign([A])
+    tracker.seek(A, 0, committed=0)
+    tracker.delivered(A, 7)
+    tracker.confirm()
+    tracker.delivered(A, 9)
+    asked = core.step(1, CommitAsked(1, CommitKind.MANUAL, tracker.snapshot(), 60_000))
+    assert sent(asked)[0].offsets == {A: CommittableOffset(9)}
+    during = core.step(5_000, CommitTimer())
+    assert sent(during) == []
+    after = core.step(5_001, CommitAnswered(1, {A: None}))
+    assert all(commit.offsets[A].offset >= 9 for commit in sent(after))
