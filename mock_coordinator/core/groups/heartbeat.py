@@ -166,6 +166,7 @@ class _Heartbeat:
         return _Change(
             names=old.subscribed_topic_names != new.subscribed_topic_names,
             regex=regex,
+            assignor=old.server_assignor != new.server_assignor,
         )
 
     def _group_epoch(self, group: ConsumerGroup, sender: Sender, change: _Change) -> int:
@@ -176,7 +177,7 @@ class _Heartbeat:
             bump = change.names
         if profile.join_without_topics_bumps and group.epoch == 0:
             bump = True
-        if profile.assignor_change_bumps and not bump:
+        if profile.assignor_change_bumps and not bump and (change.assignor or len(group.votes) > 1):
             # with a tie the two may differ in every heartbeat: then so does the epoch, in Kafka too
             bump = elected_assignor(self.env, group, sender) != current_assignor(self.env, group)
         if not bump and group.metadata_fresh:
@@ -285,6 +286,7 @@ class _Change:
 
     names: bool
     regex: RegexChange
+    assignor: bool
 
     @property
     def any(self) -> bool:

@@ -9,8 +9,8 @@ millisecond come up in the order in which they were last armed.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 __all__ = ["Timer", "TimerKind", "Timers"]
 
@@ -28,8 +28,7 @@ class TimerKind(StrEnum):
     """Expired offsets and empty groups are to be removed."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Timer:
+class Timer(NamedTuple):
     """The key of a timer: arming one that runs moves it. ``member_id`` is empty for group-wide
     timers, both ids for broker-wide ones."""
 
