@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import signal
-import sys
-from typing import TYPE_CHECKING
 
-import anyio
-
-from kip848_client.errors import BrokerError, ConfigError
-
-if TYPE_CHECKING:
-    from mock_coordinator import MockBroker
+from kip848_client.errors import ConfigError
 
 __all__ = ["configure", "run"]
 
@@ -46,38 +37,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM. Raises ``ConfigError`` for arguments that make no sense."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    broker = _broker(arguments)
-    for name in broker.core.broker.config.without_effect:
-        sys.stderr.write(f"kip848 mock: {name} is a setting of Kafka's, but has no effect here\n")
     try:
-        return anyio.run(_serve, broker)
-    except OSError as err:
-        where = f"{arguments.host}:{arguments.port}"
-        sys.stderr.write(f"kip848 mock: cannot listen on {where}: {err}\n")
-        return 1
-
-
-def _broker(arguments: argparse.Namespace) -> MockBroker:
-    try:
-        from mock_coordinator import MockBroker
-        from mock_coordinator.core.profile import DEFAULT_PROFILE
+        from mock_coordinator.command import serve
     except ImportError as err:
         raise ConfigError(f"the broker is not installed with this package: {err}") from err
     if not 0 <= arguments.port <= 65535:
         raise ConfigError(f"--port {arguments.port}: a port is between 0 and 65535")
     topics = dict(_topic(text) for text in arguments.topic)
     config = dict(_setting(text) for text in arguments.config)
-    try:
-        return MockBroker(
-            topics,
-            profile=arguments.profile or DEFAULT_PROFILE,
-            config=config,
-            host=arguments.host,
-            port=arguments.port,
-        )
-    except BrokerError as err:
-        raise ConfigError(f"--topic: {err}") from err
+    return serve(topics, config, arguments.profile, arguments.host, arguments.port)
 
 
 def _topic(text: str) -> tuple[str, int]:
@@ -92,14 +60,3 @@ def _setting(text: str) -> tuple[str, str]:
     if not separator:
         raise ConfigError(f"--config {text!r}: expected KEY=VALUE")
     return name.strip(), value.strip()
-
-
-async def _serve(broker: MockBroker) -> int:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with broker:
-            host, port = broker.address
-            sys.stdout.write(f"listening on {host}:{port}\n")
-            sys.stdout.flush()
-            async for _ in signals:
-                break
-    return 0

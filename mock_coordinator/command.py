@@ -1,0 +1,55 @@
+"""What ``kip848 mock`` does once its command line is understood: serve until a signal comes."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import Mapping
+
+import anyio
+
+from kip848_client.errors import BrokerError, ConfigError
+from mock_coordinator.core.profile import DEFAULT_PROFILE
+from mock_coordinator.mock_broker import MockBroker
+
+__all__ = ["serve"]
+
+
+def serve(
+    topics: Mapping[str, int],
+    config: Mapping[str, str],
+    profile: str | None,
+    host: str,
+    port: int,
+) -> int:
+    """Run a broker until SIGINT or SIGTERM; returns the exit code.
+
+    Prints ``listening on HOST:PORT`` when connections are accepted. Raises ``ConfigError`` for
+    topics or settings that Kafka would refuse.
+    """
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    try:
+        broker = MockBroker(
+            topics, profile=profile or DEFAULT_PROFILE, config=config, host=host, port=port
+        )
+    except BrokerError as err:
+        raise ConfigError(f"--topic: {err}") from err
+    for name in broker.core.broker.config.without_effect:
+        sys.stderr.write(f"kip848 mock: {name} is a setting of Kafka's, but has no effect here\n")
+    try:
+        return anyio.run(_serve, broker)
+    except OSError as err:
+        sys.stderr.write(f"kip848 mock: cannot listen on {host}:{port}: {err}\n")
+        return 1
+
+
+async def _serve(broker: MockBroker) -> int:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with broker:
+            host, port = broker.address
+            sys.stdout.write(f"listening on {host}:{port}\n")
+            sys.stdout.flush()
+            async for _ in signals:
+                break
+    return 0
