@@ -112,7 +112,7 @@ class Application:
         self._tell(command, failed=failed)
         if isinstance(command, StartPartitions):
             event = PartitionsStarted(command.plan, failed)
-            outlasts = process.state not in (MemberState.RECONCILING,)
+            outlasts = process.state is not MemberState.RECONCILING
         else:
             kept = failed and not command.last
             if not kept:
@@ -201,4 +201,4 @@ class Application:
             if position is None or count == 0:
                 continue
             assert tracker.delivered(tp, position + count), f"{tp} is fetchable and not tracked"
-            watch.delivered(process, partition, position, position + count)
+            watch.delivered(process, partition, tp.topic, position, position + count)

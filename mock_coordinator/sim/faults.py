@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from mock_coordinator.sim.broker_actor import BrokerActor
 from mock_coordinator.sim.scene import BROKER, Scene
 
-__all__ = ["Faults"]
+__all__ = ["CLOG_MS_MAX", "Faults"]
 
-CLOG_MS_MAX = 20_000
-CUT_MS_MAX = 60_000
+CLOG_MS_MAX: Final = 20_000
+CUT_MS_MAX: Final = 60_000
 
 
 class Faults:

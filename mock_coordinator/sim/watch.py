@@ -80,13 +80,19 @@ class Watch:
         self._check_lease(member.group_id, None)
 
     def delivered(
-        self, member: MemberView, partition: TopicIdPartition, first: int, after_last: int
+        self,
+        member: MemberView,
+        partition: TopicIdPartition,
+        topic: str,
+        first: int,
+        after_last: int,
     ) -> None:
         """Its application is handed records."""
-        self.deliveries.delivered(member, partition, first, after_last)
-        if not self.lease.covers(self.book, member, partition):
-            if not self.lease.is_misled(member):
-                raise Violation(Deliveries, f"{member.name} delivers what is not held for it")
+        renamed = topic in self.renamed
+        self.deliveries.delivered(member, partition, first, after_last, renamed=renamed)
+        covered = self.lease.covers(self.book, member, partition)
+        if not covered and not self.lease.is_misled(member):
+            raise Violation(Deliveries, f"{member.name} delivers what is not held for it")
 
     def _check_lease(self, group_id: str, late: MemberView | None) -> None:
         zombies = self.lease.zombies

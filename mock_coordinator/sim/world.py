@@ -15,7 +15,7 @@ from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.profile import profile_named
 from mock_coordinator.sim.broker_actor import BrokerActor
 from mock_coordinator.sim.convergence import pending
-from mock_coordinator.sim.faults import Faults
+from mock_coordinator.sim.faults import CLOG_MS_MAX, Faults
 from mock_coordinator.sim.kernel import Kernel
 from mock_coordinator.sim.network import Network
 from mock_coordinator.sim.operator import Operator
@@ -158,13 +158,19 @@ class World:
         self.broker.heal()
         self.population.heal()
         healed_ms = scene.kernel.now_ms
-        while self.pending():
-            self._run_for(CHECK_EVERY_MS)
-            if scene.kernel.now_ms > healed_ms + LIVENESS_MS_MAX:
-                raise Stuck("; ".join(self.pending()))
+        self._await_order(healed_ms + LIVENESS_MS_MAX)
         converged_ms = scene.kernel.now_ms - healed_ms
+        # what was sent before the healing may still be on its way, or waited for
+        self._run_for(max(scene.options.request_timeout_ms, CLOG_MS_MAX))
+        self._await_order(scene.kernel.now_ms + LIVENESS_MS_MAX)
         self._stay_quiet()
         return converged_ms
+
+    def _await_order(self, until_ms: int) -> None:
+        while self.pending():
+            self._run_for(CHECK_EVERY_MS)
+            if self.scene.kernel.now_ms > until_ms:
+                raise Stuck("; ".join(self.pending()))
 
     def _stay_quiet(self) -> None:
         """Order lasts: no epoch moves and nobody asks more than heartbeats need."""
