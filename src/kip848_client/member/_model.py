@@ -90,8 +90,9 @@ class HeartbeatIntent:
     """Every field of a ConsumerGroupHeartbeat request that the member decides.
 
     ``None`` means "unchanged" (null on the wire; -1 for ``rebalance_timeout_ms``). ``owned`` is
-    the complete set of partitions that the member holds, never a delta; an empty tuple says "I
-    own nothing", which differs from ``None``.
+    the complete set of partitions that the member has or may be given before the answer comes,
+    never a delta; what it leaves out is free for others. An empty tuple says "I own nothing",
+    which differs from ``None``.
     """
 
     member_id: MemberId
@@ -187,7 +188,7 @@ class MemberSnapshot:
     assigned: tuple[AssignedPartition, ...]
     """What the user sees as assigned: changes with StartPartitions and PartitionsReleased."""
     current: Assignment | None
-    """What is reconciled and reported as owned; ``None`` when not in a group."""
+    """What was reconciled last; ``None`` when not in a group."""
     target: Assignment | None
     """What the coordinator last asked for; ``None`` when not in a group."""
     unresolved: tuple[TopicId, ...]
