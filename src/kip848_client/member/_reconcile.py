@@ -57,6 +57,8 @@ class Plan:
 
 
 Step = Acknowledge | Plan
+_DESCRIBED_MAX: Final = 8
+"""How many described sets are kept: a driver asks for the same few after every step."""
 NOTHING: Final = None
 """Nothing can be done until names, a poll or a newer target arrive."""
 
@@ -106,6 +108,8 @@ class Ledger:
         self.nameless: frozenset[TopicId] = frozenset()
         self.settled = True
         self._revision = -1
+        self._unresolved: tuple[TopicId, ...] | None = ()
+        self._described: dict[frozenset[TopicIdPartition], tuple[AssignedPartition, ...]] = {}
 
     def retarget(self, partitions: frozenset[TopicIdPartition]) -> bool:
         """Adopt what the coordinator sent; returns whether it is news."""
@@ -113,6 +117,7 @@ class Ledger:
             return False
         self._revision += 1
         self.target = Held(partitions, self._revision)
+        self._unresolved = None
         return True
 
     @property
@@ -134,15 +139,17 @@ class Ledger:
         )
 
     def unresolved(self) -> tuple[TopicId, ...]:
-        """Topics of the target without a name, sorted."""
-        if self.target is None:
-            return ()
-        return tuple(sorted({p[0] for p in self.target.partitions} - self.names.keys()))
+        """Topics of the target without a name, sorted. Kept, since each deadline asks for it."""
+        if self._unresolved is None:
+            wanted = frozenset() if self.target is None else self.target.partitions
+            self._unresolved = tuple(sorted({p[0] for p in wanted} - self.names.keys()))
+        return self._unresolved
 
     def name(self, asked: tuple[TopicId, ...], found: Mapping[TopicId, str]) -> None:
         """Take in the answer to a look-up of ``asked``; other names are not of interest."""
         wanted = self.unresolved()
         self.names.update({topic: found[topic] for topic in wanted if topic in found})
+        self._unresolved = None
         self.nameless = frozenset(self.unresolved()) & (self.nameless | frozenset(asked))
 
     # -- the course of a plan ----------------------------------------------------------------
@@ -189,6 +196,8 @@ class Ledger:
             in_use |= {p[0] for p in self.target.partitions}
         for topic in [t for t in self.names if t not in in_use]:
             del self.names[topic]
+        self._unresolved = None
+        self._described.clear()
 
     # -- out of the group --------------------------------------------------------------------
 
@@ -198,6 +207,7 @@ class Ledger:
         self.target = None
         self.current = None
         self.fetchable = frozenset()
+        self._unresolved = None
 
     def clear(self) -> None:
         """The application has nothing any more (and an empty ledger may be cleared again)."""
@@ -205,6 +215,7 @@ class Ledger:
         self.assigned = frozenset()
         self.releasing = frozenset()
         self.names.clear()
+        self._described.clear()
         self.nameless = frozenset()
         self.settled = True
         self._revision = -1
@@ -229,5 +240,11 @@ class Ledger:
 
     def describe(self, partitions: frozenset[TopicIdPartition]) -> tuple[AssignedPartition, ...]:
         """Partitions with their names, in the order that users expect: by name and number."""
-        named = [AssignedPartition(t, p, self.names[t]) for t, p in sorted(partitions)]
-        return tuple(sorted(named, key=lambda p: (p.topic, p.topic_id, p.partition)))
+        known = self._described.get(partitions)
+        if known is None:
+            named = [AssignedPartition(t, p, self.names[t]) for t, p in sorted(partitions)]
+            known = tuple(sorted(named, key=lambda p: (p.topic, p.topic_id, p.partition)))
+            if len(self._described) >= _DESCRIBED_MAX:
+                self._described.clear()
+            self._described[partitions] = known
+        return known
