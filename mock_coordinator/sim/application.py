@@ -127,12 +127,13 @@ class Application:
             process.scene.probes.reached("callback outlasts membership")
         process.feed(event)
         self._next()
+        if self.idle:
+            self._surrendered = False
 
     def _take(self, command: ReleasePartitions) -> None:
         gone = [(p.topic_id, p.partition) for p in command.partitions]
         if command.last:
             gone = list(self._assignment)
-            self._surrendered = False
         catalog = self._process.scene.watch
         for partition in gone:
             assigned = self._assignment.pop(partition, None)

@@ -58,12 +58,12 @@ class Population:
         options, rng = self._scene.options, self._rng
         number = len(self.consumers)
         instance_id = instance or (f"i{number}" if rng.random() < options.static else None)
-        assignor = rng.choice(("uniform", "range", None))
+        assignor = self._wish(group_id)
         plan = MemberPlan(
             name=f"m{number}",
             group_id=group_id,
             instance_id=instance_id,
-            assignor=assignor if options.assignor == "any" else options.assignor,
+            assignor=assignor,
             auto_commit=rng.random() < options.auto_commit,
             topics=topics,
             pattern=pattern,
@@ -72,6 +72,20 @@ class Population:
         self.consumers.append(consumer)
         self.start(consumer)
         return consumer
+
+    def _wish(self, group_id: GroupId) -> str | None:
+        """The assignor that a new member asks for.
+
+        In Kafka 4.4.0 members of one group must agree: when the votes are even, the election goes
+        to whoever's heartbeat is being handled, each such change moves the group epoch, and the
+        group never comes to rest (so does the real broker).
+        """
+        wish = self._scene.options.assignor
+        if wish != "any":
+            return wish
+        if self._scene.profile.assignor_change_bumps:
+            return ("uniform", "range")[int(group_id[1:]) % 2]
+        return self._rng.choice(("uniform", "range", None))
 
     def start(self, consumer: Consumer) -> None:
         """Give it a process, unless it has one."""

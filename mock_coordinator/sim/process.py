@@ -332,8 +332,6 @@ class MemberProcess:
     ) -> None:
         if isinstance(answer, LossReason):
             self._probe_loss(tag)
-            if answer is not LossReason.NOT_SENT:
-                self.coordinator_known = False
             self.scene.tell(self.name, "no answer", f"#{tag.number} {answer.value}")
             self.feed(HeartbeatLost(tag.number, answer))
             return
