@@ -201,10 +201,12 @@ def _require_member(
         return
     if not env.profile.commits_use_assignment_epoch or epoch > member.epoch:
         raise GroupError(ErrorCode.STALE_MEMBER_EPOCH)
+    limit = env.config.integer("offset.metadata.max.bytes")
     if not all(
         _was_owned(env, member, topic.name, partition.partition_index, epoch)
         for topic in topics
         for partition in topic.open
+        if _java_length(partition.committed_metadata or "") <= limit  # refused on its own
     ):
         raise GroupError(ErrorCode.STALE_MEMBER_EPOCH)
 

@@ -1,0 +1,157 @@
+"""Targets through the coordinator: votes, the recorded sequences, failures (S45 to S48)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from kip848_client._types import TopicId, parse_topic_id
+from kip848_client.assignors import Assignment, AssignorError, GroupSpec, TopicMetadata
+from kip848_client.errors import ConfigError
+from kip848_client.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, World, parts
+
+VECTORS: Final[list[dict[str, Any]]] = [
+    json.loads(line)
+    for line in (Path(__file__).parents[3] / "vectors" / "coordinator-assignor.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
+
+
+def _described(world: World) -> str:
+    response = world.ask(ConsumerGroupDescribeRequest(group_ids=("g",)), 1)
+    assert isinstance(response, ConsumerGroupDescribeResponse)
+    return response.groups[0].assignor_name
+
+
+@EVERY_PROFILE
+def test_s45_different_topics(profile: str) -> None:
+    world = World(profile)
+    world.join("A", ["foo"])
+    world.join("B", ["foo", "bar"])
+    assert world.target("A") == parts(foo=range(5))
+    assert world.target("B") == parts(foo=[5], bar=range(3))
+    world.join("C", ["bar"])
+    assert [world.target(member) for member in "ABC"] == [
+        parts(foo=range(4)),
+        parts(foo=[4, 5], bar=[0]),
+        parts(bar=[1, 2]),
+    ]
+
+
+@EVERY_PROFILE
+def test_s46_range(profile: str) -> None:
+    world = World(profile)
+    for member in "ABC":
+        world.join(member, ["foo", "bar"], assignor="range")
+    assert [world.target(member) for member in "ABC"] == [
+        parts(foo=[0, 1], bar=[0]),
+        parts(foo=[2, 3], bar=[1]),
+        parts(foo=[4, 5], bar=[2]),
+    ]
+
+
+@EVERY_PROFILE
+def test_s47_votes(profile: str) -> None:
+    world = World(profile)
+    world.join("A", assignor="range")
+    assert _described(world) == "range"
+    world.join("B", assignor="uniform")
+    assert _described(world) == "uniform"
+    world.beat("B", world.member("B").epoch, assignor="range")
+    assert _described(world) == "range"
+
+
+@EVERY_PROFILE
+def test_s47_members_without_a_wish_do_not_vote(profile: str) -> None:
+    world = World(profile)
+    world.join("A", assignor="range")
+    world.join("B")
+    world.join("C")
+    assert _described(world) == "range"
+    assert world.target("B") == parts(foo=[2, 3])
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["id"])
+@pytest.mark.parametrize("profile", ["4.2", "4.4"])
+def test_s48_the_recorded_targets(vector: dict[str, Any], profile: str) -> None:
+    world = World(profile)
+    for name, topic in vector["topics"].items():
+        world.create(name, topic["partitions"], id_=parse_topic_id(topic["id"]))
+    vote = vector["assignor"]
+    compared = 0
+    for number, (step, expected) in enumerate(
+        zip(vector["steps"], vector["targets"], strict=True), 1
+    ):
+        member = step["member"]
+        if step["op"] == "join":
+            inst = step.get("instance")
+            answer = world.join(member, step["topics"], assignor=vote, inst=inst)
+        elif step["op"] == "leave":
+            answer = world.beat(member, -1)
+        else:
+            answer = world.beat(member, world.member(member).epoch)
+        assert answer.error == 0
+        if expected is not None:
+            targets = {member: world.target(member) for member in world.group().members}
+            wanted = {member: parts(**topics) for member, topics in expected.items()}
+            assert targets == wanted, f"{vector['id']} step {number}: {step}"
+            compared += 1
+    assert compared > 0
+
+
+def test_the_sequences_are_all_played() -> None:
+    assert len(VECTORS) == 80
+
+
+def test_the_default_is_the_first_configured_assignor() -> None:
+    world = World(group_consumer_assignors="range,uniform")
+    world.join("A", ["foo", "bar"])
+    world.join("B", ["foo", "bar"])
+    assert world.target("A") == parts(foo=range(3), bar=[0, 1])
+    assert _described(world) == "range"
+    assert world.join("C", assignor="sticky").message == (
+        "ServerAssignor sticky is not supported. Supported assignors: range, uniform."
+    )
+
+
+def test_assignors_may_be_configured_by_class_name() -> None:
+    world = World(
+        group_consumer_assignors="org.apache.kafka.coordinator.group.assignor.RangeAssignor"
+    )
+    world.join("A")
+    assert _described(world) == "range"
+
+
+def test_an_assignor_that_is_not_kafkas_is_a_configuration_error() -> None:
+    with pytest.raises(ConfigError, match="is none of uniform, range"):
+        World(group_consumer_assignors="com.example.Mine")
+
+
+class _Broken:
+    """An assignor that cannot."""
+
+    name = "uniform"
+
+    def assign(self, group: GroupSpec, topics: Mapping[TopicId, TopicMetadata]) -> Assignment:
+        raise AssignorError("no way")
+
+
+def test_a_failing_assignor_refuses_the_heartbeat_and_changes_nothing() -> None:
+    world = World("4.4")
+    world.groups._env.assignors["uniform"] = _Broken()
+    answer = world.join("A")
+    assert (answer.error, answer.message) == (
+        -1,
+        "Failed to compute a new target assignment for epoch 2: no way",
+    )
+    assert world.groups.records == []
+    assert world.groups.group_ids == ()
