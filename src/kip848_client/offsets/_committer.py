@@ -9,7 +9,8 @@ end at its deadline while its attempt is still open. Tickets go in the order the
 one that waits (for a backoff or a newer epoch) does not hold up the others.
 
 A retry must not undo a newer commit: partitions that a younger ticket has stored meanwhile count
-as done. Positions of a ticket without explicit offsets, and the epoch, are read anew for each
+as done, and where the answer to a younger commit was lost its offset is repeated instead, since it
+may have been stored. Positions of a ticket without explicit offsets, and the epoch, are read anew for each
 attempt (KAFKA-16033).
 
 STALE_MEMBER_EPOCH says that the epoch moved between our sending and the broker's reading. The
@@ -251,6 +252,7 @@ class CommitterCore:
         self._attempts = 0
         self._sequence = 0
         self._stored_by: dict[TopicPartition, int] = {}
+        self._unsure: dict[TopicPartition, tuple[int, CommittableOffset]] = {}
         self._interval_at_ms: int | None = None
         self._out: list[CommitCommand] = []
         self._stale_answers = 0
@@ -372,7 +374,8 @@ class CommitterCore:
                 # One partition of another member would fail the rest, or rewind its new owner.
                 ticket.failed[tp] = _revoked(tp)
                 continue
-            remaining[tp] = offset
+            sequence, newest = self._unsure.get(tp, (0, offset))
+            remaining[tp] = newest if sequence > ticket.sequence else offset
         return remaining
 
     def _close(self, ticket: _Ticket, error: Kip848Error | None = None) -> None:
@@ -381,6 +384,7 @@ class CommitterCore:
         self._tickets.remove(ticket)
         if not self._tickets and self._attempt is None:
             self._stored_by.clear()  # only tickets that are open can be overtaken
+            self._unsure.clear()
         if ticket.kind is CommitKind.REVOCATION and self._interval_at_ms is not None:
             interval = self._settings.auto_commit_interval_ms or 0
             self._interval_at_ms = self._now + interval
@@ -473,7 +477,8 @@ class CommitterCore:
         self, attempt: _Attempt, tp: TopicPartition, offset: CommittableOffset
     ) -> None:
         attempt.ticket.committed[tp] = offset
-        self._stored_by[tp] = attempt.ticket.sequence
+        sequence, _ = self._unsure.pop(tp, (0, offset))  # when younger, it was sent in our place
+        self._stored_by[tp] = max(sequence, attempt.ticket.sequence)
         self._tracker.committed(tp, offset.offset, attempt.tenures[tp])
 
     def _may_wait_for_epoch(self, attempt: _Attempt, tp: TopicPartition) -> bool:
@@ -515,6 +520,9 @@ class CommitterCore:
         attempt = self._take_attempt(event.attempt)
         if attempt is None:
             return
+        for tp, offset in attempt.offsets.items():
+            if self._unsure.get(tp, (0, offset))[0] <= attempt.ticket.sequence:
+                self._unsure[tp] = (attempt.ticket.sequence, offset)
         attempt.ticket.last_error = event.why
         if attempt.ticket.kind is CommitKind.INTERVAL:
             self._end_attempt(attempt, RequestTimedOut(f"OffsetCommit got no answer: {event.why}"))

@@ -6,7 +6,9 @@ from kip848_client._types import TopicPartition
 from kip848_client.offsets import (
     CommitAnswered,
     CommitAsked,
+    CommitDone,
     CommitKind,
+    CommitLost,
     CommittableOffset,
     CommitterCore,
     CommitterSettings,
@@ -40,3 +42,23 @@ def test_an_automatic_commit_does_not_fall_behind_the_users() -> None:
     assert sent(during) == []
     after = core.step(5_001, CommitAnswered(1, {A: None}))
     assert all(commit.offsets[A].offset >= 9 for commit in sent(after))
+
+
+def test_the_retry_of_an_older_commit_repeats_a_younger_one_that_may_be_stored() -> None:
+    """Found by the simulation: the commits of 7 and of 9 were both stored and both answers lost.
+    The retry of the first stored 7 again."""
+    tracker = OffsetTracker()
+    core = CommitterCore(CommitterSettings(auto_commit_interval_ms=None), tracker, lambda ms: ms)
+    core.step(0, EpochNoted(1))
+    tracker.assign([A])
+    core.step(1, CommitAsked(1, CommitKind.MANUAL, {A: CommittableOffset(7)}, 60_000))
+    core.step(2, CommitAsked(2, CommitKind.MANUAL, {A: CommittableOffset(9)}, 60_000))
+    second = sent(core.step(3, CommitLost(1, "disconnected")))
+    assert [commit.offsets for commit in second] == [{A: CommittableOffset(9)}]
+    core.step(4, CommitLost(2, "disconnected"))
+    retry = sent(core.step(1_000, CommitTimer()))
+    assert [commit.offsets for commit in retry] == [{A: CommittableOffset(9)}]
+    done = core.step(1_001, CommitAnswered(3, {A: None}))
+    ended = [command for command in done if isinstance(command, CommitDone)]
+    assert [(d.ticket, d.committed) for d in ended] == [(1, {A: CommittableOffset(9)})]
+    assert [commit.offsets for commit in sent(done)] in ([], [{A: CommittableOffset(9)}])
