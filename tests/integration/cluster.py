@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -147,7 +147,7 @@ class Cluster:
         }
 
     @asynccontextmanager
-    async def producer(self, **settings: Any) -> AsyncIterator[AIOKafkaProducer]:
+    async def producer(self, **settings: Any) -> AsyncGenerator[AIOKafkaProducer]:
         async with AIOKafkaProducer(bootstrap_servers=self.bootstrap, **settings) as producer:
             yield producer
 
@@ -201,7 +201,7 @@ async def kill(consumer: Consumer[Any, Any]) -> None:
 @asynccontextmanager
 async def polling(
     consumer: Consumer[Any, Any], seen: list[Record[Any, Any]] | None = None
-) -> AsyncIterator[list[Record[Any, Any]]]:
+) -> AsyncGenerator[list[Record[Any, Any]]]:
     """Ask for records in the background, as an application does all the time."""
     records: list[Record[Any, Any]] = [] if seen is None else seen
 

@@ -7,7 +7,7 @@ of ``--kafka-versions``; the latter carry the mark ``real_kafka`` and skip where
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
@@ -40,7 +40,7 @@ def _chosen(config: pytest.Config) -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def running_mock(profile: str) -> AsyncIterator[MockBroker]:
+async def running_mock(profile: str) -> AsyncGenerator[MockBroker]:
     """The bundled broker, held by one task: a fixture is entered and left in two."""
     broker = MockBroker(profile=profile, config=FAST_CONFIGS)
     ready, done = asyncio.Event(), asyncio.Event()

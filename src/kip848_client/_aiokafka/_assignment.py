@@ -103,11 +103,6 @@ class LiveAssignment(Assignment):  # type: ignore[misc]  # aiokafka has no types
         """Whether records of it may be handed out."""
         return tp in self._tp_state
 
-    def is_held(self, tp: TopicPartition) -> bool:
-        """Whether it is about to be taken away."""
-        slot = self._slots.get(tp)
-        return slot is not None and slot.held
-
     def assign(self, assignment: Iterable[TopicPartition], fresh: Iterable[TopicPartition]) -> None:
         """Make ``assignment`` what is assigned. ``fresh`` ones start anew, not ready and without
         a position, even if a partition of that name is there (a topic created again)."""
@@ -130,14 +125,21 @@ class LiveAssignment(Assignment):  # type: ignore[misc]  # aiokafka has no types
     def make_ready(self, partitions: Iterable[TopicPartition]) -> None:
         """The assigned callback is done: fetch them as soon as they have a position."""
         for slot in self._some(partitions):
-            slot.ready, slot.held = True, False
+            slot.ready = True
         self._recount()
 
-    def hold(self, partitions: Iterable[TopicPartition]) -> None:
-        """Neither fetch nor hand out these partitions until they are made ready again."""
+    def hold_all_but(
+        self, partitions: Iterable[TopicPartition], fetchable: Collection[TopicPartition]
+    ) -> None:
+        """Of ``partitions``, neither fetch nor hand out those that are not ``fetchable``."""
+        changed = False
         for slot in self._some(partitions):
-            slot.held = True
-        self._recount()
+            held = slot.tp not in fetchable
+            if slot.held is not held:
+                slot.held = held
+                changed = True
+        if changed:
+            self._recount()
 
     def rest(self, tp: TopicPartition, *, resting: bool) -> None:
         """Leave a partition out of the next fetches, or put it back."""

@@ -19,7 +19,13 @@ from aiokafka.errors import KafkaError
 from kip848_client._aiokafka._errors import translated
 from kip848_client._aiokafka._request import Garbled, WireRequest
 from kip848_client._ports import ConnectionBroken, NotSent, VersionLimits
-from kip848_client.errors import BrokerError, Kip848Error, RemoteProtocolError, RequestTimedOut
+from kip848_client.errors import (
+    BrokerError,
+    ConsumerClosed,
+    Kip848Error,
+    RemoteProtocolError,
+    RequestTimedOut,
+)
 
 __all__ = ["ConnectionOptions", "Link", "LinkPool"]
 
@@ -61,14 +67,14 @@ class Link:
 
     async def connect(self) -> AIOKafkaConnection:
         """The connection, opened if need be. Raises ``NotSent`` with the reason, ``BrokerError``
-        when the broker refuses our credentials."""
+        when the broker refuses our credentials, ``ConsumerClosed`` after ``close``."""
         async with self._connecting:
             if self._connection is not None and self._connection.connected():
                 return self._connection
             self._drop()
             where = f"{self.host}:{self.port}"
             if self._closed:
-                raise NotSent(f"{where}: the consumer is closed")
+                raise ConsumerClosed("the consumer is closed")
             options = self._options
             try:
                 async with asyncio.timeout(_CONNECT_TIMEOUT_S):

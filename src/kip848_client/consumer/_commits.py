@@ -30,6 +30,7 @@ from kip848_client.consumer._messages import (
 )
 from kip848_client.errors import (
     BrokerError,
+    ConsumerClosed,
     Kip848Error,
     ProtocolError,
     RequestTimedOut,
@@ -117,6 +118,7 @@ class CommitDriver:
         self._stirred = anyio.Event()
         self._epoch_moved = anyio.Event()
         self._ended = anyio.Event()
+        self._closed = False
 
     @property
     def member_epoch(self) -> int | None:
@@ -173,14 +175,26 @@ class CommitDriver:
         kind: CommitKind,
         deadline_ms: int,
     ) -> CommitDone:
-        """Commit and wait for the end, which comes at ``deadline_ms`` at the latest."""
+        """Commit and wait for the end, which comes at ``deadline_ms`` at the latest. Raises
+        ``ConsumerClosed``, and nothing else: failures are in the result."""
         ticket = next(self._tickets)
         done = anyio.Event()
         result: list[CommitDone] = []
+        if self._closed:
+            raise ConsumerClosed("the consumer is closed")
         self._waiting[ticket] = (done, result)
         self.feed(CommitAsked(ticket, kind, offsets, deadline_ms))
         await done.wait()
+        if not result:
+            raise ConsumerClosed("the consumer was closed before the commit was answered")
         return result[0]
+
+    def close(self) -> None:
+        """Nothing will be sent any more: end every wait."""
+        self._closed = True
+        for done, _ in self._waiting.values():
+            done.set()
+        self._waiting.clear()
 
     async def fetch_committed(
         self, partitions: Collection[TopicPartition], deadline_ms: int

@@ -199,9 +199,9 @@ class Consumer(Generic[K, V]):
     def _run(self) -> Engine[Record[K, V]]:
         if self._engine is None:
             raise ConsumerClosed("the consumer is not started; call start() or use 'async with'")
-        if self._closing is not None:
+        if self._closing is not None and self._closing.done():
             raise ConsumerClosed("the consumer is closed; create a new one")
-        return self._engine
+        return self._engine  # also while it closes: the listener may commit
 
     # -- what to consume -------------------------------------------------------------------------
 
@@ -276,6 +276,7 @@ class Consumer(Generic[K, V]):
             return self.assignment()
         async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
             while supervisor.core.state is not MemberState.STABLE or not self.assignment():
+                self._run()
                 if engine.errors.fatal is not None:
                     engine.errors.check()
                 await supervisor.change()

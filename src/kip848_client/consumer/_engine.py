@@ -266,6 +266,9 @@ class Engine(Generic[R]):
             if self._task is not None and not self._task.done():
                 await self._leave_for_good(mode, deadline_ms)
         finally:
+            self.positions.close()
+            if self.commits is not None:
+                self.commits.close()
             if self._task is not None:
                 self._task.cancel()
                 await asyncio.gather(self._task, return_exceptions=True)

@@ -26,6 +26,7 @@ from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._records import OffsetAndTimestamp
 from kip848_client.errors import (
     BrokerError,
+    ConsumerClosed,
     Kip848Error,
     NoOffsetForPartition,
     NotAssigned,
@@ -198,6 +199,7 @@ class Positions:
         self._patience_ms = patience_ms
         self._spawn = spawn
         self._moved = anyio.Event()
+        self._closed = False
 
     def begin(self, partitions: Iterable[TopicPartition]) -> None:
         """Find a position, in the background, for each of them that has none."""
@@ -241,12 +243,19 @@ class Positions:
         """The position, as soon as there is one. Raises ``NotAssigned``, also when the partition
         is taken away meanwhile."""
         while True:
+            if self._closed:
+                raise ConsumerClosed("the consumer is closed")
             if self._fetch.live.state_of(tp) is None:
                 raise NotAssigned(f"{tp[0]}-{tp[1]} is not assigned to this consumer")
             position = self._fetch.position(tp)
             if position is not None:
                 return position
             await self._moved.wait()
+
+    def close(self) -> None:
+        """End every wait."""
+        self._closed = True
+        self._stir()
 
     def _stir(self) -> None:
         self._moved.set()

@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
@@ -91,6 +91,9 @@ _log = logging.getLogger("kip848_client")
 
 _HEARTBEAT_VERSIONS: VersionLimits = (1, 1)
 """Version 1: the member makes its id (KIP-1082) and may send a pattern."""
+
+_LEAVE_GRACE_S: Final = 0.5
+"""What the last leave gets beyond the time that the user gave."""
 
 Callback = ReleasePartitions | StartPartitions
 
@@ -166,7 +169,8 @@ class Supervisor:
         self._subscribed = False
         self._announced: set[TopicPartition] = set()
         self._ids: dict[TopicPartition, TopicId] = {}
-        self._left = anyio.Event()
+        self._leaves_in_flight = 0
+        self._leave_answered = anyio.Event()
         self._leaves: list[anyio.Event] = []
         self._changed = anyio.Event()
         self.callback_failures: list[CallbackError] = []
@@ -231,7 +235,12 @@ class Supervisor:
             group.start_soon(self._call_back)
             while not self._core.closed:
                 self._step(await self._next_event(), group)
+            # A leave that was given up at its deadline was perhaps not even written yet.
+            with anyio.move_on_after(_LEAVE_GRACE_S):
+                while self._leaves_in_flight:
+                    await self._leave_answered.wait()
             group.cancel_scope.cancel()
+        self._changed.set()
 
     async def _next_event(self) -> Event:
         if not self._inbox:
@@ -253,23 +262,23 @@ class Supervisor:
             return
         for command in commands:
             self._perform(command, group)
-        # Whatever the core does not want fetched any more stops here, before anything is awaited.
+        # What may be fetched is the core's to say, in both directions and before anything is
+        # awaited; a callback that has ended only counts once the core has heard of it.
         fetchable = {each.tp for each in self._core.fetchable}
-        self._fetch.live.hold([tp for tp in self._ids if tp not in fetchable])
+        self._fetch.live.hold_all_but(self._ids, fetchable)
 
     def _perform(self, command: Command, group: TaskGroup) -> None:
         match command:
             case SendHeartbeat():
                 self.heartbeats_sent += 1
+                if command.intent.member_epoch < 0:
+                    self._leaves_in_flight += 1
                 group.start_soon(self._send_heartbeat, command)
             case EpochChanged():
                 self._offsets.note_epoch(command.member_epoch)
             case FlushOffsets():
-                revoked = _tps(command.revoked)
-                self._fetch.live.hold(revoked)
-                group.start_soon(self._flush, command, revoked)
+                group.start_soon(self._flush, command, _tps(command.revoked))
             case ReleasePartitions():
-                self._fetch.live.hold(_tps(command.partitions))
                 if command.lost:
                     self._lost_plan = command.plan
                 self._queue(command)
@@ -280,6 +289,11 @@ class Supervisor:
                 group.start_soon(self._resolve, command)
             case FindCoordinator():
                 group.start_soon(self._find_coordinator, command)
+            case _:
+                self._take_note(command)
+
+    def _take_note(self, command: Command) -> None:
+        match command:
             case ForgetCoordinator():
                 _log.info("group %s: coordinator unknown: %s", self._group_id, command.why)
                 self._transport.forget_coordinator()
@@ -365,6 +379,10 @@ class Supervisor:
             self.heartbeats_answered += 1
             self.last_heartbeat_ms = self._clock.now_ms()
             event = HeartbeatAnswered(attempt, heartbeat_outcome(answer))
+        if command.intent.member_epoch < 0:
+            self._leaves_in_flight -= 1
+            self._leave_answered.set()
+            self._leave_answered = anyio.Event()
         self.post(event)
 
     async def _find_coordinator(self, command: FindCoordinator) -> None:
