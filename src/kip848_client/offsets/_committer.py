@@ -412,6 +412,9 @@ class CommitterCore:
                 return
             if ticket.not_before_ms > self._now or self._waits_for_epoch(ticket):
                 continue
+            if ticket.wanted is None:  # positions are read now, so this is the youngest wish
+                self._sequence += 1
+                ticket.sequence = self._sequence
             offsets = self._remaining(ticket)
             if not offsets:
                 self._close(ticket)

@@ -62,3 +62,23 @@ def test_the_retry_of_an_older_commit_repeats_a_younger_one_that_may_be_stored()
     ended = [command for command in done if isinstance(command, CommitDone)]
     assert [(d.ticket, d.committed) for d in ended] == [(1, {A: CommittableOffset(9)})]
     assert [commit.offsets for commit in sent(done)] in ([], [{A: CommittableOffset(9)}])
+
+
+def test_a_wish_that_reads_positions_anew_is_as_young_as_its_reading() -> None:
+    """Found by the simulation: a commit before a revocation met a moved coordinator, waited, and
+    then stored 9; the user's commit of 7, asked for meanwhile, was sent after it."""
+    tracker = OffsetTracker()
+    core = CommitterCore(CommitterSettings(auto_commit_interval_ms=None), tracker, lambda ms: ms)
+    core.step(0, EpochNoted(1))
+    tracker.assign([A])
+    tracker.seek(A, 5, committed=0)
+    core.step(1, CommitAsked(1, CommitKind.REVOCATION, None, 60_000))
+    core.step(2, CommitAsked(2, CommitKind.MANUAL, {A: CommittableOffset(7)}, 60_000))
+    core.step(3, CommitLost(1, "disconnected"))
+    core.step(4, CommitLost(2, "disconnected"))
+    tracker.seek(A, 9, committed=0)
+    assert sent(core.step(103, CommitTimer()))[0].offsets == {A: CommittableOffset(9)}
+    after = core.step(104, CommitAnswered(3, {A: None}))
+    assert all(commit.offsets[A].offset >= 9 for commit in sent(after))
+    later = core.step(1_000, CommitTimer())
+    assert all(commit.offsets[A].offset >= 9 for commit in sent(later))
