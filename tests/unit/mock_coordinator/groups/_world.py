@@ -293,10 +293,11 @@ class World:
             version,
         )
         assert isinstance(response, OffsetCommitResponse)
-        named = dict(zip(offsets, response.topics, strict=True))
         return {
-            name: {part.partition_index: int(part.error_code) for part in topic.partitions}
-            for name, topic in named.items()
+            topic.name or self.names.get(TopicId(topic.topic_id), "nope"): {
+                part.partition_index: int(part.error_code) for part in topic.partitions
+            }
+            for topic in response.topics
         }
 
     def fetch(
@@ -375,7 +376,8 @@ class World:
     def written(self, since: int) -> list[str]:
         """The names of the records after ``since``; tombstones with a minus."""
         return [
-            type(record).__name__ if getattr(record, "value", None) is not None
+            type(record).__name__
+            if getattr(record, "value", None) is not None
             else f"-{type(record).__name__}"
             for record in self.groups.records[since:]
         ]

@@ -189,9 +189,7 @@ def test_unsubscribed_topics_are_taken_before_there_is_a_new_target() -> None:
 
 @pytest.mark.parametrize(("profile", "previous"), [("4.2", 0), ("4.3", 2)])
 def test_what_taking_them_does_to_the_previous_epoch(profile: str, previous: int) -> None:
-    current = _step(
-        _member([0], epoch=2), [0], changed=True, subscribed=[BAR], profile=profile
-    )
+    current = _step(_member([0], epoch=2), [0], changed=True, subscribed=[BAR], profile=profile)
     assert current.previous_member_epoch == previous
 
 

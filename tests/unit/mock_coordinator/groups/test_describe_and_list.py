@@ -1,0 +1,177 @@
+"""ConsumerGroupDescribe, DescribeGroups and ListGroups (scenario S57)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kip848_client.wire import decode, encode
+from kip848_client.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupDescribeResponseAssignment,
+    ConsumerGroupDescribeResponseDescribedGroup,
+)
+from kip848_client.wire.messages.groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    DescribeGroupsResponseDescribedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from mock_coordinator.core.inputs import ClientInfo
+from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, FROM_4_3, World
+
+
+def _describe(
+    world: World, *groups: str, operations: bool = False
+) -> tuple[ConsumerGroupDescribeResponseDescribedGroup, ...]:
+    request = ConsumerGroupDescribeRequest(
+        group_ids=groups, include_authorized_operations=operations
+    )
+    response = world.ask(request, 1)
+    return decode(ConsumerGroupDescribeResponse, 1, encode(response, 1)).groups
+
+
+def _numbers(assignment: ConsumerGroupDescribeResponseAssignment) -> dict[str, tuple[int, ...]]:
+    return {topic.topic_name: topic.partitions for topic in assignment.topic_partitions}
+
+
+@EVERY_PROFILE
+def test_s57_a_group_in_the_middle_of_a_rebalance(profile: str) -> None:
+    world = World(profile)
+    e = world.first
+    world.join("A", rack="r", inst="i")
+    world.join("B", ["foo"], regex="", assignor=None)
+    world.beat("A", e)
+    (group,) = _describe(world, "g")
+    assert (group.error_code, group.error_message) == (0, None)
+    assert (group.group_state, group.group_epoch, group.assignment_epoch) == (
+        "Reconciling",
+        e + 1,
+        e + 1,
+    )
+    assert (group.assignor_name, group.authorized_operations) == ("uniform", -(2**31))
+    a, b = sorted(group.members, key=lambda member: member.member_id)
+    assert (a.member_id, a.member_epoch, a.member_type) == ("A", e, 1)
+    assert (a.instance_id, a.rack_id, a.client_id, a.client_host) == (
+        "i",
+        "r",
+        "client",
+        "/127.0.0.1",
+    )
+    assert (a.subscribed_topic_names, a.subscribed_topic_regex) == (("foo",), "")
+    shown = (0, 1, 2, 3, 4, 5) if profile in FROM_4_3 else (0, 1, 2)
+    assert _numbers(a.assignment) == {"foo": shown}
+    assert _numbers(a.target_assignment) == {"foo": (0, 1, 2)}
+    assert (_numbers(b.assignment), _numbers(b.target_assignment)) == ({}, {"foo": (3, 4, 5)})
+
+
+def test_what_cannot_be_described() -> None:
+    world = World()
+    world.commit("", -1, {"foo": {0: 1}}, group="simple")
+    empty, missing, simple = _describe(world, "", "nope", "simple", operations=True)
+    assert (empty.error_code, empty.error_message) == (24, None)
+    assert (missing.error_code, missing.error_message) == (69, "Group nope not found.")
+    assert (simple.error_code, simple.error_message) == (
+        69,
+        "Group simple is not a consumer group.",
+    )
+    assert {group.authorized_operations for group in (empty, missing, simple)} == {-(2**31)}
+
+
+@EVERY_PROFILE
+def test_an_empty_group(profile: str) -> None:
+    world = World(profile)
+    e = world.first
+    world.join("A", assignor="range")
+    world.beat("A", -1)
+    (group,) = _describe(world, "g", operations=True)
+    target = e + 1 if profile == "4.4" else e
+    assert (group.group_state, group.group_epoch, group.assignment_epoch) == (
+        "Empty",
+        e + 1,
+        target,
+    )
+    assert (group.assignor_name, group.members, group.authorized_operations) == (
+        "uniform",
+        (),
+        3400,
+    )
+
+
+def test_deleted_topics_are_left_out() -> None:
+    world = World()
+    world.join("A", ["foo", "bar"])
+    world.delete("foo")
+    (group,) = _describe(world, "g")
+    assert _numbers(group.members[0].assignment) == {"bar": (0, 1, 2)}
+
+
+def test_a_client_may_move_to_another_address() -> None:
+    world = World()
+    world.join("A")
+    world.beat("A", 2, client=ClientInfo(None, "/10.0.0.1"))
+    (group,) = _describe(world, "g")
+    assert (group.members[0].client_id, group.members[0].client_host) == ("", "/10.0.0.1")
+
+
+def _classic(
+    world: World, version: int, *groups: str
+) -> list[DescribeGroupsResponseDescribedGroup]:
+    request = DescribeGroupsRequest(groups=groups, include_authorized_operations=version >= 3)
+    response = world.ask(request, version)
+    return list(decode(DescribeGroupsResponse, version, encode(response, version)).groups)
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_describe_groups_is_for_classic_groups(version: int) -> None:
+    world = World()
+    world.join("A")
+    world.commit("", -1, {"foo": {0: 1}}, group="simple")
+    consumer, missing, simple = _classic(world, version, "g", "nope", "simple")
+    error = 69 if version == 6 else 0
+    assert (consumer.error_code, consumer.group_state) == (error, "Dead")
+    assert (missing.error_code, missing.group_state) == (error, "Dead")
+    if version == 6:
+        assert consumer.error_message == "Group g is not a classic group."
+        assert missing.error_message == "Group nope not found."
+    assert (simple.error_code, simple.group_state, simple.protocol_type) == (0, "Empty", "")
+    if version >= 3:
+        assert simple.authorized_operations == 3400
+
+
+def _listed(world: World, states: tuple[str, ...] = (), types: tuple[str, ...] = ()) -> list[str]:
+    response = world.ask(ListGroupsRequest(states_filter=states, types_filter=types), 5)
+    return [group.group_id for group in decode(ListGroupsResponse, 5, encode(response, 5)).groups]
+
+
+def test_s57_listing_by_state_and_type() -> None:
+    world = World("4.2")
+    world.join("A")
+    world.join("B")
+    world.commit("", -1, {"foo": {0: 1}}, group="simple")
+    assert _listed(world) == ["g", "simple"]
+    assert _listed(world, ("RECONCILING ",)) == ["g"]
+    assert _listed(world, ("stable",)) == []
+    assert _listed(world, ("Empty", "reconciling")) == ["g", "simple"]
+    assert _listed(world, types=("Classic",)) == ["simple"]
+    assert _listed(world, types=("bogus",)) == []
+    assert _listed(world, ("Empty",), ("consumer",)) == []
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_what_a_listing_says(version: int) -> None:
+    world = World()
+    world.join("A")
+    world.commit("", -1, {"foo": {0: 1}}, group="simple")
+    response = world.ask(ListGroupsRequest(), version)
+    groups = decode(ListGroupsResponse, version, encode(response, version)).groups
+    assert [(group.group_id, group.protocol_type) for group in groups] == [
+        ("g", "consumer"),
+        ("simple", ""),
+    ]
+    states = ["Stable", "Empty"] if version >= 4 else ["", ""]
+    types = ["consumer", "classic"] if version >= 5 else ["", ""]
+    assert [(group.group_state, group.group_type) for group in groups] == list(
+        zip(states, types, strict=True)
+    )

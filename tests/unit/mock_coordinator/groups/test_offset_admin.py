@@ -1,0 +1,170 @@
+"""Deleting offsets and groups, retention, deleted topics: scenarios S54 to S56."""
+
+from __future__ import annotations
+
+import pytest
+
+from kip848_client.wire.messages.groups import DeleteGroupsRequest, DeleteGroupsResponse
+from kip848_client.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, World
+
+CHECK_MS = 600_000
+
+
+def _delete(
+    world: World, topics: dict[str, list[int]], group: str = "g"
+) -> int | dict[str, dict[int, int]]:
+    response = world.ask(
+        OffsetDeleteRequest(
+            group_id=group,
+            topics=tuple(
+                OffsetDeleteRequestTopic(
+                    name=name,
+                    partitions=tuple(
+                        OffsetDeleteRequestPartition(partition_index=number) for number in numbers
+                    ),
+                )
+                for name, numbers in topics.items()
+            ),
+        ),
+        0,
+    )
+    assert isinstance(response, OffsetDeleteResponse)
+    if response.error_code:
+        return int(response.error_code)
+    return {
+        topic.name: {part.partition_index: int(part.error_code) for part in topic.partitions}
+        for topic in response.topics
+    }
+
+
+def _delete_groups(world: World, *groups: str) -> list[int]:
+    response = world.ask(DeleteGroupsRequest(groups_names=groups), 2)
+    assert isinstance(response, DeleteGroupsResponse)
+    assert [result.error_message for result in response.results] == [None] * len(groups)
+    return [int(result.error_code) for result in response.results]
+
+
+@EVERY_PROFILE
+def test_s54_offsets_of_subscribed_topics_stay(profile: str) -> None:
+    world = World(profile)
+    world.join("A")
+    world.commit("A", world.first, {"foo": {0: 5}, "bar": {0: 6}})
+    assert _delete(world, {"foo": [0], "bar": [0, 1, 9], "nope": [0]}) == {
+        "foo": {0: 86},
+        "bar": {0: 0, 1: 0, 9: 3},
+        "nope": {0: 3},
+    }
+    assert world.fetch({"foo": [0], "bar": [0]}) == {"foo": {0: 5}, "bar": {0: -1}}
+
+
+def test_offsets_of_topics_of_a_regex_stay() -> None:
+    world = World()
+    world.join("A", None, regex="fo+")
+    world.pass_ms(0)
+    assert _delete(world, {"foo": [0], "bar": [0]}) == {"foo": {0: 86}, "bar": {0: 0}}
+
+
+def test_deleting_offsets_of_a_group_that_does_not_exist() -> None:
+    world = World()
+    assert _delete(world, {"foo": [0]}) == 69
+    assert _delete(world, {"nope": [0]}) == {"nope": {0: 3}}  # nobody asked the coordinator
+
+
+def test_deleting_offsets_of_a_simple_group() -> None:
+    world = World()
+    world.commit("", -1, {"foo": {0: 5}})
+    assert _delete(world, {"foo": [0]}) == {"foo": {0: 0}}
+    assert world.fetch(None) == {}
+    assert world.groups.group_ids == ("g",)
+
+
+@EVERY_PROFILE
+def test_s55_deleting_groups(profile: str) -> None:
+    world = World(profile)
+    world.join("A")
+    assert _delete_groups(world, "g", "nope") == [68, 69]
+    world.beat("A", -1)
+    world.commit("", -1, {"foo": {0: 5}})
+    world.commit("", -1, {"foo": {0: 5}}, group="simple")
+    before = len(world.groups.records)
+    assert _delete_groups(world, "g", "simple") == [0, 0]
+    assert world.written(before) == [
+        "-OffsetCommit",
+        "-TargetAssignmentMetadata",
+        "-PartitionMetadata",
+        "-GroupEpochMetadata",
+        "-OffsetCommit",
+        "-GroupMetadata",
+    ]
+    assert world.groups.group_ids == ()
+    assert world.fetch(None) == {}
+    assert world.join("A").epoch == world.first
+
+
+@EVERY_PROFILE
+def test_s56_an_empty_group_without_offsets_is_forgotten(profile: str) -> None:
+    world = World(profile)
+    world.join("A")
+    world.beat("A", -1)
+    world.pass_ms(CHECK_MS - 1)
+    assert world.groups.group_ids == ("g",)
+    world.pass_ms(1)
+    assert world.groups.group_ids == ()
+
+
+def test_s56_expired_offsets_and_their_group_go_together() -> None:
+    world = World(offsets_retention_minutes=11)
+    world.join("A")
+    world.commit("A", 2, {"foo": {0: 5}})
+    world.pass_ms(CHECK_MS)
+    assert world.fetch({"foo": [0]}) == {"foo": {0: 5}}
+    world.pass_ms(CHECK_MS)
+    assert world.groups.group_ids == ()
+    assert world.fetch({"foo": [0]}) == {"foo": {0: -1}}
+
+
+def test_offsets_of_subscribed_topics_never_expire() -> None:
+    world = World(offsets_retention_minutes=1)
+    world.join("A")
+    world.commit("A", 2, {"foo": {0: 5}, "bar": {0: 6}})
+    for _ in range(20):
+        world.pass_ms(30_000)
+        world.beat("A", 2)
+    assert world.fetch(None) == {"foo": {0: 5}}
+
+
+@pytest.mark.parametrize("group", ["g", "simple"])
+def test_offsets_of_simple_groups_expire_each_for_itself(group: str) -> None:
+    world = World(offsets_retention_minutes=10)
+    world.commit("", -1, {"foo": {0: 5}}, group=group)
+    world.pass_ms(1)
+    world.commit("", -1, {"foo": {1: 5}}, group=group)
+    world.pass_ms(CHECK_MS - 1)
+    assert world.fetch(None, group=group) == {"foo": {1: 5}}
+    world.pass_ms(CHECK_MS)
+    assert world.groups.group_ids == ()
+
+
+def test_an_offset_with_its_own_retention() -> None:
+    world = World()
+    world.commit("", -1, {"foo": {0: 5}}, version=2, retention_ms=CHECK_MS)
+    world.commit("", -1, {"foo": {1: 5}}, version=2, retention_ms=CHECK_MS + 1)
+    world.pass_ms(CHECK_MS)
+    assert world.fetch(None) == {"foo": {1: 5}}
+
+
+def test_offsets_of_deleted_topics_go_at_once_in_every_group() -> None:
+    world = World()
+    world.join("A")
+    world.commit("A", 2, {"foo": {0: 5}, "bar": {0: 5}})
+    world.commit("", -1, {"foo": {1: 5}}, group="x")
+    world.delete("foo")
+    assert world.fetch(None) == {"bar": {0: 5}}
+    assert world.fetch(None, group="x") == {}
+    assert world.groups.group_ids == ("g", "x")

@@ -1,0 +1,287 @@
+"""OffsetCommit and OffsetFetch: scenarios S49 to S52, topic ids, retention, KIP-1251."""
+
+from __future__ import annotations
+
+import pytest
+
+from kip848_client.wire import decode, encode
+from kip848_client.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from kip848_client.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+from tests.unit.mock_coordinator.groups._world import (
+    EVERY_PROFILE,
+    FOO,
+    FROM_4_3,
+    World,
+    topic_id,
+)
+
+
+@EVERY_PROFILE
+def test_s49_who_may_commit(profile: str) -> None:
+    world = World(profile)
+    e = world.first
+    world.join("A")
+    world.join("B")
+    assert world.commit("A", e, {"foo": {0: 10, 4: 14}}) == {"foo": {0: 0, 4: 0}}
+    assert world.commit("A", 0, {"foo": {0: 1}}) == {"foo": {0: 113}}
+    assert world.commit("A", e + 1, {"foo": {0: 1}}) == {"foo": {0: 113}}
+    assert world.commit("Z", e, {"foo": {0: 1}}) == {"foo": {0: 25}}
+    assert world.commit("", -1, {"foo": {0: 1}}) == {"foo": {0: 25}}
+    assert world.commit("A", e, {"foo": {0: 1}}, version=8) == {"foo": {0: 35}}
+    assert world.commit("B", e + 1, {"foo": {0: 20}}) == {"foo": {0: 0}}  # owned or not
+    assert world.fetch({"foo": [0, 4, 5]}) == {"foo": {0: 20, 4: 14, 5: -1}}
+
+
+@EVERY_PROFILE
+def test_s49_who_may_fetch(profile: str) -> None:
+    world = World(profile)
+    e = world.first
+    world.join("A")
+    world.commit("A", e, {"foo": {0: 10}})
+    found = {"foo": {0: 10}}
+    assert world.fetch({"foo": [0]}) == found
+    assert world.fetch({"foo": [0]}, member="A", epoch=e) == found
+    assert world.fetch({"foo": [0]}, member="A", epoch=9) == 113
+    assert world.fetch({"foo": [0]}, member="A", epoch=-1) == 113
+    assert world.fetch({"foo": [0]}, member="Z", epoch=e) == 25
+    assert world.fetch({"foo": [0]}, member="", epoch=-1) == 25
+    assert world.fetch({"foo": [0]}, member="A", epoch=9, group="nope") == {"foo": {0: -1}}
+    assert world.fetch(None, group="nope") == {}
+
+
+@EVERY_PROFILE
+def test_long_metadata_is_refused_by_itself(profile: str) -> None:
+    world = World(profile)
+    world.join("A")
+    refused = world.commit("A", world.first, {"foo": {0: 1}}, metadata="x" * 4097)
+    assert refused == {"foo": {0: 12}}
+    assert world.commit("A", world.first, {"foo": {0: 1}}, metadata="x" * 4096) == {"foo": {0: 0}}
+    # Java counts UTF-16 units: a character outside of the BMP is two
+    assert world.commit("A", world.first, {"foo": {1: 1}}, metadata="\U0001f600" * 2049) == {
+        "foo": {1: 12}
+    }
+
+
+@EVERY_PROFILE
+def test_topics_and_partitions_that_do_not_exist(profile: str) -> None:
+    world = World(profile)
+    world.join("A")
+    committed = world.commit("A", world.first, {"foo": {0: 1, 6: 1, -1: 1}, "nope": {0: 1}})
+    assert committed == {"foo": {0: 0, 6: 3, -1: 3}, "nope": {0: 3}}
+    # with nothing left the group is not even looked at
+    assert world.commit("Z", 7, {"nope": {0: 1}}, group="x") == {"nope": {0: 3}}
+
+
+def _kip_1251(profile: str) -> World:
+    """A had 0-5 at the first epoch, and 0-2 now."""
+    world = World(profile)
+    world.join("A")
+    world.join("B")
+    world.settle("A", "B")
+    return world
+
+
+@pytest.mark.parametrize("profile", FROM_4_3)
+def test_s50_older_epochs_commit_what_was_owned_then(profile: str) -> None:
+    world = _kip_1251(profile)
+    assert world.commit("A", 2, {"foo": {0: 1}}) == {"foo": {0: 0}}
+    assert world.commit("A", 2, {"foo": {0: 1, 4: 1}}) == {"foo": {0: 113, 4: 113}}
+    assert world.commit("A", 2, {"foo": {4: 1}}) == {"foo": {4: 113}}
+    assert world.commit("A", 3, {"foo": {4: 1}}) == {"foo": {4: 0}}
+    assert world.commit("A", 1, {"foo": {0: 1}}) == {"foo": {0: 113}}
+    assert world.commit("B", 2, {"foo": {3: 1}}) == {"foo": {3: 113}}
+    # metadata that is refused anyway is not looked at further
+    assert world.commit("A", 2, {"foo": {4: 1}}, metadata="x" * 5000) == {"foo": {4: 12}}
+    assert world.commit("A", 2, {"bar": {0: 1}}) == {"bar": {0: 113}}
+    world.delete("foo")
+    assert world.commit("A", 2, {"bar": {0: 1}}) == {"bar": {0: 113}}
+
+
+@pytest.mark.parametrize("profile", ["4.0", "4.1", "4.2"])
+def test_s50_older_epochs_are_stale_before_4_3(profile: str) -> None:
+    world = _kip_1251(profile)
+    assert world.commit("A", 1, {"foo": {0: 1}}) == {"foo": {0: 113}}
+    assert world.commit("A", 2, {"foo": {0: 1}}) == {"foo": {0: 0}}
+
+
+def test_kip_1251_forgets_after_a_static_member_was_away() -> None:
+    world = World("4.4")
+    world.join("A", inst="i")
+    world.beat("A", -2, inst="i")
+    assert world.commit("A", -2, {"foo": {0: 1}}) == {"foo": {0: 0}}
+    assert world.commit("A", 2, {"foo": {0: 1}}) == {"foo": {0: 113}}
+    world.join("A", inst="i")
+    assert world.commit("A", 1, {"foo": {0: 1}}) == {"foo": {0: 0}}  # epoch 0 is long ago
+
+
+@EVERY_PROFILE
+def test_s51_what_is_being_given_up_can_be_committed(profile: str) -> None:
+    world = World(profile)
+    world.join("A")
+    world.join("B")
+    world.beat("A", world.first)
+    assert world.commit("A", world.first, {"foo": {5: 9}}) == {"foo": {5: 0}}
+
+
+@EVERY_PROFILE
+def test_s52_commits_to_groups_that_do_not_exist(profile: str) -> None:
+    world = World(profile)
+    assert world.commit("m", 3, {"foo": {0: 1}}, group="x") == {"foo": {0: 69}}
+    assert world.commit("m", 3, {"foo": {0: 1}}, group="x", version=8) == {"foo": {0: 22}}
+    assert world.groups.group_ids == ()
+    assert world.commit("", -1, {"foo": {0: 1}}, group="x") == {"foo": {0: 0}}
+    assert world.groups.group_ids == ("x",)
+    assert world.commit("", -1, {"foo": {0: 2}}, group="x") == {"foo": {0: 0}}
+    assert world.commit("m", 3, {"foo": {0: 1}}, group="x") == {"foo": {0: 25}}
+    assert world.fetch(None, group="x") == {"foo": {0: 2}}
+
+
+@EVERY_PROFILE
+def test_s55_an_empty_group_takes_commits_of_nobody(profile: str) -> None:
+    world = World(profile)
+    world.join("A")
+    world.beat("A", -1)
+    assert world.commit("", -1, {"foo": {0: 1}}) == {"foo": {0: 0}}
+    assert world.commit("A", -7, {"foo": {0: 2}}) == {"foo": {0: 0}}
+    assert world.commit("A", 1, {"foo": {0: 1}}) == {"foo": {0: 25}}
+
+
+def test_an_empty_commit_is_answered_by_nothing() -> None:
+    world = World()
+    assert world.commit("A", 1, {}) == {}
+    assert world.commit("A", 1, {"foo": {}}) == {"foo": {}}
+
+
+def test_null_metadata_is_stored_as_none() -> None:
+    world = World()
+    world.commit("", -1, {"foo": {0: 1}}, metadata=None)
+    stored = world.group().offsets["foo"][0]
+    assert (stored.metadata, stored.leader_epoch, stored.commit_timestamp_ms) == ("", 3, world.now)
+
+
+def test_version_10_names_topics_by_id() -> None:
+    world = World("4.4")
+    world.join("A")
+    assert world.commit("A", 2, {"foo": {0: 7}, "nope": {0: 1}}, version=10) == {
+        "foo": {0: 0},
+        "nope": {0: 100},
+    }
+    assert world.group().offsets["foo"][0].topic_id == FOO
+    request = OffsetFetchRequest(
+        groups=(
+            OffsetFetchRequestGroup(
+                group_id="g",
+                topics=(
+                    OffsetFetchRequestTopics(topic_id=FOO, partition_indexes=(0, 1)),
+                    OffsetFetchRequestTopics(topic_id=topic_id(99), partition_indexes=(0,)),
+                ),
+            ),
+        )
+    )
+    response = world.ask(request, 10)
+    response = decode(OffsetFetchResponse, 10, encode(response, 10))
+    known, unknown = response.groups[0].topics
+    assert (known.topic_id, known.name) == (FOO, "")
+    assert [part.committed_offset for part in known.partitions] == [7, -1]
+    assert [part.error_code for part in unknown.partitions] == [100]
+
+
+def test_version_10_leaves_out_topics_without_an_id() -> None:
+    world = World("4.4")
+    world.join("A")
+    world.commit("A", 2, {"foo": {0: 7}}, version=9)
+    world.catalog.delete("foo")  # before the coordinator is told
+    every = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=None),))
+    by_id, by_name = world.ask(every, 10), world.ask(every, 9)
+    assert isinstance(by_id, OffsetFetchResponse)
+    assert isinstance(by_name, OffsetFetchResponse)
+    assert by_id.groups[0].topics == ()
+    assert [topic.name for topic in by_name.groups[0].topics] == ["foo"]
+
+
+def test_an_offset_of_another_topic_of_that_name_is_not_shown() -> None:
+    world = World("4.4")
+    world.commit("", -1, {"foo": {0: 7}}, version=10)
+    world.catalog.delete("foo")
+    world.catalog.create("foo", 6, topic_id(50))
+    request = OffsetFetchRequest(
+        groups=(
+            OffsetFetchRequestGroup(
+                group_id="g",
+                topics=(OffsetFetchRequestTopics(topic_id=topic_id(50), partition_indexes=(0,)),),
+            ),
+        )
+    )
+    response = world.ask(request, 10)
+    assert isinstance(response, OffsetFetchResponse)
+    assert response.groups[0].topics[0].partitions[0].committed_offset == -1
+
+
+@pytest.mark.parametrize("version", [1, 2, 5, 7])
+def test_the_old_form_of_the_fetch(version: int) -> None:
+    world = World()
+    world.commit("", -1, {"foo": {0: 7}}, group="x")
+    request = OffsetFetchRequest(
+        group_id="x", topics=(OffsetFetchRequestTopic(name="foo", partition_indexes=(0, 1)),)
+    )
+    response = decode(OffsetFetchResponse, version, encode(world.ask(request, version), version))
+    assert [part.committed_offset for part in response.topics[0].partitions] == [7, -1]
+    if version >= 2:
+        every = OffsetFetchRequest(group_id="x", topics=None)
+        response = world.ask(every, version)  # type: ignore[assignment]  # the same class again
+        assert [topic.name for topic in response.topics] == ["foo"]
+
+
+def test_several_groups_in_one_fetch() -> None:
+    world = World()
+    world.join("A")
+    world.commit("", -1, {"foo": {0: 7}}, group="x")
+    response = world.ask(
+        OffsetFetchRequest(
+            groups=(
+                OffsetFetchRequestGroup(group_id="x", topics=None),
+                OffsetFetchRequestGroup(group_id="g", member_id="Z", member_epoch=1, topics=None),
+            )
+        ),
+        9,
+    )
+    assert isinstance(response, OffsetFetchResponse)
+    assert [group.error_code for group in response.groups] == [0, 25]
+    assert [len(group.topics) for group in response.groups] == [1, 0]
+
+
+def test_a_commit_of_a_simple_group_that_names_an_instance() -> None:
+    world = World()
+    world.commit("", -1, {"foo": {0: 7}}, group="x")
+    assert world.commit("", -1, {"foo": {0: 8}}, group="x", inst="i") == {"foo": {0: 0}}
+    assert world.commit("m", -1, {"foo": {0: 8}}, group="x") == {"foo": {0: 0}}
+
+
+def test_the_retention_of_old_requests_is_stored() -> None:
+    world = World()
+    response = world.ask(
+        OffsetCommitRequest(
+            group_id="x",
+            retention_time_ms=500,
+            topics=(
+                OffsetCommitRequestTopic(
+                    name="foo",
+                    partitions=(OffsetCommitRequestPartition(committed_offset=1),),
+                ),
+            ),
+        ),
+        2,
+    )
+    assert isinstance(response, OffsetCommitResponse)
+    assert world.group("x").offsets["foo"][0].expire_timestamp_ms == world.now + 500

@@ -1,0 +1,273 @@
+"""Whatever happens, the records are all of it: replaying them gives the same groups.
+
+A random conversation (sensible and foolish requests, topic changes, time) is played on a
+coordinator of a random profile. At the end, and after compaction, a replay must equal the living
+coordinator except for timers. On the way every derived number is compared with the plain way to
+compute it, and a refused request must leave no record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kip848_client.wire.messages.groups import DeleteGroupsRequest
+from kip848_client.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from mock_coordinator.core.groups import GroupCoordinator, GroupState, MemberState, StateRecord
+from mock_coordinator.core.groups.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.state import ClassicGroup
+from tests.unit.mock_coordinator.groups._world import ALL_PROFILES, World
+
+MEMBERS = "ABCD"
+NAMES: Sequence[tuple[str, ...]] = (("foo",), ("bar",), ("foo", "bar"), (), ("nope", "foo"))
+REGEXES = (None, None, "", "foo.*", ".*", "b.*", "foo[")
+
+
+def _play(world: World, data: st.DataObject) -> None:
+    """One random action."""
+    pick = data.draw
+    member = pick(st.sampled_from(MEMBERS))
+    group = world.groups.snapshot("g")
+    known = None if group is None else group.members.get(member)
+    epoch = 0 if known is None else known.epoch
+    action = pick(
+        st.sampled_from(
+            ["join", "beat", "beat", "beat", "leave", "away", "commit", "time", "topic", "delete"]
+        )
+    )
+    if action == "join":
+        inst = pick(st.sampled_from([None, None, "i1", "i2"]))
+        names, regex = pick(st.sampled_from(NAMES)), pick(st.sampled_from(REGEXES))
+        assignor = pick(st.sampled_from([None, "range", "uniform"]))
+        world.join(member, names, regex=regex, inst=inst, assignor=assignor)
+    elif action == "beat":
+        _beat(world, data, member, epoch)
+    elif action == "leave":
+        world.beat(member, -1)
+    elif action == "away":
+        world.beat(member, -2, inst=None if known is None else known.subscription.instance_id)
+    elif action == "commit":
+        who = pick(st.sampled_from([member, "", "Z"]))
+        at = pick(st.sampled_from([epoch, -1, epoch - 1]))
+        group_id = pick(st.sampled_from(["g", "g", "s"]))
+        world.commit(who, at, {"foo": {pick(st.integers(0, 6)): 1}}, group=group_id)
+    elif action == "time":
+        world.pass_ms(pick(st.sampled_from([0, 1, 999, 10_001, 45_000, 600_000])))
+    elif action == "topic":
+        _change_topics(world, data)
+    else:
+        _delete(world, data)
+
+
+def _beat(world: World, data: st.DataObject, member: str, epoch: int) -> None:
+    pick = data.draw
+    group = world.groups.snapshot("g")
+    owned = None
+    if group is not None and member in group.members and pick(st.booleans()):
+        owned = world.owned(member)
+        if pick(st.integers(0, 4)) == 0:
+            owned = {name: numbers[:1] for name, numbers in owned.items()}
+    world.beat(
+        member,
+        epoch + pick(st.sampled_from([0, 0, 0, 0, -1, 1])),
+        owned,
+        names=pick(st.sampled_from([None, None, None, *NAMES])),
+        regex=pick(st.sampled_from([None, None, None, *REGEXES])),
+        assignor=pick(st.sampled_from([None, None, "range", "xyz"])),
+    )
+
+
+def _change_topics(world: World, data: st.DataObject) -> None:
+    foo = world.catalog.topic("foo")
+    if foo is None:
+        world.create("foo", 4)
+    elif data.draw(st.booleans()):
+        world.grow("foo", foo.partitions + 1)
+    else:
+        world.delete("foo")
+
+
+def _delete(world: World, data: st.DataObject) -> None:
+    if data.draw(st.booleans()):
+        world.ask(DeleteGroupsRequest(groups_names=("g", "s")), 2)
+        return
+    part = OffsetDeleteRequestPartition(partition_index=data.draw(st.integers(0, 3)))
+    topic = OffsetDeleteRequestTopic(name="foo", partitions=(part,))
+    world.ask(OffsetDeleteRequest(group_id="s", topics=(topic,)), 0)
+
+
+# --- What must hold -------------------------------------------------------------------------------
+
+
+def _check_derived(group: ConsumerGroup) -> None:
+    """The numbers that are kept in step, against the plain way to compute them."""
+    members = group.members.values()
+    names = Counter(name for m in members for name in m.subscription.subscribed_topic_names)
+    assert group.by_name == dict(names)
+    used = Counter(m.subscription.subscribed_topic_regex for m in members)
+    used.pop("", None)
+    assert group.regexes == dict(used)
+    assert group.by_regex == dict(
+        Counter(topic for regex in group.resolved.values() for topic in regex.topics)
+    )
+    assert set(group.resolved) <= set(used)
+    votes = Counter(m.subscription.server_assignor for m in members)
+    votes.pop(None, None)
+    assert group.votes == dict(votes)
+    assert sorted(group.vote_order) == sorted(votes, key=str)
+    assert sorted(group.order) == sorted(group.members)
+    held: dict[tuple[bytes, int], str] = {}
+    for member in members:
+        for owned in (member.assigned, member.pending_revocation):
+            for topic_id, partitions in owned.items():
+                for partition in partitions:
+                    assert (topic_id, partition) not in held, "two members hold one partition"
+                    held[topic_id, partition] = member.member_id
+    assert held == {
+        (topic_id, partition): member_id
+        for topic_id, holders in group.holders.items()
+        for partition, member_id in holders.items()
+    }
+    assert set(group.targets) <= set(group.members)
+    assert group.static_members == {
+        m.instance_id: m.member_id for m in members if m.instance_id is not None
+    }
+    assert group.state is _plain_state(group)
+
+
+def _plain_state(group: ConsumerGroup) -> GroupState:
+    members = group.members.values()
+    if not members:
+        return GroupState.EMPTY
+    if group.epoch > group.assignment_epoch:
+        return GroupState.ASSIGNING
+    done = all(m.state is MemberState.STABLE and m.epoch == group.assignment_epoch for m in members)
+    return GroupState.STABLE if done else GroupState.RECONCILING
+
+
+def _compacted(records: Sequence[StateRecord]) -> list[StateRecord]:
+    """The last record of every key, in the order of these."""
+    last = {record.key: number for number, record in enumerate(records)}
+    return [record for number, record in enumerate(records) if last[record.key] == number]
+
+
+def _replayed(world: World, records: Sequence[StateRecord]) -> GroupCoordinator:
+    return GroupCoordinator.replay(
+        world.profile, world.config, world.catalog, lambda: "unused", records, world.now
+    )
+
+
+def _assert_same(world: World, other: GroupCoordinator, groups: Sequence[str]) -> None:
+    for group_id in groups:
+        living, copy = world.groups.snapshot(group_id), other.snapshot(group_id)
+        assert living is not None
+        assert copy is not None
+        assert copy.without_timers() == living.without_timers()
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(ALL_PROFILES), st.integers(1, 40), st.data())
+def test_replaying_gives_the_same_groups(profile: str, steps: int, data: st.DataObject) -> None:
+    world = World(profile)
+    for _ in range(steps):
+        _play(world, data)
+        for group in world.groups._env.state.groups.values():
+            if isinstance(group, ConsumerGroup):
+                _check_derived(group)
+    state = world.groups._env.state
+    copy = _replayed(world, world.groups.records)
+    assert copy.group_ids == world.groups.group_ids
+    _assert_same(world, copy, copy.group_ids)
+    for group_id, group in state.groups.items():
+        if isinstance(group, ConsumerGroup):
+            again = copy._env.state.consumer_group(group_id)
+            assert list(again.order) == list(group.order)
+            assert list(again.vote_order) == list(group.vote_order)
+    # a simple group without offsets has no record left after compaction, in Kafka neither
+    compacted = _replayed(world, _compacted(world.groups.records))
+    remaining = [
+        group_id
+        for group_id, group in state.groups.items()
+        if not isinstance(group, ClassicGroup) or state.offsets.get(group_id)
+    ]
+    assert sorted(compacted.group_ids) == sorted(remaining)
+    _assert_same(world, compacted, remaining)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(ALL_PROFILES), st.integers(1, 15), st.data())
+def test_a_refused_heartbeat_leaves_no_trace(profile: str, steps: int, data: st.DataObject) -> None:
+    world = World(profile)
+    for _ in range(steps):
+        _play(world, data)
+    world.pass_ms(0)  # a resolution may be due
+    before, records = world.groups.snapshot("g"), len(world.groups.records)
+    refused = [
+        world.beat("A", 10_000),
+        world.beat("nobody", 3),
+        world.join("A", rto=-1),
+        world.beat("A", 0, {}, names=["foo"], rto=1, assignor="xyz"),
+        world.join("new", None, regex="foo["),
+        world.beat("A", 3, inst="nobody"),
+    ]
+    assert all(answer.error for answer in refused)
+    assert len(world.groups.records) == records
+    assert world.groups.snapshot("g") == before
+
+
+def test_a_restart_keeps_epochs_and_starts_the_timers_again() -> None:
+    world = World("4.4")
+    world.join("A", rto=20_000)
+    world.join("B")
+    world.beat("A", 2)
+    world.pass_ms(15_000)
+    world.restart()
+    assert world.shape() == "#G3/A3 Reconciling"
+    a = world.member("A")
+    assert (a.session_deadline_ms, a.rebalance_deadline_ms) == (
+        world.now + 45_000,
+        world.now + 20_000,
+    )
+    assert world.beat("A", 2, {"foo": range(3)}).epoch == 3
+    world.pass_ms(20_000)
+    assert set(world.group().members) == {"A", "B"}
+
+
+def test_a_restart_notices_topic_changes_at_the_first_heartbeat() -> None:
+    world = World("4.4")
+    world.join("A")
+    world.catalog.grow("foo", 7)  # nobody tells the group coordinator
+    assert world.beat("A", 2).epoch == 2
+    world.restart()
+    assert world.beat("A", 2).epoch == 3
+
+
+def test_a_restart_drops_a_resolution_in_flight_and_asks_again() -> None:
+    world = World("4.4")
+    world.join("A", None, regex="foo.*")
+    assert world.group().resolving
+    world.restart()
+    assert not world.group().resolving
+    world.beat("A", 1)
+    assert world.group().resolving
+
+
+def test_tombstones_for_what_is_not_there_are_ignored() -> None:
+    world = World("4.4")
+    world.join("A", inst="i", regex="foo.*")
+    world.pass_ms(0)
+    world.commit("A", 2, {"foo": {0: 1}})
+    world.beat("A", -1)
+    world.ask(DeleteGroupsRequest(groups_names=("g",)), 2)
+    tombstones = [r for r in world.groups.records if getattr(r, "value", None) is None]
+    assert len({type(record) for record in tombstones}) >= 7
+    empty = World("4.4")
+    copy = _replayed(empty, tombstones)
+    assert copy.group_ids == ()

@@ -1,0 +1,166 @@
+"""ApiVersions, FindCoordinator, DescribeCluster: what a client asks first."""
+
+from __future__ import annotations
+
+import pytest
+
+from kip848_client.errors import TransportError, UnsupportedVersion
+from kip848_client.wire import APIS, DRAFT_API_KEYS
+from kip848_client.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.wire.messages.classic_group import JoinGroupRequest
+from kip848_client.wire.messages.cluster import DescribeClusterRequest
+from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
+from mock_coordinator.core.profile import PROFILES
+from tests.unit.mock_coordinator.broker_at_hand import AtHand
+
+
+def software(**more: object) -> ApiVersionsRequest:
+    return ApiVersionsRequest(client_software_name="me", client_software_version="1.0", **more)  # type: ignore[arg-type]  # keyword tests
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_only_what_is_served_is_advertised_and_all_of_it_can_be_read(profile: str) -> None:
+    response = AtHand(profile=profile).ask(software(), 3)
+    assert response.error_code == 0
+    ranges = {a.api_key: (a.min_version, a.max_version) for a in response.api_keys}
+    assert ranges == PROFILES[profile].api_versions
+    for key, (low, high) in ranges.items():
+        assert APIS[key].versions[1] >= high
+        assert low <= high
+        assert key not in DRAFT_API_KEYS
+    features = {f.name: f.max_version_level for f in response.finalized_features}
+    assert features["group.version"] == 1
+    assert "metadata.version" in {f.name for f in response.supported_features}
+
+
+def test_the_consumer_protocol_can_be_switched_off() -> None:
+    hand = AtHand(group_coordinator_rebalance_protocols="classic")
+    keys = {a.api_key for a in hand.ask(software(), 3).api_keys}
+    assert not {68, 69} & keys
+    assert {8, 9} <= keys
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "code"),
+    [
+        ("me", "1", 0),
+        ("a-b.c", "1.2-3", 0),
+        ("r w", "1", 42),
+        ("", "1", 42),
+        ("me", "", 42),
+        ("-me", "1", 42),
+        ("me.", "1", 42),
+    ],
+)
+def test_the_clients_name(name: str, version: str, code: int) -> None:
+    request = ApiVersionsRequest(client_software_name=name, client_software_version=version)
+    response = AtHand().ask(request, 3)
+    assert response.error_code == code
+    assert bool(response.api_keys) is (code == 0)
+
+
+def test_before_version_3_there_is_no_name_to_check() -> None:
+    assert AtHand().ask(ApiVersionsRequest(), 2).error_code == 0
+
+
+def test_the_client_may_check_where_it_is() -> None:
+    hand = AtHand(node_id="2")
+    here = hand.broker.core.broker.disk.cluster_id
+    for cluster, node, code in (
+        (here, 2, 0),
+        (None, -1, 0),
+        ("elsewhere", 2, 129),
+        (here, 3, 129),
+        (None, 3, 42),
+        (here, -1, 42),
+    ):
+        assert hand.ask(software(cluster_id=cluster, node_id=node), 5).error_code == code
+
+
+def test_an_api_that_is_not_served_closes_the_connection() -> None:
+    hand = AtHand()
+    with pytest.raises(UnsupportedVersion, match="does not offer JoinGroup"):
+        hand.ask(JoinGroupRequest())
+    with pytest.raises(TransportError, match="API key 11 version 9 is not served"):
+        hand.ask(JoinGroupRequest(protocol_type="consumer"), 9)
+    assert hand.connection.is_closed
+
+
+# -- FindCoordinator -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_one_key_up_to_version_3(version: int) -> None:
+    hand = AtHand()
+    answer = hand.ask(FindCoordinatorRequest(key="g"), version)
+    assert (answer.error_code, answer.node_id, answer.host) == (0, 1, "127.0.0.1")
+    assert answer.error_message == ("NONE" if version else "")
+
+
+@pytest.mark.parametrize("version", [4, 5, 6])
+@pytest.mark.parametrize("key_type", [0, 1])
+def test_many_keys_from_version_4(version: int, key_type: int) -> None:
+    request = FindCoordinatorRequest(coordinator_keys=("g", "", "g"), key_type=key_type)
+    answers = AtHand().ask(request, version).coordinators
+    assert [(a.key, a.error_code, a.node_id, a.error_message) for a in answers] == [
+        ("g", 0, 1, ""),
+        ("", 0, 1, ""),
+        ("g", 0, 1, ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("profile", "version", "key", "code"),
+    [
+        ("4.4", 6, "g:AAAAAAAAAAAAAAAAAAAABw:0", 15),
+        ("4.0", 6, "g:AAAAAAAAAAAAAAAAAAAABw:0", 42),
+        ("4.4", 5, "g:AAAAAAAAAAAAAAAAAAAABw:0", 42),
+        ("4.4", 6, "g", 42),
+        ("4.4", 6, "x:y:0", 42),
+    ],
+)
+def test_share_keys_have_no_coordinator(profile: str, version: int, key: str, code: int) -> None:
+    request = FindCoordinatorRequest(coordinator_keys=(key,), key_type=2)
+    (answer,) = AtHand(profile=profile).ask(request, version).coordinators
+    assert (answer.error_code, answer.node_id, answer.port, answer.host) == (code, -1, -1, "")
+    assert answer.error_message == ""
+
+
+def test_an_unknown_key_type() -> None:
+    hand = AtHand()
+    old = hand.ask(FindCoordinatorRequest(key="g", key_type=7), 3)
+    (new,) = hand.ask(FindCoordinatorRequest(coordinator_keys=("g",), key_type=-1), 6).coordinators
+    for answer in (old, new):
+        assert answer.error_code == 42
+        assert answer.error_message.startswith("This most likely occurs because of a request")
+
+
+def test_the_first_group_brings_the_offsets_topic() -> None:
+    hand = AtHand()
+    hand.ask(FindCoordinatorRequest(coordinator_keys=("t",), key_type=1), 6)
+    assert not hand.broker.core.broker.catalog.topics
+    for _ in range(2):
+        hand.ask(FindCoordinatorRequest(coordinator_keys=("g",)), 6)
+    (topic,) = hand.broker.core.broker.catalog.topics.values()
+    assert (topic.name, topic.partitions, topic.internal) == ("__consumer_offsets", 50, True)
+
+
+# -- DescribeCluster -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_describe_cluster(version: int) -> None:
+    hand = AtHand(broker_rack="r")
+    answer = hand.ask(DescribeClusterRequest(), version)
+    assert (answer.error_code, answer.controller_id) == (0, 1)
+    assert answer.cluster_id == hand.broker.core.broker.disk.cluster_id
+    assert [(b.broker_id, b.rack) for b in answer.brokers] == [(1, "r")]
+    assert answer.cluster_authorized_operations == -2147483648
+    with_operations = DescribeClusterRequest(include_cluster_authorized_operations=True)
+    assert hand.ask(with_operations, version).cluster_authorized_operations == 8096
+
+
+@pytest.mark.parametrize(("endpoint", "code"), [(2, 114), (3, 115), (0, 115)])
+def test_other_endpoints(endpoint: int, code: int) -> None:
+    answer = AtHand().ask(DescribeClusterRequest(endpoint_type=endpoint), 1)
+    assert (answer.error_code, answer.brokers) == (code, ())

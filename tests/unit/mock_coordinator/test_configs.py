@@ -1,0 +1,213 @@
+"""DescribeConfigs and IncrementalAlterConfigs for topics, brokers and groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kip848_client.wire.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsRequestDescribeConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsRequestAlterableConfig,
+    IncrementalAlterConfigsRequestAlterConfigsResource,
+)
+from tests.unit.mock_coordinator.broker_at_hand import AtHand
+
+TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+
+
+def describe(hand: AtHand, kind: int, name: str, *keys: str, version: int = 4) -> Any:
+    resource = DescribeConfigsRequestDescribeConfigsResource(
+        resource_type=kind, resource_name=name, configuration_keys=keys or None
+    )
+    request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True)
+    (result,) = hand.ask(request, version).results
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return result
+
+
+def one(hand: AtHand, kind: int, name: str, key: str) -> tuple[str | None, int, list[Any]]:
+    (config,) = describe(hand, kind, name, key).configs
+    return (
+        config.value,
+        config.config_source,
+        [(s.name, s.value, s.source) for s in config.synonyms],
+    )
+
+
+def alter(
+    hand: AtHand, kind: int, name: str, *changes: tuple[str, int, str | None], **more: Any
+) -> tuple[int, str | None]:
+    resource = IncrementalAlterConfigsRequestAlterConfigsResource(
+        resource_type=kind,
+        resource_name=name,
+        configs=tuple(
+            IncrementalAlterConfigsRequestAlterableConfig(name=n, config_operation=o, value=v)
+            for n, o, v in changes
+        ),
+    )
+    request = IncrementalAlterConfigsRequest(resources=(resource,), **more)
+    (result,) = hand.ask(request, 1).responses
+    return result.error_code, result.error_message
+
+
+def test_where_a_topics_value_comes_from() -> None:
+    hand = AtHand({"t": 1}, message_max_bytes="100")
+    name, setting = "max.message.bytes", "message.max.bytes"
+    defaults = [(setting, "100", 4), (setting, "1048588", 5)]
+    assert one(hand, TOPIC, "t", name) == ("100", 4, defaults)
+    alter(hand, BROKER, "", (setting, SET, "200"))
+    alter(hand, BROKER, "1", (setting, SET, "300"))
+    alter(hand, TOPIC, "t", (name, SET, "400"))
+    layers = [(name, "400", 1), (setting, "300", 2), (setting, "200", 3), *defaults]
+    assert one(hand, TOPIC, "t", name) == ("400", 1, layers)
+    alter(hand, TOPIC, "t", (name, DELETE, None))
+    assert one(hand, TOPIC, "t", name) == ("300", 2, layers[1:])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code", "message"),
+    [
+        (TOPIC, "no", 3, ""),
+        (TOPIC, "", 17, "Topic name is invalid: the empty string is not allowed"),
+        (BROKER, "9", 42, "Unexpected broker id, expected 1 or empty string, but received 9"),
+        (BROKER, "x", 42, "Broker id must be an integer, but it is: x"),
+        (GROUP, "", 42, "Group name must not be empty"),
+        (METRICS, "", 42, "Client metrics subscription name must not be empty"),
+        (LOGGER, "1", 0, ""),
+    ],
+)
+def test_resources_that_cannot_be_described(kind: int, name: str, code: int, message: str) -> None:
+    result = describe(AtHand(), kind, name)
+    assert (result.error_code, result.error_message, result.configs) == (code, message, ())
+
+
+@pytest.mark.parametrize("kind", [0, 77])
+def test_an_unknown_kind_of_resource(kind: int) -> None:
+    result = describe(AtHand(), kind, "x")
+    assert result.error_code == 42
+    assert result.error_message.startswith("This most likely occurs because of a request")
+
+
+def test_all_settings_and_named_ones() -> None:
+    hand = AtHand({"t": 1})
+    assert len(describe(hand, TOPIC, "t").configs) == 37
+    assert len(describe(AtHand({"t": 1}, profile="4.0"), TOPIC, "t").configs) == 33
+    assert len(describe(hand, GROUP, "g").configs) == 21
+    assert len(describe(hand, METRICS, "m").configs) == 3
+    assert len(describe(hand, BROKER, "1").configs) == 350
+    found = describe(hand, TOPIC, "t", "retention.ms", "nope").configs
+    assert [c.name for c in found] == ["retention.ms"]
+    assert describe(hand, TOPIC, "t", "retention.ms", version=1).configs[0].config_type == 0
+
+
+def test_read_only_and_sensitive_settings() -> None:
+    hand = AtHand(ssl_key_password="secret")
+    found = {c.name: c for c in describe(hand, BROKER, "1").configs}
+    assert found["num.partitions"].read_only
+    assert not found["message.max.bytes"].read_only
+    assert found["ssl.key.password"].is_sensitive
+    assert found["ssl.key.password"].value is None
+    assert "secret" not in repr(found["ssl.key.password"])
+
+
+def test_a_group_without_and_with_its_own_settings() -> None:
+    hand = AtHand()
+    key, setting = "consumer.session.timeout.ms", "group.consumer.session.timeout.ms"
+    assert one(hand, GROUP, "g", key) == ("45000", 5, [(setting, "45000", 5)])
+    assert alter(hand, GROUP, "g", (key, SET, "50000")) == (0, None)
+    assert one(hand, GROUP, "g", key)[:2] == ("50000", 8)
+    assert hand.broker.core.broker.config.consumer_session_timeout_ms("g") == 50_000
+    older = AtHand(profile="4.2")
+    assert one(older, GROUP, "g", key) == ("45000", 5, [(key, "45000", 5)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "change", "code", "message"),
+    [
+        (TOPIC, "t", ("retention.ms", SET, "x"), 40, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
+        (TOPIC, "t", ("nope", SET, "x"), 40, "Unknown topic config name: nope"),
+        (TOPIC, "t", ("retention.ms", SET, None), 42, "Null value not supported for : retention.ms"),
+        (TOPIC, "t", ("retention.ms", APPEND, "1"), 40, "Can't APPEND to key retention.ms because its type is not LIST."),
+        (TOPIC, "t", ("retention.ms", SUBTRACT, "1"), 40, "Can't SUBTRACT to key retention.ms because its type is not LIST."),
+        (TOPIC, "t", ("retention.ms", 9, "1"), -1, None),
+        (TOPIC, "t", ("nope", DELETE, None), 0, None),
+        (TOPIC, "no", ("retention.ms", SET, "1"), 3, "The topic 'no' does not exist."),
+        (TOPIC, "", ("retention.ms", SET, "1"), 42, "Default topic resources are not allowed."),
+        (GROUP, "", ("consumer.session.timeout.ms", SET, "1"), 42, "Default group resources are not allowed."),
+        (GROUP, "g", ("nope", SET, "1"), 40, "Unknown group config name: nope"),
+        (GROUP, "g", ("consumer.session.timeout.ms", SET, "x"), 40, "Invalid value x for configuration consumer.session.timeout.ms: Not a number of type INT"),
+        (GROUP, "g", ("consumer.session.timeout.ms", SET, "0"), 40, "Invalid value 0 for configuration consumer.session.timeout.ms: Value must be at least 1"),
+        (GROUP, "g", ("consumer.session.timeout.ms", SET, "100"), 40, "consumer.session.timeout.ms must be in the range 45000 to 60000 inclusive."),
+        (GROUP, "g", ("consumer.assignment.interval.ms", SET, "-1"), 40, "Invalid value -1 for configuration consumer.assignment.interval.ms: Value must be at least 0"),
+        (BROKER, "1", ("num.partitions", SET, "3"), 42, "Cannot update these configs dynamically: [num.partitions]"),
+        (BROKER, "1", ("message.max.bytes", SET, "x"), 42, "Invalid value x for configuration message.max.bytes: Not a number of type INT"),
+        (BROKER, "9", ("message.max.bytes", SET, "1"), 42, "Unexpected broker id, expected 1, but received 9"),
+        (BROKER, "x", ("message.max.bytes", SET, "1"), 42, "Node id must be an integer, but it is: x"),
+        (BROKER, "1", ("nope", SET, "x"), 0, None),
+        (LOGGER, "1", ("a", SET, "1"), 40, "Logger a does not exist!"),
+        (METRICS, "x", ("a", SET, "1"), 42, "Unknown client metrics configuration: a"),
+        (77, "x", ("a", SET, "1"), 42, "Unknown resource type 77"),
+    ],
+)  # fmt: skip
+def test_alterations_and_their_answers(
+    kind: int, name: str, change: tuple[str, int, str | None], code: int, message: str | None
+) -> None:
+    assert alter(AtHand({"t": 1}), kind, name, change) == (code, message)
+
+
+@pytest.mark.parametrize("value", ["100", "70000"])
+def test_bounds_in_older_words(value: str) -> None:
+    key = "consumer.session.timeout.ms"
+    code, message = alter(AtHand(profile="4.3"), GROUP, "g", (key, SET, value))
+    bound = (
+        "greater than or equal to group.consumer.min" if value == "100" else "less than or equal"
+    )
+    assert code == 40
+    assert message is not None
+    assert message.startswith(f"{key} must be {bound}")
+
+
+def test_older_lines_list_settings_as_scala_does() -> None:
+    _, message = alter(AtHand(profile="4.2"), BROKER, "1", ("num.partitions", SET, "3"))
+    assert message == "Cannot update these configs dynamically: Set(num.partitions)"
+
+
+def test_lists_grow_and_shrink() -> None:
+    hand = AtHand({"t": 1})
+    key = "cleanup.policy"
+    assert alter(hand, TOPIC, "t", (key, APPEND, "compact")) == (0, None)
+    assert one(hand, TOPIC, "t", key)[0] == "delete,compact"
+    assert alter(hand, TOPIC, "t", (key, APPEND, "compact")) == (0, None)
+    assert alter(hand, TOPIC, "t", (key, SUBTRACT, "delete")) == (0, None)
+    assert one(hand, TOPIC, "t", key)[0] == "compact"
+
+
+def test_a_resource_is_altered_as_a_whole_or_not_at_all() -> None:
+    hand = AtHand({"t": 1})
+    code, _ = alter(hand, TOPIC, "t", ("flush.ms", SET, "1"), ("retention.ms", SET, "x"))
+    assert code == 40
+    twice = ("flush.ms", SET, "1"), ("flush.ms", SET, "2")
+    assert alter(hand, TOPIC, "t", *twice) == (42, "Error due to duplicate config keys")
+    assert alter(hand, TOPIC, "t", ("flush.ms", SET, "1"), validate_only=True) == (0, None)
+    assert hand.broker.core.broker.catalog.topics["t"].config == {}
+    assert alter(hand, TOPIC, "t") == (0, None)
+
+
+def test_a_resource_named_twice() -> None:
+    hand = AtHand({"t": 1})
+    resource = IncrementalAlterConfigsRequestAlterConfigsResource(
+        resource_type=TOPIC, resource_name="t", configs=()
+    )
+    request = IncrementalAlterConfigsRequest(resources=(resource, resource))
+    answers = hand.ask(request, 0).responses
+    expected = (42, "Each resource must appear at most once.")
+    assert [(a.error_code, a.error_message) for a in answers] == [expected, expected]
+
+
+def test_elr_pins_min_insync_replicas_since_4_1() -> None:
+    assert describe(AtHand(), BROKER, "").configs[0].name == "min.insync.replicas"
+    assert describe(AtHand(profile="4.0"), BROKER, "").configs == ()

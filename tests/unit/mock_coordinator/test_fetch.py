@@ -1,0 +1,406 @@
+"""Fetch: what is read, what is waited for, what a session remembers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from kip848_client.wire.messages.fetch import (
+    FetchRequest,
+    FetchRequestFetchTopic,
+    FetchRequestForgottenTopic,
+    FetchRequestReplicaState,
+)
+from mock_coordinator.core.fetch_sessions import FetchSessions
+from tests.unit.mock_coordinator.broker_at_hand import AtHand, fetch_partition
+
+BATCH = len(AtHand().batch(b"v0", b"v1"))
+
+
+def three_batches(**config: str) -> AtHand:
+    """Two records of two bytes in each batch, offsets 0 to 5."""
+    hand = AtHand({"t": 2}, **config)
+    for _ in range(3):
+        hand.produce_bytes("t", hand.batch(b"v0", b"v1"))
+    return hand
+
+
+@pytest.mark.parametrize("version", range(4, 13))
+def test_all_versions_by_name(version: int) -> None:
+    data = three_batches().fetch(version=version)
+    assert len(data.records or b"") == 3 * BATCH
+    assert (data.high_watermark, data.last_stable_offset) == (6, 6)
+    assert data.log_start_offset == (0 if version >= 5 else -1)
+    assert data.aborted_transactions is None
+
+
+@pytest.mark.parametrize("version", range(13, 19))
+def test_all_versions_by_id(version: int) -> None:
+    hand = three_batches()
+    known = hand.broker.core.broker.catalog.topics["t"].topic_id
+    for topic_id, code in ((known, 0), (b"7" * 16, 100), (bytes(16), 100)):
+        topic = FetchRequestFetchTopic(topic_id=topic_id, partitions=(fetch_partition(),))
+        response = hand.ask(FetchRequest(topics=(topic,)), version)
+        assert response.responses[0].topic_id == topic_id
+        assert response.responses[0].partitions[0].error_code == code
+
+
+@pytest.mark.parametrize(("offset", "size"), [(0, 3), (1, 3), (2, 2), (3, 2), (5, 1), (6, 0)])
+def test_reading_starts_with_the_batch_of_the_offset(offset: int, size: int) -> None:
+    assert len(three_batches().fetch(offset).records or b"") == size * BATCH
+
+
+@pytest.mark.parametrize(
+    ("max_bytes", "size"),
+    [
+        (0, BATCH),
+        (1, BATCH),
+        (BATCH, BATCH),
+        (2 * BATCH, 2 * BATCH),
+        (2 * BATCH + 5, 2 * BATCH + 5),
+    ],
+)
+def test_a_partition_is_cut_but_for_its_first_batch(max_bytes: int, size: int) -> None:
+    assert len(three_batches().fetch(max_bytes=max_bytes).records or b"") == size
+
+
+def test_only_the_first_partition_may_exceed_the_whole() -> None:
+    hand = three_batches()
+    hand.produce_bytes("t", hand.batch(b"z"), partition=1)
+    request = hand.fetch_request(fetch_partition(), fetch_partition(partition=1), max_bytes=1)
+    one, two = hand.ask(request, 12).responses[0].partitions
+    assert (len(one.records), len(two.records)) == (BATCH, 0)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        ({"offset": 7}, 1),
+        ({"offset": -1}, 1),
+        ({"partition": 9}, 3),
+        ({"current_leader_epoch": 1}, 75),
+        ({"current_leader_epoch": 0}, 0),
+        ({"offset": 3, "last_fetched_epoch": 1}, 1),
+        ({"offset": 3, "last_fetched_epoch": 0}, 0),
+        ({"max_bytes": -5}, -1),
+    ],
+)
+def test_refusals(wanted: dict[str, int], code: int) -> None:
+    data = three_batches().fetch(**wanted)
+    assert data.error_code == code
+    assert data.high_watermark == (-1 if code else 6)
+
+
+def test_a_client_that_is_ahead_is_told_where_it_diverged() -> None:
+    data = three_batches().fetch(9, last_fetched_epoch=0)
+    assert data.error_code == 0
+    assert (data.diverging_epoch.epoch, data.diverging_epoch.end_offset) == (0, 6)
+    assert data.records == b""
+
+
+def test_an_unknown_topic() -> None:
+    hand = AtHand()
+    response = hand.ask(hand.fetch_request(fetch_partition(), topic="nope"), 12)
+    assert response.responses[0].partitions[0].error_code == 3
+
+
+@pytest.mark.parametrize("version", [12, 15])
+def test_replicas_are_turned_away(version: int) -> None:
+    hand = three_batches()
+    topic_id = hand.broker.core.broker.catalog.topics["t"].topic_id
+    topic = FetchRequestFetchTopic(topic="t", topic_id=topic_id, partitions=(fetch_partition(),))
+    who: dict[str, Any] = {"replica_id": 1}
+    if version >= 15:
+        who = {"replica_state": FetchRequestReplicaState(replica_id=1)}
+    response = hand.ask(FetchRequest(topics=(topic,), **who), version)
+    assert response.responses[0].partitions[0].error_code == 6
+
+
+def test_read_committed_is_told_that_nothing_was_aborted() -> None:
+    hand = three_batches()
+    response = hand.ask(hand.fetch_request(fetch_partition(), isolation_level=1), 12)
+    assert response.responses[0].partitions[0].aborted_transactions == ()
+
+
+# -- waiting -------------------------------------------------------------------------------------
+
+
+class Waiting:
+    """A fetch that waits, on a virtual clock."""
+
+    def __init__(self, hand: AtHand, *partitions: Any, **more: Any) -> None:
+        self.hand = hand
+        self.sink = Sink()
+        number = hand.broker.driver.connect(self.sink)
+        from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
+
+        request = hand.fetch_request(*partitions, **more)
+        hand.broker.driver.submit(RequestReceived(number, 1, 12, LOCAL_CLIENT, request))
+        self.number = number
+
+    @property
+    def sizes(self) -> list[int] | None:
+        """Bytes for each partition of the answer; ``None`` while there is none."""
+        if self.sink.reply is None:
+            return None
+        return [len(p.records) for t in self.sink.reply.response.responses for p in t.partitions]
+
+
+class Sink:
+    """Keeps the one reply."""
+
+    def __init__(self) -> None:
+        self.reply: Any = None
+
+    def replied(self, reply: Any) -> None:
+        assert self.reply is None
+        self.reply = reply
+
+    def closed(self, why: str) -> None:
+        raise AssertionError(why)
+
+
+def wait_for(hand: AtHand, **more: Any) -> Waiting:
+    return Waiting(
+        hand, fetch_partition(partition=1), **{"max_wait_ms": 300, "min_bytes": 1, **more}
+    )
+
+
+def test_it_waits_for_records_of_its_partitions() -> None:
+    hand = three_batches()
+    waiting = wait_for(hand)
+    hand.produce_bytes("t", hand.batch(b"x"))
+    assert waiting.sizes is None, "another partition's records are not awaited"
+    hand.produce_bytes("t", hand.batch(b"x"), partition=1)
+    assert waiting.sizes == [len(hand.batch(b"x"))]
+    assert hand.broker.core.parked_requests == 0
+
+
+def test_it_waits_no_longer_than_it_was_told() -> None:
+    hand = three_batches()
+    waiting = wait_for(hand)
+    hand.broker.advance(299)
+    assert waiting.sizes is None
+    hand.broker.advance(1)
+    assert waiting.sizes == [0]
+
+
+def test_it_waits_for_enough() -> None:
+    hand = three_batches()
+    one = len(hand.batch(b"x"))
+    waiting = wait_for(hand, min_bytes=one + 1)
+    hand.produce_bytes("t", hand.batch(b"x"), partition=1)
+    assert waiting.sizes is None
+    hand.produce_bytes("t", hand.batch(b"x"), partition=1)
+    assert waiting.sizes == [2 * one]
+
+
+def test_not_enough_in_time_is_what_there_is() -> None:
+    hand = three_batches()
+    waiting = Waiting(hand, fetch_partition(), max_wait_ms=300, min_bytes=100_000)
+    hand.broker.advance(300)
+    assert waiting.sizes == [3 * BATCH]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"min_bytes": 0}, {"min_bytes": -1}, {"max_wait_ms": 0}, {"max_wait_ms": -5}],
+)
+def test_what_does_not_wait(more: dict[str, int]) -> None:
+    assert wait_for(three_batches(), **more).sizes == [0]
+
+
+def test_nothing_asked_is_answered_at_once() -> None:
+    assert Waiting(three_batches(), max_wait_ms=300, min_bytes=1).sizes == []
+
+
+def test_an_error_ends_the_waiting_a_missing_partition_does_not() -> None:
+    hand = three_batches()
+    ahead = fetch_partition(partition=1, current_leader_epoch=3)
+    assert Waiting(hand, ahead, max_wait_ms=300, min_bytes=1).sizes == [0]
+    missing = Waiting(
+        hand,
+        fetch_partition(partition=1),
+        fetch_partition(partition=9),
+        max_wait_ms=300,
+        min_bytes=1,
+    )
+    assert missing.sizes is None
+    hand.broker.advance(300)
+    assert missing.sizes == [0, 0]
+
+
+def test_a_deleted_topic_is_noticed_while_waiting() -> None:
+    hand = three_batches()
+    waiting = wait_for(hand)
+    hand.broker.delete_topic("t")
+    hand.broker.advance(300)
+    assert waiting.sink.reply.response.responses[0].partitions[0].error_code == 3
+
+
+def test_a_lost_connection_takes_its_fetch_along() -> None:
+    hand = three_batches()
+    waiting = wait_for(hand)
+    hand.broker.driver.disconnect(waiting.number)
+    assert hand.broker.core.parked_requests == 0
+    hand.broker.advance(1000)
+    assert waiting.sizes is None
+
+
+# -- sessions ------------------------------------------------------------------------------------
+
+
+class Session:
+    """Fetches of topic ``t`` with a session; returns partition -> bytes."""
+
+    def __init__(self, hand: AtHand) -> None:
+        self.hand = hand
+        self.session_id = 0
+        self.epoch = 0
+
+    def fetch(self, *partitions: Any, forget: tuple[int, ...] = (), **more: Any) -> Any:
+        forgotten = (FetchRequestForgottenTopic(topic="t", partitions=forget),) if forget else ()
+        request = self.hand.fetch_request(
+            *partitions,
+            session_id=more.pop("session_id", self.session_id),
+            session_epoch=more.pop("session_epoch", self.epoch),
+            forgotten_topics_data=forgotten,
+        )
+        response = self.hand.ask(request, more.pop("version", 12))
+        if not response.error_code:
+            self.session_id = response.session_id
+            self.epoch += 1
+        return response
+
+    def told(self, *partitions: Any, **more: Any) -> dict[int, int]:
+        response = self.fetch(*partitions, **more)
+        assert response.error_code == 0
+        return {p.partition_index: len(p.records) for t in response.responses for p in t.partitions}
+
+
+def opened() -> Session:
+    session = Session(three_batches())
+    both = fetch_partition(), fetch_partition(partition=1)
+    assert session.told(*both) == {0: 3 * BATCH, 1: 0}
+    assert session.session_id > 0
+    return session
+
+
+def test_a_session_tells_only_what_is_new() -> None:
+    session = opened()
+    assert session.told() == {0: 3 * BATCH}, "it is not said again that partition 1 is empty"
+    assert session.told(fetch_partition(6)) == {}
+    session.hand.produce_bytes("t", session.hand.batch(b"z"), partition=1)
+    size = len(session.hand.batch(b"z"))
+    assert session.told() == {1: size}
+    assert session.told(fetch_partition(1, partition=1)) == {}
+
+
+def test_who_delivered_goes_to_the_end() -> None:
+    session = opened()
+    session.hand.produce_bytes("t", session.hand.batch(b"z"), partition=1)
+    response = session.fetch(fetch_partition(0))
+    assert [p.partition_index for p in response.responses[0].partitions] == [1, 0]
+
+
+def test_forgetting() -> None:
+    session = opened()
+    assert session.told(forget=(0,)) == {}
+    assert session.told(forget=(1,)) == {}
+    assert session.session_id == 0, "a session that wants nothing is over"
+
+
+def test_an_error_is_told_again_until_it_is_gone() -> None:
+    session = opened()
+    for _ in range(2):
+        response = session.fetch(*([fetch_partition(partition=2)] if _ == 0 else []))
+        errors = [p for p in response.responses[0].partitions if p.error_code]
+        assert [(p.partition_index, p.error_code) for p in errors] == [(2, 3)]
+    session.hand.broker.add_partitions("t", 3)
+    assert session.told()[2] == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({"session_epoch": 9}, 71),
+        ({"session_epoch": 2}, 71),
+        ({"session_id": 999}, 70),
+        ({"session_id": 0, "session_epoch": 1}, 70),
+        ({"session_id": 0, "session_epoch": -2}, 70),
+        ({"version": 13}, 106),
+    ],
+)
+def test_out_of_step(more: dict[str, int], code: int) -> None:
+    session = opened()
+    response = session.fetch(**more)
+    assert (response.error_code, response.session_id) == (code, 0)
+    assert session.told() == {0: 3 * BATCH}, "the session goes on where it was"
+
+
+def test_closing_a_session() -> None:
+    session = opened()
+    old = session.session_id
+    response = session.fetch(fetch_partition(), session_epoch=-1)
+    assert response.session_id == 0
+    assert session.fetch(session_id=old, session_epoch=2).error_code == 70
+    assert session.fetch(session_id=123, session_epoch=-1).error_code == 0
+
+
+def test_opening_another_closes_the_one_named() -> None:
+    session = opened()
+    old = session.session_id
+    session.fetch(fetch_partition(), session_epoch=0)
+    assert session.session_id not in (0, old)
+    assert session.fetch(session_id=old, session_epoch=1).error_code == 70
+
+
+def test_a_restarted_broker_knows_no_sessions() -> None:
+    session = opened()
+    session.hand.broker.restart()
+    session.hand.connection = session.hand.broker.connect()
+    assert session.fetch().error_code == 70
+
+
+def test_without_a_free_slot_there_is_no_session() -> None:
+    session = Session(three_batches(max_incremental_fetch_session_cache_slots="0"))
+    assert session.told(fetch_partition()) == {0: 3 * BATCH}
+    assert session.session_id == 0
+
+
+def test_slots_are_taken_over_from_the_stalest_in_time() -> None:
+    sessions = FetchSessions(1)
+    assert sessions.create(0, 5, by_id=False) is not None
+    assert sessions.create(100, 5, by_id=False) is None, "an id that is in use"
+    assert sessions.create(119_999, 6, by_id=False) is None
+    assert sessions.create(120_000, 6, by_id=False) is not None
+    assert len(sessions) == 1
+
+
+def test_epochs_wrap_to_one() -> None:
+    session = FetchSessions(1).create(0, 5, by_id=False)
+    assert session is not None
+    session.epoch = 0x7FFFFFFF
+    session.advance()
+    assert session.epoch == 1
+
+
+@pytest.mark.asyncio
+async def test_a_fetch_may_be_awaited() -> None:
+    hand = three_batches()
+
+    async with anyio.create_task_group() as tasks:
+        got: list[Any] = []
+
+        async def fetch() -> None:
+            request = hand.fetch_request(
+                fetch_partition(partition=1), max_wait_ms=60_000, min_bytes=1
+            )
+            got.append(await hand.connection.request(request, 12))
+
+        tasks.start_soon(fetch)
+        await hand.broker.wait_until(lambda: hand.broker.core.parked_requests == 1)
+        hand.broker.produce("t", b"x", partition=1)
+    assert got[0].responses[0].partitions[0].records

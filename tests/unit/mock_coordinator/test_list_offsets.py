@@ -1,0 +1,178 @@
+"""ListOffsets and OffsetForLeaderEpoch."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from typing import Any
+
+import pytest
+
+from kip848_client.wire.messages.list_offsets import (
+    ListOffsetsRequest,
+    ListOffsetsRequestListOffsetsPartition,
+    ListOffsetsRequestListOffsetsTopic,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochRequestOffsetForLeaderPartition,
+    OffsetForLeaderEpochRequestOffsetForLeaderTopic,
+)
+from mock_coordinator import NewRecord
+from mock_coordinator.batches import encode_batch
+from tests.unit.mock_coordinator.broker_at_hand import AtHand
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
+NOTHING = (0, -1, -1)
+
+
+def at_hand(profile: str = "4.4") -> AtHand:
+    """Offsets 0 to 3 with timestamps 1000, 1000, 3000, 2000; topic ``e`` is empty."""
+    hand = AtHand({"t": 2, "e": 1}, profile=profile)
+    for times in ((1000, 1000), (3000,), (2000,)):
+        records = [NewRecord(b"x", timestamp_ms=time) for time in times]
+        assert hand.produce_bytes("t", encode_batch(records, 0)).error_code == 0
+    return hand
+
+
+def asked(hand: AtHand, timestamp: int, version: int = 10, **more: Any) -> tuple[int, int, int]:
+    topic = more.pop("topic", "t")
+    partition = ListOffsetsRequestListOffsetsPartition(
+        partition_index=more.pop("partition", 0),
+        timestamp=timestamp,
+        current_leader_epoch=more.pop("epoch", -1),
+    )
+    topics = (ListOffsetsRequestListOffsetsTopic(name=topic, partitions=(partition,)),)
+    request = ListOffsetsRequest(replica_id=-1, topics=topics, **more)
+    answer = hand.ask(request, version).topics[0].partitions[0]
+    expected_epoch = 0 if version >= 4 and answer.offset >= 0 else -1
+    assert answer.leader_epoch == expected_epoch
+    return answer.error_code, answer.timestamp, answer.offset
+
+
+@pytest.mark.parametrize("version", range(1, 12))
+def test_both_ends_in_every_version(version: int) -> None:
+    hand = at_hand()
+    assert asked(hand, LATEST, version) == (0, -1, 4)
+    assert asked(hand, EARLIEST, version) == (0, -1, 0)
+    assert asked(hand, LATEST, version, topic="e") == (0, -1, 0)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "answer"),
+    [
+        (0, (0, 1000, 0)),
+        (1000, (0, 1000, 0)),
+        (1001, (0, 3000, 2)),
+        (3000, (0, 3000, 2)),
+        (3001, NOTHING),
+        (MAX_TIMESTAMP, (0, 3000, 2)),
+        (EARLIEST_LOCAL, (0, -1, 0)),
+        (LATEST_TIERED, NOTHING),
+        (PENDING_UPLOAD, NOTHING),
+        (-7, (35, -1, -1)),
+    ],
+)
+def test_by_timestamp_and_special_ones(timestamp: int, answer: tuple[int, int, int]) -> None:
+    assert asked(at_hand(), timestamp, 11) == answer
+
+
+@pytest.mark.parametrize("timestamp", [0, MAX_TIMESTAMP, LATEST_TIERED])
+def test_an_empty_partition_has_nothing(timestamp: int) -> None:
+    assert asked(at_hand(), timestamp, 11, topic="e") == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "since"),
+    [(MAX_TIMESTAMP, 7), (EARLIEST_LOCAL, 8), (LATEST_TIERED, 9), (PENDING_UPLOAD, 11)],
+)
+def test_special_timestamps_have_their_first_version(timestamp: int, since: int) -> None:
+    hand = at_hand()
+    for version in range(1, 12):
+        refused = asked(hand, timestamp, version)[0] == 35
+        assert refused is (version < since)
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({"topic": "nope"}, 3),
+        ({"topic": "a b"}, 3),
+        ({"partition": 9}, 3),
+        ({"partition": -1}, 3),
+        ({"epoch": 0}, 0),
+        ({"epoch": 1}, 75),
+        ({"isolation_level": 1}, 0),
+        ({"isolation_level": 9}, -1),
+    ],
+)
+def test_refusals(more: dict[str, Any], code: int) -> None:
+    assert asked(at_hand(), LATEST, **more)[0] == code
+
+
+def test_a_partition_asked_twice_is_refused() -> None:
+    wanted = tuple(
+        ListOffsetsRequestListOffsetsPartition(partition_index=p, timestamp=LATEST)
+        for p in (0, 0, 1)
+    )
+    topics = (ListOffsetsRequestListOffsetsTopic(name="t", partitions=wanted),)
+    response = at_hand().ask(ListOffsetsRequest(replica_id=-1, topics=topics), 10)
+    found = [(p.partition_index, p.error_code) for p in response.topics[0].partitions]
+    assert found == [(1, 0), (0, 42)]
+
+
+def test_log_append_time_counts_the_batch() -> None:
+    hand = AtHand()
+    hand.broker.create_topic("t", config={"message.timestamp.type": "LogAppendTime"})
+    hand.produce_bytes("t", hand.batch(b"a", b"b"))
+    assert asked(hand, MAX_TIMESTAMP) == (0, hand.clock(), 0)
+
+
+def test_inside_a_compressed_batch() -> None:
+    hand = AtHand({"t": 1})
+    plain = encode_batch([NewRecord(b"a", timestamp_ms=1), NewRecord(b"b", timestamp_ms=9)], 0)
+    body = struct.pack(">h", 1) + plain[23:61] + gzip.compress(plain[61:])
+    import crc32c
+
+    head = plain[:8] + struct.pack(">iibI", len(body) + 9, -1, 2, crc32c.crc32c(body))
+    assert hand.produce_bytes("t", head + body).error_code == 0
+    assert asked(hand, 5) == (0, 9, 1)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "current", "answer"),
+    [
+        (0, -1, (0, 0, 4)),
+        (0, 0, (0, 0, 4)),
+        (5, -1, (0, -1, -1)),
+        (-1, -1, (0, -1, -1)),
+        (0, 1, (75, -1, -1)),
+    ],
+)
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_offset_for_leader_epoch(
+    version: int, epoch: int, current: int, answer: tuple[int, int, int]
+) -> None:
+    assert epoch_end(at_hand(), epoch, version, current=current) == answer
+
+
+def test_offset_for_leader_epoch_of_nothing() -> None:
+    hand = at_hand()
+    assert epoch_end(hand, 0, 4, topic="nope") == (3, -1, -1)
+    assert epoch_end(hand, 0, 4, partition=9) == (3, -1, -1)
+    assert epoch_end(hand, 0, 4, topic="e") == (0, 0, 0)
+
+
+def epoch_end(
+    hand: AtHand,
+    epoch: int,
+    version: int,
+    *,
+    topic: str = "t",
+    partition: int = 0,
+    current: int = -1,
+) -> tuple[int, int, int]:
+    wanted = OffsetForLeaderEpochRequestOffsetForLeaderPartition(
+        partition=partition, current_leader_epoch=current, leader_epoch=epoch
+    )
+    topics = (OffsetForLeaderEpochRequestOffsetForLeaderTopic(topic=topic, partitions=(wanted,)),)
+    answer = hand.ask(OffsetForLeaderEpochRequest(topics=topics), version).topics[0].partitions[0]
+    return answer.error_code, answer.leader_epoch, answer.end_offset

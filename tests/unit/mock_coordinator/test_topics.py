@@ -1,0 +1,303 @@
+"""CreateTopics, DeleteTopics, CreatePartitions: Kafka's checks, order and words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kip848_client._types import format_topic_id
+from kip848_client.errors import BrokerError
+from kip848_client.wire.messages.topics import (
+    CreatePartitionsRequest,
+    CreatePartitionsRequestCreatePartitionsAssignment,
+    CreatePartitionsRequestCreatePartitionsTopic,
+    CreateTopicsRequest,
+    CreateTopicsRequestCreatableReplicaAssignment,
+    CreateTopicsRequestCreatableTopic,
+    CreateTopicsRequestCreatableTopicConfig,
+    DeleteTopicsRequest,
+    DeleteTopicsRequestDeleteTopicState,
+)
+from tests.unit.mock_coordinator.broker_at_hand import AtHand
+
+ZERO = bytes(16)
+
+
+def new(
+    name: str = "x",
+    partitions: int = 1,
+    replicas: int = 1,
+    *,
+    assignments: tuple[tuple[int, tuple[int, ...]], ...] = (),
+    config: tuple[tuple[str, str | None], ...] = (),
+) -> CreateTopicsRequestCreatableTopic:
+    return CreateTopicsRequestCreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replicas,
+        assignments=tuple(
+            CreateTopicsRequestCreatableReplicaAssignment(partition_index=p, broker_ids=b)
+            for p, b in assignments
+        ),
+        configs=tuple(CreateTopicsRequestCreatableTopicConfig(name=n, value=v) for n, v in config),
+    )
+
+
+def create(hand: AtHand, *topics: CreateTopicsRequestCreatableTopic, **more: Any) -> list[Any]:
+    version = more.pop("version", 7)
+    return list(hand.ask(CreateTopicsRequest(topics=topics, **more), version).topics)
+
+
+def placed(*brokers: tuple[int, ...]) -> CreateTopicsRequestCreatableTopic:
+    return new(partitions=-1, replicas=-1, assignments=tuple(enumerate(brokers)))
+
+
+REFUSED = [
+    (new(""), 17, "Topic name is invalid: the empty string is not allowed"),
+    (new("."), 17, "Topic name is invalid: '.' is not allowed"),
+    (new(".."), 17, "Topic name is invalid: '..' is not allowed"),
+    (new("a" * 250), 17, f"Topic name is invalid: the length of '{'a' * 250}' is longer than the max allowed length 249"),
+    (new("a b"), 17, "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"),
+    (new("é"), 17, "Topic name is invalid: 'é' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"),
+    (new("t"), 36, "Topic 't' already exists."),
+    (new("a_b"), 17, "Topic 'a_b' collides with existing topic: a.b"),
+    (new(partitions=0), 37, "Number of partitions was set to an invalid non-positive value."),
+    (new(partitions=-2), 37, "Number of partitions was set to an invalid non-positive value."),
+    (new(replicas=0), 38, "Replication factor must be larger than 0, or -1 to use the default value."),
+    (new(replicas=-2), 38, "Replication factor must be larger than 0, or -1 to use the default value."),
+    (new(replicas=3), 38, "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because only 1 broker(s) are registered or some brokers have all their log directories cordoned."),
+    (new(partitions=10_001), 44, "Excessively large number of partitions per request."),
+    (new(assignments=((0, (1,)),)), 42, "A manual partition assignment was specified, but replication factor was not set to -1."),
+    (new(replicas=-1, assignments=((0, (1,)),)), 42, "A manual partition assignment was specified, but number of partitions was not set to -1."),
+    (placed((7,)), 39, "The manual partition assignment includes broker 7, but no such broker is registered."),
+    (placed(()), 39, "The manual partition assignment includes an empty replica list."),
+    (placed((1, 1)), 39, "The manual partition assignment includes the broker 1 more than once."),
+    (new(partitions=-1, replicas=-1, assignments=((1, (1,)),)), 39, "partitions should be a consecutive 0-based integer sequence"),
+    (new(partitions=-1, replicas=-1, assignments=((0, (1,)), (0, (1,)))), 39, "Found multiple manual partition assignments for partition 0"),
+    (new(config=(("foo", "1"), ("retention.ms", "x"))), 40, "Unknown topic config name: foo"),
+    (new(config=(("retention.ms", "abc"),)), 40, "Invalid value abc for configuration retention.ms: Not a number of type LONG"),
+    (new(config=(("retention.ms", None),)), 40, "Null value not supported for topic configs: retention.ms"),
+    (new(config=(("segment.bytes", "100"),)), 40, "Invalid value 100 for configuration segment.bytes: Value must be at least 1048576"),
+    (new(config=(("min.compaction.lag.ms", "100"), ("max.compaction.lag.ms", "10"))), 40, "conflict topic config setting min.compaction.lag.ms (100) > max.compaction.lag.ms (10)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("topic", "code", "message"), REFUSED)
+def test_a_topic_that_is_refused(
+    topic: CreateTopicsRequestCreatableTopic, code: int, message: str
+) -> None:
+    hand = AtHand({"t": 1, "a.b": 1})
+    (result,) = create(hand, topic)
+    assert (result.error_code, result.error_message) == (code, message)
+    assert (result.topic_id, result.num_partitions, result.configs) == (ZERO, -1, ())
+    assert list(hand.broker.core.broker.catalog.topics) == ["t", "a.b"]
+
+
+def test_older_lines_say_less_and_allow_small_segments() -> None:
+    hand = AtHand(profile="4.0")
+    (result,) = create(hand, new(replicas=2))
+    assert result.error_message.endswith("because only 1 broker(s) are registered.")
+    (result,) = create(hand, new(config=(("segment.bytes", "100"),)))
+    assert result.error_code == 0
+
+
+def test_a_topic_and_what_is_told_about_it() -> None:
+    hand = AtHand(num_partitions="4")
+    config = (("retention.ms", "1000"), ("cleanup.policy", ""))
+    (result,) = create(hand, new("x", -1, -1, config=config))
+    topic = hand.broker.core.broker.catalog.topics["x"]
+    assert (result.error_code, result.topic_id) == (0, topic.topic_id)
+    assert (result.num_partitions, result.replication_factor, topic.partitions) == (4, 1, 4)
+    described = {c.name: (c.value, c.config_source) for c in result.configs}
+    assert described["retention.ms"] == ("1000", 1)
+    assert described["segment.ms"] == ("604800000", 5)
+    assert list(described) == sorted(described)
+    assert len(described) == 37
+    assert topic.config == {"retention.ms": "1000", "cleanup.policy": ""}
+
+
+@pytest.mark.parametrize("version", range(2, 8))
+def test_all_versions(version: int) -> None:
+    (result,) = create(AtHand(), new(), version=version)
+    assert (result.name, result.error_code) == ("x", 0)
+    assert (result.topic_id != ZERO) is (version >= 7)
+
+
+def test_a_name_twice_and_a_dry_run_and_no_time() -> None:
+    hand = AtHand()
+    (result,) = create(hand, new("a"), new("a"))
+    assert (result.error_code, result.error_message) == (42, "Duplicate topic name.")
+    assert create(hand, new("b"), validate_only=True)[0].error_code == 0
+    assert create(hand, new("c"), timeout_ms=0)[0].error_code == 7
+    assert not hand.broker.core.broker.catalog.topics
+    assert create(hand) == []
+
+
+def test_assignments_count_the_partitions() -> None:
+    (result,) = create(AtHand(), placed((1,), (1,)))
+    assert (result.error_code, result.num_partitions) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "text", [format_topic_id(b"q" * 16), "71717171-7171-7171-7171-717171717171"]
+)
+def test_an_id_may_be_chosen(text: str) -> None:
+    hand = AtHand()
+    (result,) = create(hand, new(config=(("mock.topic.id", text),)))
+    assert result.topic_id == b"q" * 16
+    assert hand.broker.core.broker.catalog.topics["x"].config == {}
+    (again,) = create(hand, new("y", config=(("mock.topic.id", text),)))
+    assert (again.error_code, again.error_message) == (
+        40,
+        f"mock.topic.id: {text} is zero or another topic's id",
+    )
+
+
+@pytest.mark.parametrize("text", ["", "xyz", "A" * 22, "00000000-0000-0000-0000-000000000000"])
+def test_an_id_that_is_none(text: str) -> None:
+    (result,) = create(AtHand(), new(config=(("mock.topic.id", text),)))
+    assert result.error_code == 40
+
+
+# -- deleting ------------------------------------------------------------------------------------
+
+Entry = DeleteTopicsRequestDeleteTopicState
+
+
+def delete(hand: AtHand, *entries: Entry) -> list[tuple[str | None, int, str | None]]:
+    response = hand.ask(DeleteTopicsRequest(topics=entries, timeout_ms=1), 6)
+    return [(r.name, r.error_code, r.error_message) for r in response.responses]
+
+
+def test_delete_by_name_and_by_id() -> None:
+    hand = AtHand({"a": 1, "b": 1, "c": 1})
+    b = hand.broker.core.broker.catalog.topics["b"].topic_id
+    assert delete(hand, Entry(name="a"), Entry(topic_id=b)) == [("a", 0, None), ("b", 0, None)]
+    assert list(hand.broker.core.broker.catalog.topics) == ["c"]
+
+
+def test_delete_refusals() -> None:
+    hand = AtHand({"a": 1, "b": 1})
+    a = hand.broker.core.broker.catalog.topics["a"].topic_id
+    unknown = "This server does not host this topic-partition."
+    assert delete(hand, Entry(name="no")) == [("no", 3, unknown)]
+    assert delete(hand, Entry(topic_id=b"7" * 16)) == [
+        (None, 100, "This server does not host this topic ID.")
+    ]
+    assert delete(hand, Entry()) == [(None, 42, "Neither topic name nor id were specified.")]
+    assert delete(hand, Entry(name="a", topic_id=a)) == [
+        ("a", 42, "You may not specify both topic name and topic id.")
+    ]
+    assert delete(hand, Entry(name="b"), Entry(name="b")) == [("b", 42, "Duplicate topic name.")]
+    assert delete(hand, Entry(topic_id=a), Entry(topic_id=a)) == [(None, 42, "Duplicate topic id.")]
+    assert delete(hand, Entry(name="a"), Entry(topic_id=a)) == [
+        ("a", 42, "The provided topic name maps to an ID that was already supplied.")
+    ]
+    assert list(hand.broker.core.broker.catalog.topics) == ["a", "b"]
+
+
+@pytest.mark.parametrize("version", range(1, 6))
+def test_delete_by_name_in_older_versions(version: int) -> None:
+    hand = AtHand({"a": 1})
+    request = DeleteTopicsRequest(topic_names=("a", "no"), timeout_ms=1)
+    response = hand.ask(request, version)
+    assert [(r.name, r.error_code) for r in response.responses] == [("no", 3), ("a", 0)]
+
+
+@pytest.mark.parametrize(("version", "code"), [(6, 73), (3, 73), (2, 42)])
+def test_deletion_can_be_switched_off(version: int, code: int) -> None:
+    hand = AtHand({"a": 1}, delete_topic_enable="false")
+    request = (
+        DeleteTopicsRequest(topics=(Entry(name="a"),))
+        if version >= 6
+        else DeleteTopicsRequest(topic_names=("a",))
+    )
+    assert [r.error_code for r in hand.ask(request, version).responses] == [code]
+    assert hand.broker.core.broker.catalog.topics
+
+
+def test_a_topic_that_comes_back_is_another() -> None:
+    hand = AtHand({"a": 1})
+    hand.broker.produce("a", b"x")
+    old = hand.broker.core.broker.catalog.topics["a"].topic_id
+    hand.broker.delete_topic("a")
+    assert hand.broker.create_topic("a").topic_id != old
+    assert hand.broker.records("a") == []
+
+
+# -- growing -------------------------------------------------------------------------------------
+
+
+def grow(
+    hand: AtHand, count: int, assignments: tuple[tuple[int, ...], ...] | None = None, **more: Any
+) -> tuple[int, str | None]:
+    placed_on = None
+    if assignments is not None:
+        placed_on = tuple(
+            CreatePartitionsRequestCreatePartitionsAssignment(broker_ids=b) for b in assignments
+        )
+    topic = CreatePartitionsRequestCreatePartitionsTopic(
+        name=more.pop("name", "t"), count=count, assignments=placed_on
+    )
+    version = more.pop("version", 3)
+    (result,) = hand.ask(CreatePartitionsRequest(topics=(topic,), **more), version).results
+    return result.error_code, result.error_message
+
+
+@pytest.mark.parametrize(
+    ("count", "assignments", "code", "message"),
+    [
+        (2, None, 37, "Topic already has 2 partition(s)."),
+        (1, None, 37, "The topic t currently has 2 partition(s); 1 would not be an increase."),
+        (-1, None, 37, "The topic t currently has 2 partition(s); -1 would not be an increase."),
+        (4, ((1,),), 39, "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified."),
+        (3, (), 39, "Attempted to add 1 additional partition(s), but only 0 assignment(s) were specified."),
+        (3, ((9,),), 39, "The manual partition assignment includes broker 9, but no such broker is registered."),
+        (3, ((),), 39, "The manual partition assignment includes an empty replica list."),
+        (20_000, None, 44, "Excessively large number of additional partitions per request."),
+    ],
+)  # fmt: skip
+def test_growth_that_is_refused(
+    count: int, assignments: tuple[tuple[int, ...], ...] | None, code: int, message: str
+) -> None:
+    hand = AtHand({"t": 2})
+    assert grow(hand, count, assignments) == (code, message)
+    assert hand.broker.core.broker.catalog.topics["t"].partitions == 2
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_growth(version: int) -> None:
+    hand = AtHand({"t": 2})
+    assert grow(hand, 4, validate_only=True, version=version) == (0, None)
+    assert hand.broker.core.broker.catalog.topics["t"].partitions == 2
+    assert grow(hand, 4, version=version) == (0, None)
+    assert grow(hand, 5, ((1,),), version=version) == (0, None)
+    assert hand.broker.core.broker.catalog.topics["t"].partitions == 5
+    assert grow(hand, 9, name="no", version=version) == (3, None)
+
+
+def test_growing_one_topic_twice() -> None:
+    hand = AtHand({"t": 2})
+    twice = tuple(
+        CreatePartitionsRequestCreatePartitionsTopic(name="t", count=n, assignments=None)
+        for n in (3, 4)
+    )
+    (result,) = hand.ask(CreatePartitionsRequest(topics=twice), 3).results
+    assert (result.error_code, result.error_message) == (42, "Duplicate topic name.")
+
+
+def test_a_large_growth_in_older_lines() -> None:
+    assert grow(AtHand({"t": 2}, profile="4.3"), 20_000) == (-1, None)
+
+
+def test_the_short_forms_raise() -> None:
+    hand = AtHand({"t": 1})
+    with pytest.raises(BrokerError, match="TOPIC_ALREADY_EXISTS"):
+        hand.broker.create_topic("t")
+    with pytest.raises(BrokerError, match="INVALID_PARTITIONS"):
+        hand.broker.add_partitions("t", 1)
+    with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        hand.broker.delete_topic("no")
+    with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        hand.broker.produce("no", b"x")
