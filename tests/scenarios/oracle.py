@@ -45,7 +45,7 @@ def _label(settings: Mapping[str, str]) -> str:
         for key, value in sorted(settings.items())
         if not (key == INTERVAL and value == "0")
     ]
-    return special[0] if special else "plain"
+    return special[-1] if special else "plain"
 
 
 def groups_of_files(scripts: Sequence[Script], release: str, *, slow: bool = False) -> FileGroups:
