@@ -11,7 +11,9 @@ record of what was sent is dropped, and the next request is complete.
 A join (epoch 0) is complete and owns nothing: the broker refuses any other with INVALID_REQUEST.
 
 One case needs care. A null regex means "unchanged" even at a join, when the broker still knows the
-member. So once a pattern was sent, its absence is always spelled out as an empty string.
+member. So once a pattern was sent, its absence is always spelled out as an empty string. A static
+member inherits the subscription of the process before it, so each of its joins says that it has no
+pattern (Kafka 4.0 to 4.4 add the inherited one to the names otherwise).
 
 *Timing.* The interval runs from when a heartbeat is built. After a failure the interval does not
 matter, only the backoff does: a retry that waits for a full interval would find its connection
@@ -88,7 +90,8 @@ class IntentBuilder:
         settings = self._settings
         names: tuple[str, ...] | None = subscription.topics
         regex = subscription.pattern
-        if regex is None and self._pattern_was_sent:
+        heir = joins and settings.instance_id is not None
+        if regex is None and (self._pattern_was_sent or heir):
             regex = ""
         owned: Assignment | None = claimed
         if before is not None:

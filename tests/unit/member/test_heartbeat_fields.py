@@ -36,11 +36,16 @@ class TestJoin:
             rack_id="r1",
             rebalance_timeout_ms=300_000,
             subscribed_topic_names=("a", "b"),
-            subscribed_topic_regex=None,
+            subscribed_topic_regex="",
             server_assignor="uniform",
             owned=(),
         )
         assert rig.intent.is_complete
+
+    def test_a_static_member_does_not_inherit_a_pattern(self) -> None:
+        """Null would keep that of the process before it (seen on brokers 4.0.2 and 4.4.0)."""
+        assert Rig(instance_id="i1").join("a").intent.subscribed_topic_regex == ""
+        assert Rig().join("a").intent.subscribed_topic_regex is None
 
     def test_an_empty_rack_counts_as_unset(self) -> None:
         assert Rig(rack_id="").join().intent.rack_id is None
