@@ -173,10 +173,23 @@ class World:
         names: Sequence[str] | None = ("foo",),
         *,
         rto: int = 30_000,
-        **fields: str | None,
+        regex: str | None = None,
+        inst: str | None = None,
+        rack: str | None = None,
+        assignor: str | None = None,
     ) -> Answer:
         """A heartbeat with epoch 0 and everything that a join needs."""
-        return self.beat(member, 0, owned={}, names=names, rto=rto, **fields)
+        return self.beat(
+            member,
+            0,
+            {},
+            names=names,
+            rto=rto,
+            regex=regex,
+            inst=inst,
+            rack=rack,
+            assignor=assignor,
+        )
 
     def beat(
         self,

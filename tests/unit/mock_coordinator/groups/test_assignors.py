@@ -142,7 +142,7 @@ class _Broken:
     name = "uniform"
 
     def assign(self, group: GroupSpec, topics: Mapping[TopicId, TopicMetadata]) -> Assignment:
-        raise AssignorError("no way")
+        raise AssignorError(f"no way for {len(group.members)} of {len(topics)}")
 
 
 def test_a_failing_assignor_refuses_the_heartbeat_and_changes_nothing() -> None:
@@ -151,7 +151,7 @@ def test_a_failing_assignor_refuses_the_heartbeat_and_changes_nothing() -> None:
     answer = world.join("A")
     assert (answer.error, answer.message) == (
         -1,
-        "Failed to compute a new target assignment for epoch 2: no way",
+        "Failed to compute a new target assignment for epoch 2: no way for 1 of 2",
     )
     assert world.groups.records == []
     assert world.groups.group_ids == ()

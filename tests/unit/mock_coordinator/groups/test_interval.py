@@ -6,13 +6,16 @@ import pytest
 
 from tests.unit.mock_coordinator.groups._world import FROM_4_3, World, parts
 
-INTERVAL = {"group_consumer_assignment_interval_ms": 1000}
 LATER = pytest.mark.parametrize("profile", FROM_4_3)
+
+
+def _with_interval(profile: str) -> World:
+    return World(profile, group_consumer_assignment_interval_ms=1000)
 
 
 @LATER
 def test_s58_joins_within_a_second_share_a_target(profile: str) -> None:
-    world = World(profile, **INTERVAL)
+    world = _with_interval(profile)
     assert world.join("A").assigned == parts(foo=range(6))
     answer = world.join("B")
     assert (answer.epoch, answer.assigned) == (2, {})
@@ -31,7 +34,7 @@ def test_s58_joins_within_a_second_share_a_target(profile: str) -> None:
 
 @LATER
 def test_the_interval_ends_with_its_last_millisecond(profile: str) -> None:
-    world = World(profile, **INTERVAL)
+    world = _with_interval(profile)
     world.join("A")
     world.join("B")
     world.pass_ms(999)
@@ -41,7 +44,7 @@ def test_the_interval_ends_with_its_last_millisecond(profile: str) -> None:
 
 
 def test_s59_an_empty_group_does_not_forget_its_last_target_in_4_3() -> None:
-    world = World("4.3", **INTERVAL)
+    world = _with_interval("4.3")
     world.join("A")
     world.beat("A", -1)
     answer = world.join("A")
@@ -53,7 +56,7 @@ def test_s59_an_empty_group_does_not_forget_its_last_target_in_4_3() -> None:
 
 
 def test_s59_it_does_in_4_4() -> None:
-    world = World("4.4", **INTERVAL)
+    world = _with_interval("4.4")
     world.join("A")
     world.beat("A", -1)
     assert world.shape() == "#G3/A3 Empty"
@@ -63,7 +66,7 @@ def test_s59_it_does_in_4_4() -> None:
 
 @LATER
 def test_a_change_of_topics_within_the_interval_takes_the_old_ones_away(profile: str) -> None:
-    world = World(profile, **INTERVAL)
+    world = _with_interval(profile)
     world.join("A")
     answer = world.beat("A", 2, names=["bar"])
     assert (answer.epoch, answer.assigned) == (2, {})
