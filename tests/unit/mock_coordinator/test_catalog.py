@@ -25,7 +25,7 @@ def test_a_topic_is_found_by_name_and_by_id() -> None:
 def test_names_and_ids_are_unique(name: str, topic_id: TopicId) -> None:
     catalog = Catalog()
     catalog.create("a", 1, ID)
-    with pytest.raises(ValueError, match="already exists|zero or taken"):
+    with pytest.raises(ValueError, match=r"already exists|zero or taken"):
         catalog.create(name, 1, topic_id)
     assert catalog.names == ("a",)
 

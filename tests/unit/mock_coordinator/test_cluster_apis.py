@@ -14,8 +14,13 @@ from mock_coordinator.core.profile import PROFILES
 from tests.unit.mock_coordinator.broker_at_hand import AtHand
 
 
-def software(**more: object) -> ApiVersionsRequest:
-    return ApiVersionsRequest(client_software_name="me", client_software_version="1.0", **more)  # type: ignore[arg-type]  # keyword tests
+def software(*, cluster_id: str | None = None, node_id: int = -1) -> ApiVersionsRequest:
+    return ApiVersionsRequest(
+        client_software_name="me",
+        client_software_version="1.0",
+        cluster_id=cluster_id,
+        node_id=node_id,
+    )
 
 
 @pytest.mark.parametrize("profile", PROFILES)

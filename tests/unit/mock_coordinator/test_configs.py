@@ -128,31 +128,118 @@ def test_a_group_without_and_with_its_own_settings() -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "change", "code", "message"),
     [
-        (TOPIC, "t", ("retention.ms", SET, "x"), 40, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
+        (
+            TOPIC,
+            "t",
+            ("retention.ms", SET, "x"),
+            40,
+            "Invalid value x for configuration retention.ms: Not a number of type LONG",
+        ),
         (TOPIC, "t", ("nope", SET, "x"), 40, "Unknown topic config name: nope"),
-        (TOPIC, "t", ("retention.ms", SET, None), 42, "Null value not supported for : retention.ms"),
-        (TOPIC, "t", ("retention.ms", APPEND, "1"), 40, "Can't APPEND to key retention.ms because its type is not LIST."),
-        (TOPIC, "t", ("retention.ms", SUBTRACT, "1"), 40, "Can't SUBTRACT to key retention.ms because its type is not LIST."),
+        (
+            TOPIC,
+            "t",
+            ("retention.ms", SET, None),
+            42,
+            "Null value not supported for : retention.ms",
+        ),
+        (
+            TOPIC,
+            "t",
+            ("retention.ms", APPEND, "1"),
+            40,
+            "Can't APPEND to key retention.ms because its type is not LIST.",
+        ),
+        (
+            TOPIC,
+            "t",
+            ("retention.ms", SUBTRACT, "1"),
+            40,
+            "Can't SUBTRACT to key retention.ms because its type is not LIST.",
+        ),
         (TOPIC, "t", ("retention.ms", 9, "1"), -1, None),
         (TOPIC, "t", ("nope", DELETE, None), 0, None),
         (TOPIC, "no", ("retention.ms", SET, "1"), 3, "The topic 'no' does not exist."),
         (TOPIC, "", ("retention.ms", SET, "1"), 42, "Default topic resources are not allowed."),
-        (GROUP, "", ("consumer.session.timeout.ms", SET, "1"), 42, "Default group resources are not allowed."),
+        (
+            GROUP,
+            "",
+            ("consumer.session.timeout.ms", SET, "1"),
+            42,
+            "Default group resources are not allowed.",
+        ),
         (GROUP, "g", ("nope", SET, "1"), 40, "Unknown group config name: nope"),
-        (GROUP, "g", ("consumer.session.timeout.ms", SET, "x"), 40, "Invalid value x for configuration consumer.session.timeout.ms: Not a number of type INT"),
-        (GROUP, "g", ("consumer.session.timeout.ms", SET, "0"), 40, "Invalid value 0 for configuration consumer.session.timeout.ms: Value must be at least 1"),
-        (GROUP, "g", ("consumer.session.timeout.ms", SET, "100"), 40, "consumer.session.timeout.ms must be in the range 45000 to 60000 inclusive."),
-        (GROUP, "g", ("consumer.assignment.interval.ms", SET, "-1"), 40, "Invalid value -1 for configuration consumer.assignment.interval.ms: Value must be at least 0"),
-        (BROKER, "1", ("num.partitions", SET, "3"), 42, "Cannot update these configs dynamically: [num.partitions]"),
-        (BROKER, "1", ("message.max.bytes", SET, "x"), 42, "Invalid value x for configuration message.max.bytes: Not a number of type INT"),
-        (BROKER, "9", ("message.max.bytes", SET, "1"), 42, "Unexpected broker id, expected 1, but received 9"),
-        (BROKER, "x", ("message.max.bytes", SET, "1"), 42, "Node id must be an integer, but it is: x"),
+        (
+            GROUP,
+            "g",
+            ("consumer.session.timeout.ms", SET, "x"),
+            40,
+            (
+                "Invalid value x for configuration consumer.session.timeout.ms: Not a number of "
+                "type INT"
+            ),
+        ),
+        (
+            GROUP,
+            "g",
+            ("consumer.session.timeout.ms", SET, "0"),
+            40,
+            (
+                "Invalid value 0 for configuration consumer.session.timeout.ms: Value must be at "
+                "least 1"
+            ),
+        ),
+        (
+            GROUP,
+            "g",
+            ("consumer.session.timeout.ms", SET, "100"),
+            40,
+            "consumer.session.timeout.ms must be in the range 45000 to 60000 inclusive.",
+        ),
+        (
+            GROUP,
+            "g",
+            ("consumer.assignment.interval.ms", SET, "-1"),
+            40,
+            (
+                "Invalid value -1 for configuration consumer.assignment.interval.ms: Value must "
+                "be at least 0"
+            ),
+        ),
+        (
+            BROKER,
+            "1",
+            ("num.partitions", SET, "3"),
+            42,
+            "Cannot update these configs dynamically: [num.partitions]",
+        ),
+        (
+            BROKER,
+            "1",
+            ("message.max.bytes", SET, "x"),
+            42,
+            "Invalid value x for configuration message.max.bytes: Not a number of type INT",
+        ),
+        (
+            BROKER,
+            "9",
+            ("message.max.bytes", SET, "1"),
+            42,
+            "Unexpected broker id, expected 1, but received 9",
+        ),
+        (
+            BROKER,
+            "x",
+            ("message.max.bytes", SET, "1"),
+            42,
+            "Node id must be an integer, but it is: x",
+        ),
         (BROKER, "1", ("nope", SET, "x"), 0, None),
         (LOGGER, "1", ("a", SET, "1"), 40, "Logger a does not exist!"),
         (METRICS, "x", ("a", SET, "1"), 42, "Unknown client metrics configuration: a"),
         (77, "x", ("a", SET, "1"), 42, "Unknown resource type 77"),
     ],
-)  # fmt: skip
+)
 def test_alterations_and_their_answers(
     kind: int, name: str, change: tuple[str, int, str | None], code: int, message: str | None
 ) -> None:

@@ -333,7 +333,7 @@ def test_an_error_is_told_again_until_it_is_gone() -> None:
         ({"version": 13}, 106),
     ],
 )
-def test_out_of_step(more: dict[str, int], code: int) -> None:
+def test_out_of_step(more: dict[str, Any], code: int) -> None:
     session = opened()
     response = session.fetch(**more)
     assert (response.error_code, response.session_id) == (code, 0)
@@ -390,9 +390,9 @@ def test_epochs_wrap_to_one() -> None:
 @pytest.mark.asyncio
 async def test_a_fetch_may_be_awaited() -> None:
     hand = three_batches()
+    got: list[Any] = []
 
     async with anyio.create_task_group() as tasks:
-        got: list[Any] = []
 
         async def fetch() -> None:
             request = hand.fetch_request(

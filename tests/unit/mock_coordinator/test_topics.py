@@ -57,30 +57,103 @@ REFUSED = [
     (new(""), 17, "Topic name is invalid: the empty string is not allowed"),
     (new("."), 17, "Topic name is invalid: '.' is not allowed"),
     (new(".."), 17, "Topic name is invalid: '..' is not allowed"),
-    (new("a" * 250), 17, f"Topic name is invalid: the length of '{'a' * 250}' is longer than the max allowed length 249"),
-    (new("a b"), 17, "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"),
-    (new("é"), 17, "Topic name is invalid: 'é' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"),
+    (
+        new("a" * 250),
+        17,
+        (
+            f"Topic name is invalid: the length of '{'a' * 250}' is longer than the max allowed "
+            "length 249"
+        ),
+    ),
+    (
+        new("a b"),
+        17,
+        (
+            "Topic name is invalid: 'a b' contains one or more characters other than ASCII "
+            "alphanumerics, '.', '_' and '-'"
+        ),
+    ),
+    (
+        new("é"),
+        17,
+        (
+            "Topic name is invalid: 'é' contains one or more characters other than ASCII "
+            "alphanumerics, '.', '_' and '-'"
+        ),
+    ),
     (new("t"), 36, "Topic 't' already exists."),
     (new("a_b"), 17, "Topic 'a_b' collides with existing topic: a.b"),
     (new(partitions=0), 37, "Number of partitions was set to an invalid non-positive value."),
     (new(partitions=-2), 37, "Number of partitions was set to an invalid non-positive value."),
-    (new(replicas=0), 38, "Replication factor must be larger than 0, or -1 to use the default value."),
-    (new(replicas=-2), 38, "Replication factor must be larger than 0, or -1 to use the default value."),
-    (new(replicas=3), 38, "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because only 1 broker(s) are registered or some brokers have all their log directories cordoned."),
+    (
+        new(replicas=0),
+        38,
+        "Replication factor must be larger than 0, or -1 to use the default value.",
+    ),
+    (
+        new(replicas=-2),
+        38,
+        "Replication factor must be larger than 0, or -1 to use the default value.",
+    ),
+    (
+        new(replicas=3),
+        38,
+        (
+            "Unable to replicate the partition 3 time(s): The target replication factor of 3 "
+            "cannot be reached because only 1 broker(s) are registered or some brokers have all "
+            "their log directories cordoned."
+        ),
+    ),
     (new(partitions=10_001), 44, "Excessively large number of partitions per request."),
-    (new(assignments=((0, (1,)),)), 42, "A manual partition assignment was specified, but replication factor was not set to -1."),
-    (new(replicas=-1, assignments=((0, (1,)),)), 42, "A manual partition assignment was specified, but number of partitions was not set to -1."),
-    (placed((7,)), 39, "The manual partition assignment includes broker 7, but no such broker is registered."),
+    (
+        new(assignments=((0, (1,)),)),
+        42,
+        "A manual partition assignment was specified, but replication factor was not set to -1.",
+    ),
+    (
+        new(replicas=-1, assignments=((0, (1,)),)),
+        42,
+        "A manual partition assignment was specified, but number of partitions was not set to -1.",
+    ),
+    (
+        placed((7,)),
+        39,
+        "The manual partition assignment includes broker 7, but no such broker is registered.",
+    ),
     (placed(()), 39, "The manual partition assignment includes an empty replica list."),
     (placed((1, 1)), 39, "The manual partition assignment includes the broker 1 more than once."),
-    (new(partitions=-1, replicas=-1, assignments=((1, (1,)),)), 39, "partitions should be a consecutive 0-based integer sequence"),
-    (new(partitions=-1, replicas=-1, assignments=((0, (1,)), (0, (1,)))), 39, "Found multiple manual partition assignments for partition 0"),
+    (
+        new(partitions=-1, replicas=-1, assignments=((1, (1,)),)),
+        39,
+        "partitions should be a consecutive 0-based integer sequence",
+    ),
+    (
+        new(partitions=-1, replicas=-1, assignments=((0, (1,)), (0, (1,)))),
+        39,
+        "Found multiple manual partition assignments for partition 0",
+    ),
     (new(config=(("foo", "1"), ("retention.ms", "x"))), 40, "Unknown topic config name: foo"),
-    (new(config=(("retention.ms", "abc"),)), 40, "Invalid value abc for configuration retention.ms: Not a number of type LONG"),
-    (new(config=(("retention.ms", None),)), 40, "Null value not supported for topic configs: retention.ms"),
-    (new(config=(("segment.bytes", "100"),)), 40, "Invalid value 100 for configuration segment.bytes: Value must be at least 1048576"),
-    (new(config=(("min.compaction.lag.ms", "100"), ("max.compaction.lag.ms", "10"))), 40, "conflict topic config setting min.compaction.lag.ms (100) > max.compaction.lag.ms (10)"),
-]  # fmt: skip
+    (
+        new(config=(("retention.ms", "abc"),)),
+        40,
+        "Invalid value abc for configuration retention.ms: Not a number of type LONG",
+    ),
+    (
+        new(config=(("retention.ms", None),)),
+        40,
+        "Null value not supported for topic configs: retention.ms",
+    ),
+    (
+        new(config=(("segment.bytes", "100"),)),
+        40,
+        "Invalid value 100 for configuration segment.bytes: Value must be at least 1048576",
+    ),
+    (
+        new(config=(("min.compaction.lag.ms", "100"), ("max.compaction.lag.ms", "10"))),
+        40,
+        "conflict topic config setting min.compaction.lag.ms (100) > max.compaction.lag.ms (10)",
+    ),
+]
 
 
 @pytest.mark.parametrize(("topic", "code", "message"), REFUSED)
@@ -251,13 +324,28 @@ def grow(
         (2, None, 37, "Topic already has 2 partition(s)."),
         (1, None, 37, "The topic t currently has 2 partition(s); 1 would not be an increase."),
         (-1, None, 37, "The topic t currently has 2 partition(s); -1 would not be an increase."),
-        (4, ((1,),), 39, "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified."),
-        (3, (), 39, "Attempted to add 1 additional partition(s), but only 0 assignment(s) were specified."),
-        (3, ((9,),), 39, "The manual partition assignment includes broker 9, but no such broker is registered."),
+        (
+            4,
+            ((1,),),
+            39,
+            "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.",
+        ),
+        (
+            3,
+            (),
+            39,
+            "Attempted to add 1 additional partition(s), but only 0 assignment(s) were specified.",
+        ),
+        (
+            3,
+            ((9,),),
+            39,
+            "The manual partition assignment includes broker 9, but no such broker is registered.",
+        ),
         (3, ((),), 39, "The manual partition assignment includes an empty replica list."),
         (20_000, None, 44, "Excessively large number of additional partitions per request."),
     ],
-)  # fmt: skip
+)
 def test_growth_that_is_refused(
     count: int, assignments: tuple[tuple[int, ...], ...] | None, code: int, message: str
 ) -> None:
