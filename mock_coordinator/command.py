@@ -31,7 +31,12 @@ def serve(
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     try:
         broker = MockBroker(
-            topics, profile=profile or DEFAULT_PROFILE, config=config, host=host, port=port
+            topics,
+            profile=profile or DEFAULT_PROFILE,
+            config=config,
+            host=host,
+            port=port,
+            log_size=0,
         )
     except BrokerError as err:
         raise ConfigError(f"--topic: {err}") from err

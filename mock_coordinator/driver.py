@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import anyio
@@ -19,6 +19,7 @@ import anyio.lowlevel
 
 from kip848_client.wire import APIS
 from kip848_client.wire._fields import Message
+from kip848_client.wire.messages.produce import ProduceRequest
 from mock_coordinator.clock import Clock, VirtualClock
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived, TimerFired
@@ -41,7 +42,11 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """One request that the broker took, for tests that look at what a client does."""
+    """One request that the broker took, for tests that look at what a client does.
+
+    The records of a produce request are left out: they are in the log of their partition, and ten
+    thousand requests of a megabyte each would be too much to keep.
+    """
 
     at_ms: int
     connection: int
@@ -157,6 +162,8 @@ class CoreDriver:
                     del self._watchers[id(stepped)]
 
     def _note(self, now_ms: int, event: RequestReceived) -> None:
+        if not self.requests.maxlen:
+            return
         api = APIS[type(event.request).API_KEY].name
         self.requests.append(
             LoggedRequest(
@@ -166,7 +173,7 @@ class CoreDriver:
                 event.client.client_id,
                 api,
                 event.version,
-                event.request,
+                _without_records(event.request),
             )
         )
 
@@ -179,3 +186,13 @@ class CoreDriver:
             sink = self._sinks.get(output.connection)
             if sink is not None:
                 sink.closed(output.why)
+
+
+def _without_records(request: Message) -> Message:
+    if not isinstance(request, ProduceRequest):
+        return request
+    topics = tuple(
+        replace(topic, partition_data=tuple(replace(p, records=None) for p in topic.partition_data))
+        for topic in request.topic_data
+    )
+    return replace(request, topic_data=topics)

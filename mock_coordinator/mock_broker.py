@@ -54,6 +54,7 @@ class MockBroker:
     ``host`` and ``port`` are where to listen (port 0: any free one; ``listen=False``: not at all,
     in process only). ``clock`` gives the time; with a ``VirtualClock`` only ``advance`` moves it.
     ``new_uuid`` gives 16 bytes for each fresh id, random by default.
+    ``log_size`` is how many requests ``requests`` remembers.
 
     Use it as an async context manager, under asyncio or trio. The constructor raises
     ``ConfigError`` for settings that Kafka would refuse, entering raises ``OSError`` when the
@@ -72,13 +73,14 @@ class MockBroker:
         listen: bool = True,
         clock: Clock | None = None,
         new_uuid: Callable[[], bytes] | None = None,
+        log_size: int = 10_000,
     ) -> None:
         settings = BrokerConfig(profile_named(profile), config)
         self._clock: Final = clock or wall_clock()
         core = CoordinatorCore.create(
             settings, new_uuid or _random_uuid, self._clock(), host=host, port=port
         )
-        self._driver: Final = CoreDriver(core, self._clock)
+        self._driver: Final = CoreDriver(core, self._clock, log_size=log_size)
         self._server: Final = WireServer(self._driver, host, port) if listen else None
         self._local: InProcessConnection | None = None
         self._stack = AsyncExitStack()

@@ -115,6 +115,18 @@ def test_only_the_clients_requests_are_shown() -> None:
     assert hand.broker.requests("Produce") == []
 
 
+def test_the_request_log_leaves_records_out_and_can_be_switched_off() -> None:
+    hand = AtHand({"t": 1})
+    hand.produce_bytes("t", hand.batch(b"x" * 1000))
+    (entry,) = hand.broker.requests("Produce")
+    assert "xxxx" not in repr(entry.request)
+    assert "name='t'" in repr(entry.request)
+    assert len(hand.broker.records("t")) == 1
+    quiet = MockBroker({"t": 1}, listen=False, clock=VirtualClock(), log_size=0)
+    quiet.connect().ask(MetadataRequest(topics=None))
+    assert quiet.requests() == []
+
+
 def test_through_bytes_or_not() -> None:
     hand = AtHand({"t": 1})
     direct = hand.broker.connect(through_bytes=False)
