@@ -39,6 +39,7 @@ from tests.differential._steps import (
     Ask,
     AwaitPatterns,
     CreateTopic,
+    DeleteTopic,
     GrowTopic,
     Pause,
     Step,
@@ -52,7 +53,7 @@ _BURST_MS: Final = 450  # a burst must end well inside the interval that began w
 _DOUBT_MS: Final = 900
 _PAUSE_MS: Final = INTERVAL_MS + 250
 _PATTERN_LIMIT_MS: Final = 7000  # a second resolution is braked for 10 s; stay clear of that moment
-_CONVERGE_ROUNDS: Final = 3
+_CONVERGE_ROUNDS: Final = 2
 
 Steps = Generator[Step, Any, None]
 
@@ -219,12 +220,18 @@ class _Conversation:
         yield from self._ask(return_static(scene))
 
     def _change_topics(self) -> Steps:
-        """Create a topic that some may be waiting for, or grow one of this sequence's own."""
+        """Create a topic that some may be waiting for; grow or delete one of this sequence's
+        own."""
         scene = self._scene
         own = [each for each in scene.topics.values() if each.name.startswith(scene.topic_prefix)]
         if scene.future_topics and (not own or scene.rng.random() < 0.6):
             name = scene.future_topics.pop(0)
             scene.topics[name] = yield CreateTopic(name, scene.rng.choice([1, 2, 5]))
+        elif own and scene.rng.random() < 0.3 and len(scene.topics) > 1:
+            topic = scene.rng.choice(own)
+            del scene.topics[topic.name]
+            scene.future_topics.append(topic.name)
+            yield DeleteTopic(topic.name)
         elif own:
             topic = scene.rng.choice(own)
             topic.partitions += scene.rng.choice([1, 3])

@@ -73,8 +73,6 @@ def delete_groups(scene: Scene) -> Ask:
     groups = [rng.choice([scene.main.group_id, scene.side.group_id])]
     if rng.random() < 0.3:
         groups.append(f"{scene.prefix}-absent")
-    if rng.random() < 0.05:
-        groups.append("")
     return scene.ask("delete-groups", DeleteGroupsRequest(groups_names=tuple(groups)))
 
 

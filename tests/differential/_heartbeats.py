@@ -296,6 +296,25 @@ def stranger(scene: Scene) -> Ask:
     return heartbeat(scene, "stranger", group, gone, **fields)
 
 
+def impostor(scene: Scene) -> Ask | None:
+    """Somebody else's instance id, or one's own member id under another instance id."""
+    rng = scene.rng
+    group = scene.main
+    static = [each for each in group.members.values() if each.instance_id is not None]
+    if not static:
+        return None
+    held = rng.choice(static)
+    others = [*group.members, *group.gone, scene.new_member_id()]
+    fields: dict[str, Any] = {
+        "instance_id": held.instance_id,
+        "member_epoch": rng.choice([held.epoch, held.epoch, 1, LEAVE_EPOCH, STATIC_LEAVE_EPOCH]),
+    }
+    if rng.random() < 0.2:
+        fields["instance_id"] = "i9"
+        return heartbeat(scene, "impostor", group, held.member_id, **fields)
+    return heartbeat(scene, "impostor", group, rng.choice(others), **fields)
+
+
 def solo(scene: Scene) -> Ask:
     """A member whose id the broker makes up (version 0), alone in its group: with company, the
     assignment would depend on the hash of an id that the two sides choose differently."""
@@ -360,6 +379,7 @@ HEARTBEATS: Final[tuple[tuple[str, float, Chooser], ...]] = (
     ("leave", 3, leave),
     ("leave-for-a-while", 4, leave_for_a_while),
     ("stranger", 2, stranger),
+    ("impostor", 2, impostor),
     ("solo", 1, solo),
     ("invalid", 2, invalid),
 )

@@ -103,6 +103,61 @@ def commit(scene: Scene) -> Ask | None:
     return scene.ask("commit", message, version)
 
 
+def commit_late(scene: Scene) -> Ask | None:
+    """What a member owned before its epoch moved on, under the epoch that it had (KIP-1251)."""
+    rng = scene.rng
+    group = scene.main
+    moved = [each for each in group.members.values() if 0 < each.previous_epoch < each.epoch]
+    names = {each.topic_id: each.name for each in scene.topics.values()}
+    if not moved:
+        return None
+    member = rng.choice(moved)
+    mine = [each for each in sorted(member.assigned | member.owned) if each[0] in names]
+    if not mine:
+        return None
+    topic_id, number = rng.choice(mine)
+    numbers = [number]
+    same_topic = [other for identity, other in mine if identity == topic_id and other != number]
+    if same_topic and rng.random() < 0.3:
+        numbers.append(rng.choice(same_topic))
+    group.committed.update((names[topic_id], each) for each in numbers)
+    message = OffsetCommitRequest(
+        group_id=group.group_id,
+        member_id=member.member_id,
+        generation_id_or_member_epoch=rng.choice([member.previous_epoch, member.epoch - 1]),
+        topics=(
+            OffsetCommitRequestTopic(
+                name=names[topic_id],
+                topic_id=topic_id,
+                partitions=tuple(commit_partition(scene, each) for each in numbers),
+            ),
+        ),
+    )
+    low, high = scene.offered["OffsetCommit"]
+    return scene.ask("commit-late", message, rng.randint(max(low, 9), high))
+
+
+def odd_shape(scene: Scene) -> Ask:
+    """Requests with nothing in them where something is usual."""
+    rng = scene.rng
+    group = scene.group()
+    topic = scene.some_topic()
+    if rng.random() < 0.5:
+        empty = OffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id)
+        absent = OffsetCommitRequestTopic(name=ABSENT_TOPIC, topic_id=b"\x01" * 16)
+        topics = rng.choice([(), (empty,), (absent,), (absent, empty)])
+        message = OffsetCommitRequest(group_id=group.group_id, topics=topics)
+        member = group.pick(rng)
+        if member is not None and rng.random() < 0.5:
+            message.member_id = member.member_id
+            message.generation_id_or_member_epoch = member.epoch
+        return scene.ask("odd-shape", message)
+    gone = OffsetDeleteRequestTopic(name=topic.name)
+    unknown = OffsetDeleteRequestTopic(name=ABSENT_TOPIC)
+    listed = rng.choice([(), (gone,), (unknown,), (unknown, gone)])
+    return scene.ask("odd-shape", OffsetDeleteRequest(group_id=group.group_id, topics=listed))
+
+
 def commit_from_outside(scene: Scene) -> Ask:
     """Without a membership: a tool, a former member, a made-up id."""
     rng = scene.rng
@@ -203,7 +258,9 @@ def delete_offsets(scene: Scene) -> Ask:
 
 OFFSETS: Final[tuple[tuple[str, float, Chooser], ...]] = (
     ("commit", 7, commit),
+    ("commit-late", 3, commit_late),
     ("commit-from-outside", 2, commit_from_outside),
+    ("odd-shape", 0.7, odd_shape),
     ("fetch", 5, fetch),
     ("delete-offsets", 1, delete_offsets),
 )

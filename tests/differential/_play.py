@@ -175,8 +175,7 @@ class _Player:
         deadline = time.monotonic() + _RESOLUTION_LIMIT_S
         time.sleep(_RESOLUTION_S)
         while time.monotonic() < deadline:
-            both = [side.request(describe, 0).groups[0] for side in (self._real, self._other)]
-            epochs = [(each.group_epoch, each.assignment_epoch) for each in both]
-            if epochs[0] == epochs[1]:
+            real = self._real.request(describe, 0)
+            if not differences(real, self._other.request(describe, 0)):
                 return
             time.sleep(_POLL_S)

@@ -34,6 +34,7 @@ __all__ = [
     "chosen_versions",
     "kafka_clients_jar",
     "kafka_tools_jars",
+    "kafka_version",
     "pytest_addoption",
     "pytest_collection_finish",
     "pytest_generate_tests",
@@ -70,8 +71,9 @@ def chosen_versions(config: pytest.Config) -> tuple[str, ...]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "real_kafka" in metafunc.fixturenames:
-        metafunc.parametrize("real_kafka", chosen_versions(metafunc.config), indirect=True)
+    for name in ("real_kafka", "kafka_version"):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, chosen_versions(metafunc.config), indirect=True)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -123,6 +125,17 @@ def real_kafka(request: pytest.FixtureRequest, real_kafka_pool: RealKafkaPool) -
         return real_kafka_pool(version)
     except KafkaUnavailableError as err:
         pytest.skip(str(err))
+
+
+@pytest.fixture
+def kafka_version(request: pytest.FixtureRequest) -> str:
+    """A release of this test run, its jars at hand, for a test that starts its own broker."""
+    version: str = request.param
+    try:
+        kafka_libs(version)
+    except KafkaUnavailableError as err:
+        pytest.skip(str(err))
+    return version
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,196 @@
+"""Our coordinator beside real Kafka, for the seeds that every test run plays.
+
+The command line plays more of them: ``python -m tests.differential --kafka all --seeds 0..200``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kip848_client._types import TopicId
+from kip848_client.wire import request_api
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseAssignment,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+)
+from kip848_client.wire.messages.find_coordinator import FindCoordinatorResponse
+from kip848_client.wire.messages.groups import ListGroupsResponse, ListGroupsResponseListedGroup
+from tests.differential._actions import Plan, sequence
+from tests.differential._compare import differences
+from tests.differential._play import Outcome, play
+from tests.differential._report import story, summary
+from tests.differential._run import run
+from tests.differential._steps import Ask, CreateTopic, Topic
+
+SEEDS = {"4.4.0": 50}
+SEEDS_OF_OTHERS = 20
+PART = 25
+
+OFFERED = {
+    "ConsumerGroupDescribe": (0, 1),
+    "ConsumerGroupHeartbeat": (0, 1),
+    "DeleteGroups": (0, 2),
+    "DescribeGroups": (0, 6),
+    "FindCoordinator": (0, 6),
+    "ListGroups": (0, 5),
+    "OffsetCommit": (2, 9),
+    "OffsetDelete": (0, 0),
+    "OffsetFetch": (1, 9),
+}
+
+
+def check(version: str, outcomes: Iterator[Outcome], *, at_least: int) -> None:
+    played = list(outcomes)
+    stories = [story(each) for each in played if each.divergences or each.differing_texts]
+    assert not stories, "\n".join([summary(version, played), *stories])
+    requests = sum(len(each.exchanges) for each in played)
+    assert requests >= at_least, "the sequences are too short to mean anything"
+
+
+@pytest.mark.real_kafka
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("part", range(2))
+def test_the_mock_answers_as_kafka_does(kafka_version: str, part: int) -> None:
+    count = SEEDS.get(kafka_version, SEEDS_OF_OTHERS)
+    seeds = range(part * PART, min((part + 1) * PART, count))
+    if seeds:
+        check(kafka_version, run(kafka_version, seeds), at_least=len(seeds) * 25)
+
+
+@pytest.mark.real_kafka
+@pytest.mark.timeout(120)
+def test_one_broker_asked_twice_agrees_with_itself(kafka_version: str) -> None:
+    """The comparison finds nothing where there is nothing to find: not time, not chance."""
+    check(kafka_version, run(kafka_version, range(900, 908), "twin"), at_least=200)
+
+
+# What follows needs no broker: the suite must be able to find a difference at all.
+
+
+class Scripted:
+    """A side that gives every member the same plain answer, or a wrong one once."""
+
+    def __init__(self, *, wrong_at: int = -1) -> None:
+        self.asked = 0
+        self.topics: dict[str, int] = {}
+        self._wrong_at = wrong_at
+
+    def request(self, message: Any, version: int) -> Any:
+        self.asked += 1
+        api = request_api(message)
+        assert version <= api.versions[1]
+        if not isinstance(message, ConsumerGroupHeartbeatRequest):
+            return api.response()
+        epoch = 7 if self.asked == self._wrong_at else 1
+        return ConsumerGroupHeartbeatResponse(member_id=message.member_id, member_epoch=epoch)
+
+    def new_topic(self, name: str, partitions: int) -> TopicId:
+        self.topics[name] = partitions
+        return TopicId(name.encode().ljust(16, b"-")[:16])
+
+    def create_topic(self, name: str, partitions: int, topic_id: bytes) -> None:
+        assert topic_id == self.new_topic(name, partitions)
+
+    def grow_topic(self, name: str, partitions: int) -> None:
+        self.topics[name] = partitions
+
+    def delete_topic(self, name: str) -> None:
+        del self.topics[name]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def plan(seed: int) -> Plan:
+    topics = [Topic("topic-a", b"a" * 16, 2), Topic("topic-b", b"b" * 16, 5)]
+    return Plan(seed, topics, OFFERED, has_interval=False)
+
+
+def test_a_different_epoch_ends_the_sequence_and_is_reported() -> None:
+    outcome = play(plan(1), Scripted(), Scripted(wrong_at=1))
+    assert len(outcome.exchanges) == 1
+    (found,) = outcome.divergences[0].differences
+    assert str(found) == "member_epoch: real 1, other 7"
+    assert "member_epoch: real 1, other 7" in story(outcome)
+    assert "divergences 1" in summary("4.4.0", [outcome])
+
+
+def test_equal_sides_play_to_the_end() -> None:
+    outcome = play(plan(1), Scripted(), Scripted())
+    assert not outcome.divergences
+    assert len(outcome.exchanges) > 25
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_seed_and_the_same_answers_give_the_same_sequence(seed: int) -> None:
+    def steps() -> list[Any]:
+        found: list[Any] = []
+        side = Scripted()
+        generator = sequence(dataclasses.replace(plan(seed), now_ms=lambda: 0.0))
+        result: Any = None
+        try:
+            while True:
+                step = generator.send(result)
+                found.append(step)
+                result = None
+                if isinstance(step, Ask):
+                    result = side.request(step.message, step.version)
+                elif isinstance(step, CreateTopic):
+                    result = Topic(step.name, b"n" * 16, step.partitions)
+        except StopIteration:
+            return found
+
+    first = steps()
+    assert first == steps()
+    assert len(first) > 25
+
+
+def assigned(*topics: tuple[bytes, tuple[int, ...]]) -> ConsumerGroupHeartbeatResponse:
+    given = tuple(
+        ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=topic_id, partitions=numbers)
+        for topic_id, numbers in topics
+    )
+    return ConsumerGroupHeartbeatResponse(
+        assignment=ConsumerGroupHeartbeatResponseAssignment(topic_partitions=given)
+    )
+
+
+A, B = b"a" * 16, b"b" * 16
+
+
+def test_the_order_of_an_assignment_does_not_matter() -> None:
+    assert not differences(assigned((A, (1, 2)), (B, (3,))), assigned((B, (3,)), (A, (2, 1))))
+    assert differences(assigned((A, (1, 2))), assigned((A, (1, 3))))
+    assert differences(assigned((A, (1,))), assigned((A, (1,)), (B, (3,))))
+    assert differences(assigned(), ConsumerGroupHeartbeatResponse())
+
+
+def test_where_the_broker_is_does_not_matter() -> None:
+    here = FindCoordinatorResponse(node_id=1, host="localhost", port=1)
+    there = FindCoordinatorResponse(node_id=2, host="127.0.0.1", port=2)
+    assert not differences(here, there)
+    assert differences(here, dataclasses.replace(there, error_code=15))
+
+
+def test_an_error_text_is_told_apart_from_the_rest() -> None:
+    real = ConsumerGroupHeartbeatResponse(error_code=110, error_message="one")
+    (text,) = differences(real, dataclasses.replace(real, error_message="two"))
+    assert text.is_text
+    (code,) = differences(real, dataclasses.replace(real, error_code=25))
+    assert not code.is_text
+
+
+def test_other_groups_of_a_listing_are_not_compared() -> None:
+    def listing(*ids: str) -> ListGroupsResponse:
+        return ListGroupsResponse(
+            groups=tuple(ListGroupsResponseListedGroup(group_id=each) for each in ids)
+        )
+
+    assert not differences(listing("diff-1", "diff-12"), listing("other", "diff-1"), "diff-1")
+    assert differences(listing("diff-1", "diff-1-side"), listing("diff-1"), "diff-1")
