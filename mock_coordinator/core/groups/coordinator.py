@@ -268,6 +268,8 @@ class GroupCoordinator:
             group = self._env.state.groups.get(decision.metadata_checked)
             if isinstance(group, ConsumerGroup):
                 group.metadata_fresh = True
+        if decision.simple_group is not None:
+            self._env.state.touch_simple_group(decision.simple_group)
         if decision.resolve is not None:
             group_id, regexes = decision.resolve
             self._resolving[group_id] = regexes

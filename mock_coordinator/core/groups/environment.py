@@ -51,13 +51,15 @@ class TimerChange:
 @dataclass(slots=True)
 class Decision(Generic[R_co]):
     """The answer to a request and what has to happen before it is given: records are applied in
-    order, then timers are changed, then the transient marks."""
+    order, then timers are changed, then what no record carries."""
 
     response: R_co
     records: list[StateRecord] = field(default_factory=list)
     timers: list[TimerChange] = field(default_factory=list)
     metadata_checked: str | None = None
     """The group whose topics were compared with the catalog."""
+    simple_group: str | None = None
+    """A group to create in memory if it does not exist: for a commit that stored nothing."""
     resolve: tuple[str, tuple[str, ...]] | None = None
     """A group and the regexes to resolve for it once the request is done."""
 

@@ -66,7 +66,8 @@ def decide_commit(
     """Decide one OffsetCommit. Never raises: every refusal is an answer per partition."""
     topics = [_looked_up(env.catalog, version, topic) for topic in request.topics]
     refused: GroupError | None = None
-    if any(topic.open for topic in topics):
+    asked = any(topic.open for topic in topics)
+    if asked:
         try:
             _require_committer(env, version, request, topics)
         except GroupError as err:
@@ -83,7 +84,11 @@ def decide_commit(
         )
         for topic in ordered
     ]
-    return Decision(OffsetCommitResponse(topics=tuple(answers)), commit.records)
+    return Decision(
+        OffsetCommitResponse(topics=tuple(answers)),
+        commit.records,
+        simple_group=request.group_id if asked and refused is None else None,
+    )
 
 
 class _Commit:

@@ -84,6 +84,12 @@ class GroupsState:
         """A group as it is before its first record; not stored."""
         return ConsumerGroup(group_id, self._profile.first_group_epoch)
 
+    def touch_simple_group(self, group_id: str) -> None:
+        """Create a simple group in memory, as Kafka does before it knows whether a commit will
+        store anything. Without a record it does not survive a restart."""
+        if group_id not in self.groups:
+            self.groups[group_id] = ClassicGroup(group_id)
+
     def committed(self, group_id: str, topic: str, partition: int) -> OffsetAndMetadata | None:
         """A committed offset."""
         return self.offsets.get(group_id, {}).get(topic, {}).get(partition)

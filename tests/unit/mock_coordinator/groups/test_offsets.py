@@ -163,6 +163,14 @@ def test_an_empty_commit_is_answered_by_nothing() -> None:
     assert world.commit("A", 1, {"foo": {}}) == {"foo": {}}
 
 
+def test_a_commit_that_stores_nothing_makes_a_group_that_no_record_knows() -> None:
+    world = World()
+    assert world.commit("", -1, {"foo": {0: 1}}, metadata="x" * 5000) == {"foo": {0: 12}}
+    assert world.groups.group_ids == ("g",)
+    world.restart()
+    assert world.groups.snapshot("g") is None
+
+
 def test_null_metadata_is_stored_as_none() -> None:
     world = World()
     world.commit("", -1, {"foo": {0: 1}}, metadata=None)
