@@ -34,7 +34,7 @@ class Disk:
     next_producer_id: int = 0
 
     def __post_init__(self) -> None:
-        self.logs = Logs(self.catalog)
+        self.logs = Logs()
 
     @classmethod
     def formatted(cls, config: BrokerConfig, new_uuid: Callable[[], bytes]) -> Disk:

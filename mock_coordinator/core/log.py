@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client._types import TopicId, TopicIdPartition
-from mock_coordinator.core.catalog import Catalog, Topic
+from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.producer_state import ProducerStates
 from mock_coordinator.core.record_batch import BatchError, read_header, records_of, with_base_offset
 
@@ -49,12 +49,6 @@ class PartitionLog:
         self.leader_epoch = 0
         self._last_offsets: list[int] = []
         self._end = 0
-        self._bytes = 0
-
-    @property
-    def end_offset(self) -> int:
-        """The offset that the next record will get."""
-        return self._end
 
     @property
     def high_watermark(self) -> int:
@@ -65,11 +59,6 @@ class PartitionLog:
     def last_stable_offset(self) -> int:
         """Everything below it is decided; what read_committed consumers may read."""
         return self._end
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of all batches."""
-        return self._bytes
 
     def readable_end(self, isolation_level: int) -> int:
         """Where a reader of this isolation level (0 uncommitted, 1 committed) has to stop."""
@@ -82,7 +71,6 @@ class PartitionLog:
         self._end = base + records
         self.batches.append(StoredBatch(base, self._end - 1, max_timestamp, stored))
         self._last_offsets.append(self._end - 1)
-        self._bytes += len(stored)
         return base
 
     def read(
@@ -151,10 +139,9 @@ def _first_in(batch: StoredBatch, timestamp: int) -> TimestampedOffset | None:
 
 
 class Logs:
-    """The logs of all partitions of a catalog."""
+    """The logs of all partitions, made when they are first asked for."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog: Final = catalog
+    def __init__(self) -> None:
         self._logs: dict[TopicIdPartition, PartitionLog] = {}
         self._grown: dict[TopicIdPartition, None] = {}
 
@@ -167,11 +154,6 @@ class Logs:
         if log is None:
             log = self._logs[key] = PartitionLog()
         return log
-
-    def by_id(self, topic_id: bytes, partition: int) -> PartitionLog | None:
-        """As ``of``, by topic id."""
-        topic = self._catalog.topic_by_id(topic_id)
-        return None if topic is None else self.of(topic, partition)
 
     def note_growth(self, topic: Topic, partition: int) -> None:
         """Records were appended."""

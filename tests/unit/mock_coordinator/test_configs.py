@@ -123,6 +123,9 @@ def test_a_group_without_and_with_its_own_settings() -> None:
     assert hand.broker.core.broker.config.consumer_session_timeout_ms("g") == 50_000
     older = AtHand(profile="4.2")
     assert one(older, GROUP, "g", key) == ("45000", 5, [(key, "45000", 5)])
+    assert alter(older, GROUP, "g", (key, SET, "50000")) == (0, None)
+    expected = ("50000", 8, [(key, "50000", 8), (key, "45000", 5)])
+    assert one(older, GROUP, "g", key) == expected
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.api_versions import ApiVersionsRequest
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -141,6 +143,13 @@ def test_a_lost_connection_that_nobody_knows_is_harmless() -> None:
 
 def test_what_waits_for_nothing_has_the_cleanup_as_its_only_deadline() -> None:
     assert core().deadline_ms == START_MS + 600_000
+
+
+def test_ids_that_never_change_are_noticed() -> None:
+    made = CoordinatorCore.create(BrokerConfig(), lambda: b"1" * 16, START_MS)
+    made.broker.catalog.create("t", 1, made.broker.new_topic_id())
+    with pytest.raises(RuntimeError, match="taken or reserved"):
+        made.broker.new_topic_id()
 
 
 def test_the_address_can_be_corrected() -> None:

@@ -93,6 +93,17 @@ def test_refusals(wanted: dict[str, int], code: int) -> None:
     assert data.high_watermark == (-1 if code else 6)
 
 
+def test_a_client_behind_the_leaders_epoch_is_fenced() -> None:
+    hand = three_batches()
+    topic = hand.broker.core.broker.catalog.topics["t"]
+    log = hand.broker.core.broker.logs.of(topic, 0)
+    assert log is not None
+    log.leader_epoch = 2
+    assert hand.fetch(current_leader_epoch=1).error_code == 74
+    assert hand.fetch(current_leader_epoch=2).error_code == 0
+    assert hand.fetch(current_leader_epoch=3).error_code == 75
+
+
 def test_a_client_that_is_ahead_is_told_where_it_diverged() -> None:
     data = three_batches().fetch(9, last_fetched_epoch=0)
     assert data.error_code == 0

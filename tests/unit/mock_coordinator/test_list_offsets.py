@@ -154,6 +154,19 @@ def test_offset_for_leader_epoch(
     assert epoch_end(at_hand(), epoch, version, current=current) == answer
 
 
+def test_a_client_behind_the_leaders_epoch_is_fenced() -> None:
+    hand = at_hand()
+    log = hand.broker.core.broker.logs.of(hand.broker.core.broker.catalog.topics["t"], 0)
+    assert log is not None
+    log.leader_epoch = 2
+    assert asked_epoch(hand, 1) == 74
+    assert asked_epoch(hand, 2) == 0
+
+
+def asked_epoch(hand: AtHand, current: int) -> int:
+    return epoch_end(hand, 2, 4, current=current)[0]
+
+
 def test_offset_for_leader_epoch_of_nothing() -> None:
     hand = at_hand()
     assert epoch_end(hand, 0, 4, topic="nope") == (3, -1, -1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 
 import pytest
 
@@ -99,6 +100,30 @@ def test_a_batch_that_does_not_add_up(
     answer = hand.produce_bytes("t", records)
     assert (answer.error_code, answer.log_start_offset) == (code, log_start)
     assert len(hand.broker.records("t")) == (0 if code else 2)
+
+
+def test_offsets_inside_a_batch_are_consecutive() -> None:
+    first, second = (encode_batch([NewRecord(v)], START_MS)[61:] for v in (b"x", b"y"))
+    # both records say that they are the first
+    body = struct.pack(">h", 0) + struct.pack(">i", 1) + GOOD[27:57] + struct.pack(">i", 2)
+    data = GOOD[:21] + body + first + second
+    data = patched(data, 8, ">i", len(data) - 12)
+    hand = AtHand({"t": 1})
+    assert hand.produce_bytes("t", rechecked(data)).error_code == INVALID_RECORD
+
+
+def test_a_batch_whose_codec_is_missing_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cramjam", None)
+    hand = AtHand({"t": 1})
+    lz4 = rechecked(patched(GOOD, 21, ">h", 3))
+    assert hand.produce_bytes("t", lz4).error_code == 0
+
+
+def test_transactional_batches_belong_to_a_transaction_that_is_not_there() -> None:
+    hand = AtHand({"t": 1})
+    batch = rechecked(patched(GOOD, 21, ">h", 0x10))
+    assert hand.produce_bytes("t", batch).error_code == 53
+    assert hand.produce_bytes("t", batch, transactional_id="x").error_code == 49
 
 
 def test_zstd_is_refused_before_version_7() -> None:

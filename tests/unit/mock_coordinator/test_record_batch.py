@@ -126,6 +126,29 @@ def test_without_cramjam_a_batch_is_believed(monkeypatch: pytest.MonkeyPatch) ->
     assert records_of(read_header(data), data) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "payload"),
+    [
+        ("bytes remain", b"\x0c\0\0\0\1\1\0" + b"x"),
+        ("a header without a name", b"\x10\0\0\0\1\1\2\1\1"),
+        ("a number without end", b"\xff" * 12),
+        ("a negative length", b"\1"),
+        ("cut short", b"\x0c\0\0"),
+        ("a key that is too long", b"\x0c\0\0\0\x40\1\0"),
+        ("longer than its fields", b"\x0e\0\0\0\1\1\0\0"),
+        ("a header that is not text", b"\x12\0\0\0\1\1\2\2\xff\1"),
+    ],
+)
+def test_records_that_do_not_add_up(name: str, payload: bytes) -> None:
+    del name
+    data = encode_batch([NewRecord(b"x")], NOW)[:HEADER_BYTES] + payload
+    data = data[:8] + struct.pack(">i", len(data) - 12) + data[12:]
+    found = records_of(read_header(data), data)
+    assert found is not None
+    with pytest.raises(BatchError):
+        list(found)
+
+
 def test_a_header_needs_61_bytes() -> None:
     with pytest.raises(BatchError):
         read_header(b"\0" * 60)

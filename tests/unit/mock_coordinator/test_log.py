@@ -1,0 +1,88 @@
+"""The record log by itself: reading from anywhere, and batches that cannot be opened."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from kip848_client._types import TopicId
+from kip848_client.errors import WireError
+from mock_coordinator import NewRecord
+from mock_coordinator.batches import encode_batch, stored_records
+from mock_coordinator.core.catalog import Catalog
+from mock_coordinator.core.log import Logs, PartitionLog, TimestampedOffset
+
+ZSTD = 4
+
+
+def log_of(*sizes: int) -> PartitionLog:
+    """Batches of so many records, all with timestamp 7."""
+    log = PartitionLog()
+    for size in sizes:
+        log.append(encode_batch([NewRecord(b"x", timestamp_ms=7)] * size, 0), size, 7)
+    return log
+
+
+@pytest.mark.parametrize("offset", range(7))
+def test_reading_from_any_offset_begins_with_the_batch_that_holds_it(offset: int) -> None:
+    log = log_of(1, 3, 2)
+    expected = b"".join(b.data for b in log.batches if b.last_offset >= offset)
+    assert log.read(offset, 1 << 20) == expected
+
+
+def test_an_empty_log() -> None:
+    log = PartitionLog()
+    assert log.read(0, 100, at_least_one=True) == b""
+    assert (log.high_watermark, log.last_stable_offset, log.latest_timestamp()) == (0, 0, None)
+    assert log.first_at_or_after(0) is None
+    assert log.end_of_epoch(0) == (0, 0)
+
+
+def test_without_room_nothing_is_read_unless_one_batch_must_be() -> None:
+    log = log_of(1, 1)
+    assert log.read(0, 0) == b""
+    assert log.read(0, 0, at_least_one=True) == log.batches[0].data
+    assert log.read(0, -1) == b""
+
+
+def unopened(monkeypatch: pytest.MonkeyPatch) -> PartitionLog:
+    """A batch whose codec is not installed."""
+    monkeypatch.setitem(sys.modules, "cramjam", None)
+    data = bytearray(encode_batch([NewRecord(b"x", timestamp_ms=7)], 0))
+    data[22] = ZSTD
+    log = PartitionLog()
+    log.append(bytes(data), 1, 7)
+    return log
+
+
+def test_without_its_codec_a_batch_is_as_precise_as_it_gets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = unopened(monkeypatch)
+    assert log.first_at_or_after(5) == TimestampedOffset(7, 0)
+    with pytest.raises(WireError, match="t-0 holds a batch with compression type 4"):
+        list(stored_records("t", 0, log))
+
+
+def test_a_batch_that_cannot_be_opened_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = unopened(monkeypatch)
+    monkeypatch.undo()
+    pytest.importorskip("cramjam")
+    assert log.first_at_or_after(5) == TimestampedOffset(7, 0)
+
+
+def test_logs_exist_for_the_partitions_of_their_topic_and_go_with_it() -> None:
+    catalog = Catalog()
+    logs = Logs()
+    topic = catalog.create("t", 2, TopicId(b"1" * 16))
+    log = logs.of(topic, 1)
+    assert log is not None
+    assert logs.of(topic, 1) is log
+    assert logs.of(topic, 2) is None
+    assert logs.of(topic, -1) is None
+    logs.note_growth(topic, 1)
+    assert logs.take_grown() == ((topic.topic_id, 1),)
+    assert logs.take_grown() == ()
+    logs.drop_topic(topic.topic_id, 2)
+    assert logs.of(topic, 1) is not log
