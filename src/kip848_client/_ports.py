@@ -111,6 +111,10 @@ class TopicView(Protocol):
         """Keep these topics up to date from now on."""
         ...
 
+    def retain(self, topics: Collection[str]) -> None:
+        """Watch nothing but these of what was watched."""
+        ...
+
     async def resolve(self, topic_ids: Iterable[TopicId]) -> Mapping[TopicId, str]:
         """Ask for topics by id; returns the names that were found."""
         ...

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+import re
 import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypedDict
@@ -23,6 +24,11 @@ from kip848_client.errors import ConfigError
 __all__ = ["CLASSIC_ONLY", "ConsumerConfig", "ConsumerSettings", "parse_duration_ms"]
 
 _log = logging.getLogger("kip848_client")
+
+_NUMBER: Final = r"(\d+(?:\.\d+)?)"
+_DURATION: Final = re.compile(
+    f"P(?:{_NUMBER}D)?(?:T(?=.)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?"
+)
 
 _BROKER_SIDE: Final = "set on the broker or the group"
 CLASSIC_ONLY: Final[Mapping[str, str]] = {
@@ -230,24 +236,11 @@ def parse_duration_ms(text: str) -> int:
 
     Raises ``ValueError`` for anything else, negative ones included.
     """
-    scale: dict[str, int] = {"D": 86_400_000, "H": 3_600_000, "M": 60_000, "S": 1_000}
-    date, has_time, time = text.upper().removeprefix("P").partition("T")
-    total, number = 0.0, ""
-    allowed = {"D"}
-    for character in f"{date}T{time}" if has_time else date:
-        if character == "T":
-            allowed = {"H", "M", "S"}
-        elif character in scale:
-            if character not in allowed or not number:
-                break
-            total += float(number) * scale[character]
-            number = ""
-        else:
-            number += character
-    else:
-        if text.upper().startswith("P") and not number and total > 0 and text[-1] not in "TP":
-            return round(total)
-    raise ValueError(f"{text!r} is not an ISO 8601 duration such as PT1H30M")
+    found = _DURATION.fullmatch(text.upper())
+    if found is None or not any(found.groups()):
+        raise ValueError(f"{text!r} is not an ISO 8601 duration such as PT1H30M")
+    parts = zip(found.groups(), (86_400_000, 3_600_000, 60_000, 1_000), strict=True)
+    return round(sum(float(number) * scale for number, scale in parts if number))
 
 
 def _report_classic(names: set[str], strict: bool) -> None:

@@ -10,7 +10,6 @@ from kip848_client._ports import ConnectionBroken
 from kip848_client.errors import (
     Kip848Error,
     RequestTimedOut,
-    TransportError,
     UnsupportedVersion,
     broker_error,
 )
@@ -49,4 +48,11 @@ def translated(error: BaseException, where: str) -> Kip848Error:
         code = int(getattr(error, "errno", -1))
         said = ", ".join(str(each) for each in error.args) or None
         return broker_error(code, error_name(code), said, api=where, retriable=is_retriable(code))
-    return TransportError(f"{where}: {type(error).__name__}: {error}")
+    said = str(error.args[0]) % error.args[1:] if _is_template(error.args) else str(error)
+    return Kip848Error(f"{where}: {type(error).__name__}: {said}")
+
+
+def _is_template(arguments: tuple[object, ...]) -> bool:
+    """aiokafka raises some errors with a format string and its values, as one does for logging."""
+    first = arguments[0] if arguments else None
+    return isinstance(first, str) and first.count("%s") == len(arguments) - 1 > 0

@@ -102,6 +102,9 @@ class TopicDirectory:
     def watch(self, topics: Collection[str]) -> None:
         self._watched |= set(topics)
 
+    def retain(self, topics: Collection[str]) -> None:
+        self._watched &= set(topics)
+
     async def resolve(self, topic_ids: Iterable[TopicId]) -> Mapping[TopicId, str]:
         wanted = tuple(topic_ids)
         missing = tuple(each for each in wanted if each not in self._names)

@@ -508,11 +508,12 @@ def _only(partitions: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]
     return frozenset(partitions)
 
 
-def _topic_names(topics: Iterable[str]) -> frozenset[str]:
+def _topic_names(topics: Iterable[object]) -> frozenset[str]:
     if isinstance(topics, str):
         raise ConfigError(f"topics is a list of names, not one: [{topics!r}]")
-    names = frozenset(topics)
-    for name in names:
-        if not isinstance(name, str) or not name.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - users without a type checker
+    names: set[str] = set()
+    for name in topics:
+        if not isinstance(name, str) or not name.strip():
             raise ConfigError(f"not a topic name: {name!r}")
-    return names
+        names.add(name)
+    return frozenset(names)

@@ -119,26 +119,9 @@ class Engine(Generic[R]):
         self.poller: Poller[R] = Poller(
             self.fetch, self.errors, poll_interval_ms=config.poll_interval_ms
         )
-        self.lookup = OffsetLookup(
-            self.transport,
-            self.topics,
-            self.clock,
-            read_committed=config.isolation_level == "read_committed",
-            retry_backoff_ms=config.retry_backoff_ms,
-            request_timeout_ms=config.request_timeout_ms,
-        )
+        self.lookup = self._build_lookup()
         self.commits = self._build_commits() if config.group_id is not None else None
-        self.positions = Positions(
-            self.fetch,
-            self.tracker,
-            self.commits,
-            self.lookup,
-            self.errors,
-            self.clock,
-            policy=config.auto_offset_reset,
-            patience_ms=config.default_api_timeout_ms,
-            spawn=self._spawn,
-        )
+        self.positions = self._build_positions()
         self.supervisor: Supervisor | None = None
         self._group: TaskGroup | None = None
         self._task: asyncio.Task[None] | None = None
@@ -161,6 +144,29 @@ class Engine(Generic[R]):
             retry_backoff_ms=config.retry_backoff_ms,
             isolation_level=config.isolation_level,
             client_rack=config.client_rack,
+        )
+
+    def _build_lookup(self) -> OffsetLookup:
+        return OffsetLookup(
+            self.transport,
+            self.topics,
+            self.clock,
+            read_committed=self.config.isolation_level == "read_committed",
+            retry_backoff_ms=self.config.retry_backoff_ms,
+            request_timeout_ms=self.config.request_timeout_ms,
+        )
+
+    def _build_positions(self) -> Positions:
+        return Positions(
+            self.fetch,
+            self.tracker,
+            self.commits,
+            self.lookup,
+            self.errors,
+            self.clock,
+            policy=self.config.auto_offset_reset,
+            patience_ms=self.config.default_api_timeout_ms,
+            spawn=self._spawn,
         )
 
     def _build_commits(self) -> CommitDriver:
@@ -300,6 +306,7 @@ class Engine(Generic[R]):
         # Partitions of topics that are not wanted any more are not handed out from now on, though
         # they stay assigned until the coordinator has heard of it (KAFKA-19356).
         self.fetch.live.limit_to(None if pattern is not None else topics)
+        self.topics.retain(topics | {tp.topic for tp in self.fetch.live.assigned})
         self.topics.watch(topics)
         self._spawn(self._refresh_topics)
         self.supervisor.post(Subscribed(topics, pattern))
@@ -331,7 +338,9 @@ class Engine(Generic[R]):
         new = [tp for tp in partitions if tp not in before]
         self.released([tp for tp in before if tp not in set(partitions)])
         self.fetch.live.limit_to(None)
-        self.topics.watch({tp.topic for tp in partitions})
+        names = {tp.topic for tp in partitions}
+        self.topics.retain(names)
+        self.topics.watch(names)
         self.assigned(partitions, new)
         self._spawn(self._start_manually, tuple(partitions))
 

@@ -1,0 +1,39 @@
+"""Every example runs as it stands and prints what its docstring says."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("[0-9]*.py"))
+LINES_MAX = 80
+PROMISE = "Prints::\n"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_prints_what_it_promises(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < LINES_MAX
+    told = ast.get_docstring(ast.parse(text), clean=True) or ""
+    assert PROMISE in told, "an example says what it prints"
+    expected = textwrap.dedent(told.split(PROMISE, 1)[1]).strip()
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == expected
+
+
+def test_there_are_examples_without_gaps_in_their_numbers() -> None:
+    numbers = [int(path.stem[:2]) for path in EXAMPLES]
+    assert numbers == list(range(1, len(EXAMPLES) + 1))
+    assert len(numbers) >= 7

@@ -1,0 +1,139 @@
+"""The assignment that changes in place: what is live when."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pytest
+from aiokafka.structs import TopicPartition as TheirTopicPartition
+
+from kip848_client import TopicPartition
+from kip848_client._aiokafka._assignment import LiveAssignment
+
+pytestmark = pytest.mark.asyncio
+
+
+def theirs(tp: TopicPartition) -> TheirTopicPartition:
+    return TheirTopicPartition(*tp)
+
+
+A, B, C = TopicPartition("a", 0), TopicPartition("b", 0), TopicPartition("c", 0)
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.ceased: list[list[tuple[str, int]]] = []
+        self.live = LiveAssignment(self._changed)
+
+    def _changed(self, ceased: Collection[tuple[str, int]]) -> None:
+        if ceased:
+            self.ceased.append(sorted(ceased))
+
+    def make_live(self, *partitions: TopicPartition, offset: int = 10) -> None:
+        self.live.assign(partitions, partitions)
+        self.live.make_ready(partitions)
+        for tp in partitions:
+            self.live.set_position(tp, offset)
+
+
+async def test_a_partition_is_live_once_it_is_ready_and_positioned() -> None:
+    scene = Scene()
+    live = scene.live
+    live.assign([A], [A])
+    assert live.assigned == frozenset({A})
+    assert live.tps == frozenset()
+    live.set_position(A, 5)
+    assert live.tps == frozenset()
+    live.make_ready([A])
+    assert live.tps == {A}
+    assert live.state_value(theirs(A)).position == 5
+
+
+async def test_retained_partitions_keep_their_state() -> None:
+    scene = Scene()
+    scene.make_live(A, B)
+    before = scene.live.state_of(A)
+    scene.live.assign([A, C], [C])
+    assert scene.live.state_of(A) is before
+    assert scene.live.tps == {A}
+    assert scene.ceased == [[B]]
+
+
+async def test_what_is_not_live_is_answered_by_a_state_that_nothing_matches() -> None:
+    scene = Scene()
+    scene.make_live(A)
+    scene.live.hold_all_but([A], [])
+    gone = scene.live.state_value(theirs(A))
+    assert gone.has_valid_position
+    assert gone.position < 0
+    assert not gone.paused
+    gone.consumed_to(99)
+    gone.reset_to(99)
+    gone.await_reset(-2)
+    assert gone.position < 0
+    assert not gone.awaiting_reset
+    state = scene.live.state_of(A)
+    assert state is not None
+    assert state.position == 10  # the real one is untouched
+    assert scene.live.state_value(theirs(B)) is gone
+
+
+async def test_held_partitions_come_back_as_they_were() -> None:
+    scene = Scene()
+    scene.make_live(A, B)
+    scene.live.hold_all_but([A, B], [B])
+    assert scene.live.tps == {B}
+    scene.live.hold_all_but([A, B], [A, B])
+    assert scene.live.tps == {A, B}
+    assert scene.live.state_value(theirs(A)).position == 10
+
+
+async def test_a_resting_partition_is_left_out() -> None:
+    scene = Scene()
+    scene.make_live(A, B)
+    scene.live.rest(A, resting=True)
+    assert scene.live.tps == {B}
+    scene.live.rest(A, resting=False)
+    assert scene.live.tps == {A, B}
+    scene.live.release([A])
+    scene.live.rest(A, resting=False)  # its timer may come late
+    assert scene.live.tps == {B}
+
+
+async def test_topics_outside_of_the_subscription_are_not_fetched() -> None:
+    scene = Scene()
+    scene.make_live(A, B)
+    scene.live.limit_to(frozenset({"a"}))
+    assert scene.live.tps == {A}
+    assert scene.live.assigned == frozenset({A, B})
+    scene.live.limit_to(None)
+    assert scene.live.tps == {A, B}
+
+
+async def test_a_topic_created_again_starts_anew() -> None:
+    scene = Scene()
+    scene.make_live(A)
+    before = scene.live.state_of(A)
+    scene.live.assign([A], [A])
+    assert scene.live.state_of(A) is not before
+    assert scene.live.tps == frozenset()
+    assert scene.ceased == [[A]]
+
+
+async def test_a_cleared_position_stops_the_fetch() -> None:
+    scene = Scene()
+    scene.make_live(A)
+    scene.live.clear_position(A)
+    assert scene.live.tps == frozenset()
+    scene.live.set_position(A, 3)
+    assert scene.live.tps == {A}
+
+
+async def test_changes_of_what_is_not_assigned_are_ignored() -> None:
+    scene = Scene()
+    scene.live.make_ready([A])
+    scene.live.set_position(A, 3)
+    scene.live.clear_position(A)
+    scene.live.release([A])
+    assert scene.live.state_of(A) is None
+    assert not scene.live.is_live(A)

@@ -1,0 +1,291 @@
+"""The commit driver: what it sends, what an answer means, and how waits end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from kip848_client import TopicPartition
+from kip848_client._ports import ConnectionBroken
+from kip848_client._types import TopicId
+from kip848_client.consumer._commits import CommitDriver, GroupIdentity
+from kip848_client.errors import BrokerError, ConsumerClosed, RequestTimedOut, UnknownMemberId
+from kip848_client.member import CoordinatorLost, Event, HeartbeatWanted
+from kip848_client.offsets import (
+    CommitKind,
+    CommittableOffset,
+    CommitterCore,
+    CommitterSettings,
+    OffsetTracker,
+)
+from kip848_client.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kip848_client.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from tests.unit.consumer.fakes import FakeClock, FakeTopics, FakeTransport
+from tests.unit.waiting import some_rounds, until
+
+pytestmark = pytest.mark.asyncio
+
+TP, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
+OLD, NEW = TopicId(b"o" * 16), TopicId(b"n" * 16)
+
+
+class Scene:
+    """A driver with everything around it faked."""
+
+    def __init__(
+        self, answer: Callable[[str, Any], Any], ids: dict[str, TopicId] | None = None
+    ) -> None:
+        self.transport = FakeTransport(answer)
+        self.topics = FakeTopics(ids)
+        self.clock = FakeClock()
+        self.told: list[Event] = []
+        self.assigned: dict[TopicPartition, TopicId] = {}
+        self.tracker = OffsetTracker()
+        self.driver = CommitDriver(
+            CommitterCore(
+                CommitterSettings(auto_commit_interval_ms=None, retry_backoff_ms=1),
+                self.tracker,
+                lambda pause: pause,
+            ),
+            self.tracker,
+            GroupIdentity("g", "me", None),
+            self.transport,
+            self.topics,
+            self.clock,
+            refresh_tracker=lambda: None,
+            tell_member=self._tell,
+            assigned_id=self.assigned.get,
+            retry_backoff_ms=1,
+        )
+
+    def _tell(self, event: Event) -> None:
+        self.told.append(event)
+        self.clock.ms += 10
+
+    async def commit(self, offsets: dict[TopicPartition, int]) -> Any:
+        wanted = {tp: CommittableOffset(offset) for tp, offset in offsets.items()}
+        return await self.driver.commit(wanted, CommitKind.MANUAL, self.clock.ms + 5_000)
+
+
+@asynccontextmanager
+async def running(scene: Scene) -> AsyncGenerator[Scene]:
+    async with anyio.create_task_group() as group:
+        group.start_soon(scene.driver.run, group)
+        await some_rounds(1)
+        yield scene
+        group.cancel_scope.cancel()
+
+
+def stored(request: OffsetCommitRequest, code: int = 0) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        topics=tuple(
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(
+                        partition_index=each.partition_index, error_code=code
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def found(request: OffsetFetchRequest, rows: dict[int, tuple[int, int]], code: int = 0) -> Any:
+    """``rows``: partition -> (offset, error code)."""
+    assert request.groups[0].topics is not None
+    topic = OffsetFetchResponseTopics(
+        name="t",
+        partitions=tuple(
+            OffsetFetchResponsePartitions(
+                partition_index=n, committed_offset=offset, error_code=error
+            )
+            for n, (offset, error) in rows.items()
+        ),
+    )
+    group = OffsetFetchResponseGroup(group_id="g", topics=(topic,), error_code=code)
+    return OffsetFetchResponse(groups=(group,))
+
+
+async def test_a_commit_carries_the_newest_epoch() -> None:
+    async with running(Scene(lambda _, request: stored(request))) as scene:
+        scene.driver.note_epoch(7)
+        done = await scene.commit({TP: 5})
+        assert dict(done.committed) == {TP: CommittableOffset(5)}
+        (request,) = scene.transport.requests
+        assert (request.member_id, request.generation_id_or_member_epoch) == ("me", 7)
+        assert scene.transport.versions == [(9, 9)]
+        scene.driver.note_epoch(None)
+        await scene.commit({TP: 6})
+        assert scene.transport.requests[1].member_id == ""
+
+
+async def test_a_topic_created_again_is_not_committed_to() -> None:
+    """By name, the old topic's offset would be stored for the new one."""
+    scene = Scene(lambda _, request: stored(request), {"t": NEW})
+    scene.assigned[TP] = OLD
+    scene.tracker.assign([TP])
+    async with running(scene):
+        scene.driver.note_epoch(1)
+        offsets = {TP: CommittableOffset(5)}
+        done = await scene.driver.commit(offsets, CommitKind.REVOCATION, scene.clock.ms + 1_000)
+        assert "UNKNOWN_TOPIC_ID" in str(done.failed[TP])
+        assert scene.transport.asked == []
+
+
+async def test_a_broken_connection_is_retried_and_the_member_told() -> None:
+    fates = iter([ConnectionBroken("gone"), None])
+
+    def answer(_where: str, request: Any) -> Any:
+        fate = next(fates)
+        if fate is not None:
+            raise fate
+        return stored(request)
+
+    async with running(Scene(answer)) as scene:
+        committing = asyncio.get_running_loop().create_task(scene.commit({TP: 5}))
+
+        def later() -> bool:
+            scene.clock.ms += 1
+            return len(scene.transport.asked) == 2
+
+        await until(later)
+        assert dict((await committing).committed) == {TP: CommittableOffset(5)}
+        assert scene.told == [CoordinatorLost("gone")]
+        assert scene.transport.forgotten == 1
+
+
+async def test_an_error_that_no_retry_cures_ends_the_commit() -> None:
+    def answer(_where: str, _request: Any) -> Any:
+        raise BrokerError(58, "SASL_AUTHENTICATION_FAILED")
+
+    async with running(Scene(answer)) as scene:
+        done = await scene.commit({TP: 5})
+        assert "SASL_AUTHENTICATION_FAILED" in str(done.failed[TP])
+
+
+async def test_closing_ends_every_wait() -> None:
+    async with running(Scene(lambda _, request: stored(request))) as scene:
+        scene.driver.note_epoch(3)
+        never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        async def wait_for_ever(*_: Any, **__: Any) -> Any:
+            return await never
+
+        scene.transport.coordinator = wait_for_ever  # type: ignore[method-assign]  # the fake's
+        committing = asyncio.get_running_loop().create_task(scene.commit({TP: 5}))
+        await asyncio.sleep(0)
+        scene.driver.close()
+        with pytest.raises(ConsumerClosed):
+            await committing
+        with pytest.raises(ConsumerClosed):
+            await scene.commit({TP: 5})
+
+
+async def test_nothing_committed_is_said_only_without_an_error() -> None:
+    scene = Scene(lambda _, request: found(request, {0: (-1, 0), 1: (9, 0)}))
+    result = await scene.driver.fetch_committed([TP, OTHER], scene.clock.ms)
+    assert result == {TP: None, OTHER: CommittableOffset(9)}
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (14, []),
+        (15, [CoordinatorLost("COORDINATOR_NOT_AVAILABLE")]),
+        (16, [CoordinatorLost("NOT_COORDINATOR")]),
+        (113, [HeartbeatWanted()]),
+    ],
+)
+async def test_a_group_error_that_passes_is_retried(code: int, told: list[Event]) -> None:
+    codes = iter([code, 0])
+    scene = Scene(lambda _, request: found(request, {0: (4, 0)}, next(codes)))
+    scene.driver.note_epoch(3)
+    result = await scene.driver.fetch_committed([TP], scene.clock.ms + 1_000)
+    assert result == {TP: CommittableOffset(4)}
+    assert scene.told == told
+
+
+async def test_a_stale_epoch_is_retried_with_the_new_one() -> None:
+    scene = Scene(lambda _, request: found(request, {0: (4, 0)}, 113))
+
+    def answer(_where: str, request: OffsetFetchRequest) -> Any:
+        epoch = request.groups[0].member_epoch
+        if epoch == 3:
+            scene.driver.note_epoch(4)
+            return found(request, {}, 113)
+        return found(request, {0: (8, 0)})
+
+    scene.transport.answer = answer
+    scene.driver.note_epoch(3)
+    assert await scene.driver.fetch_committed([TP], scene.clock.ms + 1_000) == {
+        TP: CommittableOffset(8)
+    }
+
+
+@pytest.mark.parametrize("code", [30, 113])
+async def test_a_group_error_that_stays_is_raised(code: int) -> None:
+    """Out of the group, a stale epoch cannot become a good one."""
+    scene = Scene(lambda _, request: found(request, {}, code))
+    with pytest.raises(BrokerError) as caught:
+        await scene.driver.fetch_committed([TP], scene.clock.ms + 1_000)
+    assert caught.value.code == code
+
+
+async def test_an_unknown_member_is_raised_and_the_member_told() -> None:
+    scene = Scene(lambda _, request: found(request, {}, 25))
+    scene.driver.note_epoch(3)
+    with pytest.raises(UnknownMemberId):
+        await scene.driver.fetch_committed([TP], scene.clock.ms + 1_000)
+    assert scene.told == [HeartbeatWanted()]
+
+
+async def test_unstable_offsets_are_asked_for_again() -> None:
+    rows = iter([{0: (4, 88)}, {0: (5, 0)}])
+    scene = Scene(lambda _, request: found(request, next(rows)))
+    assert await scene.driver.fetch_committed([TP], scene.clock.ms + 1_000) == {
+        TP: CommittableOffset(5)
+    }
+
+
+async def test_partitions_that_stay_unknown_are_left_out_at_the_deadline() -> None:
+    scene = Scene(lambda _, request: found(request, {0: (4, 0), 1: (-1, 3)}))
+    asked = asyncio.get_running_loop().create_task(
+        scene.driver.fetch_committed([TP, OTHER], scene.clock.ms + 50)
+    )
+
+    def later() -> bool:
+        scene.clock.ms += 10
+        return asked.done()
+
+    await until(later)
+    assert await asked == {TP: CommittableOffset(4)}
+    assert len(scene.transport.asked) > 1
+
+
+async def test_the_deadline_names_the_last_trouble() -> None:
+    def answer(_where: str, _request: Any) -> Any:
+        raise ConnectionBroken("cable cut")
+
+    scene = Scene(answer)
+    with pytest.raises(RequestTimedOut, match="cable cut"):
+        await scene.driver.fetch_committed([TP], scene.clock.ms)

@@ -1,0 +1,227 @@
+"""What asking for records does besides giving records."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pytest
+
+from kip848_client import TopicPartition
+from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._poller import Poller
+from kip848_client.errors import ConsumerClosed, Kip848Error
+from tests.unit.waiting import until
+
+pytestmark = pytest.mark.asyncio
+
+TP = TopicPartition("t", 0)
+
+
+class FakeFetch:
+    """Records from a list; busy with the last one handed out until confirmed."""
+
+    def __init__(self) -> None:
+        self.records: list[int] = []
+        self.busy = False
+        self.endless = False
+        self.only: Collection[tuple[str, int]] = ()
+        self.confirmed = 0
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    def take_one(self, only: Collection[tuple[str, int]] = ()) -> int | None:
+        self.only = only
+        if self.endless:
+            return 1
+        self.busy = bool(self.records)
+        return self.records.pop(0) if self.records else None
+
+    def take_many(
+        self, only: Collection[tuple[str, int]] = (), records_max: int | None = None
+    ) -> dict[TopicPartition, list[int]]:
+        self.only = only
+        taken, self.records = self.records[:records_max], self.records[len(self.records) :]
+        return {TP: taken} if taken else {}
+
+    def waiter(self) -> asyncio.Future[None]:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.add(future)
+        future.add_done_callback(self._waiters.discard)
+        return future
+
+    def wake(self) -> None:
+        for future in list(self._waiters):
+            if not future.done():
+                future.set_result(None)
+
+    def confirm(self) -> None:
+        self.confirmed += 1
+        self.busy = False
+
+    def is_busy(self, partitions: Iterable[TopicPartition]) -> bool:
+        return self.busy and bool(list(partitions))
+
+    def arrive(self, *records: int) -> None:
+        self.records += records
+        self.wake()
+
+
+class FakeObserver:
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.wants_poll = False
+
+    def polled(self, *, waiting: bool) -> None:
+        self.wants_poll = False
+        self.events.append("waiting" if waiting else "polled")
+
+    def poll_ended(self) -> None:
+        self.events.append("ended")
+
+
+class Scene:
+    def __init__(self, poll_interval_ms: int = 300_000) -> None:
+        self.fetch = FakeFetch()
+        fetch: Any = self.fetch
+        self.errors = ErrorBox(self._on_error)
+        self.poller: Poller[int] = Poller(fetch, self.errors, poll_interval_ms=poll_interval_ms)
+        self.observer = FakeObserver()
+        self.poller.observe(self.observer)
+
+    def _on_error(self) -> None:
+        self.poller.attention = True
+        self.fetch.wake()
+
+
+async def test_a_record_that_is_there_is_given_at_once() -> None:
+    scene = Scene()
+    scene.fetch.arrive(1, 2)
+    assert await scene.poller.one() == 1
+    assert scene.poller.take() == 2
+    assert scene.observer.events == ["polled"]
+
+
+async def test_polls_are_folded() -> None:
+    scene = Scene()
+    scene.fetch.arrive(*range(100))
+    for expected in range(100):
+        assert await scene.poller.one() == expected
+    assert scene.observer.events == ["polled"]
+
+
+async def test_a_poll_that_is_wanted_is_not_folded() -> None:
+    scene = Scene()
+    scene.fetch.arrive(1, 2, 3)
+    await scene.poller.one()
+    scene.observer.wants_poll = True
+    scene.poller.attention = True
+    assert scene.poller.take() is None  # the slow way, please
+    await scene.poller.one()
+    assert scene.observer.events == ["polled", "polled"]
+
+
+async def test_waiting_is_announced_and_ended() -> None:
+    scene = Scene(poll_interval_ms=40)  # so announced after 10 ms
+    task = asyncio.get_running_loop().create_task(scene.poller.one())
+    await until(lambda: "waiting" in scene.observer.events)
+    scene.fetch.arrive(5)
+    assert await task == 5
+    assert scene.observer.events == ["polled", "waiting", "ended"]
+
+
+async def test_a_short_wait_is_not_announced() -> None:
+    scene = Scene()
+    assert await scene.poller.many((), 0.01, None) == {}
+    assert scene.observer.events == ["polled"]
+
+
+async def test_many_returns_what_comes_in_time() -> None:
+    scene = Scene()
+    task = asyncio.get_running_loop().create_task(scene.poller.many((TP,), 5, None))
+    await asyncio.sleep(0)
+    scene.fetch.arrive(1, 2)
+    assert await task == {TP: [1, 2]}
+    assert scene.fetch.only == (TP,)
+
+
+async def test_an_error_wakes_and_is_raised() -> None:
+    scene = Scene()
+    task = asyncio.get_running_loop().create_task(scene.poller.one())
+    await asyncio.sleep(0)
+    scene.errors.raise_once(Kip848Error("refused"))
+    with pytest.raises(Kip848Error, match="refused"):
+        await task
+
+
+async def test_an_error_stops_the_fast_way() -> None:
+    scene = Scene()
+    scene.fetch.arrive(1, 2, 3)
+    await scene.poller.one()
+    scene.errors.raise_once(Kip848Error("refused"))
+    assert scene.poller.take() is None
+    with pytest.raises(Kip848Error, match="refused"):
+        await scene.poller.one()
+    assert await scene.poller.one() == 2
+
+
+async def test_records_always_there_let_others_run() -> None:
+    scene = Scene()
+    ran: list[bool] = []
+
+    async def other() -> None:
+        ran.append(True)
+
+    task = asyncio.get_running_loop().create_task(other())
+    scene.fetch.endless = True
+    count = 0
+    while not ran:
+        if scene.poller.take() is None:
+            await scene.poller.one()
+        count += 1
+        assert count < 1_000_000
+    await task
+
+
+async def test_whoever_waits_for_the_application_hears_of_its_return() -> None:
+    scene = Scene()
+    scene.fetch.arrive(1, 2)
+    await scene.poller.one()
+    waiting = asyncio.get_running_loop().create_task(scene.poller.until_done([TP]))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    assert scene.poller.take() is None  # so the next call goes the slow way
+    polling = asyncio.get_running_loop().create_task(scene.poller.one())
+    await asyncio.gather(polling)
+    scene.poller.finished()
+    await waiting
+
+
+async def test_nothing_open_is_nothing_to_wait_for() -> None:
+    scene = Scene()
+    await scene.poller.until_done([TP])
+
+
+async def test_closing_refuses_and_wakes() -> None:
+    scene = Scene()
+    polling = asyncio.get_running_loop().create_task(scene.poller.one())
+    await asyncio.sleep(0)
+    scene.fetch.busy = True
+    waiting = asyncio.get_running_loop().create_task(scene.poller.until_done([TP]))
+    await asyncio.sleep(0)
+    scene.poller.close()
+    with pytest.raises(ConsumerClosed):
+        await polling
+    await waiting
+    with pytest.raises(ConsumerClosed):
+        await scene.poller.many((), 0, None)
+    assert scene.poller.take() is None
+
+
+async def test_cancelling_a_wait_leaves_nothing_behind() -> None:
+    scene = Scene(poll_interval_ms=40)
+    task = asyncio.get_running_loop().create_task(scene.poller.one())
+    await until(lambda: "waiting" in scene.observer.events)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert scene.observer.events == ["polled", "waiting", "ended"]
