@@ -337,9 +337,8 @@ class MemberCore(MemberFrame):
         if self._open is not None or self._clock.next_ms(self._now, urgent=urgent) > self._now:
             return False
         assert self._subscription is not None, "in the group without a subscription"
-        ledger = self._ledger
-        claimed, reconciled = ledger.claimed(), ledger.current
-        intent = self._fields.build(self._epoch, self._subscription, claimed, reconciled)
+        claim, reconciled = self._bench.claimed, self._ledger.current
+        intent = self._fields.build(self._epoch, self._subscription, claim, reconciled)
         self._attempts += 1
         self._open = OpenHeartbeat(self._attempts, self._epoch)
         self._join_was_sent = True

@@ -76,14 +76,14 @@ class IntentBuilder:
         self,
         epoch: int,
         subscription: Subscription,
-        claimed: Assignment,
+        claim: Callable[[], Assignment],
         reconciled: Held | None,
     ) -> HeartbeatIntent:
         """The next heartbeat of a member in the group, or of one that joins (epoch 0).
 
-        ``claimed`` is what is reported as owned when that has to be said: in a complete request,
-        and once for each thing ``reconciled``, even when the set is equal, since A, B, A are three
-        assignments to acknowledge (KAFKA-16185).
+        ``claim`` gives what is reported as owned. It is asked when that has to be said: in a
+        complete request, and once for each thing ``reconciled``, even when the set is equal, since
+        A, B, A are three assignments to acknowledge (KAFKA-16185).
         """
         joins = epoch == JOIN_EPOCH
         before = None if joins else self._sent
@@ -93,14 +93,12 @@ class IntentBuilder:
         heir = joins and settings.instance_id is not None
         if regex is None and (self._pattern_was_sent or heir):
             regex = ""
-        owned: Assignment | None = claimed
+        acknowledges = before is None or before.reconciled != reconciled
         if before is not None:
             if before.subscription.topics == subscription.topics:
                 names = None
             if before.subscription.pattern == subscription.pattern:
                 regex = None
-            if before.reconciled == reconciled:
-                owned = None
         self._sent = _Sent(subscription, reconciled)
         self._pattern_was_sent = self._pattern_was_sent or subscription.pattern is not None
         complete = before is None
@@ -113,7 +111,7 @@ class IntentBuilder:
             subscribed_topic_names=names,
             subscribed_topic_regex=regex,
             server_assignor=settings.server_assignor if complete else None,
-            owned=owned,
+            owned=claim() if acknowledges else None,
         )
 
     def build_leave(self, epoch: int) -> HeartbeatIntent:

@@ -7,7 +7,7 @@ Three sets of (topic id, partition), KIP-848 "assignment reconciliation":
 - *target*: what the coordinator last sent. Each change gets a new revision, so that A, B, A is
   seen as three assignments. ``None`` before the first one, which differs from empty.
 - *current*: what was reconciled last, with the revision it was reconciled for. A new one is
-  reported to the coordinator; what is reported as owned is more (see ``Ledger.claimed``).
+  reported to the coordinator; what is reported as owned is more (see ``Bench.claimed``).
 - *assigned*: what the application sees. It differs from current while a reconciliation runs, and
   after one whose callback failed.
 
@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client._types import TopicId, TopicIdPartition
-from kip848_client.member._model import AssignedPartition, Assignment, group_by_topic
+from kip848_client.member._model import AssignedPartition
 
 __all__ = ["NOTHING", "Acknowledge", "Held", "Ledger", "Plan", "Step", "next_step"]
 
@@ -221,22 +221,6 @@ class Ledger:
         self._revision = -1
 
     # -- views -------------------------------------------------------------------------------
-
-    def claimed(self) -> Assignment:
-        """What to report as owned: all that the application has, and all that it may be given
-        before the answer to this report is here.
-
-        What a report leaves out is given away at once. A plan may begin while the report is under
-        way, and the answer that would have stopped it may be lost; so a member that reported only
-        what it has reconciled could find its new partitions in two places. What the coordinator
-        wants back it names in a smaller target, and from then on it is not claimed any more.
-        """
-        partitions = self.assigned
-        if self.current is not None:
-            partitions |= self.current.partitions
-        if self.target is not None:
-            partitions |= self.target.partitions
-        return group_by_topic(partitions)
 
     def describe(self, partitions: frozenset[TopicIdPartition]) -> tuple[AssignedPartition, ...]:
         """Partitions with their names, in the order that users expect: by name and number."""

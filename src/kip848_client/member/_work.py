@@ -23,7 +23,7 @@ from kip848_client.member._commands import (
     StartPartitions,
 )
 from kip848_client.member._events import OffsetsFlushed, PartitionsReleased, PartitionsStarted
-from kip848_client.member._model import MemberSettings
+from kip848_client.member._model import Assignment, MemberSettings, group_by_topic
 from kip848_client.member._reconcile import Held, Ledger, Plan
 
 __all__ = ["Bench", "Ending", "Purpose"]
@@ -86,6 +86,26 @@ class Bench:
     def flush_by_ms(self) -> int | None:
         """When an open flush is given up."""
         return None if self._work is None else self._work.flush_by_ms
+
+    def claimed(self) -> Assignment:
+        """What to report as owned: all that the application has, and all that it may be given
+        before the answer to this report is here.
+
+        What a report leaves out is given away at once. A plan may begin or go on while the report
+        is under way, and the answer that would have stopped it may be lost; so a member that
+        reported only what it has reconciled could find its new partitions in two places. What the
+        coordinator wants back it names in a smaller target, and when the plan of the moment is
+        done it is not claimed any more.
+        """
+        ledger = self.ledger
+        partitions = ledger.assigned
+        if ledger.current is not None:
+            partitions |= ledger.current.partitions
+        if ledger.target is not None:
+            partitions |= ledger.target.partitions
+        if self._work is not None and self._work.plan is not None:
+            partitions |= self._work.plan.target.partitions
+        return group_by_topic(partitions)
 
     def cancel(self) -> None:
         """Forget the open work; its answers will be stale. What runs in the application runs on."""

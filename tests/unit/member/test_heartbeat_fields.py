@@ -273,6 +273,21 @@ class TestAfterTrouble:
         rig.accept(2, assignment(t=[0]))
         assert rig.heartbeats[0].owned == ((T, (0,)),)
 
+    def test_what_a_running_plan_leads_to_is_claimed(self) -> None:
+        """The target shrinks while the plan for the larger one still waits for a callback; the plan
+        goes on, and takes for a while what is wanted back."""
+        rig = Rig(auto_commit=False).stable(t=[0, 1])
+        rig.target(2, t=[0, 2])
+        rig.next_heartbeat()
+        rig.accept(2, assignment(t=[0]))
+        rig.next_heartbeat()
+        rig.lose()
+        assert rig.next_heartbeat().owned == ((T, (0, 1, 2)),)
+        rig.accept(2)
+        rig.released()
+        rig.started()
+        assert rig.heartbeats[0].owned == ((T, (0, 2)),)
+
     def test_an_acknowledgement_under_way_does_not_free_the_next_target(self) -> None:
         """The report of the first set leaves while the second is being taken: it names both."""
         rig = Rig(auto_commit=False).stable(t=[0])
@@ -318,7 +333,7 @@ class TestBuilder:
         builder = IntentBuilder(MemberSettings(), MemberId("m"))
         first, second = Subscription(("a",), None), Subscription(("b",), None)
         assert builder.is_news(first)
-        builder.build(1, first, (), None)
+        builder.build(1, first, tuple, None)
         assert not builder.is_news(first)
         assert builder.is_news(second)
         builder.forget()
@@ -329,6 +344,6 @@ class TestBuilder:
         builder = IntentBuilder(MemberSettings(), MemberId("m"))
         subscription, owned = Subscription(("a",), None), ((T, (0,)),)
         held = frozenset({(T, 0)})
-        builder.build(1, subscription, owned, Held(held, 0))
-        assert builder.build(1, subscription, owned, Held(held, 0)).owned is None
-        assert builder.build(1, subscription, owned, Held(held, 2)).owned == owned
+        builder.build(1, subscription, lambda: owned, Held(held, 0))
+        assert builder.build(1, subscription, lambda: owned, Held(held, 0)).owned is None
+        assert builder.build(1, subscription, lambda: owned, Held(held, 2)).owned == owned
