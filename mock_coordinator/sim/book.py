@@ -8,7 +8,7 @@ record was written, so an error in the coordinator's decisions cannot hide in it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kip848_client._types import TopicId, TopicIdPartition
@@ -20,9 +20,8 @@ from mock_coordinator.core.groups.records import (
     MemberSubscription,
     OffsetCommit,
     OwnedPartitions,
-    RegularExpression,
-    ResolvedRegex,
     StateRecord,
+    TargetAssignmentMember,
     TargetAssignmentMetadata,
 )
 
@@ -60,27 +59,34 @@ class BookedGroup:
     epoch: int = 0
     assignment_epoch: int = 0
     members: dict[str, BookedMember] = field(default_factory=dict[str, BookedMember])
-    regexes: dict[str, ResolvedRegex] = field(default_factory=dict[str, ResolvedRegex])
+    targets: dict[str, frozenset[TopicIdPartition]] = field(
+        default_factory=dict[str, frozenset[TopicIdPartition]]
+    )
     offsets: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
 
 
 class Book:
-    """All groups. ``note`` must be called with every record, in order."""
+    """All groups. ``note`` must be called with every record, in order.
 
-    def __init__(self) -> None:
+    ``first_epoch`` is that of a group of which no record gives one: from 4.3 on a group may have
+    members and nothing to assign.
+    """
+
+    def __init__(self, first_epoch: int) -> None:
+        self._first_epoch = first_epoch
         self.groups: dict[str, BookedGroup] = {}
         self._notes: dict[type[StateRecord], Callable[[BookedGroup, Any], None]] = {
             GroupEpochMetadata: self._group_epoch,
             TargetAssignmentMetadata: self._assignment_epoch,
             MemberMetadata: self._member,
             CurrentMemberAssignment: self._current,
-            RegularExpression: self._regex,
+            TargetAssignmentMember: self._target,
             OffsetCommit: self._offset,
         }
 
     def group(self, group_id: str) -> BookedGroup:
         """The group of this id; an empty one when no record spoke of it."""
-        return self.groups.get(group_id) or BookedGroup()
+        return self.groups.get(group_id) or self._new()
 
     def member(self, group_id: str, member_id: str) -> BookedMember | None:
         """The member of this id, ``None`` when it is not in the group."""
@@ -91,12 +97,17 @@ class Book:
         """Enter a record."""
         enter = self._notes.get(type(record))
         if enter is not None:
-            enter(self.groups.setdefault(record.group_id, BookedGroup()), record)
+            group = self.groups.get(record.group_id)
+            if group is None:
+                group = self.groups[record.group_id] = self._new()
+            enter(group, record)
+
+    def _new(self) -> BookedGroup:
+        return BookedGroup(epoch=self._first_epoch, assignment_epoch=self._first_epoch)
 
     def _group_epoch(self, group: BookedGroup, record: GroupEpochMetadata) -> None:
         if record.value is None:
-            offsets = group.offsets
-            self.groups[record.group_id] = BookedGroup(offsets=offsets)
+            self.groups[record.group_id] = replace(self._new(), offsets=group.offsets)
         else:
             group.epoch = record.value.epoch
 
@@ -124,11 +135,13 @@ class Book:
         member.assigned = partitions_of(value.assigned)
         member.revoking = partitions_of(value.pending_revocation)
 
-    def _regex(self, group: BookedGroup, record: RegularExpression) -> None:
+    def _target(self, group: BookedGroup, record: TargetAssignmentMember) -> None:
         if record.value is None:
-            group.regexes.pop(record.regex, None)
+            group.targets.pop(record.member_id, None)
         else:
-            group.regexes[record.regex] = record.value
+            group.targets[record.member_id] = frozenset(
+                (TopicId(t), p) for t, numbers in record.value.items() for p in numbers
+            )
 
     def _offset(self, group: BookedGroup, record: OffsetCommit) -> None:
         key = (record.topic, record.partition)

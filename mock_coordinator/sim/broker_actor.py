@@ -107,6 +107,8 @@ class BrokerActor:
         self._set_timer()
 
     def _watch(self, tag: Tag | None, request: object, response: Any, *, late: bool) -> None:
+        if tag is not None and isinstance(request, OffsetCommitRequest):
+            self._tell_commit(tag, request, response, late=late)
         if tag is None or not isinstance(request, ConsumerGroupHeartbeatRequest):
             return
         self._scene.watch.heartbeat_served(tag, response, late=late)
@@ -120,6 +122,19 @@ class BrokerActor:
             f"{tag.member.name} #{tag.number} e={tag.epoch}{' LATE' if late else ''} -> "
             f"{said or f'!{code}'}{'' if response.assignment is None else ' +assignment'}",
         )
+
+    def _tell_commit(
+        self, tag: Tag, request: OffsetCommitRequest, response: OffsetCommitResponse, *, late: bool
+    ) -> None:
+        epoch = request.generation_id_or_member_epoch
+        offsets = " ".join(
+            f"{topic.name or topic.topic_id[-1:].hex()}-{p.partition_index}={p.committed_offset}"
+            for topic in request.topics
+            for p in topic.partitions
+        )
+        codes = {p.error_code for topic in response.topics for p in topic.partitions}
+        shown = f"{tag.member.name} e={epoch}{' LATE' if late else ''} {offsets} -> {sorted(codes)}"
+        self._scene.tell(BROKER, "commit", shown)
 
     def _answer_later(self, connection: Connection, packet: Packet, response: Message) -> None:
         """Answer when everything written before is safe, in order."""

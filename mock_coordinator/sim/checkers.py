@@ -17,8 +17,8 @@ has it in the group with a positive epoch. Then:
 
 The protocol leans on TCP for one more thing: heartbeats carry no number. When a request arrives
 after a younger one of the same member (see ``network``), the coordinator may take an old
-acknowledgement for a new one. Nothing can be done about that by either side, so a member that such
-a request has harmed is exempt until it is in step again, and only then.
+acknowledgement for a new one. Neither side can do anything about that, so a member for which such a
+request was acted on is exempt until it is told its assignment again, or is out of the group.
 """
 
 from __future__ import annotations
@@ -163,44 +163,53 @@ class Lease:
 
     zombies: int = 0
     """How often a partition was in the hands of a member without a lease beside its holder."""
-    _misled: set[MemberView] = field(default_factory=set[MemberView])
+    _suspects: dict[MemberView, int] = field(default_factory=dict[MemberView, int])
+    """Members of which a request out of order was acted on, with their newest heartbeat then."""
+    _informed: set[MemberView] = field(default_factory=set[MemberView])
+    """Those of them that were told their assignment since, and may still be on the way to it."""
 
-    def check(self, book: Book, members: Iterable[MemberView], late: MemberView | None) -> None:
-        """Look at all processes of a group. ``late`` is the one whose request was served out of
-        order in this very step."""
+    def suspect(self, member: MemberView, newest: int) -> None:
+        """A request out of order was acted on: this member may be out of step, now or as soon as
+        it starts what it was told before."""
+        self._suspects[member] = newest
+        self._informed.discard(member)
+
+    def informed(self, member: MemberView, number: int) -> None:
+        """It learnt its assignment from the answer to this heartbeat."""
+        if number > self._suspects.get(member, number):
+            self._informed.add(member)
+
+    def is_suspect(self, member: MemberView) -> bool:
+        """Whether a request out of order may have put this member out of step."""
+        return member in self._suspects
+
+    def check(self, book: Book, members: Iterable[MemberView]) -> None:
+        """Look at all processes of a group."""
         owners: dict[TopicIdPartition, MemberView] = {}
         unleased: list[MemberView] = []
         for member in members:
             if not member.held:
-                self._misled.discard(member)
                 continue
             booked = book.member(member.group_id, member.member_id)
             if booked is None or booked.epoch <= 0:
-                self._misled.discard(member)
                 unleased.append(member)
                 continue
             beyond = member.held - booked.held
-            if not beyond:
-                self._misled.discard(member)
-            elif member is late or member in self._misled:
-                self._misled.add(member)
-                continue
-            else:
+            if not beyond and member in self._informed:
+                self._informed.discard(member)
+                del self._suspects[member]
+            if beyond and member not in self._suspects:
                 raise Violation(
                     Lease,
                     f"{member.name} ({member.state.value}) has {shown_partitions(beyond)}, which "
                     f"the coordinator, at {booked.state.name} epoch {booked.epoch}, took from it",
                 )
-            for partition in sorted(member.held):
+            for partition in sorted(member.held - beyond):
                 other = owners.setdefault(partition, member)
                 if other is not member:
                     shown = shown_partitions([partition])
                     raise Violation(Lease, f"{shown} is used by {other.name} and {member.name}")
         self.zombies += sum(bool(z.held & owners.keys()) for z in unleased)
-
-    def is_misled(self, member: MemberView) -> bool:
-        """Whether a request out of order has harmed this member and it is not in step again."""
-        return member in self._misled
 
     def covers(self, book: Book, member: MemberView, partition: TopicIdPartition) -> bool:
         """Whether this member may use the partition: held for it, or it has no lease to break."""

@@ -278,4 +278,6 @@ class Committing:
                 if partition.error_code or self.tracker.tenure(tp) != tenures.get(tp):
                     continue
                 offset = max(partition.committed_offset, 0)
+                position = f"{name}-{partition.partition_index}={offset}"
+                self._process.scene.tell(self._process.name, "position", position)
                 self.tracker.seek(tp, offset, committed=offset)

@@ -4,6 +4,10 @@ Asked only when nothing goes wrong any more. Then a group is in order when the c
 exactly the members that are there, each of them is STABLE at the group's epoch and holds what the
 coordinator says, and each partition of each subscribed topic is in the hands of one of them and has
 a position.
+
+One exception is Kafka's own (4.2 and later; seen on a real 4.4.0): a member that changes to a pattern
+which matches nothing gives its partitions up, but nothing moves the group epoch, so they stay in its
+target and with nobody until something else does.
 """
 
 from __future__ import annotations
@@ -53,13 +57,17 @@ def _pending_group(
     if processes and group.epoch != group.assignment_epoch:
         yield f"{group_id} is at epoch {group.epoch} and its target at {group.assignment_epoch}"
     expected: set[TopicIdPartition] = set()
+    orphans: set[TopicIdPartition] = set()
     for process in processes:
         wanted = _subscribed(scene, group, process, topics)
         expected |= wanted
+        orphans |= group.targets.get(process.member_id, frozenset()) - wanted
         yield from _pending_member(group, process, wanted)
     held = {partition for process in processes for partition in process.held}
-    if expected - held:
-        yield f"{group_id}: nobody has {shown_partitions(expected - held)}"
+    if orphans & expected:
+        scene.probes.reached("orphaned partition")
+    if expected - held - orphans:
+        yield f"{group_id}: nobody has {shown_partitions(expected - held - orphans)}"
 
 
 def _subscribed(

@@ -36,6 +36,7 @@ class Operator:
         self._scene = scene
         self._broker = broker
         self._rng: Random = scene.kernel.rng("operator")
+        self._known: set[str] = set()
 
     @property
     def topics(self) -> list[Topic]:
@@ -60,6 +61,9 @@ class Operator:
         response = self._broker.operate(CreateTopicsRequest(topics=(topic,)), self._version(19))
         if response is None:
             return False
+        if name in self._known and not self._scene.profile.offsets_by_topic_id:
+            self._scene.watch.renamed.add(name)
+        self._known.add(name)
         return self._done("create", f"{name}:{partitions}", response.topics[0].error_code)
 
     def grow_topic(self, topic: Topic) -> None:
@@ -92,8 +96,6 @@ class Operator:
         was_used = self._is_held(topic.topic_id)
         if not self.delete_topic(topic):
             return False
-        if not self._scene.profile.offsets_by_topic_id:
-            self._scene.watch.renamed.add(topic.name)
         if was_used:
             self._scene.probes.reached("topic re-creation")
         return self.create_topic(topic.name)
@@ -112,7 +114,7 @@ class Operator:
         options = self._scene.options
         if self._rng.random() < 0.5:
             name = "consumer.session.timeout.ms"
-            value = self._rng.randint(options.heartbeat_interval_ms * 3, 45_000)
+            value = self._rng.randint(options.session_timeout_ms, 45_000)
         else:
             name = "consumer.heartbeat.interval.ms"
             value = self._rng.randint(500, options.session_timeout_ms // 3)

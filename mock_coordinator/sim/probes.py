@@ -42,6 +42,7 @@ PROBES: Final[Mapping[str, str]] = {
     "topic deletion": "a member gave up partitions of a topic that is gone",
     "topic growth": "a topic got more partitions",
     "regex subscription": "a member subscribed by a pattern",
+    "orphaned partition": "a partition was in the target of a member that had left its topic",
     "stale commit": "a commit was refused with STALE_MEMBER_EPOCH",
     "commit before revocation": "a revocation waited for a commit that stored something",
     "zombie": "two members believed to own a partition, one of them without a lease",

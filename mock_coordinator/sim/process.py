@@ -337,6 +337,8 @@ class MemberProcess:
             return
         outcome = heartbeat_outcome(answer)
         if isinstance(outcome, HeartbeatAccepted):
+            if outcome.assignment is not None:
+                self.scene.watch.informed(tag)
             if self._retried_instance and outcome.member_epoch > 0:
                 self._retried_instance = False
                 self.scene.probes.reached("UNRELEASED_INSTANCE_ID retry")

@@ -47,9 +47,10 @@ class Tag:
 class Watch:
     """Keeps the book, and calls each checker with what concerns it."""
 
-    def __init__(self, probes: Probes) -> None:
+    def __init__(self, probes: Probes, first_epoch: int) -> None:
         self._probes = probes
-        self.book = Book()
+        self._first_epoch = first_epoch
+        self.book = Book(first_epoch)
         self.lease = Lease()
         self.deliveries = Deliveries()
         self.rates = Rates()
@@ -77,7 +78,11 @@ class Watch:
 
     def holding_changed(self, member: MemberView) -> None:
         """Its application was given something, or gave it back."""
-        self._check_lease(member.group_id, None)
+        self._check_lease(member.group_id)
+
+    def informed(self, tag: Tag) -> None:
+        """It took in an answer with an assignment, or one that puts it out of the group."""
+        self.lease.informed(tag.member, tag.number)
 
     def delivered(
         self,
@@ -91,12 +96,12 @@ class Watch:
         renamed = topic in self.renamed
         self.deliveries.delivered(member, partition, first, after_last, renamed=renamed)
         covered = self.lease.covers(self.book, member, partition)
-        if not covered and not self.lease.is_misled(member):
+        if not covered and not self.lease.is_suspect(member):
             raise Violation(Deliveries, f"{member.name} delivers what is not held for it")
 
-    def _check_lease(self, group_id: str, late: MemberView | None) -> None:
+    def _check_lease(self, group_id: str) -> None:
         zombies = self.lease.zombies
-        self.lease.check(self.book, self._members.get(group_id, []), late)
+        self.lease.check(self.book, self._members.get(group_id, []))
         if self.lease.zombies > zombies:
             self._probes.reached("zombie")
 
@@ -115,7 +120,9 @@ class Watch:
     ) -> None:
         """The coordinator wrote records in one step, on behalf of a request or on its own."""
         groups: dict[str, None] = {}
-        harmed = tag is not None and self.lease.is_misled(tag.member)
+        if late and tag is not None:
+            self.lease.suspect(tag.member, self._served[tag.member])
+        harmed = tag is not None and self.lease.is_suspect(tag.member)
         for record in records:
             doubtful = late or harmed
             if isinstance(record, OffsetCommit):
@@ -127,7 +134,7 @@ class Watch:
             if isinstance(record, CurrentMemberAssignment | MemberMetadata):
                 groups[record.group_id] = None
         for group_id in groups:
-            self._check_lease(group_id, tag.member if late and tag is not None else None)
+            self._check_lease(group_id)
 
     def heartbeat_served(
         self, tag: Tag, response: ConsumerGroupHeartbeatResponse, *, late: bool
@@ -153,7 +160,7 @@ class Watch:
 
     def rewound(self, records: Iterable[StateRecord]) -> None:
         """The coordinator crashed and knows only these records any more."""
-        self.book = Book()
+        self.book = Book(self._first_epoch)
         self._sole = SoleHolder()
         self._epochs = EpochsRise()
         for record in records:
@@ -161,7 +168,7 @@ class Watch:
             self._sole.note(self.book, record)
             self._epochs.note(self.book, record)
         for group_id in self._members:
-            self._check_lease(group_id, None)
+            self._check_lease(group_id)
 
 
 def subscription_of(

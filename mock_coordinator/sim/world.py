@@ -91,7 +91,7 @@ class World:
             network=Network(kernel, options, trace, probes),
             trace=trace,
             probes=probes,
-            watch=Watch(probes),
+            watch=Watch(probes, profile.first_group_epoch),
         )
         config = BrokerConfig(
             profile,
