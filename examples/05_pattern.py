@@ -22,7 +22,7 @@ async def consume(bootstrap: str) -> None:
     )
     consumer.subscribe(pattern=r"orders\..*")
     async with consumer:
-        found = {}
+        found: dict[str, bytes] = {}
         while len(found) < 2:
             record = await consumer.getone()
             found[record.topic] = record.value or b""
