@@ -161,13 +161,17 @@ async def test_an_application_that_does_not_poll_leaves_and_returns(cluster: Clu
         async def on_partitions_lost(self, partitions: set[TopicPartition]) -> None:
             lost.append(partitions)
 
-    consumer = cluster.consumer(group=group, max_poll_interval_ms=400, enable_auto_commit=False)
+    consumer = cluster.consumer(group=group, max_poll_interval_ms=700, enable_auto_commit=False)
     consumer.subscribe([topic], listener=Listener())
     await consumer.start()
     assert (await consumer.getone()).value == b"a"
     await eventually(lambda: state_of(consumer) is MemberState.STALE)
-    assert lost == [{TopicPartition(topic, 0), TopicPartition(topic, 1)}]
-    assert (await cluster.describe(group)).members == ()
+    await eventually(lambda: lost == [{TopicPartition(topic, 0), TopicPartition(topic, 1)}])
+
+    async def left() -> bool:
+        return (await cluster.describe(group)).members == ()
+
+    await eventually(left)
     assert (await consumer.getone()).value == b"a"  # rejoined; nothing was committed
     # waiting for a record is polling: 1 s of it does not throw the member out
     assert (await consumer.getone()).value == b"b"
