@@ -44,12 +44,14 @@ class Interceptor:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", port)
 
     async def close(self) -> None:
-        assert self._server is not None
-        self._server.close()
+        if self._server is None:
+            return
+        server, self._server = self._server, None
+        server.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
+        await server.wait_closed()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -481,3 +481,16 @@ async def test_a_broker_error_of_a_fetch_is_raised() -> None:
                 await consumer.getone()
             with pytest.raises(TopicAuthorizationFailed):
                 await consumer.end_offsets([("t", 0)])
+
+
+async def test_stop_does_not_wait_for_brokers_that_are_gone() -> None:
+    async with intercepted() as (door, cluster):
+        await cluster.create_topic("t", 1)
+        await cluster.produce("t", {0: [b"x"]})
+        consumer = cluster.consumer("t", group="g")
+        await consumer.start()
+        await consumer.getone()
+        await door.close()
+        started = time.monotonic()
+        await consumer.stop(timeout_ms=300)
+        assert time.monotonic() - started < 5

@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 
 from aiokafka.consumer.fetcher import Fetcher, FetchError, FetchResult
 from aiokafka.consumer.subscription_state import Subscription, SubscriptionState
-from aiokafka.errors import OffsetOutOfRangeError
+from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from aiokafka.structs import TopicPartition as TheirTopicPartition
 
 from kip848_client._aiokafka._assignment import LiveAssignment
@@ -137,7 +137,10 @@ class FetchPath(Generic[R]):
                 if type(entry) is not FetchResult:
                     self._raise_entry(tp, entry)
                 before: Any = state._position
-                record: R | None = entry.getone()
+                try:
+                    record: R | None = entry.getone()
+                except KafkaError as err:
+                    raise _unreadable(tp, err) from err
                 if record is None:
                     self._touched[tp] = None
                     break
@@ -172,7 +175,10 @@ class FetchPath(Generic[R]):
                 self._wake_fetcher()
                 continue
             before: Any = state._position
-            records: list[R] = entry.getall(left)
+            try:
+                records: list[R] = entry.getall(left)
+            except KafkaError as err:
+                raise _unreadable(tp, err) from err
             ours = TopicPartition(tp[0], tp[1])
             self._touched[ours] = None
             if not entry.has_more():
@@ -360,3 +366,9 @@ class FetchPath(Generic[R]):
     def _rested(self, tp: TopicPartition) -> None:
         del self._resting[tp]
         self.live.rest(tp, resting=False)
+
+
+def _unreadable(tp: tuple[str, int], error: KafkaError) -> Kip848Error:
+    """A batch with a wrong checksum, or in a codec that is not installed. It will be fetched again
+    and met again, until it is repaired or the application seeks past it."""
+    return translated(error, f"records of {tp[0]}-{tp[1]}")

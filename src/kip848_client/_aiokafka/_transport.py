@@ -122,6 +122,11 @@ class KafkaTransport:
             )
         return await link.send(request, versions, timeout_ms or self._timeout_ms)
 
+    @property
+    def knows_coordinator(self) -> bool:
+        """Whether the group's coordinator was found and not given up since."""
+        return self._coordinator is not None
+
     async def find_coordinator(self) -> None:
         if self._coordinator is not None:
             return

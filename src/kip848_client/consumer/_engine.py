@@ -55,6 +55,7 @@ R = TypeVar("R")
 
 _MEMBER_ID_BYTES: Final = 16
 _JITTER: Final = 0.2
+_CLOSE_PATIENCE_MS: Final = 5_000
 
 
 class LoopClock:
@@ -127,6 +128,7 @@ class Engine(Generic[R]):
         self._task: asyncio.Task[None] | None = None
         self._running = asyncio.Event()
         self._member_done = anyio.Event()
+        self._closing = False
 
     # -- building --------------------------------------------------------------------------------
 
@@ -265,6 +267,7 @@ class Engine(Generic[R]):
     async def close(self, *, mode: LeaveMode, timeout_ms: int, done_with_records: bool) -> None:
         """Commit, leave, disconnect; takes about ``timeout_ms`` at the longest."""
         deadline_ms = self.clock.now_ms() + timeout_ms
+        self._closing = True
         if done_with_records:
             self.fetch.confirm()
         self.poller.close()
@@ -355,8 +358,15 @@ class Engine(Generic[R]):
             self.commits.note_epoch(member_epoch)
 
     async def flush(self, deadline_ms: int) -> None:
-        if self.commits is not None:
-            await self.commits.commit(None, CommitKind.REVOCATION, deadline_ms)
+        if self.commits is None:
+            return
+        patience_ms = self.clock.now_ms() + _CLOSE_PATIENCE_MS
+        if self._closing and patience_ms < deadline_ms:
+            # A close does not wait to its end for a coordinator that is not there (KAFKA-19357).
+            done = await self.commits.commit(None, CommitKind.REVOCATION, patience_ms)
+            if not done.failed or not self.transport.knows_coordinator:
+                return
+        await self.commits.commit(None, CommitKind.REVOCATION, deadline_ms)
 
     def assigned(
         self, assignment: Collection[TopicPartition], new: Collection[TopicPartition]

@@ -30,6 +30,7 @@ class FakeClient:
         self.errors: dict[TopicPartition, int] = {}
         self.fetches: list[dict[TopicPartition, int]] = []
         self.metadata_updates = 0
+        self.corrupt = False
         self.gate: asyncio.Event | None = None
         self._grown = asyncio.Event()
         self.on_refused: Any = None
@@ -82,6 +83,8 @@ class FakeClient:
             if code not in (0, 1, 29):
                 refused[tp] = code
             data = b"" if code or offset == len(values) else _batch(values, offset)
+            if self.corrupt and data:
+                data = data[:-1] + b"\xff"
             end = len(values)
             topics.setdefault(tp.topic, []).append((tp.partition, code, end, end, 0, [], -1, data))
         return SimpleNamespace(API_VERSION=11, topics=list(topics.items())), refused

@@ -274,3 +274,17 @@ async def test_closing_wakes_and_ends_everything() -> None:
     await waiter
     assert made.fetch._core.error_future.done()
     assert all(task.done() for task in made.fetch._core._pending_tasks)
+
+
+@pytest.mark.parametrize("many", [False, True])
+async def test_a_damaged_batch_is_named_and_can_be_met_again(many: bool) -> None:
+    async with scene(a=2) as one:
+        one.client.corrupt = True
+        one.begin(A)
+        take = one.fetch.take_many if many else one.fetch.take_one
+        for _ in range(2):
+            with pytest.raises(BrokerError, match=r"records of t-0: CORRUPT_MESSAGE"):
+                await until(take)
+        assert one.fetch.position(A) == 0
+        one.client.corrupt = False
+        assert await one.take(2) == [(0, 0), (0, 1)]

@@ -1,0 +1,39 @@
+"""What type checkers see of ``Consumer``; never run, only checked."""
+
+from __future__ import annotations
+
+import json
+from typing import assert_type
+
+from kip848_client import Consumer, OffsetAndMetadata, Record, TopicPartition
+
+__all__ = ["records_are_typed", "settings_are_typed"]
+
+
+def as_text(data: bytes | None) -> str:
+    return "" if data is None else data.decode()
+
+
+async def records_are_typed() -> None:
+    plain = Consumer("t", group_id="g")
+    assert_type(plain, Consumer[bytes | None, bytes | None])
+    keyed = Consumer("t", group_id="g", key_deserializer=as_text)
+    assert_type(keyed, Consumer[str, bytes | None])
+    valued = Consumer("t", group_id="g", value_deserializer=len)
+    assert_type(valued, Consumer[bytes | None, int])
+    both = Consumer("t", group_id="g", key_deserializer=as_text, value_deserializer=len)
+    assert_type(both, Consumer[str, int])
+    async for record in both:
+        assert_type(record, Record[str, int])
+        assert_type(record.key, str)
+        assert_type(record.value, int)
+    assert_type(await both.getone(("t", 0)), Record[str, int])
+    assert_type(await both.getmany(timeout_ms=5), dict[TopicPartition, list[Record[str, int]]])
+    assert_type(await both.commit(), dict[TopicPartition, OffsetAndMetadata])
+    async with both as entered:
+        assert_type(entered, Consumer[str, int])
+
+
+def settings_are_typed() -> None:
+    Consumer("t", group_id="g", max_poll_records=5, auto_offset_reset="earliest", strict=True)
+    Consumer("t", value_deserializer=json.loads, session_timeout_ms=10_000)
