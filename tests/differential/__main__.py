@@ -14,6 +14,7 @@ was asked and answered.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -26,6 +27,8 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    # A plain kill would leave the brokers running: end as an interrupted program does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     versions = ALL_VERSIONS if options.kafka == "all" else options.kafka.split(",")
     failed = False
     for version in versions:

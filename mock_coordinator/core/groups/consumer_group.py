@@ -21,7 +21,13 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from kip848_client._types import TopicId
-from kip848_client.assignors import NO_PARTITIONS, Partitions, TimelineOrder
+from kip848_client.assignors import (
+    NO_PARTITIONS,
+    Partitions,
+    SubscriptionType,
+    TimelineOrder,
+    subscription_type,
+)
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import (
@@ -64,6 +70,7 @@ class ConsumerGroup:
 
     __slots__ = (
         "_stable_at",
+        "_subscription_type",
         "assignment_epoch",
         "assignment_timestamp_ms",
         "by_name",
@@ -110,6 +117,7 @@ class ConsumerGroup:
         self.holders: dict[TopicId, dict[int, str]] = {}
         """topic id -> partition -> the member that has it, assigned or pending revocation"""
         self._stable_at: dict[int, int] = {}  # member epoch -> members in STABLE at it
+        self._subscription_type: SubscriptionType | None = SubscriptionType.HOMOGENEOUS
         self.metadata_fresh = False
 
     # --- Questions --------------------------------------------------------------------------------
@@ -124,6 +132,19 @@ class ConsumerGroup:
         if self._stable_at.get(self.assignment_epoch, 0) != len(self.members):
             return GroupState.RECONCILING
         return GroupState.STABLE
+
+    @property
+    def subscription_type(self) -> SubscriptionType:
+        """Whether all members subscribed to the same when a member last changed.
+
+        A regex that is resolved or dropped since then does not count: Kafka looks again only when
+        a record of a member is applied.
+        """
+        if self._subscription_type is None:
+            self._subscription_type = subscription_type(
+                len(self.members), self.subscribed_topics(), self.regexes.values()
+            )
+        return self._subscription_type
 
     @property
     def is_empty(self) -> bool:
@@ -183,6 +204,7 @@ class ConsumerGroup:
                 return
             self._forget(member)
             self._count_subscription(old, MemberSubscription())
+            self._subscription_type = None
             return
         if member is None:
             member = Member(member_id)
@@ -193,6 +215,7 @@ class ConsumerGroup:
             self.static_members.pop(old.instance_id, None)
         if value.instance_id is not None:
             self.static_members[value.instance_id] = member_id
+        self._subscription_type = None
 
     def apply_target_epoch(self, value: TargetEpoch | None) -> None:
         """Key type 6."""
@@ -223,9 +246,11 @@ class ConsumerGroup:
         self._count_progress(current, 1)
         self._move_partitions(member_id, member.current, current)
         self._put(replace(member, current=current))
+        self._subscription_type = None
 
     def apply_regex(self, regex: str, value: ResolvedRegex | None) -> None:
         """Key type 16."""
+        _ = self.subscription_type  # settled by the members' records so far, before this one
         old = self.resolved.pop(regex, None)
         for topic in () if old is None else old.topics:
             _count(self.by_regex, topic, -1)

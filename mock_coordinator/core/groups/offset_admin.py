@@ -45,9 +45,12 @@ def decide_offset_delete(
     """OffsetDelete. A topic that the group subscribes to keeps its offsets (86).
 
     The API layer answers for topics and partitions that do not exist, and its answers come first;
-    the coordinator, and so a missing group (69), is asked once any topic exists.
+    but the coordinator is always asked, so a missing group is the whole answer (69). A topic that
+    exists is not mentioned when the request names no partition of it.
     """
     group = env.state.groups.get(request.group_id)
+    if group is None:
+        return Decision(OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
     records: list[StateRecord] = []
     refused: list[OffsetDeleteResponseTopic] = []
     served: list[OffsetDeleteResponseTopic] = []
@@ -67,10 +70,10 @@ def decide_offset_delete(
                     records.append(OffsetCommit(request.group_id, topic.name, index, None))
                 known.append(_deleted_offset(index, ErrorCode.NONE))
         answer = OffsetDeleteResponseTopic(name=topic.name, partitions=(*unknown, *known))
-        (refused if unknown or found is None else served).append(answer)
-    any_topic = any(env.catalog.topic(topic.name) is not None for topic in request.topics)
-    if group is None and any_topic:
-        return Decision(OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
+        if unknown or found is None:
+            refused.append(answer)
+        elif known:
+            served.append(answer)
     return Decision(OffsetDeleteResponse(topics=(*refused, *served)), records)
 
 

@@ -47,6 +47,7 @@ class _Topic:
 
     asked: OffsetCommitRequestTopic
     name: str
+    exists: bool
     answered: tuple[OffsetCommitResponsePartition, ...]
     open: tuple[OffsetCommitRequestPartition, ...]
 
@@ -73,8 +74,10 @@ def decide_commit(
         except GroupError as err:
             refused = err
     commit = _Commit(env, now_ms, version, request)
-    # What the API layer refused comes first, topic by topic; the coordinator's answers follow.
-    ordered = sorted(topics, key=lambda topic: not topic.answered)
+    # What the API layer refused comes first, topic by topic; the coordinator's answers follow. A
+    # topic that exists is not mentioned when the request names no partition of it.
+    mentioned = [topic for topic in topics if topic.answered or topic.open or not topic.exists]
+    ordered = sorted(mentioned, key=lambda topic: topic.exists and not topic.answered)
     answers = [
         topic.response(
             commit.partition(topic, partition)
@@ -143,6 +146,7 @@ def _looked_up(catalog: Catalog, version: int, asked: OffsetCommitRequestTopic) 
     return _Topic(
         asked,
         asked.name if found is None else found.name,
+        found is not None,
         tuple(_answer(partition, missing) for partition in unknown),
         tuple(known),
     )

@@ -144,14 +144,14 @@ class _Specs:
                 members[member_id] = self._spec(
                     group.members[member_id], group.targets.get(member_id, NO_PARTITIONS)
                 )
-        old, new = sender.before.subscription, sender.after.subscription
-        if not counts_sender:
-            new = old
-        kind = subscription_type(
-            len(order) if counts_sender else len(group.members),
-            prospective_topics(group, old, new),
-            prospective_regexes(group, old, new).values(),
-        )
+        kind = group.subscription_type
+        if counts_sender:
+            old, new = sender.before.subscription, sender.after.subscription
+            kind = subscription_type(
+                len(order),
+                prospective_topics(group, old, new),
+                prospective_regexes(group, old, new).values(),
+            )
         return GroupSpec(members, kind), self._topics()
 
     def _spec(

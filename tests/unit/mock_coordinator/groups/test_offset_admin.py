@@ -73,7 +73,14 @@ def test_offsets_of_topics_of_a_regex_stay() -> None:
 def test_deleting_offsets_of_a_group_that_does_not_exist() -> None:
     world = World()
     assert _delete(world, {"foo": [0]}) == 69
-    assert _delete(world, {"nope": [0]}) == {"nope": {0: 3}}  # nobody asked the coordinator
+    assert _delete(world, {"nope": [0]}) == 69
+    assert _delete(world, {}) == 69
+
+
+def test_deleting_no_offsets_mentions_only_topics_that_do_not_exist() -> None:
+    world = World()
+    world.join("A")
+    assert _delete(world, {"foo": [], "nope": []}) == {"nope": {}}
 
 
 def test_deleting_offsets_of_a_simple_group() -> None:

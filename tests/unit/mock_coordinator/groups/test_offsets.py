@@ -160,7 +160,8 @@ def test_s55_an_empty_group_takes_commits_of_nobody(profile: str) -> None:
 def test_an_empty_commit_is_answered_by_nothing() -> None:
     world = World()
     assert world.commit("A", 1, {}) == {}
-    assert world.commit("A", 1, {"foo": {}}) == {"foo": {}}
+    assert world.commit("A", 1, {"foo": {}}) == {}
+    assert world.commit("A", 1, {"foo": {}, "nope": {}}) == {"nope": {}}
 
 
 def test_a_commit_that_stores_nothing_makes_a_group_that_no_record_knows() -> None:
