@@ -110,6 +110,7 @@ class Application:
         process = self._process
         self._running = None
         self._tell(command, failed=failed)
+        event: PartitionsStarted | PartitionsReleased
         if isinstance(command, StartPartitions):
             event = PartitionsStarted(command.plan, failed)
             outlasts = process.state is not MemberState.RECONCILING
@@ -134,12 +135,11 @@ class Application:
         gone = [(p.topic_id, p.partition) for p in command.partitions]
         if command.last:
             gone = list(self._assignment)
-        catalog = self._process.scene.watch
         for partition in gone:
             assigned = self._assignment.pop(partition, None)
             if assigned is not None:
                 self._process.committing.tracker.forget([assigned.tp])
-        catalog.holding_changed(self._process)
+        self._process.scene.watch.holding_changed(self._process)
 
     def _tell(self, command: ReleasePartitions | StartPartitions, *, failed: bool) -> None:
         names = " ".join(f"{p.topic}-{p.partition}" for p in command.partitions)

@@ -27,6 +27,7 @@ from kip848_client.wire.messages.find_coordinator import (
 )
 from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -111,7 +112,7 @@ class BrokerActor:
             self._tell_commit(tag, request, response, late=late)
         if tag is None or not isinstance(request, ConsumerGroupHeartbeatRequest):
             return
-        self._scene.watch.heartbeat_served(tag, response, late=late)
+        self._scene.watch.heartbeat_served(self._scene.kernel.now_ms, tag, response, late=late)
         if response.error_code:
             code, said = response.error_code, ""
         else:
@@ -128,7 +129,7 @@ class BrokerActor:
     ) -> None:
         epoch = request.generation_id_or_member_epoch
         offsets = " ".join(
-            f"{topic.name or topic.topic_id[-1:].hex()}-{p.partition_index}={p.committed_offset}"
+            f"{_shown_topic(topic)}-{p.partition_index}={p.committed_offset}"
             for topic in request.topics
             for p in topic.partitions
         )
@@ -184,7 +185,7 @@ class BrokerActor:
         slowest = 0 if self._scene.healed else self._scene.options.write_ms_max
         self._answers_ms = max(self._answers_ms, now_ms + self._rng.randint(0, slowest))
         self._writes.append((self._answers_ms, self._booked))
-        self._scene.watch.written(new, tag, late=late)
+        self._scene.watch.written(now_ms, new, tag, late=late)
 
     # -- crashes -----------------------------------------------------------------------------
 
@@ -271,6 +272,11 @@ class BrokerActor:
         self._life += 1
         self._restart(self._life, 0, _LOADING)
         self._loaded(self._life)
+
+
+def _shown_topic(topic: OffsetCommitRequestTopic) -> str:
+    """The name, or in short the id, whichever the version has."""
+    return topic.topic_id[-1:].hex() if any(topic.topic_id) else topic.name
 
 
 # -- refusals --------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
-"""The simulation's command line: one seed with its trace, or many with a summary."""
+"""Play one seed with its trace, or many with a summary: whole consumer groups in virtual time."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
@@ -11,7 +12,7 @@ from mock_coordinator.sim.probes import PROBES
 from mock_coordinator.sim.swarm import Options, draw_options, with_changes
 from mock_coordinator.sim.world import Failure, Result, simulate
 
-__all__ = ["main", "seeds_of"]
+__all__ = ["configure", "main", "run", "seeds_of"]
 
 
 def seeds_of(text: str) -> range:
@@ -25,27 +26,52 @@ def seeds_of(text: str) -> range:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0 when every seed held, 1 when one did not, 2 for a wrong option."""
+    """``python -m mock_coordinator.sim``; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m mock_coordinator.sim", description=__doc__)
-    parser.add_argument("--seed", "--seeds", dest="seeds", default="0..9", metavar="A..B")
+    configure(parser)
+    try:
+        return run(parser.parse_args(arguments))
+    except ConfigError as err:
+        sys.stderr.write(f"{err}\n")
+        return 2
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "--seed",
+        "--seeds",
+        dest="seeds",
+        default="0..9",
+        metavar="A..B",
+        help="one seed or a range with both ends (%(default)s)",
+    )
     parser.add_argument("--trace", action="store_true", help="print every event")
     parser.add_argument("--digest", action="store_true", help="print only seeds and digests")
     parser.add_argument("--probes", action="store_true", help="print which rare paths were reached")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="replace a drawn option"
     )
-    asked = parser.parse_args(arguments)
-    try:
-        seeds = seeds_of(asked.seeds)
-        changes = dict(change.split("=", 1) for change in asked.set)
-        plans = [with_changes(draw_options(seed), changes) for seed in seeds]
-    except (ConfigError, ValueError) as err:
-        print(err)
-        return 2
-    return _run(plans, trace=asked.trace, digest=asked.digest, probes=asked.probes)
 
 
-def _run(plans: Sequence[Options], *, trace: bool, digest: bool, probes: bool) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    """Play the seeds. Returns 0 when every one held and 1 when one did not; raises ``ConfigError``
+    for a seed or an option that makes no sense."""
+    changes = dict(_change(text) for text in arguments.set)
+    seeds = seeds_of(arguments.seeds)
+    plans = [with_changes(draw_options(seed), changes) for seed in seeds]
+    shown = arguments.trace, arguments.digest, arguments.probes
+    return _play(plans, trace=shown[0], digest=shown[1], probes=shown[2])
+
+
+def _change(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise ConfigError(f"--set {text!r}: expected NAME=VALUE, e.g. lose_request=0.1")
+    return name, value
+
+
+def _play(plans: Sequence[Options], *, trace: bool, digest: bool, probes: bool) -> int:
     reached: Counter[str] = Counter()
     failed: list[int] = []
     for options in plans:

@@ -5,9 +5,9 @@ exactly the members that are there, each of them is STABLE at the group's epoch 
 coordinator says, and each partition of each subscribed topic is in the hands of one of them and has
 a position.
 
-One exception is Kafka's own (4.2 and later; seen on a real 4.4.0): a member that changes to a pattern
-which matches nothing gives its partitions up, but nothing moves the group epoch, so they stay in its
-target and with nobody until something else does.
+One exception is Kafka's own (4.2 and later; seen on a real 4.4.0): a member that changes to a
+pattern which matches nothing gives its partitions up, but nothing moves the group epoch, so they
+stay in its target and with nobody until something else does.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
+from kip848_client.wire.messages.groups import DeleteGroupsRequest
 from kip848_client.wire.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsTopic,
@@ -108,6 +109,14 @@ class Operator:
             for member in group.members.values()
             for held_id, _ in member.held
         )
+
+    def delete_group(self, group_id: str) -> None:
+        """Delete a group with its offsets; refused unless it is empty, as it is for a while when
+        all its members are cut off."""
+        request = DeleteGroupsRequest(groups_names=(group_id,))
+        response = self._broker.operate(request, self._version(42))
+        if response is not None:
+            self._done("delete", group_id, response.results[0].error_code)
 
     def configure_group(self, group_id: str) -> None:
         """Change its session timeout or its heartbeat interval."""

@@ -1,9 +1,9 @@
 """One life of a member: the real ``MemberCore``, driven by virtual time and a bad network.
 
 This is a driver as ``kip848_client.member`` describes it, with nothing real around it: the loop is
-the kernel, the transport a ``Lane``, the application an ``Application`` and the commits go through
-the real ``CommitterCore``. A process can be paused (nothing of it runs, everything waits for it) and
-it can die, at any moment.
+the kernel, the transport a ``Lane``, the application an ``Application``, and the commits go through
+the real ``CommitterCore``. At any moment a process can be paused (nothing of it runs, everything
+waits for it), and it can die.
 """
 
 from __future__ import annotations

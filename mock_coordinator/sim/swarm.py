@@ -15,7 +15,10 @@ from typing import Final
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.profile import PROFILES
 
-__all__ = ["Options", "draw_options", "with_changes"]
+__all__ = ["SESSION_MS_MIN", "Options", "changes_of", "draw_options", "with_changes"]
+
+
+SESSION_MS_MIN: Final = 6_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +115,7 @@ class _Dice:
 def draw_options(seed: int) -> Options:
     """The options of a seed. The profiles take turns, so that any 5 seeds in a row have all."""
     dice = _Dice(Random(f"{seed}/options"))
-    session_ms = dice.between(6, 45) * 1_000
+    session_ms = dice.between(SESSION_MS_MIN // 1_000, 45) * 1_000
     heartbeat_ms = min(dice.between(500, 5_000), session_ms // 3)
     return Options(
         seed=seed,
@@ -175,3 +178,13 @@ def with_changes(options: Options, changes: dict[str, str]) -> Options:
         except (KeyError, ValueError) as err:
             raise ConfigError(f"{name}={text}: not a {type(old).__name__}") from err
     return replace(options, **typed)  # type: ignore[arg-type]  # the types were checked above
+
+
+def changes_of(options: Options) -> dict[str, object]:
+    """What was replaced in the options of their seed."""
+    drawn = draw_options(options.seed)
+    return {
+        field.name: getattr(options, field.name)
+        for field in fields(options)
+        if getattr(options, field.name) != getattr(drawn, field.name)
+    }

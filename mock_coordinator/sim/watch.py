@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kip848_client._types import TopicIdPartition
@@ -29,6 +29,7 @@ from mock_coordinator.sim.checkers import (
     Violation,
 )
 from mock_coordinator.sim.probes import Probes
+from mock_coordinator.sim.swarm import SESSION_MS_MIN
 
 __all__ = ["Tag", "Watch"]
 
@@ -59,6 +60,7 @@ class Watch:
         self._commits = Commits()
         self._responses = Responses()
         self._members: dict[str, list[MemberView]] = {}
+        self._heard_ms: dict[str, int] = {}
         self._served: dict[MemberView, int] = {}
         self._answers: dict[tuple[MemberView, int], tuple[int, int]] = {}
         self.overwritten: set[MemberView] = set()
@@ -116,10 +118,17 @@ class Watch:
         return again or tag.number < newest
 
     def written(
-        self, records: Iterable[StateRecord], tag: Tag | None = None, *, late: bool = False
+        self,
+        now_ms: int,
+        records: Sequence[StateRecord],
+        tag: Tag | None = None,
+        *,
+        late: bool = False,
     ) -> None:
         """The coordinator wrote records in one step, on behalf of a request or on its own."""
         groups: dict[str, None] = {}
+        if tag is None:
+            self._probe_expiries(now_ms, records)
         if late and tag is not None:
             self.lease.suspect(tag.member, self._served[tag.member])
         harmed = tag is not None and self.lease.is_suspect(tag.member)
@@ -136,10 +145,22 @@ class Watch:
         for group_id in groups:
             self._check_lease(group_id)
 
+    def _probe_expiries(self, now_ms: int, records: Sequence[StateRecord]) -> None:
+        """Members that the coordinator removes on its own have been silent, or hold on to what
+        they were to give up, and then they may have been heard of a moment ago."""
+        for record in records:
+            if not isinstance(record, MemberMetadata) or record.value is not None:
+                continue
+            silent_ms = now_ms - self._heard_ms.get(record.member_id, 0)
+            held_on = silent_ms < SESSION_MS_MIN
+            self._probes.reached("rebalance timeout expiry" if held_on else "session expiry")
+
     def heartbeat_served(
-        self, tag: Tag, response: ConsumerGroupHeartbeatResponse, *, late: bool
+        self, now_ms: int, tag: Tag, response: ConsumerGroupHeartbeatResponse, *, late: bool
     ) -> None:
         """The coordinator answered a heartbeat; its records were reported before."""
+        if response.error_code == 0:
+            self._heard_ms[tag.member.member_id] = now_ms
         self._responses.check(self.book, tag.member, response)
         self._answers[tag.member, tag.number] = (response.error_code, response.member_epoch)
         if response.error_code == 0 and 0 < tag.epoch < response.member_epoch:

@@ -41,6 +41,7 @@ class Workload:
             (1, self._delete_topic),
             (1, self._recreate_topic),
             (1, self._configure_group),
+            (1, self._delete_group),
         ]
 
     # -- phases ------------------------------------------------------------------------------
@@ -177,13 +178,14 @@ class Workload:
         """A static member hangs, and a new process is given its instance id (as when a container
         is declared dead and is not)."""
         consumer = self._somebody()
-        if consumer is None or consumer.process is None or consumer.plan.instance_id is None:
+        if consumer is None or consumer.process is None:
             return
-        process = consumer.process
+        plan, process = consumer.plan, consumer.process
+        if plan.instance_id is None:
+            return
         process.pause()
         self._scene.kernel.after(self._rng.randint(0, PAUSE_MS_MAX), process.resume)
         consumer.wanted = False
-        plan = consumer.plan
         self._population.add(plan.group_id, plan.topics, plan.pattern, plan.instance_id)
 
     def _create_topic(self) -> None:
@@ -209,3 +211,6 @@ class Workload:
 
     def _configure_group(self) -> None:
         self._operator.configure_group(self._group())
+
+    def _delete_group(self) -> None:
+        self._operator.delete_group(self._group())

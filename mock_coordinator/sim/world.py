@@ -22,12 +22,12 @@ from mock_coordinator.sim.operator import Operator
 from mock_coordinator.sim.population import Population
 from mock_coordinator.sim.probes import Probes
 from mock_coordinator.sim.scene import Scene
-from mock_coordinator.sim.swarm import Options
+from mock_coordinator.sim.swarm import Options, changes_of
 from mock_coordinator.sim.trace import Trace
 from mock_coordinator.sim.watch import Watch
 from mock_coordinator.sim.workload import Workload
 
-__all__ = ["Failure", "Result", "World", "simulate"]
+__all__ = ["Failure", "Result", "World", "replay_command", "simulate"]
 
 SETUP_MS: Final = 8_000
 LIVENESS_MS_MAX: Final = 240_000
@@ -67,10 +67,16 @@ class Failure(Exception):
                     f"seed {options.seed}",
                     f"options {options.describe()}",
                     *trace.last,
-                    f"replay: python -m mock_coordinator.sim --seed {options.seed} --trace",
+                    f"replay: {replay_command(options)}",
                 )
             )
         )
+
+
+def replay_command(options: Options) -> str:
+    """What to type to see this very run, event by event."""
+    changes = "".join(f" --set {name}={value}" for name, value in changes_of(options).items())
+    return f"python -m mock_coordinator.sim --seed {options.seed}{changes} --trace"
 
 
 class Stuck(Exception):

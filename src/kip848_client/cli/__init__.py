@@ -20,6 +20,7 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS: Final[dict[str, str]] = {
     "demo": "watch a consumer group at work: members join, leave, crash and come back",
     "mock": "run a Kafka broker for tests, with a KIP-848 group coordinator",
+    "simulate": "play consumer groups in virtual time on a bad network, one world a seed",
 }
 """Name of the subcommand, which is also its module in this package: one line of help."""
 

@@ -10,8 +10,8 @@ one that waits (for a backoff or a newer epoch) does not hold up the others.
 
 A retry must not undo a newer commit: partitions that a younger ticket has stored meanwhile count
 as done, and where the answer to a younger commit was lost its offset is repeated instead, since it
-may have been stored. Positions of a ticket without explicit offsets, and the epoch, are read anew for each
-attempt (KAFKA-16033).
+may have been stored. Positions of a ticket without explicit offsets, and the epoch, are read anew
+for each attempt (KAFKA-16033).
 
 STALE_MEMBER_EPOCH says that the epoch moved between our sending and the broker's reading. The
 answer (KIP-848, OffsetCommit) is to learn the newest epoch by a heartbeat and try again with the

@@ -1,0 +1,117 @@
+"""The simulation finds bugs: each of these is planted, and found within a few seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kip848_client.member import _core, _policy
+from kip848_client.member._model import HeartbeatRefused, group_by_topic
+from kip848_client.member._policy import Verdict
+from kip848_client.member._work import Bench
+from kip848_client.offsets import OffsetTracker
+from mock_coordinator.core.groups import coordinator as groups
+from mock_coordinator.core.groups import current_assignment
+from mock_coordinator.core.groups.timers import Timer, TimerKind, Timers
+from tests.simulation.worlds import first_failure
+
+pytestmark = pytest.mark.timeout(240)
+
+
+def found(seeds: int = 200) -> str:
+    """What the simulation says about the bug that is there."""
+    failure = first_failure(range(seeds))
+    assert failure is not None, f"{seeds} seeds noticed nothing"
+    return f"{type(failure.cause).__name__}: {failure.cause}"
+
+
+def test_a_member_that_reports_only_what_it_has_reconciled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the Java client does; see docs/decisions/0004."""
+
+    def claimed(bench: Bench) -> object:
+        current = bench.ledger.current
+        return () if current is None else group_by_topic(current.partitions)
+
+    monkeypatch.setattr(Bench, "claimed", claimed)
+    assert "Violation: Lease" in found()
+
+
+def test_a_coordinator_that_gives_away_what_somebody_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = current_assignment.reconcile
+
+    def reconcile(member: Any, step: Any) -> Any:
+        object.__setattr__(step, "holders", {})
+        return original(member, step)
+
+    monkeypatch.setattr("mock_coordinator.core.groups.heartbeat.reconcile", reconcile)
+    assert "Violation: SoleHolder" in found()
+
+
+def test_a_coordinator_that_does_not_wait_for_a_revocation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def owns_nothing(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(current_assignment.Reconciliation, "owns_any", owns_nothing)
+    assert "Violation: Lease" in found()
+
+
+def test_a_coordinator_whose_sessions_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Timers.arm
+
+    def deaf(timers: Timers, timer: Timer, deadline_ms: int, payload: int = 0) -> None:
+        if timer.kind is not TimerKind.SESSION:
+            arm(timers, timer, deadline_ms, payload)
+
+    monkeypatch.setattr(Timers, "arm", deaf)
+    assert "has a member that is gone" in found()
+
+
+def test_a_replay_that_forgets_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    replay: Callable[..., Any] = groups.GroupCoordinator.replay.__func__  # type: ignore[attr-defined]  # of a classmethod
+
+    def forgetful(
+        cls: type[Any],
+        profile: Any,
+        config: Any,
+        catalog: Any,
+        new_id: Any,
+        records: Any,
+        now_ms: int,
+    ) -> Any:
+        return replay(cls, profile, config, catalog, new_id, tuple(records)[:-1], now_ms)
+
+    monkeypatch.setattr(groups.GroupCoordinator, "replay", classmethod(forgetful))
+    assert "Violation: ReplayDiffers" in found()
+
+
+def test_a_member_that_does_not_mind_a_fence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lenient(
+        refused: HeartbeatRefused, *, member_epoch: int, may_hold_instance: bool
+    ) -> Verdict:
+        verdict = _policy.judge(
+            refused, member_epoch=member_epoch, may_hold_instance=may_hold_instance
+        )
+        return Verdict.RETRY if verdict is Verdict.FENCE else verdict
+
+    monkeypatch.setattr(_core, "judge", lenient)
+    assert "is not known to the coordinator" in found()
+
+
+def test_an_automatic_commit_that_falls_behind_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(OffsetTracker, "processed", nothing)
+    assert "Violation: Commits" in found()
+
+
+def test_a_tracker_that_commits_what_was_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    delivered = OffsetTracker.delivered
+
+    def eager(tracker: OffsetTracker, tp: Any, next_offset: int, leader_epoch: int = -1) -> bool:
+        return delivered(tracker, tp, next_offset + 100, leader_epoch)
+
+    monkeypatch.setattr(OffsetTracker, "delivered", eager)
+    assert "Violation: Deliveries" in found()
