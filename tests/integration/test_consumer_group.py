@@ -102,12 +102,15 @@ async def test_one_joins_one_leaves_one_is_killed_and_nothing_is_lost(cluster: C
     at_kill = await cluster.committed(group, topic)
     await crew.produce(TOTAL - crew.produced - 2)
     await crew.consumed(crew.produced)
-    described = await cluster.describe(group)
-    epochs = {member.member_id: member.member_epoch for member in described.members}
+
+    async def broker_shows_our_epochs() -> bool:
+        described = await cluster.describe(group)
+        epochs = {member.member_id: member.member_epoch for member in described.members}
+        ours = [worker.consumer.group_metadata() for worker in (third, fourth)]
+        return epochs == {each.member_id: each.member_epoch for each in ours}
+
+    await eventually(broker_shows_our_epochs)  # the killed member's session has to end first
     for worker in (third, fourth):
-        member = worker.consumer.member
-        assert member is not None
-        assert epochs[member.member_id] == member.member_epoch
         await worker.stop()
 
     each = crew.produced // PARTITIONS
