@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from aiokafka.consumer.fetcher import Fetcher, FetchError, FetchResult
 from aiokafka.consumer.subscription_state import Subscription, SubscriptionState
@@ -139,8 +139,9 @@ class FetchPath(Generic[R]):
                 before: Any = state._position
                 try:
                     record: R | None = entry.getone()
-                except KafkaError as err:
-                    raise _unreadable(tp, err) from err
+                except Exception as err:  # noqa: BLE001 - a deserializer may raise anything
+                    self._drop(tp)  # its iterator is dead: the record will be fetched again
+                    _raise_unreadable(tp, err)
                 if record is None:
                     self._touched[tp] = None
                     break
@@ -150,14 +151,14 @@ class FetchPath(Generic[R]):
                 return record
             else:
                 return None
-            del buffers[tp]
-            self._wake_fetcher()
+            self._drop(tp)
         return None
 
     def take_many(
         self, only: Collection[tuple[str, int]] = (), records_max: int | None = None
     ) -> dict[TopicPartition, list[R]]:
-        """All records that are there, at most ``records_max``, by partition. As ``take_one``."""
+        """All records that are there, at most ``records_max``, by partition. As ``take_one``; what
+        comes before a record that cannot be read is handed out, and the next call raises."""
         self.confirm()
         taken: dict[TopicPartition, list[R]] = {}
         left = records_max
@@ -171,27 +172,25 @@ class FetchPath(Generic[R]):
                     break  # the records first, the error with the next call
                 self._raise_entry(tp, entry)
             if state is None or not entry.has_more():
-                del buffers[tp]
-                self._wake_fetcher()
+                self._drop(tp)
                 continue
             before: Any = state._position
-            try:
-                records: list[R] = entry.getall(left)
-            except KafkaError as err:
-                raise _unreadable(tp, err) from err
+            records, failure = _drained(entry, left)
             ours = TopicPartition(tp[0], tp[1])
             self._touched[ours] = None
             if not entry.has_more():
-                del buffers[tp]
-                self._wake_fetcher()
-            if not records:
-                continue
-            taken[ours] = records
-            self._open[ours] = before
-            if left is not None:
-                left -= len(records)
-                if left <= 0:
-                    break
+                self._drop(tp)
+            if records:
+                taken[ours] = records
+                self._open[ours] = before
+                if left is not None:
+                    left -= len(records)
+            if failure is not None:
+                if not taken:
+                    _raise_unreadable(tp, failure)
+                break  # the records first, the error with the next call
+            if left is not None and left <= 0:
+                break
         return taken
 
     def waiter(self) -> asyncio.Future[None]:
@@ -333,12 +332,16 @@ class FetchPath(Generic[R]):
         return state
 
     def _raise_entry(self, tp: TheirTopicPartition, entry: FetchError) -> None:
-        del self._core._records[tp]
-        self._wake_fetcher()
+        self._drop(tp)
         error = entry._error
         if isinstance(error, Kip848Error):
             raise error
         raise translated(error, f"Fetch of {tp.topic}-{tp.partition}") from error
+
+    def _drop(self, tp: TheirTopicPartition) -> None:
+        """Forget what is buffered of a partition; it is fetched again from its position."""
+        del self._core._records[tp]
+        self._wake_fetcher()
 
     def _forget_hand_out(self, tp: TopicPartition) -> None:
         self._touched.pop(tp, None)
@@ -368,7 +371,30 @@ class FetchPath(Generic[R]):
         self.live.rest(tp, resting=False)
 
 
-def _unreadable(tp: tuple[str, int], error: KafkaError) -> Kip848Error:
-    """A batch with a wrong checksum, or in a codec that is not installed. It will be fetched again
-    and met again, until it is repaired or the application seeks past it."""
-    return translated(error, f"records of {tp[0]}-{tp[1]}")
+def _drained(entry: FetchResult, limit: int | None) -> tuple[list[Any], Exception | None]:
+    """At most ``limit`` records of a buffer, and what ended it early, if something did. (aiokafka's
+    ``getall`` raises then, without what it had read.) The position is after the records."""
+    if not entry.check_assignment(entry._topic_partition):
+        return [], None
+    records: list[Any] = []
+    failure: Exception | None = None
+    try:
+        for record in entry._partition_records or ():
+            records.append(record)
+            if limit is not None and len(records) >= limit:
+                entry._update_position()
+                return records, None
+    except Exception as err:  # noqa: BLE001 - whatever a deserializer raises is for the user
+        failure = err
+    entry._update_position()
+    entry._partition_records = None
+    return records, failure
+
+
+def _raise_unreadable(tp: tuple[str, int], error: Exception) -> NoReturn:
+    """A record cannot be read: raise a deserializer's error as it is, one of ours for a batch with
+    a wrong checksum or in a codec that is not installed. It will be fetched again and met again,
+    until it is repaired or the application seeks past it."""
+    if isinstance(error, KafkaError):
+        raise translated(error, f"records of {tp[0]}-{tp[1]}") from error
+    raise error

@@ -11,10 +11,16 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from re import Pattern
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, Unpack, overload
+from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 
 from kip848_client._types import TopicPartition
 from kip848_client.config import ConsumerConfig, ConsumerSettings
+from kip848_client.consumer._checks import (
+    check_mapping,
+    checked_offset,
+    checked_text,
+    checked_topics,
+)
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._listener import RebalanceListener, checked_listener
 from kip848_client.consumer._positions import EARLIEST, LATEST
@@ -43,7 +49,7 @@ V = TypeVar("V")
 K2 = TypeVar("K2")
 V2 = TypeVar("V2")
 
-_STOP_TIMEOUT_MS = 30_000
+_STOP_TIMEOUT_MS: Final = 30_000
 
 CommitOffset = int | tuple[int, str] | OffsetAndMetadata
 
@@ -221,7 +227,7 @@ class Consumer(Generic[K, V]):
         Raises ``ConfigError`` for arguments that cannot be meant, ``LocalProtocolError`` when
         partitions were assigned by hand, and the error that ended the membership, if one did.
         """
-        names = _topic_names(topics)
+        names = checked_topics(topics)
         text = pattern.pattern if isinstance(pattern, Pattern) else pattern
         if not names and not text:
             raise ConfigError("subscribe() needs topics or a pattern")
@@ -300,7 +306,8 @@ class Consumer(Generic[K, V]):
     ) -> dict[TopicPartition, list[Record[K, V]]]:
         """The records that are there, by partition; waits up to ``timeout_ms`` for the first.
 
-        At most ``max_records`` (default: the setting ``max_poll_records``). Raises as ``getone``.
+        At most ``max_records`` (default: the setting ``max_poll_records``). Raises as ``getone``,
+        except that a call that waits while the consumer is closed returns nothing.
         """
         limit = self._config.max_poll_records if max_records is None else max_records
         if limit is not None and limit < 1:
@@ -325,25 +332,30 @@ class Consumer(Generic[K, V]):
     # -- positions -------------------------------------------------------------------------------
 
     def seek(self, partition: tuple[str, int], offset: int) -> None:
-        """Continue at ``offset``. Raises ``NotAssigned``, and ``ValueError`` for a negative one."""
-        if offset < 0:
-            raise ValueError(f"an offset is not negative: {offset}")
-        self._run().positions.set(self._assigned(partition), offset)
+        """Continue at ``offset``. Raises ``NotAssigned``, and ``ValueError`` for what is no
+        offset."""
+        self._run().positions.set(self._assigned(partition), checked_offset(offset))
 
     async def seek_to_beginning(self, *partitions: tuple[str, int]) -> bool:
-        """Continue at the first offset there is, in these or all assigned partitions."""
+        """Continue at the first offset there is, in these or all assigned partitions.
+
+        A call that raises or is cancelled changes nothing. Raises ``NotAssigned``, also when no
+        partition is assigned (yet: see ``wait_assigned``), ``RequestTimedOut``, ``BrokerError``.
+        """
         await self._run().positions.seek_to(self._chosen(partitions), EARLIEST)
         return True
 
     async def seek_to_end(self, *partitions: tuple[str, int]) -> bool:
-        """Continue after the last record there is, in these or all assigned partitions."""
+        """Continue after the last record there is, in these or all assigned partitions. Raises as
+        ``seek_to_beginning``."""
         await self._run().positions.seek_to(self._chosen(partitions), LATEST)
         return True
 
     async def seek_to_committed(
         self, *partitions: tuple[str, int]
     ) -> dict[TopicPartition, int | None]:
-        """Continue at the committed offsets; partitions without one stay where they are."""
+        """Continue at the committed offsets; partitions without one stay where they are. Raises as
+        ``seek_to_beginning``."""
         engine = self._run()
         stored = await engine.committed(self._chosen(partitions))
         for tp, found in stored.items():
@@ -488,32 +500,23 @@ class Consumer(Generic[K, V]):
         return tp
 
     def _chosen(self, partitions: Collection[tuple[str, int]]) -> list[TopicPartition]:
-        return [self._assigned(tp) for tp in partitions or sorted(self.assignment())]
+        chosen = [self._assigned(tp) for tp in partitions or sorted(self.assignment())]
+        if not chosen:
+            raise NotAssigned("no partition is assigned to this consumer yet")
+        return chosen
 
     def _checked_offsets(
         self, offsets: Mapping[Any, CommitOffset]
     ) -> dict[TopicPartition, CommittableOffset]:
-        checked: dict[TopicPartition, CommittableOffset] = {}
+        check_mapping(offsets)
         consuming = bool(self._topics or self._pattern is not None or self._manual is not None)
+        found: dict[TopicPartition, CommittableOffset] = {}
         for key, value in offsets.items():
-            offset, text = (value, "") if isinstance(value, int) else value
-            if offset < 0:
-                raise ValueError(f"an offset is not negative: {offset}")
+            offset, text = value if isinstance(value, tuple) else (value, "")
             tp = self._assigned(key) if consuming else TopicPartition(*key)
-            checked[tp] = CommittableOffset(offset, -1, text)
-        return checked
+            found[tp] = CommittableOffset(checked_offset(offset), -1, checked_text(text))
+        return found
 
 
 def _only(partitions: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
     return frozenset(partitions)
-
-
-def _topic_names(topics: Iterable[object]) -> frozenset[str]:
-    if isinstance(topics, str):
-        raise ConfigError(f"topics is a list of names, not one: [{topics!r}]")
-    names: set[str] = set()
-    for name in topics:
-        if not isinstance(name, str) or not name.strip():
-            raise ConfigError(f"not a topic name: {name!r}")
-        names.add(name)
-    return frozenset(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from kip848_client._types import TopicPartition
@@ -52,11 +52,17 @@ class ErrorBox:
         """The partition has a position, or is gone."""
         self._blocked.pop(tp, None)
 
-    def check(self) -> None:
-        """Raise what is due: the oldest of the once-errors first, then what stays."""
+    def blocked(self, tp: TopicPartition) -> Kip848Error | None:
+        """Why the partition cannot have a position, if that is so."""
+        return self._blocked.get(tp)
+
+    def check(self, only: Collection[tuple[str, int]] = ()) -> None:
+        """Raise what is due: the oldest of the once-errors first, then what stays; of blocked
+        partitions only those in ``only``, if given."""
         if self._once:
             raise self._once.popleft()
         if self._fatal is not None:
             raise self._fatal.with_traceback(None)
-        for error in self._blocked.values():
-            raise error.with_traceback(None)
+        for tp, error in self._blocked.items():
+            if not only or tp in only:
+                raise error.with_traceback(None)

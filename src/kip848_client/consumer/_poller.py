@@ -89,7 +89,7 @@ class Poller(Generic[R]):
 
     async def one(self, only: Collection[tuple[str, int]] = ()) -> R:
         """The next record, as soon as there is one."""
-        await self._begin()
+        await self._begin(only)
         record = self._fetch.take_one(only)
         if record is not None:
             return record
@@ -97,7 +97,7 @@ class Poller(Generic[R]):
         try:
             while True:
                 waiter = self._fetch.waiter()
-                self._check()
+                self._check(only)
                 record = self._fetch.take_one(only)
                 if record is not None:
                     waiter.cancel()
@@ -109,8 +109,9 @@ class Poller(Generic[R]):
     async def many(
         self, only: Collection[tuple[str, int]], timeout_s: float, records_max: int | None
     ) -> dict[TopicPartition, list[R]]:
-        """The records that are there, or the first to come within the time; else none."""
-        await self._begin()
+        """The records that are there, or the first to come within the time; else none, also when
+        the consumer is closed meanwhile."""
+        await self._begin(only)
         taken = self._fetch.take_many(only, records_max)
         if taken or timeout_s <= 0:
             return taken
@@ -119,7 +120,10 @@ class Poller(Generic[R]):
         try:
             while True:
                 waiter = self._fetch.waiter()
-                self._check()
+                if self._closed:
+                    waiter.cancel()
+                    return taken
+                self._check(only)
                 taken = self._fetch.take_many(only, records_max)
                 left_s = deadline_s - self._now()
                 if taken or left_s <= 0:
@@ -145,14 +149,14 @@ class Poller(Generic[R]):
 
     # -- inside --------------------------------------------------------------------------------
 
-    async def _begin(self) -> None:
+    async def _begin(self, only: Collection[tuple[str, int]]) -> None:
         self._fetch.confirm()
-        self._check()
+        self._check(only)
         now = self._now()
         if now >= self._chores_at_s:
             await asyncio.sleep(0)
             self._chores_at_s = self._now() + _CHORES_EVERY_S
-            self._check()
+            self._check(only)
         observer = self._observer
         if observer is not None and (
             now >= self._polled_at_s + self._polled_every_s or observer.wants_poll
@@ -160,13 +164,13 @@ class Poller(Generic[R]):
             self._polled_at_s = now
             observer.polled(waiting=False)
 
-    def _check(self) -> None:
+    def _check(self, only: Collection[tuple[str, int]]) -> None:
         if self._closed:
             raise ConsumerClosed("the consumer is closed; create a new one")
         self._let_go()
         self.attention = bool(self._errors)
         if self.attention:
-            self._errors.check()
+            self._errors.check(only)
 
     def _let_go(self) -> None:
         patient, self._patient = self._patient, []

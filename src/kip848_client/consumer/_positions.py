@@ -200,12 +200,16 @@ class Positions:
         self._spawn = spawn
         self._moved = anyio.Event()
         self._closed = False
+        self._searching: dict[TopicPartition, Any] = {}
+        self._moves: dict[TopicPartition, object] = {}
 
     def begin(self, partitions: Iterable[TopicPartition]) -> None:
         """Find a position, in the background, for each of them that has none."""
         states = {tp: self._fetch.live.state_of(tp) for tp in self._lacking(partitions)}
-        if states:
-            self._spawn(self._initialise, states)
+        new = {tp: state for tp, state in states.items() if self._searching.get(tp) is not state}
+        if new:
+            self._searching.update(new)
+            self._spawn(self._initialise, new)
 
     def out_of_range(self, tp: TopicPartition, offset: int) -> bool:
         """The broker does not have ``offset``; returns whether another position will be found."""
@@ -219,29 +223,42 @@ class Positions:
         return True
 
     def set(self, tp: TopicPartition, offset: int, committed: int | None = None) -> None:
-        """Continue at ``offset``."""
-        self._fetch.set_position(tp, offset)
-        self._tracker.seek(tp, offset, committed=committed)
-        self._errors.unblock(tp)
-        self._stir()
+        """Continue at ``offset``, wherever an older wish leads."""
+        self._moves.pop(tp, None)
+        self._put(tp, offset, committed)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """These partitions are gone."""
         for tp in partitions:
+            self._moves.pop(tp, None)
             self._errors.unblock(tp)
         self._stir()
 
     async def seek_to(self, partitions: Collection[TopicPartition], at: int) -> None:
-        """Move to the beginning or end (``EARLIEST``, ``LATEST``) and wait until that is done."""
-        for tp in partitions:
-            self._fetch.clear_position(tp)
+        """Move to the beginning or end (``EARLIEST``, ``LATEST``) and wait until that is done.
+
+        Positions stay as they are until then: a look-up that fails or is cancelled changes nothing.
+        A younger seek wins, and so does the loss of the partition.
+        """
+        move = object()
         states = {tp: self._fetch.live.state_of(tp) for tp in partitions}
-        found = await self._lookup.find(dict.fromkeys(partitions, at), self._deadline_ms())
-        self._apply(states, {tp: each.offset for tp, each in found.items()})
+        self._moves.update(dict.fromkeys(partitions, move))
+        try:
+            found = await self._lookup.find(dict.fromkeys(partitions, at), self._deadline_ms())
+            for tp, each in found.items():
+                if self._moves.get(tp) is move and self._fetch.live.state_of(tp) is states[tp]:
+                    self._put(tp, each.offset, None)
+        finally:
+            for tp in partitions:
+                if self._moves.get(tp) is move:
+                    del self._moves[tp]
 
     async def wait_for(self, tp: TopicPartition) -> int:
-        """The position, as soon as there is one. Raises ``NotAssigned``, also when the partition
-        is taken away meanwhile."""
+        """The position, as soon as there is one, which this makes sure of: inside the listener's
+        call nobody has looked for it yet. Raises ``NotAssigned``, also when the partition is taken
+        away meanwhile, and ``NoOffsetForPartition``."""
+        if not self._closed:
+            self.begin((tp,))
         while True:
             if self._closed:
                 raise ConsumerClosed("the consumer is closed")
@@ -250,11 +267,20 @@ class Positions:
             position = self._fetch.position(tp)
             if position is not None:
                 return position
+            error = self._errors.blocked(tp)
+            if error is not None:
+                raise error.with_traceback(None)
             await self._moved.wait()
 
     def close(self) -> None:
         """End every wait."""
         self._closed = True
+        self._stir()
+
+    def _put(self, tp: TopicPartition, offset: int, committed: int | None) -> None:
+        self._fetch.set_position(tp, offset)
+        self._tracker.seek(tp, offset, committed=committed)
+        self._errors.unblock(tp)
         self._stir()
 
     def _stir(self) -> None:
@@ -281,7 +307,7 @@ class Positions:
         for tp, offset in offsets.items():
             same = self._fetch.live.state_of(tp) is states[tp] and states[tp] is not None
             if same and self._fetch.position(tp) is None:
-                self.set(tp, offset, committed=offset if committed else None)
+                self._put(tp, offset, offset if committed else None)
 
     async def _initialise(self, states: Mapping[TopicPartition, Any]) -> None:
         async def attempt(lacking: list[TopicPartition]) -> list[TopicPartition]:
@@ -292,9 +318,14 @@ class Positions:
             self._apply(states, known, committed=True)
             return [tp for tp, each in stored.items() if each is None]
 
-        without = await self._persist(states, attempt)
-        if without:
-            await self._reset({tp: states[tp] for tp in without})
+        try:
+            without = await self._persist(states, attempt)
+            if without:
+                await self._reset({tp: states[tp] for tp in without})
+        finally:
+            for tp, state in states.items():
+                if self._searching.get(tp) is state:
+                    del self._searching[tp]
 
     async def _reset(self, states: Mapping[TopicPartition, Any]) -> None:
         if self._policy == "none":
@@ -306,6 +337,7 @@ class Positions:
                         "is 'none'; seek to an offset, or choose a policy"
                     ),
                 )
+            self._stir()
             return
 
         async def attempt(lacking: list[TopicPartition]) -> list[TopicPartition]:
