@@ -9,6 +9,7 @@ import pytest
 from kip848_client import (
     ConfigError,
     Consumer,
+    ConsumerClosed,
     NoOffsetForPartition,
     NotAssigned,
     TopicPartition,
@@ -155,3 +156,59 @@ async def test_what_is_no_offset_is_refused_at_once(cluster: Cluster, offset: ob
         with pytest.raises(ConfigError):
             consumer.seek((topic, 0), offset)  # type: ignore[arg-type]  # that is the point
         assert (await consumer.getone()).value == b"0"
+
+
+async def test_partitions_assigned_by_hand_are_not_the_group_s_to_take(cluster: Cluster) -> None:
+    topic = await topic_with(cluster, "by-hand", {0: [b"0", b"1"], 1: [b"2"]})
+    group = cluster.unique("by-hand")
+    told: list[set[TopicPartition]] = []
+
+    class Listener:
+        def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+            told.append(revoked)
+
+        def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+            pass
+
+    async with cluster.consumer(group=group) as consumer:
+        consumer.subscribe([topic], listener=Listener())
+        both = await consumer.wait_assigned(20_000)
+        consumer.unsubscribe()
+        consumer.assign([(topic, 0)])
+        await eventually(lambda: told == [both])
+        await eventually(lambda: consumer.member is not None and consumer.member.member_epoch < 0)
+        assert consumer.assignment() == {(topic, 0)}
+        records = await consumer.getmany(timeout_ms=10_000)
+        assert [record.value for record in records[TopicPartition(topic, 0)]] == [b"0", b"1"]
+        consumer.unsubscribe()
+        assert consumer.assignment() == frozenset()
+        consumer.assign([(topic, 0)])
+        assert (await consumer.getone()).value == b"0"  # stop() commits that
+    assert await cluster.committed(group, topic) == {0: 1}
+
+
+async def test_nothing_is_handed_out_after_unsubscribe(cluster: Cluster) -> None:
+    topic = await topic_with(cluster, "left", {0: [b"%d" % n for n in range(50)]})
+    async with cluster.consumer(topic, group=cluster.unique("left")) as consumer:
+        await consumer.getone()
+        consumer.unsubscribe()
+        assert await consumer.getmany(timeout_ms=200) == {}
+
+
+@pytest.mark.parametrize("turns", range(1, 31, 3))
+async def test_stop_ends_a_start_that_is_under_way(cluster: Cluster, turns: int) -> None:
+    topic = await topic_with(cluster, f"ended-{turns}", {0: []})
+    consumer = cluster.consumer(topic, group=cluster.unique(f"ended-{turns}"))
+    before = asyncio.all_tasks()
+    starting = asyncio.create_task(consumer.start())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        await consumer.stop()
+        results = await asyncio.gather(starting, return_exceptions=True)
+    assert results[0] is None or isinstance(results[0], ConsumerClosed)
+    with pytest.raises(ConsumerClosed):
+        await consumer.getone()
+    await asyncio.sleep(0.01)
+    left = {str(task.get_coro()) for task in asyncio.all_tasks() - before}
+    assert not [name for name in left if "AIOKafka" in name], left

@@ -29,7 +29,12 @@ from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._poller import Poller
 from kip848_client.consumer._positions import OffsetLookup, Positions
 from kip848_client.consumer._supervisor import Supervisor
-from kip848_client.errors import Kip848Error, LocalProtocolError, UnsupportedVersion
+from kip848_client.errors import (
+    ConsumerClosed,
+    Kip848Error,
+    LocalProtocolError,
+    UnsupportedVersion,
+)
 from kip848_client.member import (
     CoordinatorLost,
     Event,
@@ -129,6 +134,8 @@ class Engine(Generic[R]):
         self._running = asyncio.Event()
         self._member_done = anyio.Event()
         self._closing = False
+        self._opening: asyncio.Task[None] | None = None
+        self._by_hand = False
 
     # -- building --------------------------------------------------------------------------------
 
@@ -228,7 +235,19 @@ class Engine(Generic[R]):
     # -- life ------------------------------------------------------------------------------------
 
     async def open(self, topics: Collection[str]) -> None:
-        """Connect. Raises ``BootstrapFailed``, ``ProtocolUnsupported``, ``BrokerError``."""
+        """Connect. Raises ``BootstrapFailed``, ``ProtocolUnsupported``, ``BrokerError``, and
+        ``ConsumerClosed`` when ``close`` was called meanwhile."""
+        if not self._closing:
+            self._opening = asyncio.get_running_loop().create_task(self._open(topics))
+            try:
+                await self._opening
+            except asyncio.CancelledError:
+                if not self._closing:
+                    raise
+        if self._closing:
+            raise ConsumerClosed("the consumer was stopped while it started; create a new one")
+
+    async def _open(self, topics: Collection[str]) -> None:
         link = await self.transport.bootstrap()
         if self.config.group_id is not None:
             self.transport.require_kip848(link)
@@ -271,6 +290,9 @@ class Engine(Generic[R]):
         if done_with_records:
             self.fetch.confirm()
         self.poller.close()
+        if self._opening is not None and not self._opening.done():
+            self._opening.cancel()  # or it would connect what is disconnected here
+            await asyncio.wait([self._opening])
         try:
             if self._task is not None and not self._task.done():
                 await self._leave_for_good(mode, deadline_ms)
@@ -287,13 +309,13 @@ class Engine(Generic[R]):
 
     async def _leave_for_good(self, mode: LeaveMode, deadline_ms: int) -> None:
         auto_commit = self.config.enable_auto_commit
+        if auto_commit and self._by_hand:
+            await self.flush(deadline_ms)
         if self.supervisor is not None:
             self.supervisor.post(LeaveRequested(mode, deadline_ms, flush=auto_commit, final=True))
             remaining_s = (deadline_ms - self.clock.now_ms()) / 1000
             with anyio.move_on_after(max(0.0, remaining_s) + 1.0):
                 await self._member_done.wait()
-        elif auto_commit:
-            await self.flush(deadline_ms)
         if self.commits is not None:
             await self.commits.drain(deadline_ms)
 
@@ -328,15 +350,24 @@ class Engine(Generic[R]):
     def unsubscribe(self) -> None:
         """Leave the group, or drop the manual assignment; what was handed out counts as done."""
         self.poller.finished()
-        if self.supervisor is not None:
+        if self._by_hand:
+            self._by_hand = False
+            self.released(self.fetch.live.assigned)
+        elif self.supervisor is not None:
+            self.fetch.live.limit_to(frozenset())  # from now on, not from the next step of the core
             deadline_ms = self.clock.now_ms() + self.config.default_api_timeout_ms
             self.supervisor.post(LeaveRequested(LeaveMode.DEFAULT, deadline_ms))
-        else:
-            self.released(self.fetch.live.assigned)
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Consume exactly these, without a membership."""
         self.poller.finished()
+        if not self._by_hand:
+            self._by_hand = True
+            if (
+                self.supervisor is not None
+            ):  # it may still be leaving; what it had is not its any more
+                self.supervisor.detach()
+            self.released(self.fetch.live.assigned)
         before = self.fetch.live.assigned
         new = [tp for tp in partitions if tp not in before]
         self.released([tp for tp in before if tp not in set(partitions)])

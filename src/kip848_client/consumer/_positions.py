@@ -369,9 +369,10 @@ class Positions:
             try:
                 left: list[TopicPartition] = await attempt(lacking)
             except BrokerError as err:
-                if err.code == _UNKNOWN_MEMBER_ID:
-                    return []  # fenced: the partitions are about to be lost
-                self._errors.raise_once(err)
+                if (
+                    err.code != _UNKNOWN_MEMBER_ID
+                ):  # else fenced or gone: the partitions will be too
+                    self._errors.raise_once(err)
             except RequestTimedOut as err:
                 _log.warning("no position yet: %s", err)
                 continue

@@ -176,6 +176,7 @@ class Supervisor:
         self._subscribed = False
         self._announced: set[TopicPartition] = set()
         self._ids: dict[TopicPartition, TopicId] = {}
+        self._detached = False
         self._leaves_in_flight = 0
         self._leave_answered = anyio.Event()
         self._leaves: list[anyio.Event] = []
@@ -223,8 +224,15 @@ class Supervisor:
         """Give the member an event; it is taken soon, in order."""
         if isinstance(event, Subscribed | LeaveRequested):
             self._subscribed = isinstance(event, Subscribed)
+            self._detached = self._detached and not self._subscribed
         self._inbox.append(event)
         self._mail.set()
+
+    def detach(self) -> None:
+        """The member is on its way out, and what is assigned from now on is not the group's: leave
+        it alone until there is a subscription again. The listener still hears the end."""
+        self._detached = True
+        self._ids = {}
 
     async def change(self) -> None:
         """Return at the next change of the member's state."""
@@ -346,6 +354,8 @@ class Supervisor:
                 self._errors.raise_always(command.error)
 
     def _take(self, command: StartPartitions) -> None:
+        if self._detached:
+            return
         self._ids = {each.tp: each.topic_id for each in command.assignment}
         self._offsets.assigned(_tps(command.assignment), _tps(command.partitions))
 
@@ -358,10 +368,11 @@ class Supervisor:
         self._leaves.clear()
 
     def _let_go_of(self, partitions: Iterable[TopicPartition]) -> None:
-        gone = list(partitions)
-        for tp in gone:
-            self._ids.pop(tp, None)
+        gone = [tp for tp in partitions if tp in self._ids]
+        for tp in partitions:
             self._announced.discard(tp)
+        for tp in gone:
+            del self._ids[tp]
         self._offsets.released(gone)
 
     # -- commands that take time -----------------------------------------------------------------
@@ -499,13 +510,13 @@ class Supervisor:
 
     async def _start(self, command: StartPartitions) -> None:
         failed = False
-        if not self._is_overtaken(command):
+        if not self._is_overtaken(command) and not self._detached:
             new = _tps(command.partitions)
             self._announced.update(new)
             failed = await self._call("on_partitions_assigned", new)
         if failed:
             self._ask_for_poll()
-        elif not self._is_overtaken(command):
+        elif not self._is_overtaken(command) and not self._detached:
             self._offsets.started(_tps(command.assignment))
         self.post(PartitionsStarted(command.plan, failed=failed))
 
