@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -179,7 +180,7 @@ def _measure(case: _Case) -> dict[str, list[float]]:
             if write() != raw:
                 raise AssertionError(f"{name} writes other bytes for {case.name}")
             times[name].append(best_us(write))
-            times[name].append(best_us(lambda read=read, raw=raw: read(raw)))  # type: ignore[misc]  # mypy cannot infer lambdas with defaults
+            times[name].append(best_us(partial(read, raw)))
     return times
 
 
