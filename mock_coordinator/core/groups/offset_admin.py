@@ -48,6 +48,8 @@ def decide_offset_delete(
     but the coordinator is always asked, so a missing group is the whole answer (69). A topic that
     exists is not mentioned when the request names no partition of it.
     """
+    if not request.group_id:
+        return Decision(OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID))
     group = env.state.groups.get(request.group_id)
     if group is None:
         return Decision(OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
@@ -84,11 +86,14 @@ def _deleted_offset(index: int, code: ErrorCode) -> OffsetDeleteResponsePartitio
 def decide_delete_groups(
     env: Environment, request: DeleteGroupsRequest
 ) -> Decision[DeleteGroupsResponse]:
-    """DeleteGroups. Only groups without members go (else 68); their offsets go with them. The
-    message of version 3 stays null, as in Kafka 4.4."""
+    """DeleteGroups. Only groups without members go (else 68); their offsets go with them.
+
+    A group that is named twice is answered once. The message of version 3 stays null, as in
+    Kafka 4.4.
+    """
     records: list[StateRecord] = []
     results: list[DeleteGroupsResponseDeletableGroupResult] = []
-    for group_id in request.groups_names:
+    for group_id in dict.fromkeys(request.groups_names):
         code = ErrorCode.NONE
         try:
             records += _deleted(env, group_id)

@@ -107,13 +107,18 @@ def _group_response(
 
 
 def _require_member(env: Environment, request: OffsetFetchRequestGroup) -> None:
-    """Raise ``GroupError`` 25 or 113. Versions before 9 carry no member and always pass."""
+    """Raise ``GroupError`` 25 or 113. Versions before 9 carry no member and always pass.
+
+    An epoch without a member is not foreseen, neither here nor in Kafka, which answers -1.
+    """
     group = env.state.groups.get(request.group_id)
     if not isinstance(group, ConsumerGroup):
         return
     if request.member_id is None and request.member_epoch < 0:
         return
-    member = None if request.member_id is None else group.members.get(request.member_id)
+    if request.member_id is None:
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    member = group.members.get(request.member_id)
     if member is None:
         raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
     if member.epoch != request.member_epoch:

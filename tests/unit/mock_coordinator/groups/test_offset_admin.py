@@ -83,6 +83,19 @@ def test_deleting_no_offsets_mentions_only_topics_that_do_not_exist() -> None:
     assert _delete(world, {"foo": [], "nope": []}) == {"nope": {}}
 
 
+def test_deleting_offsets_of_a_group_without_a_name() -> None:
+    world = World()
+    assert _delete(world, {"foo": [0]}, group="") == 24
+
+
+def test_a_group_that_is_named_twice_is_deleted_and_answered_once() -> None:
+    world = World()
+    world.commit("", -1, {"foo": {0: 5}})
+    response = world.ask(DeleteGroupsRequest(groups_names=("g", "x", "g")), 2)
+    assert isinstance(response, DeleteGroupsResponse)
+    assert [(each.group_id, each.error_code) for each in response.results] == [("g", 0), ("x", 69)]
+
+
 def test_deleting_offsets_of_a_simple_group() -> None:
     world = World()
     world.commit("", -1, {"foo": {0: 5}})

@@ -56,6 +56,7 @@ def test_s49_who_may_fetch(profile: str) -> None:
     assert world.fetch({"foo": [0]}, member="A", epoch=-1) == 113
     assert world.fetch({"foo": [0]}, member="Z", epoch=e) == 25
     assert world.fetch({"foo": [0]}, member="", epoch=-1) == 25
+    assert world.fetch({"foo": [0]}, member=None, epoch=e) == -1  # Kafka trips over it, too
     assert world.fetch({"foo": [0]}, member="A", epoch=9, group="nope") == {"foo": {0: -1}}
     assert world.fetch(None, group="nope") == {}
 
