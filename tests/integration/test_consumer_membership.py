@@ -169,7 +169,7 @@ async def test_an_application_that_does_not_poll_leaves_and_returns(cluster: Clu
     await eventually(lambda: lost == [{TopicPartition(topic, 0), TopicPartition(topic, 1)}])
 
     async def left() -> bool:
-        return (await cluster.describe(group)).members == ()
+        return bool((await cluster.describe(group)).members == ())
 
     await eventually(left)
     assert (await consumer.getone()).value == b"a"  # rejoined; nothing was committed
