@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from mock_coordinator import MockBroker
 from tests.integration.cluster import Cluster
-from tests.support.kafka_jars import ALL_VERSIONS, KafkaUnavailableError
+from tests.support.pytest_kafka import chosen_versions, skip_without_kafka
 from tests.support.real_kafka import FAST_CONFIGS, RealKafka
 
 __all__ = ["cluster", "pytest_generate_tests", "running_mock"]
@@ -28,15 +28,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     real = [
         pytest.param(f"kafka-{version}", marks=pytest.mark.real_kafka)
-        for version in _chosen(metafunc.config)
+        for version in chosen_versions(metafunc.config)
     ]
     mock = [f"mock-{profile}" for profile in MOCK_PROFILES]
     metafunc.parametrize("cluster", [*mock, *real], indirect=True)
-
-
-def _chosen(config: pytest.Config) -> tuple[str, ...]:
-    text = str(config.getoption("--kafka-versions"))
-    return ALL_VERSIONS if text == "all" else tuple(each.strip() for each in text.split(","))
 
 
 @asynccontextmanager
@@ -72,10 +67,8 @@ async def cluster(
             mock = await stack.enter_async_context(running_mock(version))
             found = Cluster(kind, version, mock.host, mock.port)
         else:
-            try:
+            with skip_without_kafka():
                 kafka = real_kafka_pool(version)
-            except KafkaUnavailableError as err:
-                pytest.skip(str(err))
             found = Cluster(version, kafka.profile, kafka.host, kafka.port)
         stack.push_async_callback(found.close)
         yield found

@@ -6,7 +6,6 @@ import anyio.to_thread
 import pytest
 
 from mock_coordinator import MockBroker
-from tests.support.kafka_jars import KafkaUnavailableError
 from tests.support.kafka_tools import (
     CONSOLE_CONSUMER,
     CONSOLE_PRODUCER,
@@ -14,6 +13,7 @@ from tests.support.kafka_tools import (
     TOPICS,
     run_tool,
 )
+from tests.support.pytest_kafka import skip_without_kafka
 
 pytestmark = [pytest.mark.foreign, pytest.mark.real_kafka, pytest.mark.asyncio]
 
@@ -22,10 +22,8 @@ RECORDS = 50
 
 async def tool(main_class: str, *arguments: str, stdin: str | None = None) -> str:
     def call() -> str:
-        try:
+        with skip_without_kafka():
             return run_tool(main_class, *arguments, stdin=stdin)
-        except KafkaUnavailableError as err:
-            pytest.skip(str(err))
 
     return await anyio.to_thread.run_sync(call)
 

@@ -14,8 +14,7 @@ from tests.scenarios.oracle import compare_on_kafka, groups_of_files
 from tests.scenarios.runner import scripts
 from tests.scenarios.script import Script
 from tests.scenarios.suite import check, rewrite
-from tests.support.kafka_jars import KafkaUnavailableError
-from tests.support.pytest_kafka import chosen_versions
+from tests.support.pytest_kafka import chosen_versions, skip_without_kafka
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -48,10 +47,8 @@ def test_the_coordinator_does_what_the_file_says(
 @pytest.mark.real_kafka
 def test_kafka_does_what_the_file_says(release: str, broker_files: int) -> None:
     """Files that need the same broker settings share a broker; that is one case here."""
-    try:
+    with skip_without_kafka():
         wrong = compare_on_kafka(groups_of_files(_all(), release), broker_files)
-    except KafkaUnavailableError as err:
-        pytest.skip(str(err))
     assert not wrong, "\n" + "\n".join(wrong)
 
 

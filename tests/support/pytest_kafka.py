@@ -6,23 +6,24 @@ test that takes the fixture ``real_kafka`` runs once on each, and must carry
 and stays up until the worker ends; tests share it, so each uses its own group and topic names
 (``unique`` gives them).
 
-Where Java, Maven or the jars are missing these tests skip and say what is missing.
+Where Java, Maven or the jars are missing these tests skip and say what is missing; with
+``KIP848_REQUIRE_KAFKA`` set in the environment, as continuous integration has it, they fail.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import pytest
 
 from tests.support.kafka_jars import (
     ALL_VERSIONS,
     DEFAULT_VERSIONS,
-    TOOLS_VERSION,
     KafkaUnavailableError,
     kafka_jar,
     kafka_libs,
@@ -41,10 +42,13 @@ __all__ = [
     "pytest_runtest_makereport",
     "real_kafka",
     "real_kafka_pool",
+    "skip_without_kafka",
     "unique",
 ]
 
 _OPTION: Final = "--kafka-versions"
+
+_REQUIRED: Final = "KIP848_REQUIRE_KAFKA"
 
 RealKafkaPool = Callable[[str], RealKafka]
 
@@ -68,6 +72,23 @@ def chosen_versions(config: pytest.Config) -> tuple[str, ...]:
         known = ", ".join(ALL_VERSIONS)
         raise pytest.UsageError(f"{_OPTION}: {', '.join(unknown)} is not one of {known}")
     return chosen
+
+
+class skip_without_kafka:  # noqa: N801 (reads as the verb it is: ``with skip_without_kafka():``)
+    """Turn a missing Kafka into a skip that says what is missing, or into a failure where the
+    environment requires Kafka: a run that must prove something cannot skip the proof."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> Literal[False]:
+        if isinstance(error, KafkaUnavailableError):
+            if os.environ.get(_REQUIRED):
+                pytest.fail(f"{_REQUIRED} is set, and Kafka cannot run: {error}")
+            pytest.skip(str(error))
+        return False
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -121,30 +142,24 @@ def real_kafka(request: pytest.FixtureRequest, real_kafka_pool: RealKafkaPool) -
     """A running broker of the release that this test run asks for; skips where Kafka cannot run."""
     assert request.node.get_closest_marker("real_kafka"), "mark the test with real_kafka"
     version: str = request.param
-    try:
+    with skip_without_kafka():
         return real_kafka_pool(version)
-    except KafkaUnavailableError as err:
-        pytest.skip(str(err))
 
 
 @pytest.fixture
 def kafka_version(request: pytest.FixtureRequest) -> str:
     """A release of this test run, its jars at hand, for a test that starts its own broker."""
     version: str = request.param
-    try:
+    with skip_without_kafka():
         kafka_libs(version)
-    except KafkaUnavailableError as err:
-        pytest.skip(str(err))
     return version
 
 
 @pytest.fixture(scope="session")
 def kafka_tools_jars() -> Path:
     """The folder of Kafka's command line tools (``tests.support.kafka_tools``); skips without."""
-    try:
+    with skip_without_kafka():
         return tools_libs()
-    except KafkaUnavailableError as err:
-        pytest.skip(f"Kafka's tools {TOOLS_VERSION}: {err}")
 
 
 @pytest.fixture(scope="session")
@@ -152,10 +167,8 @@ def kafka_clients_jar() -> Callable[[str], Path]:
     """A function from release to its ``kafka-clients`` jar; skips where jars cannot be had."""
 
     def jar(version: str) -> Path:
-        try:
+        with skip_without_kafka():
             return kafka_jar(version)
-        except KafkaUnavailableError as err:
-            pytest.skip(str(err))
 
     return jar
 

@@ -9,7 +9,9 @@ import pytest
 
 from kip848_client.wire import api_named
 from tests.support.kafka_broker import BrokerFailedError
+from tests.support.kafka_jars import KafkaUnavailableError
 from tests.support.kafka_tools import TOPICS, ToolFailedError, run_tool
+from tests.support.pytest_kafka import skip_without_kafka
 from tests.support.real_kafka import RealKafka
 
 
@@ -79,3 +81,14 @@ def test_broken_settings_fail_with_the_brokers_own_words(
         RealKafka.start("4.4.0", configs, tmp_path),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("required", "outcome"), [("1", pytest.fail.Exception), ("", pytest.skip.Exception)]
+)
+def test_a_missing_kafka_fails_where_it_is_required(
+    required: str, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KIP848_REQUIRE_KAFKA", required)
+    with pytest.raises(outcome, match="no Maven here"), skip_without_kafka():
+        raise KafkaUnavailableError("no Maven here")
