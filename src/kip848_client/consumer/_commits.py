@@ -315,7 +315,10 @@ class CommitDriver:
         self._ended = anyio.Event()
         if done.ticket is None:
             for tp, error in sorted(done.failed.items()):
-                _log.warning("automatic commit of %s-%d: %s", tp.topic, tp.partition, error)
+                # the epoch moved while it was under way, as in any rebalance: the next one cures it
+                cured = isinstance(error, BrokerError) and error.code == _STALE_MEMBER_EPOCH
+                level = logging.INFO if cured else logging.WARNING
+                _log.log(level, "automatic commit of %s-%d: %s", tp.topic, tp.partition, error)
             return
         event, result = self._waiting.pop(done.ticket)
         result.append(done)

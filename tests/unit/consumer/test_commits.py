@@ -49,7 +49,10 @@ class Scene:
     """A driver with everything around it faked."""
 
     def __init__(
-        self, answer: Callable[[str, Any], Any], ids: dict[str, TopicId] | None = None
+        self,
+        answer: Callable[[str, Any], Any],
+        ids: dict[str, TopicId] | None = None,
+        auto_commit_interval_ms: int | None = None,
     ) -> None:
         self.transport = FakeTransport(answer)
         self.topics = FakeTopics(ids)
@@ -59,7 +62,9 @@ class Scene:
         self.tracker = OffsetTracker()
         self.driver = CommitDriver(
             CommitterCore(
-                CommitterSettings(auto_commit_interval_ms=None, retry_backoff_ms=1),
+                CommitterSettings(
+                    auto_commit_interval_ms=auto_commit_interval_ms, retry_backoff_ms=1
+                ),
                 self.tracker,
                 lambda pause: pause,
             ),
@@ -137,6 +142,26 @@ async def test_a_commit_carries_the_newest_epoch() -> None:
         scene.driver.note_epoch(None)
         await scene.commit({TP: 6})
         assert scene.transport.requests[1].member_id == ""
+
+
+@pytest.mark.parametrize(("code", "level"), [(113, "INFO"), (29, "WARNING")])
+async def test_an_automatic_commit_that_the_next_one_cures_is_no_warning(
+    code: int, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A heartbeat answer may overtake the commit in any rebalance: the epoch is then stale."""
+    caplog.set_level("INFO", "kip848_client")
+    scene = Scene(lambda _, request: stored(request, code), auto_commit_interval_ms=1_000)
+    scene.tracker.assign([TP])
+    scene.tracker.seek(TP, 0, committed=0)
+    async with running(scene):
+        scene.driver.note_epoch(7)
+        scene.tracker.delivered(TP, 5)
+        scene.tracker.confirm()
+        scene.clock.ms += 1_000
+        scene.driver.note_epoch(8)
+        await until(lambda: bool(caplog.records))
+    assert [each.levelname for each in caplog.records] == [level]
+    assert "automatic commit of t-0: OffsetCommit: " in caplog.text
 
 
 async def test_a_topic_created_again_is_not_committed_to() -> None:
