@@ -153,9 +153,11 @@ class CoordinatorCore:
             self._request(now_ms, event, outputs)
         elif isinstance(event, ConnectionLost):
             self._parked.drop_connection(event.connection)
+            self._groups.connection_lost(event.connection)
         changed = self._tell_changes(now_ms)
         self._run_due(now_ms)
         self._wake(now_ms, changed, outputs)
+        outputs += (_reply(waited, response) for waited, response in self._groups.take_replies())
         return tuple(outputs)
 
     def _run_due(self, now_ms: int) -> None:
@@ -176,11 +178,13 @@ class CoordinatorCore:
         elif key == _PRODUCE:
             self._produce(now_ms, event, event.request, outputs)
         else:
-            outputs.append(_reply(event, self._answer(now_ms, key, event)))
+            response = self._answer(now_ms, key, event)
+            if response is not None:
+                outputs.append(_reply(event, response))
 
-    def _answer(self, now_ms: int, key: int, event: RequestReceived) -> Message:
+    def _answer(self, now_ms: int, key: int, event: RequestReceived) -> Message | None:
         if key in _GROUP_KEYS:
-            return self._groups.handle(now_ms, event.client, event.version, event.request)
+            return self._groups.handle(now_ms, event)
         if key == API_VERSIONS_KEY:
             request: Any = event.request
             return api_versions(self._broker, event.version, request, self._served)

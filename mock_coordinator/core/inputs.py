@@ -42,6 +42,7 @@ class RequestReceived(Input):
 
     ``connection`` is the driver's number for the connection, ``correlation`` the header's
     correlation id; both come back in the reply. ``version`` is the API version of ``request``.
+    ``node_id`` is the broker that the connection leads to; ``None`` where there is only one.
     """
 
     connection: int
@@ -49,6 +50,7 @@ class RequestReceived(Input):
     version: int
     client: ClientInfo
     request: Message
+    node_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

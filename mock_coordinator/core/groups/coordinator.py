@@ -64,7 +64,7 @@ from mock_coordinator.core.groups.resolution import decide_resolution
 from mock_coordinator.core.groups.snapshot import GroupSnapshot, take_snapshot
 from mock_coordinator.core.groups.state import GroupsState
 from mock_coordinator.core.groups.timers import Timer, TimerKind, Timers
-from mock_coordinator.core.inputs import ClientInfo
+from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.profile import Profile
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ __all__ = ["GroupCoordinator"]
 R = TypeVar("R")
 
 _Handler = Callable[[int, ClientInfo, int, Any], Any]
+_ParkingHandler = Callable[[int, RequestReceived, Any], "Message | None"]
 _CLEANUP: Final = Timer(TimerKind.CLEANUP)
 
 
@@ -105,6 +106,7 @@ class GroupCoordinator:
             new_member_id=new_member_id,
         )
         self._resolving: dict[str, tuple[str, ...]] = {}
+        self._replies: list[tuple[RequestReceived, Message]] = []
         self._handlers: Final[dict[type, _Handler]] = {
             ConsumerGroupHeartbeatRequest: self._heartbeat,
             ConsumerGroupDescribeRequest: self._consumer_group_describe,
@@ -115,6 +117,7 @@ class GroupCoordinator:
             DescribeGroupsRequest: self._describe_groups,
             ListGroupsRequest: self._list_groups,
         }
+        self._parking_handlers: Final[dict[type, _ParkingHandler]] = {}
         self._arm_cleanup(now_ms)
 
     @classmethod
@@ -141,15 +144,31 @@ class GroupCoordinator:
     @property
     def api_requests(self) -> tuple[type, ...]:
         """The request classes that ``handle`` takes."""
-        return tuple(self._handlers)
+        return (*self._handlers, *self._parking_handlers)
 
-    def handle(self, now_ms: int, client: ClientInfo, version: int, request: Message) -> Message:
+    def handle(self, now_ms: int, received: RequestReceived) -> Message | None:
         """Answer one request; its records are applied when this returns.
 
-        Refusals are answers, too. Raises ``KeyError`` for a request that is not the coordinator's.
+        Refusals are answers, too. ``None`` means that the request waits (for the other members of
+        its group, say): its answer comes out of ``take_replies`` after a later call of ``handle``
+        or ``run_due``. Raises ``KeyError`` for a request that is not the coordinator's.
         """
-        response: Message = self._handlers[type(request)](now_ms, client, version, request)
+        request = received.request
+        parking = self._parking_handlers.get(type(request))
+        if parking is not None:
+            return parking(now_ms, received, request)
+        handler = self._handlers[type(request)]
+        response: Message = handler(now_ms, received.client, received.version, request)
         return response
+
+    def take_replies(self) -> tuple[tuple[RequestReceived, Message], ...]:
+        """The answers of requests that have waited long enough, in order; each is given once."""
+        replies, self._replies = tuple(self._replies), []
+        return replies
+
+    def connection_lost(self, connection: int) -> None:
+        """A client is gone; nothing that it waits for can be answered. Its members stay: a real
+        coordinator does not look at connections either."""
 
     def _heartbeat(
         self, now_ms: int, client: ClientInfo, version: int, request: ConsumerGroupHeartbeatRequest

@@ -36,7 +36,7 @@ from kip848_client.wire.messages.offset_fetch import (
 from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.groups import GroupCoordinator, GroupSnapshot, MemberSnapshot
-from mock_coordinator.core.inputs import ClientInfo
+from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.profile import PROFILES, profile_named
 
 __all__ = [
@@ -349,7 +349,10 @@ class World:
     def ask(self, request: Message, version: int, client: ClientInfo | None = None) -> Message:
         """Any request."""
         self.groups.run_due(self.now)
-        return self.groups.handle(self.now, client or ClientInfo("client"), version, request)
+        received = RequestReceived(1, 1, version, client or ClientInfo("client"), request)
+        response = self.groups.handle(self.now, received)
+        assert response is not None
+        return response
 
     def group(self, group_id: str = "g") -> GroupSnapshot:
         """The group as a value."""
