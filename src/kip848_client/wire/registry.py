@@ -10,6 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kip848_client.errors import UnsupportedVersion
+from kip848_client.wire.messages.acls import (
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
 from kip848_client.wire.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -30,9 +38,21 @@ from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupPrepareAssignmentRequest,
     ConsumerGroupPrepareAssignmentResponse,
 )
+from kip848_client.wire.messages.client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
 from kip848_client.wire.messages.cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
+)
+from kip848_client.wire.messages.config_resources import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
 )
 from kip848_client.wire.messages.configs import (
     DescribeConfigsRequest,
@@ -56,6 +76,20 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from kip848_client.wire.messages.delegation_tokens import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+from kip848_client.wire.messages.delete_records import (
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+)
 from kip848_client.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
@@ -78,6 +112,12 @@ from kip848_client.wire.messages.list_offsets import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
+from kip848_client.wire.messages.log_dirs import (
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
 from kip848_client.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -98,11 +138,49 @@ from kip848_client.wire.messages.produce import (
     ProduceRequest,
     ProduceResponse,
 )
+from kip848_client.wire.messages.quorum import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+    UnregisterControllerRequest,
+    UnregisterControllerResponse,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from kip848_client.wire.messages.replicas import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from kip848_client.wire.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
+)
+from kip848_client.wire.messages.scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
+from kip848_client.wire.messages.telemetry import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+    PushTelemetryRequest,
+    PushTelemetryResponse,
+)
+from kip848_client.wire.messages.topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
 )
 from kip848_client.wire.messages.topics import (
     CreatePartitionsRequest,
@@ -111,6 +189,16 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsResponse,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
+)
+from kip848_client.wire.messages.transaction_admin import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
 )
 from kip848_client.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
@@ -184,24 +272,78 @@ APIS: Final[dict[int, Api]] = {
         Api(18, "ApiVersions", ApiVersionsRequest, ApiVersionsResponse),
         Api(19, "CreateTopics", CreateTopicsRequest, CreateTopicsResponse),
         Api(20, "DeleteTopics", DeleteTopicsRequest, DeleteTopicsResponse),
+        Api(21, "DeleteRecords", DeleteRecordsRequest, DeleteRecordsResponse),
         Api(22, "InitProducerId", InitProducerIdRequest, InitProducerIdResponse),
         Api(23, "OffsetForLeaderEpoch", OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse),
         Api(24, "AddPartitionsToTxn", AddPartitionsToTxnRequest, AddPartitionsToTxnResponse),
         Api(25, "AddOffsetsToTxn", AddOffsetsToTxnRequest, AddOffsetsToTxnResponse),
         Api(26, "EndTxn", EndTxnRequest, EndTxnResponse),
+        Api(27, "WriteTxnMarkers", WriteTxnMarkersRequest, WriteTxnMarkersResponse),
         Api(28, "TxnOffsetCommit", TxnOffsetCommitRequest, TxnOffsetCommitResponse),
+        Api(29, "DescribeAcls", DescribeAclsRequest, DescribeAclsResponse),
+        Api(30, "CreateAcls", CreateAclsRequest, CreateAclsResponse),
+        Api(31, "DeleteAcls", DeleteAclsRequest, DeleteAclsResponse),
         Api(32, "DescribeConfigs", DescribeConfigsRequest, DescribeConfigsResponse),
+        Api(33, "AlterConfigs", AlterConfigsRequest, AlterConfigsResponse),
+        Api(34, "AlterReplicaLogDirs", AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse),
+        Api(35, "DescribeLogDirs", DescribeLogDirsRequest, DescribeLogDirsResponse),
         Api(36, "SaslAuthenticate", SaslAuthenticateRequest, SaslAuthenticateResponse),
         Api(37, "CreatePartitions", CreatePartitionsRequest, CreatePartitionsResponse),
+        Api(
+            38, "CreateDelegationToken", CreateDelegationTokenRequest, CreateDelegationTokenResponse
+        ),
+        Api(39, "RenewDelegationToken", RenewDelegationTokenRequest, RenewDelegationTokenResponse),
+        Api(
+            40, "ExpireDelegationToken", ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
+        ),
+        Api(
+            41,
+            "DescribeDelegationToken",
+            DescribeDelegationTokenRequest,
+            DescribeDelegationTokenResponse,
+        ),
         Api(42, "DeleteGroups", DeleteGroupsRequest, DeleteGroupsResponse),
+        Api(43, "ElectLeaders", ElectLeadersRequest, ElectLeadersResponse),
         Api(
             44,
             "IncrementalAlterConfigs",
             IncrementalAlterConfigsRequest,
             IncrementalAlterConfigsResponse,
         ),
+        Api(
+            45,
+            "AlterPartitionReassignments",
+            AlterPartitionReassignmentsRequest,
+            AlterPartitionReassignmentsResponse,
+        ),
+        Api(
+            46,
+            "ListPartitionReassignments",
+            ListPartitionReassignmentsRequest,
+            ListPartitionReassignmentsResponse,
+        ),
         Api(47, "OffsetDelete", OffsetDeleteRequest, OffsetDeleteResponse),
+        Api(48, "DescribeClientQuotas", DescribeClientQuotasRequest, DescribeClientQuotasResponse),
+        Api(49, "AlterClientQuotas", AlterClientQuotasRequest, AlterClientQuotasResponse),
+        Api(
+            50,
+            "DescribeUserScramCredentials",
+            DescribeUserScramCredentialsRequest,
+            DescribeUserScramCredentialsResponse,
+        ),
+        Api(
+            51,
+            "AlterUserScramCredentials",
+            AlterUserScramCredentialsRequest,
+            AlterUserScramCredentialsResponse,
+        ),
+        Api(55, "DescribeQuorum", DescribeQuorumRequest, DescribeQuorumResponse),
+        Api(57, "UpdateFeatures", UpdateFeaturesRequest, UpdateFeaturesResponse),
         Api(60, "DescribeCluster", DescribeClusterRequest, DescribeClusterResponse),
+        Api(61, "DescribeProducers", DescribeProducersRequest, DescribeProducersResponse),
+        Api(64, "UnregisterBroker", UnregisterBrokerRequest, UnregisterBrokerResponse),
+        Api(65, "DescribeTransactions", DescribeTransactionsRequest, DescribeTransactionsResponse),
+        Api(66, "ListTransactions", ListTransactionsRequest, ListTransactionsResponse),
         Api(
             68,
             "ConsumerGroupHeartbeat",
@@ -211,6 +353,23 @@ APIS: Final[dict[int, Api]] = {
         Api(
             69, "ConsumerGroupDescribe", ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
         ),
+        Api(
+            71,
+            "GetTelemetrySubscriptions",
+            GetTelemetrySubscriptionsRequest,
+            GetTelemetrySubscriptionsResponse,
+        ),
+        Api(72, "PushTelemetry", PushTelemetryRequest, PushTelemetryResponse),
+        Api(74, "ListConfigResources", ListConfigResourcesRequest, ListConfigResourcesResponse),
+        Api(
+            75,
+            "DescribeTopicPartitions",
+            DescribeTopicPartitionsRequest,
+            DescribeTopicPartitionsResponse,
+        ),
+        Api(80, "AddRaftVoter", AddRaftVoterRequest, AddRaftVoterResponse),
+        Api(81, "RemoveRaftVoter", RemoveRaftVoterRequest, RemoveRaftVoterResponse),
+        Api(94, "UnregisterController", UnregisterControllerRequest, UnregisterControllerResponse),
         Api(
             10480,
             "ConsumerGroupPrepareAssignment",
