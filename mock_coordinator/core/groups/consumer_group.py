@@ -16,6 +16,7 @@ targets (see ``kip848_client.assignors``). They follow every put that a record c
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
 from typing import Final, TypeVar
@@ -31,6 +32,7 @@ from kip848_client.assignors import (
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import (
+    ClassicMemberMetadata,
     CurrentAssignment,
     GroupEpoch,
     MemberSubscription,
@@ -75,6 +77,8 @@ class ConsumerGroup:
         "assignment_timestamp_ms",
         "by_name",
         "by_regex",
+        "classic_members",
+        "classic_protocols",
         "epoch",
         "group_id",
         "holders",
@@ -114,6 +118,10 @@ class ConsumerGroup:
         self.votes: dict[str, int] = {}
         """server assignor -> members that ask for it"""
         self.vote_order = TimelineOrder()
+        self.classic_members = 0
+        """members that use the classic protocol"""
+        self.classic_protocols: dict[str, int] = {}
+        """name of a classic protocol -> classic members that support it"""
         self.holders: dict[TopicId, dict[int, str]] = {}
         """topic id -> partition -> the member that has it, assigned or pending revocation"""
         self._stable_at: dict[int, int] = {}  # member epoch -> members in STABLE at it
@@ -183,6 +191,10 @@ class ConsumerGroup:
     def newest_regex(self) -> ResolvedRegex | None:
         """One of the resolved regexes; all are refreshed together."""
         return next(iter(self.resolved.values()), None)
+
+    def supports_classic_protocols(self, names: Iterable[str]) -> bool:
+        """Whether all classic members support one of these; always, when there is none of them."""
+        return any(self.classic_protocols.get(name, 0) == self.classic_members for name in names)
 
     # --- Changes: one method for each record type -------------------------------------------------
 
@@ -294,6 +306,15 @@ class ConsumerGroup:
                 _count(self.regexes, old.subscribed_topic_regex, -1)
             if new.subscribed_topic_regex:
                 _count(self.regexes, new.subscribed_topic_regex, 1)
+        if old.classic is not new.classic:
+            self._count_classic(old.classic, -1)
+            self._count_classic(new.classic, 1)
+
+    def _count_classic(self, classic: ClassicMemberMetadata | None, change: int) -> None:
+        if classic is not None:
+            self.classic_members += change
+            for name in dict.fromkeys(protocol.name for protocol in classic.supported_protocols):
+                _count(self.classic_protocols, name, change)
 
     def _vote(self, assignor: str | None, change: int) -> None:
         if assignor is None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import (
+    ClassicMemberMetadata,
     CurrentAssignment,
     MemberSubscription,
     OwnedPartitions,
@@ -62,6 +63,11 @@ class Member:
         """Set for a static member (KIP-345)."""
         return self.subscription.instance_id
 
+    @property
+    def classic(self) -> ClassicMemberMetadata | None:
+        """Set for a member that uses the classic protocol in a consumer group."""
+        return self.subscription.classic
+
     def is_reconciled_to(self, target_epoch: int) -> bool:
         """Whether there is nothing left to do for this member."""
         current = self.current
@@ -79,10 +85,12 @@ def merged(
     names: Sequence[str] | None,
     regex: str | None,
     server_assignor: str | None,
+    classic: ClassicMemberMetadata | None = None,
 ) -> MemberSubscription:
     """The subscription after a heartbeat: what it carries replaces, null (or -1) keeps.
 
-    Client id and host always replace. Returns the same object when nothing differs.
+    Client id and host always replace, and so does ``classic``: whoever sends a consumer heartbeat
+    uses the classic protocol no more. Returns the same object when nothing differs.
     """
     old = subscription
     if (
@@ -93,6 +101,7 @@ def merged(
         and (rebalance_timeout_ms in (-1, old.rebalance_timeout_ms))
         and (regex is None or regex == old.subscribed_topic_regex)
         and (server_assignor is None or server_assignor == old.server_assignor)
+        and classic == old.classic
     ):
         if names is None:
             return old
@@ -113,6 +122,7 @@ def merged(
         ),
         subscribed_topic_regex=old.subscribed_topic_regex if regex is None else regex,
         server_assignor=old.server_assignor if server_assignor is None else server_assignor,
+        classic=classic,
     )
 
 

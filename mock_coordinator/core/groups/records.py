@@ -26,6 +26,8 @@ from mock_coordinator.core.groups.member_state import MemberState
 
 __all__ = [
     "NOTHING_OWNED",
+    "ClassicMemberMetadata",
+    "ClassicProtocol",
     "CurrentAssignment",
     "CurrentMemberAssignment",
     "GroupEpoch",
@@ -155,9 +157,27 @@ class PartitionMetadata(StateRecord):
     value: tuple[TopicShape, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class ClassicProtocol:
+    """One protocol that a member offered in its JoinGroup, with its embedded subscription."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicMemberMetadata:
+    """What only a member has that joined a consumer group with JoinGroup (KIP-848, migration).
+    ``supported_protocols`` in the member's order of preference."""
+
+    session_timeout_ms: int
+    supported_protocols: tuple[ClassicProtocol, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSubscription:
-    """What a member said about itself; names sorted and without repetition, ``""`` for no regex."""
+    """What a member said about itself; names sorted and without repetition, ``""`` for no regex.
+    ``classic`` is set for a member that uses the classic protocol."""
 
     instance_id: str | None = None
     rack_id: str | None = None
@@ -167,6 +187,7 @@ class MemberSubscription:
     subscribed_topic_names: tuple[str, ...] = ()
     subscribed_topic_regex: str = ""
     server_assignor: str | None = None
+    classic: ClassicMemberMetadata | None = None
 
 
 @dataclass(frozen=True, slots=True)
