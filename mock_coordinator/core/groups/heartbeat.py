@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, TopicId
-from kip848_client.assignors import Partitions
+from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -28,37 +27,24 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
-from mock_coordinator.core.groups.current_assignment import Reconciliation, reconcile
-from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
+from mock_coordinator.core.groups.environment import Decision, Environment
 from mock_coordinator.core.groups.errors import GroupError
-from mock_coordinator.core.groups.identity import Identity, identify, require_room
+from mock_coordinator.core.groups.identity import identify, require_room
 from mock_coordinator.core.groups.leave import leave
 from mock_coordinator.core.groups.member import Member, merged, same_owned
-from mock_coordinator.core.groups.member_state import MemberState
+from mock_coordinator.core.groups.member_update import MemberUpdate, SubscriptionChange
 from mock_coordinator.core.groups.records import (
-    CurrentMemberAssignment,
     GroupMetadata,
-    MemberMetadata,
     OwnedPartitions,
-    StateRecord,
 )
 from mock_coordinator.core.groups.state import ClassicGroup
-from mock_coordinator.core.groups.subscriptions import (
-    RegexChange,
-    changed_regex,
-    epoch_records,
-    prospective_topics,
-    regexes_to_resolve,
-    summarize,
-)
+from mock_coordinator.core.groups.subscriptions import RegexChange
 from mock_coordinator.core.groups.target_assignment import (
     Sender,
-    compute_target,
     current_assignor,
     elected_assignor,
-    is_interval_over,
 )
-from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.groups.timers import TimerKind
 from mock_coordinator.core.groups.validation import validate_heartbeat
 from mock_coordinator.core.inputs import ClientInfo
 
@@ -76,21 +62,15 @@ def decide_heartbeat(
     validate_heartbeat(request, version, tuple(env.assignors))
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
         return leave(env, request)
-    return _Heartbeat(env, now_ms, client, request).decide()
+    return _Heartbeat(env, now_ms, request=request, client=client).decide()
 
 
 @dataclass(slots=True)
-class _Heartbeat:
+class _Heartbeat(MemberUpdate):
     """One heartbeat with epoch >= 0 on its way through the stations."""
 
-    env: Environment
-    now_ms: int
-    client: ClientInfo
-    request: ConsumerGroupHeartbeatRequest
-    records: list[StateRecord] = field(default_factory=list)
-    timers: list[TimerChange] = field(default_factory=list)
-    metadata_checked: bool = False
-    resolve: tuple[str, ...] = ()
+    request: ConsumerGroupHeartbeatRequest = field(kw_only=True)
+    client: ClientInfo = field(kw_only=True)
 
     def decide(self) -> Decision[ConsumerGroupHeartbeatResponse]:
         """Go through the stations."""
@@ -103,12 +83,14 @@ class _Heartbeat:
         self.records += identity.records
         before = identity.member
         after = self._updated(before)
-        change = self._changed_subscription(group, before, after)
-        sender = Sender(before, after, request.subscribed_topic_names, _other(identity))
-        epoch = self._group_epoch(group, sender, change)
-        target_epoch, target = self._target(group, epoch, sender)
-        current = self._reconciled(group, after, target_epoch, target, changed=change.any)
-        self._arm_session(group.group_id, member_id)
+        change = self.changed_subscription(group, before, after)
+        sender = Sender(before, after, request.subscribed_topic_names, identity.other)
+        epoch = self.group_epoch(group, sender, bump=self._bumps(group, sender, change))
+        target = self.target(group, epoch, sender)
+        owned = request.topic_partitions
+        current = self.reconciled(group, after, target, owned, changed=change.any)
+        session_ms = env.config.consumer_session_timeout_ms(group.group_id)
+        self.arm(TimerKind.SESSION, group.group_id, member_id, session_ms)
         return Decision(
             response=self._response(group.group_id, before, current),
             records=self.records,
@@ -153,24 +135,8 @@ class _Heartbeat:
             return before
         return replace(before, subscription=subscription)
 
-    def _changed_subscription(self, group: ConsumerGroup, before: Member, after: Member) -> _Change:
-        """Note what the member changed, and start resolving regexes when it is time."""
-        old, new = before.subscription, after.subscription
-        if old is not new:
-            self.records.append(MemberMetadata(group.group_id, after.member_id, new))
-        regex = changed_regex(
-            self.env, group, old.subscribed_topic_regex, new.subscribed_topic_regex, self.records
-        )
-        if new.subscribed_topic_regex or group.regexes:
-            self.resolve = regexes_to_resolve(self.env, group, old, new, self.now_ms)
-        return _Change(
-            names=old.subscribed_topic_names != new.subscribed_topic_names,
-            regex=regex,
-            assignor=old.server_assignor != new.server_assignor,
-        )
-
-    def _group_epoch(self, group: ConsumerGroup, sender: Sender, change: _Change) -> int:
-        """The group epoch after this heartbeat: one more when an input of the target changed."""
+    def _bumps(self, group: ConsumerGroup, sender: Sender, change: SubscriptionChange) -> bool:
+        """Whether the member changed an input of the target."""
         profile = self.env.profile
         bump = change.names or change.regex is RegexChange.UPDATED_AND_KNOWN
         if not profile.regex_removal_bumps and not sender.after.subscription.subscribed_topic_regex:
@@ -180,83 +146,7 @@ class _Heartbeat:
         if profile.assignor_change_bumps and not bump and (change.assignor or len(group.votes) > 1):
             # with a tie the two may differ in every heartbeat: then so does the epoch, in Kafka too
             bump = elected_assignor(self.env, group, sender) != current_assignor(self.env, group)
-        if not bump and group.metadata_fresh:
-            return group.epoch
-        self.metadata_checked = True
-        topics = prospective_topics(group, sender.before.subscription, sender.after.subscription)
-        summary = summarize(self.env, topics)
-        bump = bump or not summary.matches(group)
-        epoch = group.epoch + bump
-        self.records += epoch_records(group, summary, epoch, bump=bump)
-        return epoch
-
-    def _target(self, group: ConsumerGroup, epoch: int, sender: Sender) -> tuple[int, Partitions]:
-        """The target in force for the sender, recomputed when it is due."""
-        if epoch > group.assignment_epoch and is_interval_over(self.env, group, self.now_ms):
-            counted = self.metadata_checked  # else the group's own subscription type stands
-            records, target = compute_target(
-                self.env, group, epoch, sender, self.now_ms, counts_sender=counted
-            )
-            self.records += records
-            return epoch, target
-        target = group.target_of(sender.after.member_id, sender.after.instance_id)
-        return group.assignment_epoch, target
-
-    def _reconciled(
-        self,
-        group: ConsumerGroup,
-        member: Member,
-        target_epoch: int,
-        target: Partitions,
-        *,
-        changed: bool,
-    ) -> Member:
-        """The member after one step towards its target."""
-        if not changed and member.is_reconciled_to(target_epoch):
-            return member
-        subscription = member.subscription
-        resolved = group.resolved.get(subscription.subscribed_topic_regex)
-        names = {*subscription.subscribed_topic_names, *(resolved.topics if resolved else ())}
-        catalog = self.env.catalog
-
-        def is_subscribed(topic_id: TopicId) -> bool:
-            topic = catalog.topic_by_id(topic_id)
-            return topic is not None and topic.name in names
-
-        current = reconcile(
-            member,
-            Reconciliation(
-                profile=self.env.profile,
-                target_epoch=target_epoch,
-                target=target,
-                holders=group.holders,
-                owned=self.request.topic_partitions,
-                subscription_changed=changed,
-                is_subscribed=is_subscribed,
-            ),
-        )
-        if current is member.current:
-            return member
-        self.records.append(CurrentMemberAssignment(group.group_id, member.member_id, current))
-        member = replace(member, current=current)
-        self._arm_rebalance(group.group_id, member)
-        return member
-
-    # --- Timers and answer ------------------------------------------------------------------------
-
-    def _arm_rebalance(self, group_id: str, member: Member) -> None:
-        """A member that has to give something up has its own rebalance timeout to do so."""
-        timer = Timer(TimerKind.REBALANCE, group_id, member.member_id)
-        if member.state is MemberState.UNREVOKED_PARTITIONS:
-            deadline_ms = self.now_ms + max(member.subscription.rebalance_timeout_ms, 0)
-            self.timers.append(TimerChange(timer, deadline_ms, member.epoch))
-        else:
-            self.timers.append(TimerChange(timer, None))
-
-    def _arm_session(self, group_id: str, member_id: str) -> None:
-        timeout_ms = self.env.config.consumer_session_timeout_ms(group_id)
-        timer = Timer(TimerKind.SESSION, group_id, member_id)
-        self.timers.append(TimerChange(timer, self.now_ms + timeout_ms))
+        return bump
 
     def _response(
         self, group_id: str, before: Member, after: Member
@@ -278,26 +168,6 @@ class _Heartbeat:
             heartbeat_interval_ms=self.env.config.consumer_heartbeat_interval_ms(group_id),
             assignment=_assignment(after.assigned) if shown else None,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What a heartbeat changed of its member's subscription."""
-
-    names: bool
-    regex: RegexChange
-    assignor: bool
-
-    @property
-    def any(self) -> bool:
-        """Whether the member may be subscribed to other topics than before."""
-        return self.names or self.regex is not RegexChange.NONE
-
-
-def _other(identity: Identity) -> str | None:
-    """The member id that was replaced, unless it replaced itself."""
-    replaced = identity.replaced
-    return None if replaced == identity.member.member_id else replaced
 
 
 def _assignment(owned: OwnedPartitions) -> ConsumerGroupHeartbeatResponseAssignment:

@@ -40,6 +40,11 @@ class Identity:
     replaced: str | None = None
     records: list[StateRecord] = field(default_factory=list)
 
+    @property
+    def other(self) -> str | None:
+        """The member id that was replaced, unless it replaced itself."""
+        return None if self.replaced == self.member.member_id else self.replaced
+
 
 def require_room(
     profile: Profile,
