@@ -234,6 +234,8 @@ class BrokerActor:
             self._scene.tell(BROKER, "forget", f"{len(records) - self._safe} records")
             self._scene.probes.reached("crash loses records")
         before = self._snapshots() if self._safe == len(records) else None
+        if not isinstance(records, list):
+            raise TypeError("the simulation needs a journal that can be cut")
         del records[self._safe :]
         self.core = self.core.restarted(now_ms)
         self._booked = len(records)

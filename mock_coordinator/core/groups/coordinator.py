@@ -4,9 +4,9 @@ Theory of operation
 ===================
 
 ``handle`` looks up the decision for a request, which reads the state and returns records, timers
-and an answer; then, and only then, the records are applied and kept in ``records``. The records are
-all that is needed to rebuild the groups: ``GroupCoordinator.replay`` is what a broker does that
-takes over the group's partition of ``__consumer_offsets``.
+and an answer; then, and only then, the records are written to the journal and applied. They are all
+that is needed to rebuild the groups: ``GroupCoordinator.replay`` is what a broker does that takes
+over the group's partition of ``__consumer_offsets``.
 
 What happens without a request happens in ``run_due``: sessions and rebalance timeouts that are
 over, the resolution of regexes (asked for by a heartbeat, never done inside it), and the removal of
@@ -17,7 +17,7 @@ The classic protocol is not served here; groups are typed, so that it has its pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -48,6 +48,7 @@ from mock_coordinator.core.groups.environment import (
 )
 from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.heartbeat import decide_heartbeat
+from mock_coordinator.core.groups.journal import Journal, MemoryJournal
 from mock_coordinator.core.groups.leave import fence
 from mock_coordinator.core.groups.listing import list_groups
 from mock_coordinator.core.groups.member_state import MemberState
@@ -83,7 +84,8 @@ class GroupCoordinator:
     """All groups of one broker.
 
     ``catalog`` is read, never changed. ``new_member_id`` makes the id of a member that joins with
-    heartbeat version 0 and none of its own. ``now_ms`` is when the broker starts.
+    heartbeat version 0 and none of its own. ``now_ms`` is when the broker starts. ``journal`` is
+    where records are written; without one they are kept in memory.
     Raises ``ConfigError`` for an assignor that is not bundled with Kafka.
     """
 
@@ -94,8 +96,9 @@ class GroupCoordinator:
         catalog: Catalog,
         new_member_id: Callable[[], str],
         now_ms: int = 0,
+        journal: Journal | None = None,
     ) -> None:
-        self.records: list[StateRecord] = []
+        self._journal: Final[Journal] = MemoryJournal() if journal is None else journal
         self._env: Final = Environment(
             profile=profile,
             config=config,
@@ -129,11 +132,18 @@ class GroupCoordinator:
         new_member_id: Callable[[], str],
         records: Iterable[StateRecord],
         now_ms: int,
+        journal: Journal | None = None,
     ) -> GroupCoordinator:
         """A coordinator that takes over: the state that the records say, every session starting
-        anew, every member that is giving something up with its full rebalance timeout again."""
-        coordinator = cls(profile, config, catalog, new_member_id, now_ms)
-        coordinator._append(records)
+        anew, every member that is giving something up with its full rebalance timeout again.
+
+        ``journal`` is where it goes on writing; it holds ``records`` already. Without one a new
+        journal in memory begins with them.
+        """
+        kept = list(records)
+        journal = MemoryJournal(kept) if journal is None else journal
+        coordinator = cls(profile, config, catalog, new_member_id, now_ms, journal)
+        coordinator._apply(kept)
         for group in coordinator._env.state.groups.values():
             if isinstance(group, ConsumerGroup):
                 coordinator._restart_timers(group, now_ms)
@@ -237,7 +247,7 @@ class GroupCoordinator:
                 regexes = self._resolving.pop(timer.group_id)
                 self._perform(now_ms, decide_resolution(self._env, now_ms, timer.group_id, regexes))
             else:
-                self._append(decide_cleanup(self._env, now_ms))
+                self._append(now_ms, decide_cleanup(self._env, now_ms))
                 self._arm_cleanup(now_ms)
 
     def topics_changed(
@@ -248,14 +258,13 @@ class GroupCoordinator:
         Groups that subscribe to one of the topics look at them again at their next heartbeat; the
         offsets of deleted topics are removed now.
         """
-        del now_ms  # nothing here depends on the time; every input of the coordinator carries it
         changed = list(names)
         for group in self._env.state.groups.values():
             if isinstance(group, ConsumerGroup) and any(map(group.is_subscribed_to, changed)):
                 group.metadata_fresh = False
         gone = [topic if isinstance(topic, str) else topic.name for topic in deleted]
         if gone:
-            self._append(forget_topics(self._env, gone))
+            self._append(now_ms, forget_topics(self._env, gone))
 
     def _expire(self, now_ms: int, timer: Timer, epoch: int | None) -> None:
         """Fence a member whose time is up, if it is still there (and at the epoch of its timer)."""
@@ -267,6 +276,11 @@ class GroupCoordinator:
             self._perform(now_ms, fence(self._env, group, (member,)))
 
     # --- Inspection -------------------------------------------------------------------------------
+
+    @property
+    def records(self) -> Sequence[StateRecord]:
+        """What the journal holds: all that a coordinator which takes over would know."""
+        return self._journal.records
 
     @property
     def group_ids(self) -> tuple[str, ...]:
@@ -281,7 +295,7 @@ class GroupCoordinator:
 
     def _perform(self, now_ms: int, decision: Decision[R]) -> R:
         """Make a decision happen."""
-        self._append(decision.records)
+        self._append(now_ms, decision.records)
         self._change_timers(decision.timers)
         if decision.metadata_checked is not None:
             group = self._env.state.groups.get(decision.metadata_checked)
@@ -295,10 +309,15 @@ class GroupCoordinator:
             self._env.timers.arm(Timer(TimerKind.REGEX, group_id), now_ms)
         return decision.response
 
-    def _append(self, records: Iterable[StateRecord]) -> None:
-        apply, append = self._env.state.apply, self.records.append
+    def _append(self, now_ms: int, records: Sequence[StateRecord]) -> None:
+        """Write the records of one decision as one batch, and make them true."""
+        if records:
+            self._journal.append(now_ms, records)
+            self._apply(records)
+
+    def _apply(self, records: Iterable[StateRecord]) -> None:
+        apply = self._env.state.apply
         for record in records:
-            append(record)
             apply(record)
 
     def _change_timers(self, changes: Iterable[TimerChange]) -> None:

@@ -1,0 +1,40 @@
+"""Where the records of a group coordinator go: each decision is appended as one batch, or not at
+all.
+
+A coordinator writes through a ``Journal`` and never reads it back while it runs; a coordinator that
+takes over is built from what the journal holds (``GroupCoordinator.replay``). In a broker the
+journal is the log of a partition of ``__consumer_offsets`` (``mock_coordinator.core.offsets_log``).
+A coordinator by itself has a ``MemoryJournal``, which keeps every record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from mock_coordinator.core.groups.records import StateRecord
+
+__all__ = ["Journal", "MemoryJournal"]
+
+
+class Journal(Protocol):
+    """An append-only sequence of records, compacted or not."""
+
+    @property
+    def records(self) -> Sequence[StateRecord]:
+        """What replaying would read, oldest first. It may have to be decoded: do not ask often."""
+
+    def append(self, now_ms: int, records: Sequence[StateRecord]) -> None:
+        """Write the records of one decision, in order; there is at least one."""
+
+
+class MemoryJournal:
+    """Keeps every record that was ever appended, as objects."""
+
+    def __init__(self, records: Iterable[StateRecord] = ()) -> None:
+        self.records: list[StateRecord] = list(records)
+
+    def append(self, now_ms: int, records: Sequence[StateRecord]) -> None:
+        """Keep the records; the time is not kept."""
+        del now_ms
+        self.records += records
