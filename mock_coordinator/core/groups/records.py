@@ -47,6 +47,7 @@ __all__ = [
     "TargetAssignmentMetadata",
     "TargetEpoch",
     "TopicShape",
+    "TransactionEnd",
 ]
 
 RecordKey: TypeAlias = tuple[int | str, ...]
@@ -91,18 +92,44 @@ class OffsetAndMetadata:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommit(StateRecord):
-    """Key type 1. For a group that does not exist it creates a simple group."""
+    """Key type 1. For a group that does not exist it creates a simple group.
+
+    With a ``producer`` (its id and epoch, which a log has in the batch's header) the offset is
+    pending: it counts when the producer's transaction has been committed (``TransactionEnd``).
+    """
 
     KEY_TYPE: ClassVar[int] = 1
 
     topic: str
     partition: int
     value: OffsetAndMetadata | None
+    producer: tuple[int, int] | None = None
 
     @property
     def key(self) -> RecordKey:
-        """One per group, topic and partition."""
-        return (self.KEY_TYPE, self.group_id, self.topic, self.partition)
+        """One per group, topic and partition; pending offsets do not replace any before the end of
+        their transaction, so compaction must see them as others."""
+        key = (self.KEY_TYPE, self.group_id, self.topic, self.partition)
+        return key if self.producer is None else (*key, *self.producer)
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionEnd(StateRecord):
+    """The marker that ends a producer's transaction (a control batch, KIP-98); it has no group.
+
+    Every offset that is pending under the producer id becomes the committed one, unless a newer
+    offset was written since, or is forgotten. A marker is no keyed record: compaction that drops
+    records before it must replace the pending offsets by what became of them.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+
+    @property
+    def key(self) -> RecordKey:
+        """One per transaction."""
+        return (self.KEY_TYPE, self.group_id, self.producer_id, self.producer_epoch)
 
 
 # --- Classic groups -------------------------------------------------------------------------------
