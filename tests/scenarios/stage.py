@@ -92,6 +92,8 @@ class Member:
     epoch: int = 0
     owned: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     must_acknowledge: bool = False
+    prepared_epoch: int = -1
+    """the group epoch that it was given to compute an assignment for"""
 
 
 class Stage:

@@ -29,6 +29,7 @@ from kip848_client.assignors import (
     TimelineOrder,
     subscription_type,
 )
+from mock_coordinator.core.groups.client_assignors.values import NO_METADATA, AssignmentMetadata
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import (
@@ -63,6 +64,8 @@ class GroupState(StrEnum):
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
     RECONCILING = "Reconciling"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
     STABLE = "Stable"
     DEAD = "Dead"
 
@@ -79,16 +82,20 @@ class ConsumerGroup:
         "by_regex",
         "classic_members",
         "classic_protocols",
+        "computing",
         "epoch",
         "group_id",
         "holders",
         "members",
         "metadata_fresh",
         "metadata_hash",
+        "offers",
         "order",
         "regexes",
         "resolved",
         "static_members",
+        "target_error",
+        "target_metadata",
         "targets",
         "topic_shapes",
         "vote_order",
@@ -108,6 +115,8 @@ class ConsumerGroup:
         self.order = TimelineOrder()
         self.static_members: dict[str, str] = {}
         self.targets: dict[str, Partitions] = {}
+        self.target_metadata: dict[str, AssignmentMetadata] = {}
+        self.target_error = 0
         self.resolved: dict[str, ResolvedRegex] = {}
         self.by_name: dict[str, int] = {}
         """topic -> members that subscribe to it by name"""
@@ -122,11 +131,15 @@ class ConsumerGroup:
         """members that use the classic protocol"""
         self.classic_protocols: dict[str, int] = {}
         """name of a classic protocol -> classic members that support it"""
+        self.offers = 0
+        """members that offer to compute the assignment themselves"""
         self.holders: dict[TopicId, dict[int, str]] = {}
         """topic id -> partition -> the member that has it, assigned or pending revocation"""
         self._stable_at: dict[int, int] = {}  # member epoch -> members in STABLE at it
         self._subscription_type: SubscriptionType | None = SubscriptionType.HOMOGENEOUS
         self.metadata_fresh = False
+        self.computing = False
+        """a member has been chosen to compute the target; transient, too"""
 
     # --- Questions --------------------------------------------------------------------------------
 
@@ -158,6 +171,18 @@ class ConsumerGroup:
     def is_empty(self) -> bool:
         """Whether the group has no members."""
         return not self.members
+
+    @property
+    def client_assigned(self) -> bool:
+        """Whether members offer assignors of their own, and none offers nothing."""
+        return self.offers > 0 and self.offers + self.classic_members == len(self.members)
+
+    def metadata_of(self, member_id: str, instance_id: str | None = None) -> AssignmentMetadata:
+        """What the target says to a member beside its partitions; see ``target_of``."""
+        if instance_id is not None:
+            member_id = self.static_members.get(instance_id, member_id)
+        metadata = self.target_metadata.get(member_id, NO_METADATA)
+        return replace(metadata, error=self.target_error) if self.target_error else metadata
 
     def static_member(self, instance_id: str | None) -> Member | None:
         """The member that has this instance id."""
@@ -234,12 +259,20 @@ class ConsumerGroup:
         if value is None:
             self.assignment_epoch = -1
             self.assignment_timestamp_ms = 0
+            self.target_error = 0
         else:
             self.assignment_epoch = value.assignment_epoch
             self.assignment_timestamp_ms = value.timestamp_ms
+            self.target_error = value.error
 
-    def apply_target(self, member_id: str, value: Partitions | None) -> None:
+    def apply_target(
+        self, member_id: str, value: Partitions | None, metadata: AssignmentMetadata = NO_METADATA
+    ) -> None:
         """Key type 7."""
+        if value is None or metadata == NO_METADATA:
+            self.target_metadata.pop(member_id, None)
+        else:
+            self.target_metadata[member_id] = metadata
         if value is None:
             self.targets.pop(member_id, None)
         else:
@@ -296,6 +329,7 @@ class ConsumerGroup:
             _count(self._stable_at, current.member_epoch, change)
 
     def _count_subscription(self, old: MemberSubscription, new: MemberSubscription) -> None:
+        self.offers += bool(new.client_assignors) - bool(old.client_assignors)
         if old.subscribed_topic_names != new.subscribed_topic_names:
             for topic in old.subscribed_topic_names:
                 _count(self.by_name, topic, -1)

@@ -12,7 +12,8 @@ What happens without a request happens in ``run_due``: sessions and rebalance ti
 over, the resolution of regexes (asked for by a heartbeat, never done inside it), and the removal of
 expired offsets and forgotten groups. The driver calls it when ``deadline_ms`` has come.
 
-The classic protocol is not served here; groups are typed, so that it has its place.
+Groups of the classic protocol live here, too (``classic``). What their members wait for in memory
+is put in place last, after the records.
 """
 
 from __future__ import annotations
@@ -20,6 +21,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from kip848_client._types import JOIN_EPOCH
+from kip848_client.wire.messages.client_assignors import (
+    ConsumerGroupInstallAssignmentRequest,
+    ConsumerGroupInstallAssignmentResponse,
+    ConsumerGroupPrepareAssignmentRequest,
+    ConsumerGroupPrepareAssignmentResponse,
+)
+from kip848_client.wire.messages.classic_group import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -35,6 +49,13 @@ from kip848_client.wire.messages.offset_delete import OffsetDeleteRequest
 from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
 from mock_coordinator.core.catalog import Catalog, Topic
 from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.groups.client_assignors.rounds import Rounds
+from mock_coordinator.core.groups.classic import dispatch
+from mock_coordinator.core.groups.classic.expiry import (
+    CLASSIC_TIMERS,
+    decide_loaded,
+    decide_timer,
+)
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.describe import (
     describe_classic_groups,
@@ -109,6 +130,7 @@ class GroupCoordinator:
             new_member_id=new_member_id,
         )
         self._resolving: dict[str, tuple[str, ...]] = {}
+        self._rounds: Final = Rounds(self._env)
         self._replies: list[tuple[RequestReceived, Message]] = []
         self._handlers: Final[dict[type, _Handler]] = {
             ConsumerGroupHeartbeatRequest: self._heartbeat,
@@ -119,8 +141,15 @@ class GroupCoordinator:
             DeleteGroupsRequest: self._delete_groups,
             DescribeGroupsRequest: self._describe_groups,
             ListGroupsRequest: self._list_groups,
+            ConsumerGroupPrepareAssignmentRequest: self._prepare_assignment,
+            ConsumerGroupInstallAssignmentRequest: self._install_assignment,
         }
-        self._parking_handlers: Final[dict[type, _ParkingHandler]] = {}
+        self._parking_handlers: Final[dict[type, _ParkingHandler]] = {
+            JoinGroupRequest: self._classic(dispatch.join_group),
+            SyncGroupRequest: self._classic(dispatch.sync_group),
+            HeartbeatRequest: self._classic(dispatch.heartbeat),
+            LeaveGroupRequest: self._classic(dispatch.leave_group),
+        }
         self._arm_cleanup(now_ms)
 
     @classmethod
@@ -147,6 +176,8 @@ class GroupCoordinator:
         for group in coordinator._env.state.groups.values():
             if isinstance(group, ConsumerGroup):
                 coordinator._restart_timers(group, now_ms)
+            else:
+                coordinator._perform(now_ms, decide_loaded(coordinator._env, now_ms, group))
         return coordinator
 
     # --- Requests ---------------------------------------------------------------------------------
@@ -180,6 +211,15 @@ class GroupCoordinator:
         """A client is gone; nothing that it waits for can be answered. Its members stay: a real
         coordinator does not look at connections either."""
 
+    def _classic(
+        self,
+        decide: Callable[[Environment, int, RequestReceived, Any], Decision[Message | None]],
+    ) -> _ParkingHandler:
+        """The handler of an API of the classic protocol: its requests may have to wait."""
+        return lambda now_ms, received, request: self._perform(
+            now_ms, decide(self._env, now_ms, received, request)
+        )
+
     def _heartbeat(
         self, now_ms: int, client: ClientInfo, version: int, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse:
@@ -187,7 +227,45 @@ class GroupCoordinator:
             decision = decide_heartbeat(self._env, now_ms, client, version, request)
         except GroupError as err:
             return ConsumerGroupHeartbeatResponse(error_code=err.code, error_message=err.message)
-        return self._perform(now_ms, decision)
+        response = self._perform(now_ms, decision)
+        if request.member_epoch == JOIN_EPOCH:
+            self._rounds.rejoined(request.group_id, response.member_id or "")
+        self._rounds.settle(now_ms, request.group_id)
+        response.should_compute_assignment = self._rounds.flag(
+            now_ms, request.group_id, request.member_id
+        )
+        return response
+
+    def _prepare_assignment(
+        self,
+        _now_ms: int,
+        _client: ClientInfo,
+        _version: int,
+        request: ConsumerGroupPrepareAssignmentRequest,
+    ) -> Message:
+        try:
+            return self._rounds.prepare(request)
+        except GroupError as err:
+            return ConsumerGroupPrepareAssignmentResponse(
+                error_code=err.code, error_message=err.message
+            )
+
+    def _install_assignment(
+        self,
+        now_ms: int,
+        _client: ClientInfo,
+        _version: int,
+        request: ConsumerGroupInstallAssignmentRequest,
+    ) -> Message:
+        try:
+            response, records = self._rounds.install(now_ms, request)
+            self._perform(now_ms, Decision(None, records))
+        except GroupError as err:
+            response = ConsumerGroupInstallAssignmentResponse(
+                error_code=err.code, error_message=err.message
+            )
+        self._rounds.settle(now_ms, request.group_id)
+        return response
 
     def _consumer_group_describe(
         self,
@@ -243,9 +321,13 @@ class GroupCoordinator:
                 self._expire(now_ms, timer, None)
             elif timer.kind is TimerKind.REBALANCE:
                 self._expire(now_ms, timer, payload)
+            elif timer.kind is TimerKind.COMPUTATION:
+                self._rounds.expired(now_ms, timer.group_id)
             elif timer.kind is TimerKind.REGEX:
                 regexes = self._resolving.pop(timer.group_id)
                 self._perform(now_ms, decide_resolution(self._env, now_ms, timer.group_id, regexes))
+            elif timer.kind in CLASSIC_TIMERS:
+                self._perform(now_ms, decide_timer(self._env, now_ms, timer, payload))
             else:
                 self._append(now_ms, decide_cleanup(self._env, now_ms))
                 self._arm_cleanup(now_ms)
@@ -301,6 +383,9 @@ class GroupCoordinator:
             group = self._env.state.groups.get(decision.metadata_checked)
             if isinstance(group, ConsumerGroup):
                 group.metadata_fresh = True
+        if decision.live is not None:
+            self._env.state.set_live(*decision.live)
+        self._replies += decision.replies
         if decision.simple_group is not None:
             self._env.state.touch_simple_group(decision.simple_group)
         if decision.resolve is not None:
@@ -314,6 +399,8 @@ class GroupCoordinator:
         if records:
             self._journal.append(now_ms, records)
             self._apply(records)
+            for group_id in dict.fromkeys(record.group_id for record in records):
+                self._rounds.settle(now_ms, group_id)
 
     def _apply(self, records: Iterable[StateRecord]) -> None:
         apply = self._env.state.apply

@@ -18,6 +18,7 @@ from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
+from mock_coordinator.core.groups.client_assignors.values import NO_METADATA, AssignmentMetadata
 from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.member_state import MemberState
@@ -49,6 +50,8 @@ class Reconciliation:
     owned: OwnedReport | None
     subscription_changed: bool
     is_subscribed: Callable[[TopicId], bool]
+    metadata: AssignmentMetadata = NO_METADATA
+    """What the target says to the member beside its partitions; delivered with its epoch."""
 
     def owns_any(self, partitions: OwnedPartitions) -> bool:
         """Whether the member still uses any of these. A member that does not say, does."""
@@ -156,12 +159,14 @@ def _next(member: Member, step: Reconciliation, base_epoch: int) -> CurrentAssig
             state=MemberState.UNREVOKED_PARTITIONS,
             assigned=keep,
             pending_revocation=revoke,
+            metadata=member.current.metadata,
         )
     return CurrentAssignment(
         member_epoch=step.target_epoch,
         previous_member_epoch=member.epoch,
         state=MemberState.UNRELEASED_PARTITIONS if blocked else MemberState.STABLE,
         assigned=_united(keep, give),
+        metadata=step.metadata,
     )
 
 

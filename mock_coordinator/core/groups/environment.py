@@ -8,11 +8,14 @@ from typing import Final, Generic, TypeVar
 
 from kip848_client.assignors import BUILTIN, Assignor
 from kip848_client.errors import ConfigError
+from kip848_client.wire._fields import Message
 from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.groups.classic.live import LiveGroup
 from mock_coordinator.core.groups.records import StateRecord
 from mock_coordinator.core.groups.state import GroupsState
 from mock_coordinator.core.groups.timers import Timer, Timers
+from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.profile import Profile
 
 __all__ = ["Decision", "Environment", "TimerChange", "configured_assignors"]
@@ -37,6 +40,8 @@ class Environment:
     assignors: dict[str, Assignor]
     """by the name that members ask for, the default one first"""
     new_member_id: Callable[[], str]
+    client_assignors: bool = True
+    """members may compute assignments (not Kafka's; see ``client_assignors``)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,12 @@ class Decision(Generic[R_co]):
     """A group to create in memory if it does not exist: for a commit that stored nothing."""
     resolve: tuple[str, tuple[str, ...]] | None = None
     """A group and the regexes to resolve for it once the request is done."""
+    live: tuple[str, LiveGroup] | None = None
+    """A classic group and what is going on in it from now on; no record carries that."""
+    replies: list[tuple[RequestReceived, Message]] = field(
+        default_factory=list["tuple[RequestReceived, Message]"]
+    )
+    """Answers to requests that were waiting."""
 
 
 def configured_assignors(config: BrokerConfig) -> dict[str, Assignor]:

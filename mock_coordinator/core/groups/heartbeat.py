@@ -16,9 +16,11 @@ grows with the group.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, TopicId
+from kip848_client.assignors import Partitions
 from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -26,6 +28,12 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponseAssignment,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
+from mock_coordinator.core.groups.client_assignors.offers import (
+    offered,
+    validate_offer,
+    wants_new_target,
+)
+from mock_coordinator.core.groups.client_assignors.sender import require_computable
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment
 from mock_coordinator.core.groups.errors import GroupError
@@ -35,7 +43,8 @@ from mock_coordinator.core.groups.member import Member, merged, same_owned
 from mock_coordinator.core.groups.member_update import MemberUpdate, SubscriptionChange
 from mock_coordinator.core.groups.records import (
     GroupMetadata,
-    OwnedPartitions,
+    TargetAssignmentMetadata,
+    TargetEpoch,
 )
 from mock_coordinator.core.groups.state import ClassicGroup
 from mock_coordinator.core.groups.subscriptions import RegexChange
@@ -60,6 +69,8 @@ def decide_heartbeat(
 ) -> Decision[ConsumerGroupHeartbeatResponse]:
     """Decide one heartbeat. Raises ``GroupError`` when it is refused; nothing is changed here."""
     validate_heartbeat(request, version, tuple(env.assignors))
+    if env.client_assignors:
+        validate_offer(request)
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
         return leave(env, request)
     return _Heartbeat(env, now_ms, request=request, client=client).decide()
@@ -83,6 +94,7 @@ class _Heartbeat(MemberUpdate):
         self.records += identity.records
         before = identity.member
         after = self._updated(before)
+        require_computable(group, before, after, replaced=identity.other)
         change = self.changed_subscription(group, before, after)
         sender = Sender(before, after, request.subscribed_topic_names, identity.other)
         epoch = self.group_epoch(group, sender, bump=self._bumps(group, sender, change))
@@ -92,7 +104,7 @@ class _Heartbeat(MemberUpdate):
         session_ms = env.config.consumer_session_timeout_ms(group.group_id)
         self.arm(TimerKind.SESSION, group.group_id, member_id, session_ms)
         return Decision(
-            response=self._response(group.group_id, before, current),
+            response=self._response(group.group_id, before, current, target[1]),
             records=self.records,
             timers=self.timers,
             metadata_checked=group.group_id if self.metadata_checked else None,
@@ -114,8 +126,15 @@ class _Heartbeat(MemberUpdate):
                 )
             return state.consumer_group(group_id)  # raises: it is not a consumer group
         if isinstance(group, ClassicGroup):
+            if not group.is_empty:
+                return state.consumer_group(group_id)  # raises: only an empty one gives way
             self.records.append(GroupMetadata(group_id))
-        return state.new_consumer_group(group_id)
+        group = state.new_consumer_group(group_id)
+        if self.request.client_assignors and self.env.client_assignors and not group.epoch:
+            # an answer with epoch 0 would make every heartbeat a join: such groups begin at 1
+            group.epoch = group.assignment_epoch = 1
+            self.records.append(TargetAssignmentMetadata(group_id, TargetEpoch(1)))
+        return group
 
     def _updated(self, before: Member) -> Member:
         """The member with what the request says about it."""
@@ -130,6 +149,7 @@ class _Heartbeat(MemberUpdate):
             names=request.subscribed_topic_names,
             regex=request.subscribed_topic_regex,
             server_assignor=request.server_assignor,
+            client_assignors=offered(request) if self.env.client_assignors else None,
         )
         if subscription is before.subscription:
             return before
@@ -141,6 +161,9 @@ class _Heartbeat(MemberUpdate):
         bump = change.names or change.regex is RegexChange.UPDATED_AND_KNOWN
         if not profile.regex_removal_bumps and not sender.after.subscription.subscribed_topic_regex:
             bump = change.names
+        old, new = sender.before.subscription, sender.after.subscription
+        if old.client_assignors is not new.client_assignors:
+            bump = bump or wants_new_target(old.client_assignors, new.client_assignors)
         if profile.join_without_topics_bumps and group.epoch == 0:
             bump = True
         if profile.assignor_change_bumps and not bump and (change.assignor or len(group.votes) > 1):
@@ -149,7 +172,7 @@ class _Heartbeat(MemberUpdate):
         return bump
 
     def _response(
-        self, group_id: str, before: Member, after: Member
+        self, group_id: str, before: Member, after: Member, target: Partitions
     ) -> ConsumerGroupHeartbeatResponse:
         """The assignment is shown to a member that asks for it, and when it changed."""
         request = self.request
@@ -161,22 +184,42 @@ class _Heartbeat(MemberUpdate):
                 or request.subscribed_topic_regex is not None
             )
         )
-        shown = full or not same_owned(before.assigned, after.assigned)
+        shown = (
+            full
+            or not same_owned(before.assigned, after.assigned)
+            or before.current.metadata != after.current.metadata
+        )
         return ConsumerGroupHeartbeatResponse(
             member_id=after.member_id,
             member_epoch=after.epoch,
             heartbeat_interval_ms=self.env.config.consumer_heartbeat_interval_ms(group_id),
-            assignment=_assignment(after.assigned) if shown else None,
+            assignment=_assignment(after, target) if shown else None,
         )
 
 
-def _assignment(owned: OwnedPartitions) -> ConsumerGroupHeartbeatResponseAssignment:
-    return ConsumerGroupHeartbeatResponseAssignment(
-        topic_partitions=tuple(
-            ConsumerGroupHeartbeatResponseTopicPartitions(
-                topic_id=topic_id, partitions=tuple(sorted(partitions))
-            )
-            for topic_id, partitions in owned.items()
-            if partitions
+def _assignment(member: Member, target: Partitions) -> ConsumerGroupHeartbeatResponseAssignment:
+    """What the member has; to one that offers assignors also what it waits for and its metadata."""
+    assignment = ConsumerGroupHeartbeatResponseAssignment(topic_partitions=_rows(member.assigned))
+    if member.subscription.client_assignors:
+        metadata, assigned = member.current.metadata, member.assigned
+        waits_for = {
+            topic_id: [p for p in partitions if p not in assigned.get(topic_id, {})]
+            for topic_id, partitions in target.items()
+        }
+        assignment.pending_topic_partitions = _rows(waits_for)
+        assignment.metadata_version = metadata.version
+        assignment.metadata_bytes = metadata.data
+        assignment.error = metadata.error
+    return assignment
+
+
+def _rows(
+    owned: Mapping[TopicId, Iterable[int]],
+) -> tuple[ConsumerGroupHeartbeatResponseTopicPartitions, ...]:
+    return tuple(
+        ConsumerGroupHeartbeatResponseTopicPartitions(
+            topic_id=topic_id, partitions=tuple(sorted(partitions))
         )
+        for topic_id, partitions in owned.items()
+        if partitions
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from kip848_client._types import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicId
 from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from mock_coordinator.core.groups.client_assignors.values import NO_METADATA
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.current_assignment import OwnedReport, handed_over
 from mock_coordinator.core.groups.errors import GroupError
@@ -26,7 +27,7 @@ from mock_coordinator.core.groups.records import (
 )
 from mock_coordinator.core.profile import Profile
 
-__all__ = ["Identity", "identify", "leaving_member", "removal_records", "require_room"]
+__all__ = ["Identity", "identify", "leaving_member", "removal_records", "replacement", "require_room"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +110,16 @@ def _static(
         return Identity(member)
     if existing is None:
         return Identity(group.members.get(member_id) or Member(member_id))
-    if existing.epoch != STATIC_LEAVE_EPOCH:
+    if existing.classic is None and existing.epoch != STATIC_LEAVE_EPOCH:
         raise GroupError(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {member_id} with instance id {instance_id} cannot join the group "
             f"because the instance id is owned by {existing.member_id} member.",
         )
-    return _replacement(profile, group, existing, member_id)
+    return replacement(profile, group, existing, member_id)
 
 
-def _replacement(profile: Profile, group: ConsumerGroup, old: Member, member_id: str) -> Identity:
+def replacement(profile: Profile, group: ConsumerGroup, old: Member, member_id: str) -> Identity:
     """Everything of the old member moves to the new one, under the new member id."""
     new = Member(member_id, old.subscription, handed_over(profile, old.current))
     group_id = group.group_id
@@ -128,7 +129,12 @@ def _replacement(profile: Profile, group: ConsumerGroup, old: Member, member_id:
         records=[
             *removal_records(group_id, old.member_id),
             MemberMetadata(group_id, member_id, new.subscription),
-            TargetAssignmentMember(group_id, member_id, group.target_of(old.member_id)),
+            TargetAssignmentMember(
+                group_id,
+                member_id,
+                group.target_of(old.member_id),
+                group.target_metadata.get(old.member_id, NO_METADATA),
+            ),
             CurrentMemberAssignment(group_id, member_id, new.current),
         ],
     )

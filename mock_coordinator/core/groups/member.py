@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import (
     ClassicMemberMetadata,
@@ -86,6 +87,7 @@ def merged(
     regex: str | None,
     server_assignor: str | None,
     classic: ClassicMemberMetadata | None = None,
+    client_assignors: tuple[ClientAssignor, ...] | None = None,
 ) -> MemberSubscription:
     """The subscription after a heartbeat: what it carries replaces, null (or -1) keeps.
 
@@ -102,6 +104,7 @@ def merged(
         and (regex is None or regex == old.subscribed_topic_regex)
         and (server_assignor is None or server_assignor == old.server_assignor)
         and classic == old.classic
+        and (client_assignors is None or client_assignors == old.client_assignors)
     ):
         if names is None:
             return old
@@ -109,6 +112,13 @@ def merged(
         if sorted_names == old.subscribed_topic_names:
             return old
         return replace(old, subscribed_topic_names=sorted_names)
+    # a member either asks for an assignor of the broker or offers its own; the last word counts
+    asked = old.server_assignor if server_assignor is None else server_assignor
+    offered = old.client_assignors if client_assignors is None else client_assignors
+    if client_assignors:
+        asked = None
+    elif server_assignor is not None or classic is not None:
+        offered = ()
     return MemberSubscription(
         instance_id=old.instance_id if instance_id is None else instance_id,
         rack_id=old.rack_id if rack_id is None else rack_id,
@@ -121,7 +131,8 @@ def merged(
             old.subscribed_topic_names if names is None else tuple(sorted(set(names)))
         ),
         subscribed_topic_regex=old.subscribed_topic_regex if regex is None else regex,
-        server_assignor=old.server_assignor if server_assignor is None else server_assignor,
+        server_assignor=asked,
+        client_assignors=offered,
         classic=classic,
     )
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, replace
 
 from kip848_client._types import TopicId
 from kip848_client.assignors import Partitions
+from mock_coordinator.core.groups.client_assignors.sender import members_compute
+from mock_coordinator.core.groups.client_assignors.values import NO_METADATA
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.current_assignment import OwnedReport, Reconciliation, reconcile
 from mock_coordinator.core.groups.environment import Environment, TimerChange
@@ -104,7 +106,8 @@ class MemberUpdate:
 
     def target(self, group: ConsumerGroup, epoch: int, sender: Sender) -> tuple[int, Partitions]:
         """The target in force for the sender and its epoch, recomputed when it is due."""
-        if epoch > group.assignment_epoch and is_interval_over(self.env, group, self.now_ms):
+        due = epoch > group.assignment_epoch and is_interval_over(self.env, group, self.now_ms)
+        if due and not members_compute(group, sender):
             counted = self.metadata_checked  # else the group's own subscription type stands
             records, target = compute_target(
                 self.env, group, epoch, sender, self.now_ms, counts_sender=counted
@@ -125,6 +128,9 @@ class MemberUpdate:
     ) -> Member:
         """The member after one step towards its target (with the target's epoch)."""
         target_epoch, partitions = target
+        metadata = NO_METADATA
+        if target_epoch == group.assignment_epoch:  # else the broker has just computed it
+            metadata = group.metadata_of(member.member_id, member.instance_id)
         if not changed and member.is_reconciled_to(target_epoch):
             return member
         subscription = member.subscription
@@ -146,6 +152,7 @@ class MemberUpdate:
                 owned=owned,
                 subscription_changed=changed,
                 is_subscribed=is_subscribed,
+                metadata=metadata,
             ),
         )
         if current is member.current:

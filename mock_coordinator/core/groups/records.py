@@ -22,10 +22,17 @@ from typing import ClassVar, Final, TypeAlias
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
 from kip848_client.assignors import Partitions
+from mock_coordinator.core.groups.client_assignors.values import (
+    NO_METADATA,
+    AssignmentMetadata,
+    ClientAssignor,
+)
 from mock_coordinator.core.groups.member_state import MemberState
 
 __all__ = [
     "NOTHING_OWNED",
+    "ClassicGeneration",
+    "ClassicGroupMember",
     "ClassicMemberMetadata",
     "ClassicProtocol",
     "CurrentAssignment",
@@ -136,13 +143,50 @@ class TransactionEnd(StateRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class ClassicProtocol:
+    """A protocol that a member offers in JoinGroup, with the bytes that its assignor reads."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassicGroupMember:
+    """A member as it is stored: ``subscription`` is its metadata for the group's protocol."""
+
+    member_id: str
+    instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    session_timeout_ms: int
+    subscription: bytes = b""
+    assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassicGeneration:
+    """What is stored of a classic group: its last complete generation.
+
+    ``protocol_type`` is ``""`` and ``protocol`` None before the first; ``leader`` is None without
+    members; ``state_timestamp_ms`` is when the group came into the state that was stored.
+    """
+
+    protocol_type: str = ""
+    generation: int = 0
+    protocol: str | None = None
+    leader: str | None = None
+    state_timestamp_ms: int = -1
+    members: tuple[ClassicGroupMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GroupMetadata(StateRecord):
-    """Key type 2: a classic group. Only its tombstone is ever written for the simple groups that
-    exist here: it deletes the group."""
+    """Key type 2: a classic group, whole. The tombstone (without a value) deletes it."""
 
     KEY_TYPE: ClassVar[int] = 2
 
-    value: None = None
+    value: ClassicGeneration | None = None
 
 
 # --- Consumer groups ------------------------------------------------------------------------------
@@ -185,14 +229,6 @@ class PartitionMetadata(StateRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class ClassicProtocol:
-    """One protocol that a member offered in its JoinGroup, with its embedded subscription."""
-
-    name: str
-    metadata: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class ClassicMemberMetadata:
     """What only a member has that joined a consumer group with JoinGroup (KIP-848, migration).
     ``supported_protocols`` in the member's order of preference."""
@@ -214,6 +250,8 @@ class MemberSubscription:
     subscribed_topic_names: tuple[str, ...] = ()
     subscribed_topic_regex: str = ""
     server_assignor: str | None = None
+    client_assignors: tuple[ClientAssignor, ...] = ()
+    """Not Kafka's: the assignors that the member itself can run."""
     classic: ClassicMemberMetadata | None = None
 
 
@@ -234,10 +272,12 @@ class MemberMetadata(StateRecord):
 
 @dataclass(frozen=True, slots=True)
 class TargetEpoch:
-    """``timestamp_ms`` (KIP-1263, 4.3+): when the target was computed, 0 for never."""
+    """``timestamp_ms`` (KIP-1263, 4.3+): when the target was computed, 0 for never. ``error`` (not
+    Kafka's): what the member that computed it reported."""
 
     assignment_epoch: int
     timestamp_ms: int = 0
+    error: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +297,8 @@ class TargetAssignmentMember(StateRecord):
 
     member_id: str
     value: Partitions | None
+    metadata: AssignmentMetadata = NO_METADATA
+    """Not Kafka's: what a client-side assignor says to the member."""
 
     @property
     def key(self) -> RecordKey:
@@ -273,6 +315,8 @@ class CurrentAssignment:
     state: MemberState = MemberState.STABLE
     assigned: OwnedPartitions = field(default_factory=lambda: NOTHING_OWNED)
     pending_revocation: OwnedPartitions = field(default_factory=lambda: NOTHING_OWNED)
+    metadata: AssignmentMetadata = NO_METADATA
+    """Not Kafka's: the metadata of the latest target that the member has reached."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ it, a tombstone for something unknown is ignored (KIP-848, and Kafka's own repla
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
-from mock_coordinator.core.groups.consumer_group import ConsumerGroup, GroupState, GroupType
+from mock_coordinator.core.groups.classic.group import ClassicGroup
+from mock_coordinator.core.groups.classic.live import LiveGroup
+from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.errors import group_id_not_found, not_a_consumer_group
 from mock_coordinator.core.groups.records import (
     CurrentMemberAssignment,
@@ -28,21 +30,6 @@ from mock_coordinator.core.groups.records import (
 from mock_coordinator.core.profile import Profile
 
 __all__ = ["ClassicGroup", "Group", "GroupOffsets", "GroupsState"]
-
-
-class ClassicGroup:
-    """A classic group without members or protocol: a simple group, made by an offset commit that
-    named no member. It is always Empty."""
-
-    __slots__ = ("group_id",)
-
-    type: Final = GroupType.CLASSIC
-    protocol_type: Final = ""
-    state: Final = GroupState.EMPTY
-    is_empty: Final = True
-
-    def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
 
 
 Group: TypeAlias = ConsumerGroup | ClassicGroup
@@ -90,6 +77,12 @@ class GroupsState:
         if group_id not in self.groups:
             self.groups[group_id] = ClassicGroup(group_id)
 
+    def set_live(self, group_id: str, live: LiveGroup) -> None:
+        """What is going on in a classic group from now on; it must exist. No record carries it."""
+        group = self.groups.get(group_id)
+        if isinstance(group, ClassicGroup):
+            group.live = live
+
     def committed(self, group_id: str, topic: str, partition: int) -> OffsetAndMetadata | None:
         """A committed offset."""
         return self.offsets.get(group_id, {}).get(topic, {}).get(partition)
@@ -127,7 +120,9 @@ class GroupsState:
             self.offsets.pop(record.group_id, None)
 
     def _apply_group_metadata(self, record: GroupMetadata) -> None:
-        if isinstance(self.groups.get(record.group_id), ClassicGroup):
+        if record.value is not None:
+            self.groups[record.group_id] = ClassicGroup(record.group_id, record.value)
+        elif isinstance(self.groups.get(record.group_id), ClassicGroup):
             del self.groups[record.group_id]
 
     def _apply_epoch(self, record: GroupEpochMetadata) -> None:
@@ -162,7 +157,7 @@ class GroupsState:
         if record.value is not None:
             group = self._existing_or_new(record.group_id)
         if group is not None:
-            group.apply_target(record.member_id, record.value)
+            group.apply_target(record.member_id, record.value, record.metadata)
 
     def _apply_current(self, record: CurrentMemberAssignment) -> None:
         group = self._existing(record.group_id)

@@ -109,7 +109,7 @@ def compute_target(
     records: list[StateRecord] = [
         TargetAssignmentMember(group.group_id, member_id, target)
         for member_id, target in result.items()
-        if group.targets.get(member_id) is not target
+        if group.targets.get(member_id) is not target or member_id in group.target_metadata
     ]
     timestamp_ms = now_ms if env.profile.has_assignment_interval else 0
     records.append(TargetAssignmentMetadata(group.group_id, TargetEpoch(epoch, timestamp_ms)))

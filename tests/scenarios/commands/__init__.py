@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from tests.scenarios.commands.clock import advance, settle
+from tests.scenarios.commands.computing import install, prepare
 from tests.scenarios.commands.groups import (
     delete_group,
     describe,
@@ -33,6 +34,8 @@ COMMANDS: Final[Mapping[str, Handler]] = {
     "heartbeat": heartbeat,
     "leave": leave,
     "stabilize": stabilize,
+    "prepare": prepare,
+    "install": install,
     "commit": commit,
     "fetch": fetch,
     "delete-offsets": delete_offsets,

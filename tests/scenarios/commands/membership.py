@@ -9,6 +9,7 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
+from tests.scenarios.commands.computing import offers
 from tests.scenarios.notation import Arguments, NotationError, partitions_text
 from tests.scenarios.stage import DEFAULT_GROUP, Member, Stage
 
@@ -25,7 +26,7 @@ def join(stage: Stage, arguments: Arguments) -> list[str]:
     join "" version=0 topics=foo as=M     (the coordinator chooses the id; it is shown as M)
 
     Unless given, the rebalance timeout is 30 s and the owned partitions an empty list; topics,
-    regex, instance, rack and assignor are null. ``none`` sends null (-1 for the timeout), e.g.
+    regex, instance, rack, assignor and offers (client-side assignors, see ``prepare``) are null. ``none`` sends null (-1 for the timeout), e.g.
     owned=none. The epoch may be overridden, and ``verbose`` prints the whole response.
     """
     arguments.options.setdefault("owned", [])
@@ -61,6 +62,7 @@ def heartbeat(stage: Stage, arguments: Arguments) -> list[str]:
         subscribed_topic_regex=arguments.text("regex"),
         server_assignor=arguments.text("assignor"),
         topic_partitions=_owned(stage, arguments.words("owned")),
+        client_assignors=offers(arguments.words("offers")),
     )
     response = stage.request(request, version)
     if not name and response.error_code == 0:
@@ -163,6 +165,13 @@ def _report(stage: Stage, name: str, response: Any, *, verbose: bool) -> list[st
     else:
         given = stage.partitions_text(response.assignment.topic_partitions)
         lines = [f"{shown}: epoch {response.member_epoch}, assignment {given}"]
+        if response.assignment.pending_topic_partitions:
+            pending = stage.partitions_text(response.assignment.pending_topic_partitions)
+            lines[0] += f", waits for {pending}"
+        if response.assignment.error:
+            lines[0] += f", error {response.assignment.error} of the assignor"
+    if response.should_compute_assignment:
+        lines[0] += ", computes"
     if verbose:
         member_id = "null" if response.member_id is None else f'"{response.member_id}"'
         if response.member_id and stage.shown(response.member_id) != response.member_id:

@@ -1,0 +1,148 @@
+"""A computed assignment, checked against what it was computed from, and turned into a target.
+
+A faulty assignor must not be able to lose a partition or to give one to two members: every
+partition of every subscribed topic is in the result exactly once (KIP-848,
+ConsumerGroupInstallAssignment). The result is for the group as it was when it was prepared; members
+that left since get nothing, members that came since wait for the next target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kip848_client._types import TopicId
+from kip848_client.assignors import NO_PARTITIONS, Partitions
+from kip848_client.wire import ErrorCode
+from kip848_client.wire.messages.client_assignors import (
+    ConsumerGroupInstallAssignmentRequest,
+    ConsumerGroupInstallAssignmentRequestMember,
+)
+from mock_coordinator.core.groups.client_assignors.prepare import GroupInput, MemberInput
+from mock_coordinator.core.groups.client_assignors.values import NO_METADATA, AssignmentMetadata
+from mock_coordinator.core.groups.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.groups.records import (
+    StateRecord,
+    TargetAssignmentMember,
+    TargetAssignmentMetadata,
+    TargetEpoch,
+)
+
+__all__ = ["installed", "refused"]
+
+
+def installed(
+    group: ConsumerGroup,
+    given: GroupInput,
+    request: ConsumerGroupInstallAssignmentRequest,
+    timestamp_ms: int,
+) -> list[StateRecord]:
+    """The records of the new target. Raises ``GroupError`` INVALID_ASSIGNMENT when the result does
+    not fit what it was computed from.
+
+    With an error the target stays; its epoch advances all the same, or the group would ask for the
+    same computation for ever.
+    """
+    records: list[StateRecord] = []
+    if request.error == 0:
+        computed = _validated(given, request)
+        records += _target_records(group, given, computed)
+    epoch = TargetEpoch(given.group_epoch, timestamp_ms, request.error)
+    records.append(TargetAssignmentMetadata(group.group_id, epoch))
+    return records
+
+
+def refused(message: str) -> GroupError:
+    """INVALID_ASSIGNMENT."""
+    return GroupError(ErrorCode.INVALID_ASSIGNMENT, message)
+
+
+_Computed = dict[str, tuple[Partitions, AssignmentMetadata]]
+
+
+def _validated(given: GroupInput, request: ConsumerGroupInstallAssignmentRequest) -> _Computed:
+    """Member id -> its partitions and metadata."""
+    computed: _Computed = {}
+    taken: dict[tuple[TopicId, int], str] = {}
+    for row in request.members:
+        member = given.members.get(row.member_id)
+        if member is None:
+            raise refused(f"Member {row.member_id} is not in the prepared group.")
+        if row.member_id in computed:
+            raise refused(f"Member {row.member_id} is in the assignment twice.")
+        _check_version(row, member)
+        computed[row.member_id] = (
+            _partitions(given, row, member, taken),
+            AssignmentMetadata(row.metadata_version, bytes(row.metadata_bytes)),
+        )
+    for topic_id, topic in given.topics.items():
+        for partition in range(topic.partitions):
+            if (topic_id, partition) not in taken:
+                raise refused(f"Partition {topic.name}-{partition} is assigned to nobody.")
+    return computed
+
+
+def _check_version(row: ConsumerGroupInstallAssignmentRequestMember, member: MemberInput) -> None:
+    low, high = member.assignor.minimum_version, member.assignor.maximum_version
+    if not low <= row.metadata_version <= high:
+        raise refused(
+            f"Member {row.member_id} understands versions {low} to {high}, not "
+            f"{row.metadata_version}."
+        )
+
+
+def _partitions(
+    given: GroupInput,
+    row: ConsumerGroupInstallAssignmentRequestMember,
+    member: MemberInput,
+    taken: dict[tuple[TopicId, int], str],
+) -> Partitions:
+    mine: dict[TopicId, list[int]] = {}
+    for part in row.partitions:
+        topic_id = TopicId(part.topic_id)
+        topic = given.topics.get(topic_id)
+        if topic is None:
+            raise refused(f"Member {row.member_id} is given a topic that nobody subscribes to.")
+        if topic_id not in member.topic_ids:
+            raise refused(f"Member {row.member_id} does not subscribe to topic {topic.name}.")
+        for partition in part.partitions:
+            where = f"{topic.name}-{partition}"
+            if not 0 <= partition < topic.partitions:
+                raise refused(f"Partition {where} does not exist.")
+            other = taken.setdefault((topic_id, partition), row.member_id)
+            if other != row.member_id or partition in mine.get(topic_id, ()):
+                raise refused(
+                    f"Partition {where} is assigned twice, to {other} and to {row.member_id}."
+                )
+            mine.setdefault(topic_id, []).append(partition)
+    return {topic_id: tuple(sorted(partitions)) for topic_id, partitions in mine.items()}
+
+
+def _target_records(
+    group: ConsumerGroup, given: GroupInput, computed: _Computed
+) -> list[StateRecord]:
+    """What changes for the members that the group has now."""
+    new: _Computed = {}
+    for prepared_id, each in given.members.items():
+        member_id = prepared_id
+        if member_id not in group.members and each.instance_id is not None:
+            # a static member that was replaced since: its place is what counts
+            member_id = group.static_members.get(each.instance_id, member_id)
+        if member_id in group.members:
+            new[member_id] = computed.get(prepared_id, (NO_PARTITIONS, NO_METADATA))
+    records: list[StateRecord] = []
+    for member_id in group.members:
+        target, metadata = new.get(member_id, (NO_PARTITIONS, NO_METADATA))
+        metadata = replace(metadata, error=0)
+        known = member_id in group.targets
+        before = group.target_metadata.get(member_id, NO_METADATA)
+        if not known or before != metadata or not _same(group.targets[member_id], target):
+            records.append(TargetAssignmentMember(group.group_id, member_id, target, metadata))
+    return records
+
+
+def _same(
+    left: Mapping[TopicId, tuple[int, ...]], right: Mapping[TopicId, tuple[int, ...]]
+) -> bool:
+    return {t: set(p) for t, p in left.items() if p} == {t: set(p) for t, p in right.items() if p}

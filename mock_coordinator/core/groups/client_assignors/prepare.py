@@ -1,0 +1,129 @@
+"""The group as the assignor sees it: taken once for every computation, and what its result is
+checked against (KIP-848, ConsumerGroupPrepareAssignment)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kip848_client._types import STATIC_LEAVE_EPOCH, TopicId
+from kip848_client.assignors import NO_PARTITIONS, Partitions
+from kip848_client.wire.messages.client_assignors import (
+    AssignmentTopicPartitions,
+    ConsumerGroupPrepareAssignmentResponse,
+    ConsumerGroupPrepareAssignmentResponseAssignor,
+    ConsumerGroupPrepareAssignmentResponseMember,
+    ConsumerGroupPrepareAssignmentResponseTopic,
+)
+from mock_coordinator.core.catalog import Catalog
+from mock_coordinator.core.groups.client_assignors.selection import Offer
+from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
+from mock_coordinator.core.groups.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.member import Member
+from mock_coordinator.core.groups.subscriptions import subscribed_names, subscribed_topic_ids
+
+__all__ = ["GroupInput", "MemberInput", "TopicInput", "group_input", "member_offer", "prepared"]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicInput:
+    """A subscribed topic."""
+
+    name: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberInput:
+    """A member, its subscription, what it offered for the chosen assignor, and its last target."""
+
+    member_epoch: int
+    instance_id: str | None
+    rack_id: str | None
+    topic_ids: tuple[TopicId, ...]
+    assignor: ClientAssignor
+    target: Partitions
+
+
+@dataclass(frozen=True, slots=True)
+class GroupInput:
+    """The group at one group epoch."""
+
+    group_epoch: int
+    assignor: str
+    members: Mapping[str, MemberInput]
+    topics: Mapping[TopicId, TopicInput]
+
+
+def member_offer(member: Member) -> Offer:
+    """What the member offers. One that is away keeps its offer, and cannot be asked. What a classic
+    member embeds for its protocols counts as metadata of version -1 (KIP-848, JoinGroup)."""
+    if member.classic is not None:
+        protocols = member.classic.supported_protocols
+        return Offer(
+            tuple(
+                ClientAssignor(each.name, -1, -1, metadata_version=-1, metadata=each.metadata)
+                for each in protocols
+            ),
+            can_compute=False,
+        )
+    return Offer(
+        member.subscription.client_assignors, can_compute=member.epoch != STATIC_LEAVE_EPOCH
+    )
+
+
+def group_input(catalog: Catalog, group: ConsumerGroup, assignor: str) -> GroupInput:
+    """The group as it is now. All members must offer the assignor."""
+    members: dict[str, MemberInput] = {}
+    topics: dict[TopicId, TopicInput] = {}
+    for member_id, member in group.members.items():
+        subscription = member.subscription
+        names = subscribed_names(subscription, group.resolved)
+        topic_ids = subscribed_topic_ids(catalog, names)
+        for topic_id in topic_ids:
+            topic = catalog.topic_by_id(topic_id)
+            if topic is not None:
+                topics[topic_id] = TopicInput(topic.name, topic.partitions)
+        members[member_id] = MemberInput(
+            member_epoch=member.epoch,
+            instance_id=subscription.instance_id,
+            rack_id=subscription.rack_id,
+            topic_ids=topic_ids,
+            assignor=next(each for each in member_offer(member).assignors if each.name == assignor),
+            target=group.targets.get(member_id, NO_PARTITIONS),
+        )
+    return GroupInput(group.epoch, assignor, members, topics)
+
+
+def prepared(given: GroupInput) -> ConsumerGroupPrepareAssignmentResponse:
+    """The answer to the member that computes."""
+    return ConsumerGroupPrepareAssignmentResponse(
+        group_epoch=given.group_epoch,
+        assignor_name=given.assignor,
+        members=tuple(_member(member_id, each) for member_id, each in given.members.items()),
+        topics=tuple(
+            ConsumerGroupPrepareAssignmentResponseTopic(
+                topic_id=topic_id, topic_name=topic.name, num_partitions=topic.partitions
+            )
+            for topic_id, topic in given.topics.items()
+        ),
+    )
+
+
+def _member(member_id: str, given: MemberInput) -> ConsumerGroupPrepareAssignmentResponseMember:
+    return ConsumerGroupPrepareAssignmentResponseMember(
+        member_id=member_id,
+        member_epoch=given.member_epoch,
+        instance_id=given.instance_id,
+        rack_id=given.rack_id,
+        subscribed_topic_ids=given.topic_ids,
+        assignor=ConsumerGroupPrepareAssignmentResponseAssignor(
+            reason=given.assignor.reason,
+            metadata_version=given.assignor.metadata_version,
+            metadata_bytes=given.assignor.metadata,
+        ),
+        topic_partitions=tuple(
+            AssignmentTopicPartitions(topic_id=topic_id, partitions=partitions)
+            for topic_id, partitions in given.target.items()
+        ),
+    )

@@ -1,0 +1,95 @@
+"""Which assignor computes the next target, and which member runs it. Pure.
+
+An assignor can be used when every member offers it. Among those the members vote, each for the
+first of its own list. The member that runs it must read the metadata of all members, in the
+versions that they use, and write theirs (KIP-848, Metadata Version Handling).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
+
+__all__ = ["Choice", "Offer", "candidates", "choose"]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one member offers. ``can_compute`` is False for a member that is away and for one that
+    speaks the classic protocol: their metadata counts, but they cannot be asked."""
+
+    assignors: tuple[ClientAssignor, ...]
+    can_compute: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The assignor and the member that runs it."""
+
+    assignor: str
+    member_id: str
+
+
+def candidates(offers: Mapping[str, Offer]) -> list[str]:
+    """The assignors that all members offer, the preferred one first: by votes, then by the sum of
+    their places in the members' lists, then by name."""
+    if not offers or not all(offer.assignors for offer in offers.values()):
+        return []
+    lists = [[each.name for each in offer.assignors] for offer in offers.values()]
+    common = set(lists[0])
+    for names in lists[1:]:
+        common.intersection_update(names)
+        if not common:
+            return []
+    votes = dict.fromkeys(sorted(common), 0)
+    places = dict.fromkeys(votes, 0)
+    for names in lists:
+        shared = [name for name in names if name in common]
+        votes[shared[0]] += 1
+        for place, name in enumerate(shared):
+            places[name] += place
+    return sorted(votes, key=lambda name: (-votes[name], places[name], name))
+
+
+def choose(
+    offers: Mapping[str, Offer], *, excluded: Collection[str] = (), last: str | None = None
+) -> Choice | None:
+    """The next to compute; ``None`` when the broker has to.
+
+    ``excluded`` are members that failed at this group epoch; they come last. ``last`` is the member
+    that computed before, which is kept if it can be.
+    """
+    for name in candidates(offers):
+        ranges = {
+            member_id: next(each for each in offer.assignors if each.name == name)
+            for member_id, offer in offers.items()
+        }
+        used = [each.metadata_version for each in ranges.values()]
+        lowest, highest = min(used), max(used)
+        eligible = [
+            member_id
+            for member_id, each in ranges.items()
+            if offers[member_id].can_compute
+            and each.minimum_version <= lowest
+            and each.maximum_version >= highest
+        ]
+        fresh = [member_id for member_id in eligible if member_id not in excluded] or eligible
+        if not fresh:
+            continue
+        bottom = min(each.minimum_version for each in ranges.values())
+        top = max(each.maximum_version for each in ranges.values())
+
+        def rank(
+            member_id: str,
+            ranges: Mapping[str, ClientAssignor] = ranges,
+            bottom: int = bottom,
+            top: int = top,
+        ) -> tuple[bool, bool, str]:
+            each = ranges[member_id]
+            covers_all = each.minimum_version <= bottom and each.maximum_version >= top
+            return (not covers_all, member_id != last, member_id)
+
+        return Choice(name, min(fresh, key=rank))
+    return None

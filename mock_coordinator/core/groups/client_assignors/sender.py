@@ -1,0 +1,66 @@
+"""Two questions about a group as it will be once a heartbeat is counted in."""
+
+from __future__ import annotations
+
+from kip848_client.wire import ErrorCode
+from mock_coordinator.core.groups.client_assignors.offers import require_overlap
+from mock_coordinator.core.groups.client_assignors.prepare import member_offer
+from mock_coordinator.core.groups.client_assignors.selection import Offer, candidates, choose
+from mock_coordinator.core.groups.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.groups.member import Member
+from mock_coordinator.core.groups.target_assignment import Sender
+
+__all__ = ["members_compute", "require_computable"]
+
+
+def members_compute(group: ConsumerGroup, sender: Sender) -> bool:
+    """Whether a member computes the next target, and not the broker."""
+    if not _all_offer(group, sender):
+        return False
+    return group.computing or choose(_offers(group, sender.after, sender.replaced)) is not None
+
+
+def require_computable(
+    group: ConsumerGroup, before: Member, after: Member, *, replaced: str | None
+) -> None:
+    """Raise ``GroupError`` 112 when a changed offer cannot go together with those of the others: no
+    common version of an assignor, or nobody left who understands all the versions in use."""
+    offer = after.subscription.client_assignors
+    if not offer or offer is before.subscription.client_assignors:
+        return
+    offers = _offers(group, after, replaced)
+    others = {
+        member_id: group.members[member_id].subscription.client_assignors
+        for member_id in offers
+        if member_id != after.member_id
+    }
+    require_overlap(offer, others)
+    if candidates(offers) and choose(offers) is None:
+        raise GroupError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            "With these ClientAssignors no member could read the metadata of all members.",
+        )
+
+
+def _all_offer(group: ConsumerGroup, sender: Sender) -> bool:
+    """``ConsumerGroup.client_assigned`` once the sender is counted in, in constant time."""
+    after = sender.after
+    offers = group.offers + bool(after.subscription.client_assignors)
+    others = group.classic_members + (after.classic is not None)
+    size = len(group.members) + 1
+    if sender.before.member_id in group.members or sender.replaced is not None:
+        offers -= bool(sender.before.subscription.client_assignors)
+        others -= sender.before.classic is not None
+        size -= 1
+    return offers > 0 and offers + others == size
+
+
+def _offers(group: ConsumerGroup, after: Member, replaced: str | None) -> dict[str, Offer]:
+    offers = {
+        member_id: member_offer(member)
+        for member_id, member in group.members.items()
+        if member_id != replaced
+    }
+    offers[after.member_id] = member_offer(after)
+    return offers

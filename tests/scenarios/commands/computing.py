@@ -1,0 +1,127 @@
+"""prepare, install: a member computes the assignment (KIP-848, client side mode; not in Kafka)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kip848_client.wire.messages.client_assignors import (
+    AssignmentTopicPartitions,
+    ConsumerGroupInstallAssignmentRequest,
+    ConsumerGroupInstallAssignmentRequestMember,
+    ConsumerGroupPrepareAssignmentRequest,
+)
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequestClientAssignor,
+)
+from tests.scenarios.notation import Arguments, NotationError
+from tests.scenarios.stage import DEFAULT_GROUP, Member, Stage
+
+__all__ = ["install", "offers", "prepare"]
+
+_OFFER: Final = re.compile(
+    r"(?P<name>[\w.]*):(?P<low>-?\d+)-(?P<high>-?\d+)(?:@(?P<version>-?\d+))?(?:!(?P<reason>\d+))?"
+)
+
+
+def offers(
+    texts: tuple[str, ...] | None,
+) -> tuple[ConsumerGroupHeartbeatRequestClientAssignor, ...] | None:
+    """``mine:1-5@3!2``: the assignor ``mine`` reads versions 1 to 5, its metadata is in version 3
+    (the highest unless given), and it wants a new target for reason 2 (0 unless given)."""
+    if texts is None:
+        return None
+    found: list[ConsumerGroupHeartbeatRequestClientAssignor] = []
+    for text in texts:
+        match = _OFFER.fullmatch(text)
+        if match is None:
+            raise NotationError(f"not an assignor: {text!r}")
+        found.append(
+            ConsumerGroupHeartbeatRequestClientAssignor(
+                name=match["name"],
+                minimum_version=int(match["low"]),
+                maximum_version=int(match["high"]),
+                metadata_version=int(match["version"] or match["high"]),
+                reason=int(match["reason"] or 0),
+            )
+        )
+    return tuple(found)
+
+
+def prepare(stage: Stage, arguments: Arguments) -> list[str]:
+    """The member that was asked to compute takes the group as it is.
+
+    prepare A
+    prepare A epoch=1
+
+    Prints the group epoch, the assignor, and every member with the version of its metadata.
+    """
+    member = _member(stage, arguments)
+    request = ConsumerGroupPrepareAssignmentRequest(
+        group_id=stage.group_id(member.group),
+        member_id=member.member_id,
+        member_epoch=arguments.number("epoch", member.epoch),
+    )
+    response = stage.request(request, 0)
+    shown = stage.shown(member.member_id)
+    if response.error_code:
+        return [f"{shown}: {stage.error_text(response.error_code, response.error_message)}"]
+    member.prepared_epoch = response.group_epoch
+    topics = sorted(f"{each.topic_name}({each.num_partitions})" for each in response.topics)
+    lines = [
+        f"{shown}: group epoch {response.group_epoch}, assignor {response.assignor_name}, "
+        f"topics {' '.join(topics)}"
+    ]
+    lines += [
+        f"  {stage.shown(each.member_id)}: epoch {each.member_epoch}, "
+        f"version {each.assignor.metadata_version}, "
+        f"target {stage.partitions_text(each.topic_partitions)}"
+        for each in sorted(response.members, key=lambda each: each.member_id)
+    ]
+    return lines
+
+
+def install(stage: Stage, arguments: Arguments) -> list[str]:
+    """The member returns what it computed: the partitions of each member.
+
+    install A A=foo[0-2] B=foo[3-5]
+    install A A=(foo[0-5] bar[0]) epoch=1 prepared=2 version=3
+    install A error=5
+
+    ``prepared`` is the group epoch; it and the member epoch are those of the last answers.
+    """
+    member = _member(stage, arguments)
+    shown = stage.shown(member.member_id)
+    version = arguments.number("version", 1)
+    request = ConsumerGroupInstallAssignmentRequest(
+        group_id=stage.group_id(member.group),
+        member_id=member.member_id,
+        member_epoch=arguments.number("epoch", member.epoch),
+        group_epoch=arguments.number("prepared", member.prepared_epoch),
+        error=arguments.number("error", 0),
+        members=tuple(
+            _row(stage, name, arguments.words(name), version) for name in list(arguments.options)
+        ),
+    )
+    response = stage.request(request, 0)
+    if response.error_code:
+        return [f"{shown}: {stage.error_text(response.error_code, response.error_message)}"]
+    return [f"{shown}: installed"]
+
+
+def _member(stage: Stage, arguments: Arguments) -> Member:
+    name = arguments.word("a member")
+    return stage.member(name, arguments.text("group", DEFAULT_GROUP) or "")
+
+
+def _row(
+    stage: Stage, name: str, texts: tuple[str, ...] | None, version: int
+) -> ConsumerGroupInstallAssignmentRequestMember:
+    return ConsumerGroupInstallAssignmentRequestMember(
+        member_id=name,
+        partitions=tuple(
+            AssignmentTopicPartitions(topic_id=topic_id, partitions=partitions)
+            for _, topic_id, partitions in stage.read_partitions(texts or ())
+        ),
+        metadata_version=version,
+    )
