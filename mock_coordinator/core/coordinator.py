@@ -68,7 +68,7 @@ _HANDLERS: Final[dict[int, Handler]] = {
     60: lambda broker, _now, _version, request: describe_cluster(broker, request),
 }
 
-_GROUP_KEYS: Final = frozenset({8, 9, 15, 16, 42, 47, 68, 69})
+_GROUP_KEYS: Final = frozenset({8, 9, 11, 12, 13, 14, 15, 16, 42, 47, 68, 69})
 
 
 class CoordinatorCore:

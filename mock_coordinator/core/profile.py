@@ -27,6 +27,10 @@ _APIS_4_0: Final[dict[int, VersionRange]] = {
     8: (2, 9),  # OffsetCommit
     9: (1, 9),  # OffsetFetch
     10: (0, 6),  # FindCoordinator
+    11: (0, 9),  # JoinGroup
+    12: (0, 4),  # Heartbeat
+    13: (0, 5),  # LeaveGroup
+    14: (0, 5),  # SyncGroup
     15: (0, 6),  # DescribeGroups
     16: (0, 5),  # ListGroups
     18: (0, 4),  # ApiVersions
@@ -99,6 +103,8 @@ class Profile:
     """[16] The last member's leaving also moves the assignment epoch."""
     offsets_by_topic_id: bool = False
     """[17] OffsetCommit and OffsetFetch v10."""
+    classic_join_refused_by_policy: bool = False
+    """A classic member may not join a consumer group when the migration policy is "disabled"."""
     malformed_subscription_error: int = -1
     """[18] Error code for an unreadable classic subscription in a consumer group."""
     regex_removal_bumps: bool = False
@@ -119,6 +125,10 @@ class Profile:
     """How a list of settings that cannot be altered is written."""
     small_segments_allowed: bool = True
     """``segment.bytes`` may be below one megabyte."""
+    offset_commit_value_version: int = 3
+    """The version of the value of an OffsetCommit record; 4 has room for a topic id."""
+    named_commits_store_topic_id: bool = False
+    """A commit that names its topic stores the id that the topic has then."""
     share_groups: bool = False
     """The broker knows share groups, though none is coordinated here (KIP-932)."""
     partition_growth_limited: bool = False
@@ -161,6 +171,7 @@ _V4_1: Final = replace(
     regex_refresh=True,
     regex_removal_bumps=True,
     regex_named_groups=True,
+    offset_commit_value_version=4,
     small_segments_allowed=False,
     share_groups=True,
 )
@@ -181,7 +192,6 @@ _V4_2: Final = replace(
     unrevoked_ack_advances_epoch=False,
     target_filtered_by_subscription=True,
     offsets_by_topic_id=True,
-    malformed_subscription_error=23,
 )
 _V4_3: Final = replace(
     _V4_2,
@@ -196,6 +206,8 @@ _V4_3: Final = replace(
     commits_use_assignment_epoch=True,
     describe_shows_pending_revocation=True,
     classic_rejoin_by_assignment_epoch=True,
+    classic_join_refused_by_policy=True,
+    named_commits_store_topic_id=True,
     log_dirs_can_be_cordoned=True,
     group_synonyms_name_broker_settings=True,
     refused_settings_form="[{}]",
@@ -214,6 +226,7 @@ _V4_4: Final = replace(
     assignor_change_bumps=True,
     static_replacement_ignores_max_size=True,  # not yet in 4.3.1
     empty_group_advances_target=True,
+    malformed_subscription_error=23,
     target_built_over_members=True,
     group_bounds_named=False,
     partition_growth_limited=True,

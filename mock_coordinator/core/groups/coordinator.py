@@ -22,17 +22,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kip848_client._types import JOIN_EPOCH
-from kip848_client.wire.messages.client_assignors import (
-    ConsumerGroupInstallAssignmentRequest,
-    ConsumerGroupInstallAssignmentResponse,
-    ConsumerGroupPrepareAssignmentRequest,
-    ConsumerGroupPrepareAssignmentResponse,
-)
 from kip848_client.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
     SyncGroupRequest,
+)
+from kip848_client.wire.messages.client_assignors import (
+    ConsumerGroupInstallAssignmentRequest,
+    ConsumerGroupInstallAssignmentResponse,
+    ConsumerGroupPrepareAssignmentRequest,
+    ConsumerGroupPrepareAssignmentResponse,
 )
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kip848_client.wire.messages.consumer_group_heartbeat import (
@@ -49,13 +49,13 @@ from kip848_client.wire.messages.offset_delete import OffsetDeleteRequest
 from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
 from mock_coordinator.core.catalog import Catalog, Topic
 from mock_coordinator.core.config import BrokerConfig
-from mock_coordinator.core.groups.client_assignors.rounds import Rounds
 from mock_coordinator.core.groups.classic import dispatch
 from mock_coordinator.core.groups.classic.expiry import (
     CLASSIC_TIMERS,
     decide_loaded,
     decide_timer,
 )
+from mock_coordinator.core.groups.client_assignors.rounds import Rounds
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.describe import (
     describe_classic_groups,
@@ -355,7 +355,7 @@ class GroupCoordinator:
             return
         member = group.members.get(timer.member_id)
         if member is not None and epoch in (None, member.epoch):
-            self._perform(now_ms, fence(self._env, group, (member,)))
+            self._perform(now_ms, fence(self._env, now_ms, group, (member,)))
 
     # --- Inspection -------------------------------------------------------------------------------
 

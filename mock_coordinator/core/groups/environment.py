@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final, Generic, TypeVar
 
 from kip848_client.assignors import BUILTIN, Assignor
@@ -21,6 +21,7 @@ from mock_coordinator.core.profile import Profile
 __all__ = ["Decision", "Environment", "TimerChange", "configured_assignors"]
 
 R_co = TypeVar("R_co", covariant=True)
+S = TypeVar("S")
 
 _CLASS_NAMES: Final = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
@@ -73,6 +74,14 @@ class Decision(Generic[R_co]):
         default_factory=list["tuple[RequestReceived, Message]"]
     )
     """Answers to requests that were waiting."""
+
+    def answering(self, response: S) -> Decision[S]:
+        """The same, with another answer."""
+        answered = Decision(response)
+        for each in fields(self):
+            if each.name != "response":
+                setattr(answered, each.name, getattr(self, each.name))
+        return answered
 
 
 def configured_assignors(config: BrokerConfig) -> dict[str, Assignor]:

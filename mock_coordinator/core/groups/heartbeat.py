@@ -72,7 +72,7 @@ def decide_heartbeat(
     if env.client_assignors:
         validate_offer(request)
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-        return leave(env, request)
+        return leave(env, now_ms, request)
     return _Heartbeat(env, now_ms, request=request, client=client).decide()
 
 

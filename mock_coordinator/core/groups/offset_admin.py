@@ -34,7 +34,13 @@ from mock_coordinator.core.groups.records import (
 )
 from mock_coordinator.core.groups.state import Group
 
-__all__ = ["decide_cleanup", "decide_delete_groups", "decide_offset_delete", "forget_topics"]
+__all__ = [
+    "decide_cleanup",
+    "decide_delete_groups",
+    "decide_offset_delete",
+    "forget_topics",
+    "group_tombstones",
+]
 
 _MINUTE_MS = 60_000
 
@@ -114,10 +120,11 @@ def _deleted(env: Environment, group_id: str) -> list[StateRecord]:
         for topic, partitions in env.state.offsets.get(group_id, {}).items()
         for partition in partitions
     ]
-    return [*offsets, *_group_tombstones(group)]
+    return [*offsets, *group_tombstones(group)]
 
 
-def _group_tombstones(group: Group) -> list[StateRecord]:
+def group_tombstones(group: Group) -> list[StateRecord]:
+    """The records that delete a group, whatever its type; its offsets stay."""
     if isinstance(group, ConsumerGroup):
         return [
             TargetAssignmentMetadata(group.group_id, None),
@@ -141,7 +148,7 @@ def decide_cleanup(env: Environment, now_ms: int) -> list[StateRecord]:
                 else:
                     records.append(OffsetCommit(group_id, topic, partition, None))
         if not remaining and group.is_empty:
-            records += _group_tombstones(group)
+            records += group_tombstones(group)
     return records
 
 

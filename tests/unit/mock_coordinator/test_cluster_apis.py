@@ -7,8 +7,8 @@ import pytest
 from kip848_client.errors import TransportError, UnsupportedVersion
 from kip848_client.wire import APIS, DRAFT_API_KEYS
 from kip848_client.wire.messages.api_versions import ApiVersionsRequest
-from kip848_client.wire.messages.classic_group import JoinGroupRequest
 from kip848_client.wire.messages.cluster import DescribeClusterRequest
+from kip848_client.wire.messages.connect_group import ConnectGroupHeartbeatRequest
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 from mock_coordinator.core.profile import PROFILES
 from tests.unit.mock_coordinator.broker_at_hand import AtHand
@@ -84,10 +84,10 @@ def test_the_client_may_check_where_it_is() -> None:
 
 def test_an_api_that_is_not_served_closes_the_connection() -> None:
     hand = AtHand()
-    with pytest.raises(UnsupportedVersion, match="does not offer JoinGroup"):
-        hand.ask(JoinGroupRequest())
-    with pytest.raises(TransportError, match="API key 11 version 9 is not served"):
-        hand.ask(JoinGroupRequest(protocol_type="consumer"), 9)
+    with pytest.raises(UnsupportedVersion, match="does not offer ConnectGroupHeartbeat"):
+        hand.ask(ConnectGroupHeartbeatRequest())
+    with pytest.raises(TransportError, match="API key 10482 version 0 is not served"):
+        hand.ask(ConnectGroupHeartbeatRequest(), 0)
     assert hand.connection.is_closed
 
 

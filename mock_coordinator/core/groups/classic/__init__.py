@@ -1,0 +1,5 @@
+"""The classic group protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, and who leads."""
+
+from __future__ import annotations
+
+__all__: list[str] = []

@@ -1,0 +1,113 @@
+"""What consumers put into the opaque bytes of the classic protocol (ConsumerProtocol 0 to 3).
+
+Subscriptions travel in JoinGroup, assignments in SyncGroup. The coordinator of a classic group
+reads no more than the topics, and reads them as version 0, which every later version begins with.
+Members of a consumer group that still speak the classic protocol are read and answered whole
+(KIP-848, "Upgrade to the New Protocol").
+
+Both begin with a version number. Version 1 brought the owned partitions (KIP-429), version 2 the
+generation they are from (KIP-792), version 3 the rack (KIP-881).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, TypeVar
+
+from kip848_client.errors import WireError
+from kip848_client.wire import encode
+from kip848_client.wire._codec import decode_at
+from kip848_client.wire._fields import Message, array, data, int32, string
+
+__all__ = [
+    "ConsumerAssignment",
+    "ConsumerSubscription",
+    "TopicPartitions",
+    "read_assignment",
+    "read_subscription",
+    "subscribed_topics",
+    "write_assignment",
+    "write_subscription",
+]
+
+M = TypeVar("M", bound=Message)
+
+_NEWEST: Final = 3
+_VERSION_BYTES: Final = 2
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicPartitions:
+    """Some partitions of a topic."""
+
+    topic: str = string()
+    partitions: tuple[int, ...] = array("int32")
+
+
+@dataclass(slots=True, kw_only=True)
+class ConsumerSubscription:
+    """ConsumerProtocolSubscription, versions 0 to 3."""
+
+    API_KEY: ClassVar[int] = -1
+    VERSIONS: ClassVar[tuple[int, int]] = (0, _NEWEST)
+    FLEXIBLE: ClassVar[int] = _NEWEST + 1
+
+    topics: tuple[str, ...] = array("string")
+    user_data: bytes | None = data(default=None, nullable="0+")
+    owned_partitions: tuple[TopicPartitions, ...] = array(TopicPartitions, "1+", ignorable=True)
+    generation_id: int = int32("2+", default=-1, ignorable=True)
+    rack_id: str | None = string("3+", default=None, nullable="3+", ignorable=True)
+
+
+@dataclass(slots=True, kw_only=True)
+class ConsumerAssignment:
+    """ConsumerProtocolAssignment, versions 0 to 3, which are all alike."""
+
+    API_KEY: ClassVar[int] = -1
+    VERSIONS: ClassVar[tuple[int, int]] = (0, _NEWEST)
+    FLEXIBLE: ClassVar[int] = _NEWEST + 1
+
+    assigned_partitions: tuple[TopicPartitions, ...] = array(TopicPartitions)
+    user_data: bytes | None = data(default=None, nullable="0+")
+
+
+def read_subscription(raw: bytes) -> tuple[int, ConsumerSubscription]:
+    """The version and the subscription; a version that is newer than ours is read as ours.
+
+    Raises ``WireError`` for bytes that are neither.
+    """
+    return _read(ConsumerSubscription, raw)
+
+
+def read_assignment(raw: bytes) -> tuple[int, ConsumerAssignment]:
+    """The version and the assignment. Raises ``WireError``."""
+    return _read(ConsumerAssignment, raw)
+
+
+def write_subscription(subscription: ConsumerSubscription, version: int = _NEWEST) -> bytes:
+    """The bytes for JoinGroup."""
+    return version.to_bytes(_VERSION_BYTES, "big") + encode(subscription, min(version, _NEWEST))
+
+
+def write_assignment(assignment: ConsumerAssignment, version: int = _NEWEST) -> bytes:
+    """The bytes for SyncGroup."""
+    return version.to_bytes(_VERSION_BYTES, "big") + encode(assignment, min(version, _NEWEST))
+
+
+def subscribed_topics(raw: bytes) -> tuple[str, ...] | None:
+    """The topics of a subscription, read as version 0; None when that fails."""
+    try:
+        subscription, end = decode_at(ConsumerSubscription, 0, raw, _VERSION_BYTES)
+    except WireError:
+        return None
+    return subscription.topics if end <= len(raw) else None
+
+
+def _read(cls: type[M], raw: bytes) -> tuple[int, M]:
+    version = int.from_bytes(raw[:_VERSION_BYTES], "big", signed=True)
+    if len(raw) < _VERSION_BYTES or version < 0:
+        raise WireError(f"{cls.__name__}: no version in {len(raw)} bytes")
+    message, end = decode_at(cls, min(version, _NEWEST), raw, _VERSION_BYTES)
+    if end > len(raw):
+        raise WireError(f"{cls.__name__} v{version}: cut after {len(raw)} bytes")
+    return version, message

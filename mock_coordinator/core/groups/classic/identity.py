@@ -1,0 +1,28 @@
+"""Whether somebody is the member of a classic group that it says it is."""
+
+from __future__ import annotations
+
+from kip848_client.wire import ErrorCode
+from mock_coordinator.core.groups.classic.live import LiveGroup
+from mock_coordinator.core.groups.errors import GroupError
+
+__all__ = ["require_generation", "require_member"]
+
+
+def require_member(live: LiveGroup, member_id: str, instance_id: str | None) -> None:
+    """Raise ``GroupError`` 25 for an unknown member, 82 for one whose instance id somebody else has
+    taken over (KIP-345)."""
+    if instance_id is not None:
+        holder = live.static_members.get(instance_id)
+        if holder is None:
+            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if holder != member_id:
+            raise GroupError(ErrorCode.FENCED_INSTANCE_ID)
+    if member_id not in live.members:
+        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def require_generation(live: LiveGroup, generation: int) -> None:
+    """Raise ``GroupError`` 22 for another generation than the current one."""
+    if generation != live.generation:
+        raise GroupError(ErrorCode.ILLEGAL_GENERATION)
