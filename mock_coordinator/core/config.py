@@ -101,11 +101,19 @@ class BrokerConfig:
 
     ``values`` maps Kafka's broker setting names to texts. Raises ``ConfigError`` for an unknown
     name, a value of the wrong type or range, or values that contradict each other.
+
+    ``client_assignors``: whether members may compute assignments, which no Kafka offers. It is no
+    setting, so that clients see none that Kafka does not have.
     """
 
     def __init__(
-        self, profile: Profile | None = None, values: Mapping[str, str] | None = None
+        self,
+        profile: Profile | None = None,
+        values: Mapping[str, str] | None = None,
+        *,
+        client_assignors: bool = True,
     ) -> None:
+        self.client_assignors: Final = client_assignors
         self.profile: Final = profile or profile_named(DEFAULT_PROFILE)
         self._static: dict[str, str] = dict(values or {})
         node_id = self._static.get("node.id") or self._static.get("broker.id") or "1"

@@ -138,8 +138,8 @@ class ConsumerGroup:
         self._stable_at: dict[int, int] = {}  # member epoch -> members in STABLE at it
         self._subscription_type: SubscriptionType | None = SubscriptionType.HOMOGENEOUS
         self.metadata_fresh = False
-        self.computing = False
-        """a member has been chosen to compute the target; transient, too"""
+        self.computing: str | None = None
+        """the member that was chosen to compute the target; transient, too"""
 
     # --- Questions --------------------------------------------------------------------------------
 
@@ -303,6 +303,18 @@ class ConsumerGroup:
             self.resolved[regex] = value
             for topic in value.topics:
                 _count(self.by_regex, topic, 1)
+
+    def adopt(self, member: Member, target: Partitions) -> None:
+        """Put a member in as a whole: an upgrade (KIP-848) decides on a group that no record has
+        made yet."""
+        self._put(member)
+        self._count_subscription(MemberSubscription(), member.subscription)
+        self._count_progress(member.current, 1)
+        self._move_partitions(member.member_id, CurrentAssignment(), member.current)
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        self.targets[member.member_id] = target
+        self._subscription_type = None
 
     # --- Derived state ----------------------------------------------------------------------------
 

@@ -41,8 +41,6 @@ class Environment:
     assignors: dict[str, Assignor]
     """by the name that members ask for, the default one first"""
     new_member_id: Callable[[], str]
-    client_assignors: bool = True
-    """members may compute assignments (not Kafka's; see ``client_assignors``)"""
 
 
 @dataclass(frozen=True, slots=True)

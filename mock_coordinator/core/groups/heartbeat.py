@@ -41,6 +41,7 @@ from mock_coordinator.core.groups.identity import identify, require_room
 from mock_coordinator.core.groups.leave import leave
 from mock_coordinator.core.groups.member import Member, merged, same_owned
 from mock_coordinator.core.groups.member_update import MemberUpdate, SubscriptionChange
+from mock_coordinator.core.groups.migration.upgrade import Upgrade, UpgradeRefused, upgrade
 from mock_coordinator.core.groups.records import (
     GroupMetadata,
     TargetAssignmentMetadata,
@@ -69,7 +70,7 @@ def decide_heartbeat(
 ) -> Decision[ConsumerGroupHeartbeatResponse]:
     """Decide one heartbeat. Raises ``GroupError`` when it is refused; nothing is changed here."""
     validate_heartbeat(request, version, tuple(env.assignors))
-    if env.client_assignors:
+    if env.config.client_assignors:
         validate_offer(request)
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
         return leave(env, now_ms, request)
@@ -82,9 +83,23 @@ class _Heartbeat(MemberUpdate):
 
     request: ConsumerGroupHeartbeatRequest = field(kw_only=True)
     client: ClientInfo = field(kw_only=True)
+    upgrade: Upgrade | None = None
+    """set when a classic group with members has to become a consumer group first"""
 
     def decide(self) -> Decision[ConsumerGroupHeartbeatResponse]:
-        """Go through the stations."""
+        """Go through the stations; with an upgrade, see to those whom it concerns as well."""
+        try:
+            decision = self._decide()
+        except GroupError as err:
+            if self.upgrade is None:
+                raise
+            raise UpgradeRefused(err, self.upgrade.failed) from err
+        if self.upgrade is not None:
+            decision.replies = self.upgrade.succeeded.replies
+            decision.timers[:0] = self.upgrade.succeeded.timers
+        return decision
+
+    def _decide(self) -> Decision[ConsumerGroupHeartbeatResponse]:
         env, request = self.env, self.request
         group = self._group()
         max_size = env.config.integer("group.consumer.max.size")
@@ -127,10 +142,12 @@ class _Heartbeat(MemberUpdate):
             return state.consumer_group(group_id)  # raises: it is not a consumer group
         if isinstance(group, ClassicGroup):
             if not group.is_empty:
-                return state.consumer_group(group_id)  # raises: only an empty one gives way
+                self.upgrade = upgrade(self.env, self.now_ms, group)
+                self.records += self.upgrade.records
+                return self.upgrade.group
             self.records.append(GroupMetadata(group_id))
         group = state.new_consumer_group(group_id)
-        if self.request.client_assignors and self.env.client_assignors and not group.epoch:
+        if self.request.client_assignors and self.env.config.client_assignors and not group.epoch:
             # an answer with epoch 0 would make every heartbeat a join: such groups begin at 1
             group.epoch = group.assignment_epoch = 1
             self.records.append(TargetAssignmentMetadata(group_id, TargetEpoch(1)))
@@ -149,7 +166,7 @@ class _Heartbeat(MemberUpdate):
             names=request.subscribed_topic_names,
             regex=request.subscribed_topic_regex,
             server_assignor=request.server_assignor,
-            client_assignors=offered(request) if self.env.client_assignors else None,
+            client_assignors=offered(request) if self.env.config.client_assignors else None,
         )
         if subscription is before.subscription:
             return before

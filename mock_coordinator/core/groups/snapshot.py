@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kip848_client.assignors import NO_PARTITIONS, Partitions
+from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot, take_classic_snapshot
+from mock_coordinator.core.groups.client_assignors.values import NO_METADATA, AssignmentMetadata
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup, GroupState, GroupType
 from mock_coordinator.core.groups.environment import Environment
 from mock_coordinator.core.groups.member_state import MemberState
@@ -39,6 +41,7 @@ class MemberSnapshot:
     owned: OwnedPartitions
     pending_revocation: OwnedPartitions
     target: Partitions
+    target_metadata: AssignmentMetadata = NO_METADATA
     session_deadline_ms: int | None = None
     rebalance_deadline_ms: int | None = None
 
@@ -61,6 +64,10 @@ class GroupSnapshot:
     targets: Mapping[str, Partitions] = field(default_factory=dict[str, Partitions])
     resolved_regexes: Mapping[str, ResolvedRegex] = field(default_factory=dict[str, ResolvedRegex])
     resolving: bool = False
+    computing: str | None = None
+    """The member that was chosen to compute the target (see ``client_assignors``)."""
+    classic: ClassicSnapshot | None = None
+    """of a classic group only"""
 
     def without_timers(self) -> GroupSnapshot:
         """What survives a crash."""
@@ -68,7 +75,11 @@ class GroupSnapshot:
             member_id: replace(member, session_deadline_ms=None, rebalance_deadline_ms=None)
             for member_id, member in self.members.items()
         }
-        return replace(self, members=members, resolving=False)
+        survivor = replace(self, members=members, resolving=False, computing=None)
+        if self.classic is None:
+            return survivor
+        stored = self.classic.only_stored()
+        return replace(survivor, classic=stored, state=stored.stored_state)
 
 
 def take_snapshot(env: Environment, group_id: str) -> GroupSnapshot | None:
@@ -80,7 +91,13 @@ def take_snapshot(env: Environment, group_id: str) -> GroupSnapshot | None:
         topic: dict(partitions) for topic, partitions in env.state.offsets.get(group_id, {}).items()
     }
     if not isinstance(group, ConsumerGroup):
-        return GroupSnapshot(group_id=group_id, type=group.type, state=group.state, offsets=offsets)
+        return GroupSnapshot(
+            group_id=group_id,
+            type=group.type,
+            state=group.state,
+            offsets=offsets,
+            classic=take_classic_snapshot(env.timers, group),
+        )
     return GroupSnapshot(
         group_id=group_id,
         type=group.type,
@@ -95,6 +112,7 @@ def take_snapshot(env: Environment, group_id: str) -> GroupSnapshot | None:
         members={member_id: _member(env, group, member_id) for member_id in group.members},
         targets=dict(group.targets),
         resolved_regexes=dict(group.resolved),
+        computing=group.computing,
         resolving=env.timers.deadline_of(Timer(TimerKind.REGEX, group_id)) is not None,
     )
 
@@ -110,6 +128,7 @@ def _member(env: Environment, group: ConsumerGroup, member_id: str) -> MemberSna
         owned=member.assigned,
         pending_revocation=member.pending_revocation,
         target=group.targets.get(member_id, NO_PARTITIONS),
+        target_metadata=group.metadata_of(member_id),
         session_deadline_ms=env.timers.deadline_of(
             Timer(TimerKind.SESSION, group.group_id, member_id)
         ),

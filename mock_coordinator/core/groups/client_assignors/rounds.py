@@ -137,7 +137,7 @@ class Rounds:
             return  # nobody can: the broker computes at the next heartbeat
         self._memory[group.group_id].last = choice.member_id
         self._rounds[group.group_id] = Round(choice, group.epoch)
-        group.computing = True
+        group.computing = choice.member_id
         # a member that never comes to hear of it must not hold the group up either
         self._arm(now_ms, group, choice.member_id)
 
@@ -149,7 +149,7 @@ class Rounds:
         self._rounds.pop(group_id, None)
         group = self._env.state.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
-            group.computing = False
+            group.computing = None
         self._env.timers.cancel(Timer(TimerKind.COMPUTATION, group_id))
 
     def _fail(self, group: ConsumerGroup, member_id: str) -> None:

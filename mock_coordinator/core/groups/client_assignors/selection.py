@@ -75,9 +75,11 @@ def choose(
             and each.minimum_version <= lowest
             and each.maximum_version >= highest
         ]
-        fresh = [member_id for member_id in eligible if member_id not in excluded] or eligible
-        if not fresh:
+        if not eligible:
             continue
+        # when all have failed they take turns
+        fresh = [member_id for member_id in eligible if member_id not in excluded]
+        fresh = fresh or [member_id for member_id in eligible if member_id != last] or eligible
         bottom = min(each.minimum_version for each in ranges.values())
         top = max(each.maximum_version for each in ranges.values())
 

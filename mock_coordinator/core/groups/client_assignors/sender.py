@@ -18,7 +18,10 @@ def members_compute(group: ConsumerGroup, sender: Sender) -> bool:
     """Whether a member computes the next target, and not the broker."""
     if not _all_offer(group, sender):
         return False
-    return group.computing or choose(_offers(group, sender.after, sender.replaced)) is not None
+    return (
+        group.computing is not None
+        or choose(_offers(group, sender.after, sender.replaced)) is not None
+    )
 
 
 def require_computable(
