@@ -4,178 +4,286 @@ The real broker leads: the generator sees its answers only. Each request goes to
 then to the other, and the two answers are compared at once. A sequence ends at its first
 divergence, because everything after it would be a consequence; a different error text alone does
 not end it.
+
+Requests that wait for others (``Send``) are answered at some later step, and at which one is part
+of the comparison: after every step each side must have answered the same requests. Neither side can
+say that an answer will not come, so the leading side is given a moment after the request has been
+looked at, and whoever is behind then gets a long time before that is called a difference.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from tests.differential._actions import Plan, TooSlowError, sequence
-from tests.differential._compare import Difference, differences, texts
-from tests.differential._sides import Side, renamed
+from kip848_client.wire.messages.groups import DescribeGroupsRequest
+from tests.differential._compare import Difference, differences, value_at
+from tests.differential._dice import drawn, draws, id_of
+from tests.differential._names import Names
+from tests.differential._outcome import Exchange, Outcome
+from tests.differential._plan import Kind, Plan, TooSlowError
+from tests.differential._sides import Side
 from tests.differential._steps import (
     Ask,
+    AwaitGone,
     AwaitPatterns,
+    AwaitValue,
     CreateTopic,
     DeleteTopic,
+    Gather,
     GrowTopic,
     Pause,
+    Send,
+    SettleMetadata,
     Step,
     Topic,
 )
 
-__all__ = ["Exchange", "LeadingSide", "Outcome", "play"]
+__all__ = ["LeadingSide", "Player", "play"]
 
-_RESOLUTION_S: Final = 0.1
+_RESOLUTION_S: Final = 0.03
 _RESOLUTION_LIMIT_S: Final = 2.0
 _POLL_S: Final = 0.02
-_ATTEMPTS: Final = 4
+_ATTEMPTS: Final = 6
+_MOMENT_S: Final = 0.012  # for an answer that should have come with the request
+_LATE_S: Final = 3.0  # for an answer that the other side has given
+_WAIT_S: Final = 8.0  # for a timer to end what a group waits for
 
 
 class LeadingSide(Protocol):
     """The side whose answers steer: a real broker."""
 
-    def request(self, message: Any, version: int) -> Any: ...
+    def request(self, message: Any, version: int, lane: int = 0) -> Any: ...
 
-    def new_topic(self, name: str, partitions: int) -> bytes: ...
+    def send(self, message: Any, version: int, lane: int) -> None: ...
+
+    def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]: ...
+
+    def barrier(self) -> None: ...
+
+    def abandon(self) -> None: ...
+
+    def new_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> bytes: ...
 
     def grow_topic(self, name: str, partitions: int) -> None: ...
 
     def delete_topic(self, name: str) -> None: ...
 
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """One request and both answers."""
-
-    ask: Ask
-    real: Any
-    other: Any
-    differences: tuple[Difference, ...]
+    def settle_metadata(self) -> None: ...
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What a sequence showed. ``steps`` has everything in order, exchanges included."""
-
-    seed: int
-    steps: list[Step | Exchange] = field(default_factory=list)
-
-    @property
-    def exchanges(self) -> list[Exchange]:
-        return [each for each in self.steps if isinstance(each, Exchange)]
-
-    @property
-    def divergences(self) -> list[Exchange]:
-        """Exchanges in which anything but an error text differs."""
-        return [
-            each
-            for each in self.exchanges
-            if any(not difference.is_text for difference in each.differences)
-        ]
-
-    @property
-    def differing_texts(self) -> list[Difference]:
-        return [
-            difference
-            for each in self.exchanges
-            for difference in each.differences
-            if difference.is_text
-        ]
-
-    @property
-    def texts(self) -> int:
-        """Error texts that the real broker gave."""
-        return sum(texts(each.real) for each in self.exchanges)
-
-
-def play(plan: Plan, real: LeadingSide, other: Side) -> Outcome:
+def play(kind: Kind, plan: Plan, real: LeadingSide, other: Side) -> Outcome:
     """Play a seed. Raises ``TooSlowError`` when the machine is too busy for it, again and again."""
     for attempt in range(_ATTEMPTS):
+        again = plan.again(attempt)
+        player = Player(Outcome(plan.seed, kind.name), again.prefix, real, other)
         try:
-            return _Player(plan.again(attempt), real, other).play()
+            return player.play(kind.sequence(again))
         except TooSlowError:
             if attempt + 1 == _ATTEMPTS:
                 raise
+        finally:
+            real.abandon()
+            other.abandon()
     raise AssertionError("not reached")
 
 
-class _Player:
-    def __init__(self, plan: Plan, real: LeadingSide, other: Side) -> None:
-        self._plan = plan
+class Player:
+    """Performs steps on both sides. ``prefix`` is what the sequence's own names begin with."""
+
+    def __init__(self, outcome: Outcome, prefix: str, real: LeadingSide, other: Side) -> None:
+        self.outcome = outcome
+        self._prefix = prefix
         self._real = real
         self._other = other
-        self._outcome = Outcome(plan.seed)
-        self._ids: dict[str, str] = {}
-        """Member ids that the brokers made up: the real one's and the other's."""
+        self._names = Names()
+        self._sent: dict[int, Send] = {}
+        self._diverged = False
 
-    def play(self) -> Outcome:
-        steps = sequence(self._plan)
+    def play(self, steps: Any) -> Outcome:
+        """Drive a generator of steps to its end, or to the first divergence."""
         result: Any = None
         try:
-            while not self._outcome.divergences[-1:]:
-                step = steps.send(result)
-                result = self._perform(step)
+            while not self._diverged:
+                result = self.perform(steps.send(result))
         except StopIteration:
             pass
-        return self._outcome
+        return self.outcome
 
-    def _perform(self, step: Step) -> Any:
+    @property
+    def has_diverged(self) -> bool:
+        return self._diverged
+
+    def perform(self, step: Step) -> Any:
+        """Do one step; returns its result."""
+        if isinstance(step, Ask):
+            return self._ask(step)
+        self.outcome.steps.append(step)
         match step:
-            case Ask():
-                return self._ask(step)
-            case CreateTopic(name, partitions):
-                self._outcome.steps.append(step)
-                topic_id = self._real.new_topic(name, partitions)
-                self._other.create_topic(name, partitions, topic_id)
+            case Send():
+                return self._send(step)
+            case Gather(all_within_ms):
+                return self._gather(all_within_ms / 1000)
+            case CreateTopic(name, partitions, configs):
+                topic_id = self._real.new_topic(name, partitions, dict(configs))
+                self._other.create_topic(name, partitions, topic_id, dict(configs))
                 return Topic(name, topic_id, partitions)
             case GrowTopic(name, partitions):
-                self._outcome.steps.append(step)
                 self._real.grow_topic(name, partitions)
                 self._other.grow_topic(name, partitions)
             case DeleteTopic(name):
-                self._outcome.steps.append(step)
                 self._real.delete_topic(name)
                 self._other.delete_topic(name)
             case Pause(ms):
-                self._outcome.steps.append(step)
                 time.sleep(ms / 1000)
             case AwaitPatterns(group_id):
-                self._outcome.steps.append(step)
                 self._await_patterns(group_id)
+            case AwaitGone():
+                self._await_gone(step)
+            case AwaitValue():
+                return self._await_value(step)
+            case SettleMetadata():
+                self._real.settle_metadata()
         return None
 
+    # -- requests that are answered at once --------------------------------------------------------
+
     def _ask(self, ask: Ask) -> Any:
-        real = self._real.request(ask.message, ask.version)
-        other = self._ask_other(ask)
-        self._note_made_up_id(ask.message, real, other)
-        other = renamed(other, {theirs: ours for ours, theirs in self._ids.items()})
-        found = differences(real, other, self._plan.prefix)
-        self._outcome.steps.append(Exchange(ask, real, other, tuple(found)))
+        real = self._real.request(ask.message, ask.version, ask.lane)
+        dice = drawn(ask.message, real) if draws(ask.message) else None
+        other = self._other.request(self._names.there(ask.message), ask.version, ask.lane, dice)
+        self._compare(ask, real, other)
         return real
 
-    def _ask_other(self, ask: Ask) -> Any:
-        return self._other.request(renamed(ask.message, self._ids), ask.version)
+    def _compare(self, ask: Ask, real: Any, other: Any) -> None:
+        self._names.note(ask.message, real, other)
+        other = self._names.back(other)
+        self._note(Exchange(ask, real, other, tuple(differences(real, other, self._prefix))))
 
-    def _note_made_up_id(self, message: Any, real: Any, other: Any) -> None:
-        """A version 0 heartbeat may leave the member id to the broker, and each side makes its
-        own."""
-        if isinstance(message, ConsumerGroupHeartbeatRequest) and message.member_id == "":
-            ids = [getattr(answer, "member_id", None) for answer in (real, other)]
-            if all(ids):
-                self._ids[str(ids[0])] = str(ids[1])
+    def _note(self, exchange: Exchange) -> None:
+        self.outcome.steps.append(exchange)
+        if any(not each.is_text for each in exchange.differences):
+            self._diverged = True
+
+    # -- requests that may have to wait ------------------------------------------------------------
+
+    def _send(self, step: Send) -> dict[int, Any]:
+        self._real.send(step.message, step.version, step.lane)
+        self._sent[step.lane] = step
+        answers = self._real.arrived_within(_MOMENT_S, frozenset([step.lane]))
+        dice = self._dice(step, answers.get(step.lane)) if draws(step.message) else None
+        self._other.send(self._names.there(step.message), step.version, step.lane, dice)
+        return self._settle(answers)
+
+    def _dice(self, step: Send, answer: Any) -> list[bytes]:
+        """The ids that the real broker drew: a join that waits shows its member's id in the
+        group's description."""
+        if answer is not None or step.message.member_id != "":
+            return drawn(step.message, answer)
+        describe = DescribeGroupsRequest(groups=(step.message.group_id,))
+        group = self._real.request(describe, 5).groups[0]
+        known = self._names.strings
+        ids = [each.member_id for each in group.members if each.member_id not in known]
+        new = [each for each in ids if each not in self._members_seen(step.message.group_id)]
+        return id_of(new[-1]) if new else []
+
+    def _members_seen(self, group_id: str) -> set[str]:
+        seen: set[str] = set()
+        for each in self.outcome.exchanges:
+            if getattr(each.ask.message, "group_id", "") == group_id:
+                seen.add(getattr(each.real, "member_id", "") or "")
+        return seen
+
+    def _gather(self, limit_s: float) -> dict[int, Any]:
+        self._real.barrier()
+        wanted = frozenset(self._sent)
+        answers = self._real.arrived_within(limit_s or _MOMENT_S, wanted)
+        self._other.barrier()
+        return self._settle(answers)
+
+    def _settle(self, real: dict[int, Any]) -> dict[int, Any]:
+        """Both sides must have answered the same; compares the answers."""
+        expected = frozenset(real)
+        other = self._other.arrived_within(_LATE_S, expected) if expected else {}
+        other.update(self._other.arrived_within(0, expected))
+        behind = frozenset(other) - frozenset(real)
+        if behind:
+            real.update(self._real.arrived_within(_LATE_S, behind))
+            # what came meanwhile on the real side must come on the other one, too
+            missing = frozenset(real) - frozenset(other)
+            if missing:
+                other.update(self._other.arrived_within(_LATE_S, missing))
+        for lane in sorted(frozenset(real) | frozenset(other)):
+            sent = self._sent.pop(lane)
+            ask = Ask(sent.action, sent.message, sent.version, lane)
+            self._compare(ask, real.get(lane), other.get(lane))
+        return real
+
+    # -- waiting -----------------------------------------------------------------------------------
 
     def _await_patterns(self, group_id: str) -> None:
         """Resolution has no answer to wait for: give it a moment, then until both sides agree."""
         describe = ConsumerGroupDescribeRequest(group_ids=(group_id,))
-        deadline = time.monotonic() + _RESOLUTION_LIMIT_S
         time.sleep(_RESOLUTION_S)
-        while time.monotonic() < deadline:
-            real = self._real.request(describe, 0)
-            if not differences(real, self._other.request(describe, 0)):
+        self._until_equal(describe, 0, _RESOLUTION_LIMIT_S)
+
+    def _until_equal(self, message: Any, version: int, limit_s: float) -> tuple[Any, Any]:
+        deadline = time.monotonic() + limit_s
+        while True:
+            real = self._real.request(message, version)
+            other = self._names.back(self._other.request(self._names.there(message), version))
+            if not differences(real, other, self._prefix) or time.monotonic() > deadline:
+                return real, other
+            time.sleep(_POLL_S)
+
+    def _await_gone(self, step: AwaitGone) -> None:
+        """Members that are silent must go, on both sides, and not too early on either."""
+        began = time.monotonic()
+        describe: Any = ConsumerGroupDescribeRequest(group_ids=(step.group_id,))
+        version = 0
+        if step.is_classic:
+            describe, version = DescribeGroupsRequest(groups=(step.group_id,)), 5
+        ask = Ask("await-gone", describe, version)
+        gone = frozenset(step.member_ids)
+        while time.monotonic() < began + _WAIT_S:
+            answers = [
+                self._real.request(describe, version),
+                self._names.back(self._other.request(self._names.there(describe), version)),
+            ]
+            here = [gone & _member_ids(each) for each in answers]
+            if (time.monotonic() - began) * 1000 < step.not_before_ms and (
+                here[0] != gone or here[1] != gone
+            ):
+                early = Difference("members", sorted(here[0]), sorted(here[1]))
+                self._note(Exchange(ask, answers[0], answers[1], (early,)))
+                return
+            if not here[0]:
+                real, other = self._until_equal(describe, version, _LATE_S)
+                found = differences(real, other, self._prefix)
+                self._note(Exchange(ask, real, other, tuple(found)))
                 return
             time.sleep(_POLL_S)
+        raise TooSlowError(f"{step.group_id}: members did not go")
+
+    def _await_value(self, step: AwaitValue) -> Any:
+        deadline = time.monotonic() + _WAIT_S
+        while str(value_at(self._real.request(step.message, step.version), step.path)) not in (
+            step.wanted
+        ):
+            if time.monotonic() > deadline:
+                raise TooSlowError(f"{step.action}: {step.path} is never one of {step.wanted}")
+            time.sleep(_POLL_S)
+        real, other = self._until_equal(step.message, step.version, _LATE_S)
+        found = differences(real, other, self._prefix)
+        self._note(
+            Exchange(Ask(step.action, step.message, step.version), real, other, tuple(found))
+        )
+        return real
+
+
+def _member_ids(answer: Any) -> frozenset[str]:
+    return frozenset(
+        member.member_id for group in answer.groups for member in getattr(group, "members", ())
+    )

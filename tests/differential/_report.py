@@ -9,23 +9,32 @@ from typing import Any, Final
 
 from kip848_client._types import format_topic_id
 from kip848_client.wire import error_name
-from tests.differential._play import Exchange, Outcome
+from tests.differential._outcome import Exchange, Outcome
 
 __all__ = ["coverage", "story", "summary"]
 
 _HISTORY: Final = 14
 _LINE: Final = 1200
+_DIFFERENCES: Final = 8
 
 
-def summary(version: str, outcomes: Iterable[Outcome]) -> str:
-    """One line: sequences, requests, divergences, differing error texts."""
+def summary(version: str, outcomes: Iterable[Outcome], took_s: float = 0) -> str:
+    """A line for each kind, and one for all: sequences, requests, divergences, differing error
+    texts."""
     played = list(outcomes)
+    kinds = sorted({each.kind for each in played})
+    lines = [_line(f"  {kind}", [each for each in played if each.kind == kind]) for kind in kinds]
+    speed = f", {len(played) / took_s:.1f} seeds/s" if took_s else ""
+    return "\n".join([*lines, f"{_line(f'Kafka {version}', played)}{speed}"])
+
+
+def _line(title: str, played: list[Outcome]) -> str:
     requests = sum(len(each.exchanges) for each in played)
     divergent = sum(len(each.divergences) for each in played)
     said = sum(each.texts for each in played)
     differing = sum(len(each.differing_texts) for each in played)
     return (
-        f"Kafka {version}: sequences {len(played)}, requests {requests}, divergences {divergent}, "
+        f"{title}: sequences {len(played)}, requests {requests}, divergences {divergent}, "
         f"error texts {said}, differing error texts {differing}"
     )
 
@@ -48,23 +57,27 @@ def coverage(outcomes: Iterable[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def story(outcome: Outcome) -> str:
+def story(outcome: Outcome, history: int = _HISTORY) -> str:
     """What led to a sequence's first difference, and the difference."""
-    lines = [f"seed {outcome.seed}:"]
+    lines = [f"{outcome.kind} seed {outcome.seed}:"]
     steps = outcome.steps
     first = next(
         (n for n, each in enumerate(steps) if isinstance(each, Exchange) and each.differences),
         len(steps) - 1,
     )
-    for number in range(max(0, first - _HISTORY), first + 1):
+    for number in range(max(0, first - history), first + 1):
         each = steps[number]
         if not isinstance(each, Exchange):
             lines.append(f"  {number:>3} {each}")
             continue
-        asked = f"{each.ask.action} v{each.ask.version}: {shown(each.ask.message)}"
+        where = f" lane {each.ask.lane}" if each.ask.lane else ""
+        lost = " (answer lost)" if each.ask.lost else ""
+        action = f"{each.ask.action} v{each.ask.version}{where}{lost}"
+        asked = f"{action}: {type(each.ask.message).__name__} {shown(each.ask.message)}"
         lines.append(_cut(f"  {number:>3} {asked}"))
         lines.append(_cut(f"        -> {shown(each.real)}"))
-        lines += [f"        !! {difference}" for difference in each.differences]
+        shown_ones = each.differences[:_DIFFERENCES]
+        lines += [_cut(f"        !! {difference}") for difference in shown_ones]
     return "\n".join(lines)
 
 

@@ -1,32 +1,48 @@
-"""Plays many seeds on one Kafka release: starts both sides, creates the topics, yields the
-outcomes.
+"""Plays many seeds on one Kafka release: starts the brokers that their kinds need, creates the
+topics, plays several seeds at a time, yields the outcomes.
 
 Most seeds run with ``group.consumer.assignment.interval.ms=0``, where an answer does not depend
-on time. On releases that have the setting (4.3 and later), one seed in twenty runs with its default
-instead, on brokers of its own.
+on time. Kinds with the same settings share a broker, and one broker runs at a time. Sequences spend
+most of their time waiting (for a topic to be known, for a timer), so several share the brokers;
+each has groups and topics of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Iterator, Sequence
+import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from tests.differential._actions import Plan
-from tests.differential._play import Outcome, play
-from tests.differential._sides import MockSide, RealSide, Side, TwinSide
+from tests.differential._minimise import minimised
+from tests.differential._outcome import Outcome
+from tests.differential._plan import Kind, Plan
+from tests.differential._play import play
+from tests.differential._sides import MockAddress, MockSide, RealSide, Side, TwinSide, mock_process
 from tests.differential._steps import Topic
+from tests.differential.kinds import kind_of
 from tests.support.real_kafka import RealKafka
 
-__all__ = ["Against", "run"]
+__all__ = ["Against", "Arena", "Job", "arena", "configs_of", "run"]
 
 Against = Literal["mock", "twin"]
+Job = tuple[int, Kind]
 
-_CONFIGS: Final = {"group.consumer.max.size": "6"}
+_CONFIGS: Final = {
+    "group.consumer.max.size": "6",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.min.session.timeout.ms": "500",
+    "group.min.session.timeout.ms": "500",
+}
+_INTERVAL_CONFIGS: Final = {
+    "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.max.assignment.interval.ms": "600000",
+}
 _REAL_ONLY: Final = {"group.coordinator.append.linger.ms": "0"}
 """Speed alone: real Kafka otherwise collects writes for 5 ms before it answers."""
 
-_NO_INTERVAL: Final = {"group.consumer.assignment.interval.ms": "0"}
 _TOPICS: Final = {
     "topic-a": 1,
     "topic-b": 3,
@@ -35,54 +51,108 @@ _TOPICS: Final = {
     "topic-e": 20,
     "topic-f": 33,
 }
-_INTERVAL_SEEDS: Final = 20
+WORKERS: Final = 8
 
 
-def run(version: str, seeds: Sequence[int], against: Against = "mock") -> Iterator[Outcome]:
-    """Play seeds on a release and on our coordinator (or on the same broker twice).
+@dataclass(slots=True)
+class Arena:
+    """A running broker, its opponent, and the topics that both have."""
+
+    kafka: RealKafka
+    against: Against
+    mock: MockAddress | None
+    topics: list[Topic] = field(default_factory=list[Topic])
+    offered: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+    def sides(self) -> tuple[RealSide, Side]:
+        """Connections for one thread."""
+        real = RealSide(self.kafka)
+        return real, TwinSide(self.kafka) if self.mock is None else MockSide(self.mock)
+
+    def prepare(self) -> None:
+        """Create the topics, find out what both sides offer."""
+        real, other = self.sides()
+        self.offered = real.offered
+        for name, count in _TOPICS.items():
+            topic_id = real.new_topic(name, count, {})
+            other.create_topic(name, count, topic_id, {})
+            self.topics.append(Topic(name, topic_id, count))
+        real.close()
+        other.close()
+
+
+def configs_of(kind: Kind, version: str) -> dict[str, str]:
+    """The broker settings that a kind is played with on a release."""
+    major, minor = (int(part) for part in version.split(".")[:2])
+    has_interval = (major, minor) >= (4, 3)
+    return {**_CONFIGS, **(_INTERVAL_CONFIGS if has_interval else {}), **kind.configs}
+
+
+def run(
+    version: str,
+    seeds: Sequence[int],
+    against: Against = "mock",
+    kind: Kind | None = None,
+    *,
+    workers: int = WORKERS,
+    minimise: bool = False,
+) -> Iterator[Outcome]:
+    """Play seeds on a release and on our coordinator (or on the same broker twice); of one kind, or
+    each of its own. The outcomes come as they are ready.
 
     Raises ``KafkaUnavailableError`` where Kafka cannot run.
     """
-    with_interval = [each for each in seeds if _has_interval(version) and _is_interval_seed(each)]
-    without = [each for each in seeds if each not in with_interval]
-    for chosen, has_interval in ((without, False), (with_interval, True)):
-        if not chosen:
-            continue
-        configs = dict(_CONFIGS)
-        if _has_interval(version) and not has_interval:
-            configs.update(_NO_INTERVAL)
-        with _sides(version, configs, against) as (real, other):
-            topics = [_topic(real, other, name, count) for name, count in _TOPICS.items()]
-            for seed in chosen:
-                yield play(Plan(seed, topics, real.offered, has_interval), real, other)
-
-
-def _has_interval(version: str) -> bool:
-    return tuple(int(part) for part in version.split(".")) >= (4, 3)
-
-
-def _is_interval_seed(seed: int) -> bool:
-    return seed % _INTERVAL_SEEDS == _INTERVAL_SEEDS - 1
+    groups: dict[tuple[tuple[str, str], ...], list[Job]] = {}
+    for seed in seeds:
+        chosen = kind or kind_of(seed, version)
+        settings = tuple(sorted(configs_of(chosen, version).items()))
+        groups.setdefault(settings, []).append((seed, chosen))
+    for settings, jobs in groups.items():
+        with arena(version, dict(settings), against) as place:
+            yield from _played(place, jobs, workers, minimise=minimise)
 
 
 @contextlib.contextmanager
-def _sides(
-    version: str, configs: dict[str, str], against: Against
-) -> Generator[tuple[RealSide, Side]]:
+def arena(version: str, configs: dict[str, str], against: Against) -> Generator[Arena]:
+    """Both brokers, for the length of the block."""
     with contextlib.ExitStack() as stack:
         kafka = stack.enter_context(RealKafka.start(version, {**configs, **_REAL_ONLY}))
-        real = RealSide(kafka)
-        stack.callback(real.close)
-        other: Side
-        if against == "twin":
-            other = TwinSide(kafka)
-            stack.callback(other.close)
-        else:
-            other = stack.enter_context(MockSide.start(kafka.profile, configs))
-        yield real, other
+        mock = None
+        if against == "mock":
+            mock = stack.enter_context(mock_process(kafka.profile, configs))
+        place = Arena(kafka, against, mock)
+        place.prepare()
+        yield place
 
 
-def _topic(real: RealSide, other: Side, name: str, partitions: int) -> Topic:
-    topic_id = real.new_topic(name, partitions)
-    other.create_topic(name, partitions, topic_id)
-    return Topic(name, topic_id, partitions)
+def _played(
+    place: Arena, jobs: Sequence[Job], workers: int, *, minimise: bool
+) -> Iterator[Outcome]:
+    local = threading.local()
+    opened: list[tuple[RealSide, Side]] = []
+
+    def sides() -> tuple[RealSide, Side]:
+        if not hasattr(local, "sides"):
+            local.sides = place.sides()
+            opened.append(local.sides)
+        found: tuple[RealSide, Side] = local.sides
+        return found
+
+    def one(seed: int, kind: Kind) -> Outcome:
+        real, other = sides()
+        plan = Plan(seed, place.topics, place.offered, kind.has_interval)
+        outcome = play(kind, plan, real, other)
+        if minimise and outcome.divergences:
+            outcome.trace = minimised(outcome, plan, real, other)
+        return outcome
+
+    pool = ThreadPoolExecutor(min(workers, len(jobs)), thread_name_prefix="differential")
+    try:
+        futures = [pool.submit(one, seed, kind) for seed, kind in jobs]
+        for future in as_completed(futures):
+            yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for real, other in opened:
+            real.close()
+            other.close()

@@ -1,57 +1,87 @@
 """The two sides that a sequence is played on.
 
-``RealSide`` is an Apache Kafka broker. ``MockSide`` is our coordinator behind its TCP server,
-started through the command line as a user would, so that the whole path is compared. ``TwinSide``
-is the same real broker again under other group ids: it proves that the comparison itself finds no
-differences.
+``RealSide`` is an Apache Kafka broker. ``MockSide`` is our coordinator behind its TCP server in a
+process of its own, so that the whole path is compared. ``TwinSide`` is the same real broker again
+under other group ids: it proves that the comparison itself finds no differences.
+
+A side belongs to one thread; the brokers behind them are shared.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Mapping
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from kip848_client._types import TopicId, format_topic_id
 from kip848_client.wire import api_named
+from kip848_client.wire.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsRequestDescribeConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsRequestAlterableConfig,
+    IncrementalAlterConfigsRequestAlterConfigsResource,
+)
 from kip848_client.wire.messages.topics import (
     CreatePartitionsRequestCreatePartitionsTopic,
     CreateTopicsRequestCreatableTopic,
     CreateTopicsRequestCreatableTopicConfig,
     DeleteTopicsRequestDeleteTopicState,
 )
+from tests.differential._lanes import BARRIER_GROUP, Closed, Lanes
+from tests.differential._names import renamed
 from tests.support.real_kafka import RealKafka
-from tests.support.wire_connection import ConnectionLostError, WireConnection
+from tests.support.wire_connection import WireConnection
 
-__all__ = ["Closed", "MockSide", "RealSide", "Side", "TwinSide", "renamed"]
+__all__ = ["Closed", "MockAddress", "MockSide", "RealSide", "Side", "TwinSide", "mock_process"]
 
-MOCK_COMMAND: Final = (sys.executable, "-m", "kip848_client", "mock")
+MOCK_COMMAND: Final = (sys.executable, "-m", "tests.differential._mock_process")
 
 _CLIENT_ID = "differential"
-_START_TIMEOUT_S = 30
+_START_TIMEOUT_S = 60
 _STOP_TIMEOUT_S = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """What a side answered that closed the connection instead."""
-
-    answer: str = "connection closed"
+_SETTLE_TIMEOUT_S = 10
+_POLL_S = 0.002
+_GROUP = 32  # ConfigResource.Type.GROUP
+_SET = 0
+_INTERVAL_CONFIG = "consumer.heartbeat.interval.ms"
 
 
 class Side(Protocol):
     """Somewhere to play a sequence."""
 
-    def request(self, message: Any, version: int) -> Any:
-        """The response message, or ``Closed``."""
+    def request(
+        self, message: Any, version: int, lane: int = 0, dice: Sequence[bytes] | None = None
+    ) -> Any:
+        """The response message, or ``Closed``. ``dice`` are the ids that it should draw; ``None``
+        for a request that draws none."""
         ...
 
-    def create_topic(self, name: str, partitions: int, topic_id: bytes) -> None:
+    def send(
+        self, message: Any, version: int, lane: int, dice: Sequence[bytes] | None = None
+    ) -> None:
+        """Send without waiting for the answer; return when the request has been looked at."""
+        ...
+
+    def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]:
+        """Answers to requests that were sent, by lane."""
+        ...
+
+    def barrier(self) -> None: ...
+
+    def abandon(self) -> None:
+        """Forget the requests that still wait."""
+        ...
+
+    def create_topic(
+        self, name: str, partitions: int, topic_id: bytes, configs: Mapping[str, str]
+    ) -> None:
         """Create a topic with this id; return when groups can use it."""
         ...
 
@@ -62,53 +92,51 @@ class Side(Protocol):
     def close(self) -> None: ...
 
 
-class _Wire:
-    """A connection that is opened again when the other side closes it."""
-
-    def __init__(self, host: str, port: int) -> None:
-        self._address = (host, port)
-        self._connection = WireConnection(host, port, client_id=_CLIENT_ID)
-
-    def request(self, message: Any, version: int) -> Any:
-        try:
-            return self._connection.request(message, version)
-        except ConnectionLostError:
-            self._connection.close()
-            self._connection = WireConnection(*self._address, client_id=_CLIENT_ID)
-            return Closed()
-
-    def versions(self) -> dict[str, tuple[int, int]]:
-        return self._connection.versions()
-
-    def close(self) -> None:
-        self._connection.close()
+def _plain_connection(host: str, port: int) -> Callable[[int], WireConnection]:
+    return lambda _lane: WireConnection(host, port, client_id=_CLIENT_ID)
 
 
 class RealSide:
-    """A running Kafka broker."""
+    """A running Kafka broker. ``connect`` opens lanes that are not plain connections."""
 
-    def __init__(self, kafka: RealKafka) -> None:
+    def __init__(
+        self, kafka: RealKafka, connect: Callable[[int], WireConnection] | None = None
+    ) -> None:
         self.kafka = kafka
-        self._wire = _Wire(kafka.host, kafka.port)
+        self.lanes = Lanes(connect or _plain_connection(kafka.host, kafka.port))
+        self._settled = 0
 
     @property
     def offered(self) -> Mapping[str, tuple[int, int]]:
         """The version ranges of the APIs that both the broker and our wire layer speak."""
         ranges: dict[str, tuple[int, int]] = {}
-        for name, (low, high) in self._wire.versions().items():
+        for name, (low, high) in self.lanes.versions().items():
             ours = api_named(name).versions
             ranges[name] = (max(low, ours[0]), min(high, ours[1]))
         return ranges
 
-    def request(self, message: Any, version: int) -> Any:
-        return self._wire.request(message, version)
+    def request(self, message: Any, version: int, lane: int = 0) -> Any:
+        return self.lanes.request(message, version, lane)
 
-    def new_topic(self, name: str, partitions: int) -> TopicId:
+    def send(self, message: Any, version: int, lane: int) -> None:
+        self.lanes.send(message, version, lane)
+        self.lanes.barrier()
+
+    def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]:
+        return self.lanes.arrived_within(timeout_s, wanted)
+
+    def barrier(self) -> None:
+        self.lanes.barrier()
+
+    def abandon(self) -> None:
+        self.lanes.abandon()
+
+    def new_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> TopicId:
         """Create a topic under an id of the broker's choice."""
-        return self.kafka.create_topic(name, partitions)
+        return self.kafka.create_topic(name, partitions, configs=configs)
 
     def grow_topic(self, name: str, partitions: int) -> None:
-        answer = self._wire.request(_grow(name, partitions), 3)
+        answer = self.lanes.control(_grow(name, partitions), 3)
         assert answer.results[0].error_code == 0, answer
         self.kafka.await_topic(name, partitions)
 
@@ -116,22 +144,68 @@ class RealSide:
         self.kafka.delete_topic(name)
         self.kafka.await_topic(name, 0)
 
+    def settle_metadata(self) -> None:
+        """Return when all changes of metadata made so far have their effect.
+
+        A broker applies them in order, one after the other: when the second of two further changes
+        shows, what came before the first is done with.
+        """
+        for _ in range(2):
+            self._settled = self._settled % 1000 + 1
+            value = str(5000 + self._settled)
+            group = f"{BARRIER_GROUP}-{threading.get_ident()}"
+            answer = self.lanes.control(_set_interval(group, value), 1)
+            assert answer.responses[0].error_code == 0, answer
+            deadline = time.monotonic() + _SETTLE_TIMEOUT_S
+            while value != _interval(self.lanes.control(_describe_interval(group), 4)):
+                assert time.monotonic() < deadline, "the broker does not apply a setting"
+                time.sleep(_POLL_S)
+
     def close(self) -> None:
-        self._wire.close()
+        self.lanes.close()
 
 
 class TwinSide:
     """The same broker, with every group id renamed on the way in and back on the way out."""
 
-    def __init__(self, kafka: RealKafka) -> None:
-        self._wire = _Wire(kafka.host, kafka.port)
+    def __init__(
+        self, kafka: RealKafka, connect: Callable[[int], WireConnection] | None = None
+    ) -> None:
+        self._lanes = Lanes(connect or _plain_connection(kafka.host, kafka.port))
 
-    def request(self, message: Any, version: int) -> Any:
-        answer = self._wire.request(renamed(message, {"diff-": "twin-"}), version)
-        # The leading side's groups must not look like ours when a list shows both.
-        return renamed(answer, {"diff-": "real-", "twin-": "diff-"})
+    def request(
+        self,
+        message: Any,
+        version: int,
+        lane: int = 0,
+        dice: Sequence[bytes] | None = None,  # noqa: ARG002 (this broker's dice are its own)
+    ) -> Any:
+        answer = self._lanes.request(renamed(message, {"diff-": "twin-"}), version, lane)
+        return _as_leading(answer)
 
-    def create_topic(self, name: str, partitions: int, topic_id: bytes) -> None:
+    def send(
+        self,
+        message: Any,
+        version: int,
+        lane: int,
+        dice: Sequence[bytes] | None = None,  # noqa: ARG002 (this broker's dice are its own)
+    ) -> None:
+        self._lanes.send(renamed(message, {"diff-": "twin-"}), version, lane)
+        self._lanes.barrier()
+
+    def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]:
+        found = self._lanes.arrived_within(timeout_s, wanted)
+        return {lane: _as_leading(answer) for lane, answer in found.items()}
+
+    def barrier(self) -> None:
+        self._lanes.barrier()
+
+    def abandon(self) -> None:
+        self._lanes.abandon()
+
+    def create_topic(
+        self, name: str, partitions: int, topic_id: bytes, configs: Mapping[str, str]
+    ) -> None:
         """Nothing: the broker has it already."""
 
     def grow_topic(self, name: str, partitions: int) -> None:
@@ -141,62 +215,121 @@ class TwinSide:
         """Nothing: it was done on the same broker."""
 
     def close(self) -> None:
-        self._wire.close()
+        self._lanes.close()
+
+
+def _as_leading(answer: Any) -> Any:
+    # The leading side's groups must not look like ours when a list shows both.
+    return renamed(answer, {"diff-": "real-", "twin-": "diff-"})
+
+
+@dataclass(frozen=True, slots=True)
+class MockAddress:
+    """Where a mock listens, and the lock that requests take for which it draws ids."""
+
+    host: str
+    port: int
+    control_port: int
+    dice_lock: threading.RLock
+
+
+@contextlib.contextmanager
+def mock_process(profile: str, configs: Mapping[str, str]) -> Generator[MockAddress]:
+    """Run our broker with a profile and broker settings for the length of the block."""
+    settings = [f"{key}={value}" for key, value in configs.items()]
+    command = [*MOCK_COMMAND, profile, *settings]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield _address(process)
+        finally:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_STOP_TIMEOUT_S)
+            process.kill()
 
 
 class MockSide:
-    """Our coordinator, in a process of its own."""
+    """Our coordinator."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._wire = _Wire(host, port)
+    def __init__(
+        self, address: MockAddress, connect: Callable[[int], WireConnection] | None = None
+    ) -> None:
+        self.lanes = Lanes(connect or _plain_connection(address.host, address.port))
+        self._lock = address.dice_lock
+        self._control = socket.create_connection((address.host, address.control_port))
+        self._control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    @classmethod
+    def request(
+        self, message: Any, version: int, lane: int = 0, dice: Sequence[bytes] | None = None
+    ) -> Any:
+        if dice is None:
+            return self.lanes.request(message, version, lane)
+        with self._loaded(dice):
+            return self.lanes.request(message, version, lane)
+
+    def send(
+        self, message: Any, version: int, lane: int, dice: Sequence[bytes] | None = None
+    ) -> None:
+        with contextlib.nullcontext() if dice is None else self._loaded(dice):
+            self.lanes.send(message, version, lane)
+            self.lanes.barrier()
+
     @contextlib.contextmanager
-    def start(cls, profile: str, configs: Mapping[str, str]) -> Generator[MockSide]:
-        """Run ``kip848 mock`` with a profile and broker settings for the length of the block."""
-        command = [*MOCK_COMMAND, "--profile", profile]
-        for key, value in configs.items():
-            command += ["--config", f"{key}={value}"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    def _loaded(self, dice: Sequence[bytes]) -> Generator[None]:
+        """While this lasts, only this side's requests may draw ids, and these come first."""
+        with self._lock:
+            self._say(" ".join(each.hex() for each in dice))
             try:
-                side = cls(*_address(process))
-                yield side
-                side.close()
+                yield
             finally:
-                process.terminate()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_STOP_TIMEOUT_S)
-                process.kill()
+                self._say("")
 
-    def request(self, message: Any, version: int) -> Any:
-        return self._wire.request(message, version)
+    def _say(self, line: str) -> None:
+        self._control.sendall(f"{line}\n".encode())
+        assert self._control.recv(16) == b"ok\n"
 
-    def create_topic(self, name: str, partitions: int, topic_id: bytes) -> None:
-        identity = CreateTopicsRequestCreatableTopicConfig(
-            name="mock.topic.id", value=format_topic_id(topic_id)
-        )
+    def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]:
+        return self.lanes.arrived_within(timeout_s, wanted)
+
+    def barrier(self) -> None:
+        self.lanes.barrier()
+
+    def abandon(self) -> None:
+        self.lanes.abandon()
+
+    def create_topic(
+        self, name: str, partitions: int, topic_id: bytes, configs: Mapping[str, str]
+    ) -> None:
+        given = {"mock.topic.id": format_topic_id(TopicId(topic_id)), **configs}
         topic = CreateTopicsRequestCreatableTopic(
-            name=name, num_partitions=partitions, replication_factor=1, configs=(identity,)
+            name=name,
+            num_partitions=partitions,
+            replication_factor=1,
+            configs=tuple(
+                CreateTopicsRequestCreatableTopicConfig(name=key, value=value)
+                for key, value in given.items()
+            ),
         )
         request = api_named("CreateTopics").request(topics=(topic,), timeout_ms=10_000)
-        answer = self._wire.request(request, 7).topics[0]
+        answer = self.lanes.control(request, 7).topics[0]
         assert (answer.error_code, answer.topic_id) == (0, topic_id), answer
 
     def grow_topic(self, name: str, partitions: int) -> None:
-        answer = self._wire.request(_grow(name, partitions), 3)
+        answer = self.lanes.control(_grow(name, partitions), 3)
         assert answer.results[0].error_code == 0, answer
 
     def delete_topic(self, name: str) -> None:
         state = DeleteTopicsRequestDeleteTopicState(name=name)
         request = api_named("DeleteTopics").request(topics=(state,), timeout_ms=10_000)
-        answer = self._wire.request(request, 6).responses[0]
+        answer = self.lanes.control(request, 6).responses[0]
         assert answer.error_code == 0, answer
 
     def close(self) -> None:
-        self._wire.close()
+        self.lanes.close()
+        self._control.close()
 
 
-def _address(process: subprocess.Popen[str]) -> tuple[str, int]:
+def _address(process: subprocess.Popen[str]) -> MockAddress:
     """Where a started mock listens, from the one line that it prints."""
     assert process.stdout is not None
     killer = threading.Timer(_START_TIMEOUT_S, process.kill)
@@ -206,7 +339,7 @@ def _address(process: subprocess.Popen[str]) -> tuple[str, int]:
     words = line.split()
     assert words[:2] == ["listening", "on"], f"the mock did not start: {line!r}"
     host, _, port = words[2].rpartition(":")
-    return host, int(port)
+    return MockAddress(host, int(port), int(words[4]), threading.RLock())
 
 
 def _grow(name: str, partitions: int) -> Any:
@@ -216,18 +349,23 @@ def _grow(name: str, partitions: int) -> Any:
     return api_named("CreatePartitions").request(topics=(topic,), timeout_ms=10_000)
 
 
-def renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """A copy of a message in which every string has had these parts replaced, in this order."""
-    if not names:
-        return value
-    if isinstance(value, str):
-        for old, new in names.items():
-            value = value.replace(old, new)
-        return value
-    if isinstance(value, tuple):
-        return tuple(renamed(each, names) for each in value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
-        changed = {each.name: renamed(getattr(value, each.name), names) for each in fields}
-        return dataclasses.replace(value, **changed)
-    return value
+def _set_interval(group: str, value: str) -> IncrementalAlterConfigsRequest:
+    change = IncrementalAlterConfigsRequestAlterableConfig(
+        name=_INTERVAL_CONFIG, config_operation=_SET, value=value
+    )
+    resource = IncrementalAlterConfigsRequestAlterConfigsResource(
+        resource_type=_GROUP, resource_name=group, configs=(change,)
+    )
+    return IncrementalAlterConfigsRequest(resources=(resource,))
+
+
+def _describe_interval(group: str) -> DescribeConfigsRequest:
+    resource = DescribeConfigsRequestDescribeConfigsResource(
+        resource_type=_GROUP, resource_name=group, configuration_keys=(_INTERVAL_CONFIG,)
+    )
+    return DescribeConfigsRequest(resources=(resource,))
+
+
+def _interval(answer: Any) -> str | None:
+    found = [each.value for result in answer.results for each in result.configs]
+    return found[0] if found else None

@@ -7,6 +7,7 @@ on two brokers.
 
 from __future__ import annotations
 
+import select
 import socket
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
@@ -61,6 +62,13 @@ class WireConnection:
         got, message = read_response(self.receive_frame(), api, version)
         assert got == correlation, f"an answer to request {got}, {correlation} was expected"
         return message
+
+    def has_answer(self, timeout_s: float = 0) -> bool:
+        """Whether something can be received now (an answer, or that the connection ended)."""
+        if self._frames:
+            return True
+        readable, _, _ = select.select([self._socket], [], [], timeout_s)
+        return bool(readable)
 
     def receive_frame(self) -> bytes:
         """The payload of the next frame, whatever it is."""

@@ -1,10 +1,13 @@
 """From a seed to a sequence: which request comes next, given what the real broker has answered.
 
-``sequence`` is a generator: it yields steps and is sent what the real broker said. A seed first
+A ``Conversation`` is a generator of steps that is sent what the real broker said. A seed first
 draws a mood (some kinds of request never, some often: swarm testing reaches states that an even
 mixture does not), then about 48 requests. Between single requests it plays whole stretches in
 which every member does what a good client would, so that groups converge and wrong requests meet
 interesting states.
+
+Some answers are lost: the client that asked never sees them, and repeats its request or goes on
+with the epoch that it had.
 
 Nothing in a sequence may depend on how fast it is played. Timeouts are longer than any sequence,
 patterns are waited for, and where the assignment interval is on (``has_interval``), requests come
@@ -14,16 +17,15 @@ in bursts that are far shorter than the interval, with pauses that are longer.
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
+from kip848_client.wire.messages.configs import IncrementalAlterConfigsRequest
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.wire.messages.groups import DeleteGroupsRequest
-from tests.differential._groups import GROUPS, describe
+from tests.differential._groups import describe
 from tests.differential._heartbeats import (
-    HEARTBEATS,
     Chooser,
     acknowledge,
     join,
@@ -32,7 +34,7 @@ from tests.differential._heartbeats import (
     return_static,
     steady,
 )
-from tests.differential._offsets import OFFSETS
+from tests.differential._plan import Plan, Steps, TooSlowError
 from tests.differential._scene import Scene
 from tests.differential._steps import (
     INTERVAL_MS,
@@ -42,93 +44,62 @@ from tests.differential._steps import (
     DeleteTopic,
     GrowTopic,
     Pause,
-    Step,
-    Topic,
+    SettleMetadata,
 )
 
-__all__ = ["Plan", "TooSlowError", "sequence"]
+__all__ = ["Conversation", "new_scene"]
 
 _REQUESTS: Final = 48
 _BURST_MS: Final = 450  # a burst must end well inside the interval that began with it
 _DOUBT_MS: Final = 900
 _PAUSE_MS: Final = INTERVAL_MS + 250
 _PATTERN_LIMIT_MS: Final = 7000  # a second resolution is braked for 10 s; stay clear of that moment
+_PATTERN_DOUBT_MS: Final = 9500
 _CONVERGE_ROUNDS: Final = 2
-
-Steps = Generator[Step, Any, None]
-
-
-class TooSlowError(Exception):
-    """The machine was too busy for a sequence whose answers depend on real time; play it again."""
+_LOST: Final = 0.04
+_NEEDED: Final = frozenset({"join", "acknowledge", "steady", "describe"})
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a sequence is played on. ``topics`` exist on both sides already; ``attempt`` counts the
-    times that it was begun, because each needs groups and topics that nobody has used."""
-
-    seed: int
-    topics: Sequence[Topic]
-    offered: Mapping[str, tuple[int, int]]
-    has_interval: bool = False
-    attempt: int = 0
-    now_ms: Callable[[], float] = field(default=lambda: time.monotonic() * 1000)
-
-    @property
-    def label(self) -> str:
-        return f"{self.seed}x{self.attempt}" if self.attempt else str(self.seed)
-
-    @property
-    def prefix(self) -> str:
-        """What the sequence's group ids begin with."""
-        return f"diff-{self.label}"
-
-    @property
-    def topic_prefix(self) -> str:
-        """What the sequence's own topics begin with."""
-        return f"new-{self.label}"
-
-    def again(self, attempt: int) -> Plan:
-        """The same plan for another attempt."""
-        return replace(self, attempt=attempt)
-
-
-def sequence(plan: Plan) -> Steps:
-    """The steps of one seed. Send each step's result back: the real broker's response to an
-    ``Ask``, the ``Topic`` of a ``CreateTopic``, ``None`` for the rest."""
+def new_scene(plan: Plan, *, pattern_share: float = 0.2) -> Scene:
+    """The world of a sequence: its randomness, one to three of the topics, its groups."""
     rng = random.Random(f"differential-{plan.seed}")
     topics = rng.sample(list(plan.topics), rng.randint(1, min(3, len(plan.topics))))
-    scene = Scene(
+    return Scene(
         rng,
         plan.prefix,
         plan.topic_prefix,
         {each.name: each for each in sorted(topics, key=lambda each: each.name)},
         plan.offered,
-        uses_patterns=rng.random() < 0.2 and not plan.has_interval,
+        uses_patterns=rng.random() < pattern_share and not plan.has_interval,
     )
-    return _Conversation(plan, scene).steps()
 
 
-class _Conversation:
-    def __init__(self, plan: Plan, scene: Scene) -> None:
+class Conversation:
+    """``table`` has the requests to choose from: name, weight, chooser."""
+
+    def __init__(
+        self, plan: Plan, scene: Scene, table: Sequence[tuple[str, float, Chooser]]
+    ) -> None:
         self._plan = plan
         self._scene = scene
         self._sent = 0
         self._began_ms = plan.now_ms()
         self._burst_began_ms = plan.now_ms()
-        self._weights = self._mood(scene.rng)
+        self._loses_answers = scene.rng.random() < 0.5
+        self._weights = self._mood(scene.rng, table)
 
     @staticmethod
-    def _mood(rng: random.Random) -> list[tuple[float, Chooser]]:
+    def _mood(
+        rng: random.Random, table: Sequence[tuple[str, float, Chooser]]
+    ) -> list[tuple[float, Chooser]]:
         """The table's weights, each kind of request switched off, left alone or favoured."""
-        table = (*HEARTBEATS, *OFFSETS, *GROUPS)
-        needed = {"join", "acknowledge", "steady", "describe"}
         return [
-            (weight * (1 if name in needed else rng.choice([0, 0.5, 1, 1, 3])), chooser)
+            (weight * (1 if name in _NEEDED else rng.choice([0, 0.5, 1, 1, 3])), chooser)
             for name, weight, chooser in table
         ]
 
     def steps(self) -> Steps:
+        """The whole sequence."""
         rng = self._scene.rng
         if self._plan.has_interval:
             yield from self._rest()
@@ -162,33 +133,50 @@ class _Conversation:
             return
         if self._plan.has_interval and self._plan.now_ms() - self._burst_began_ms > _BURST_MS:
             yield from self._rest()
-        answer = yield ask
+        lost = self._loses_answers and self._scene.rng.random() < _LOST
+        answer = yield replace(ask, lost=lost)
         self._sent += 1
-        if self._plan.has_interval and self._plan.now_ms() - self._burst_began_ms > _DOUBT_MS:
+        self._check_speed()
+        if answer is None:
+            return
+        yield from self._learn(ask.message, answer, lost=lost)
+        if lost and self._scene.rng.random() < 0.6:  # a client that heard nothing asks again
+            answer = yield replace(ask, action=f"{ask.action}-again")
+            self._sent += 1
+            yield from self._learn(ask.message, answer, lost=False)
+
+    def _check_speed(self) -> None:
+        now_ms = self._plan.now_ms()
+        if self._plan.has_interval and now_ms - self._burst_began_ms > _DOUBT_MS:
             raise TooSlowError(
                 "a burst took so long that the two sides may have seen two intervals"
             )
-        if answer is not None:
-            yield from self._learn(ask.message, answer)
+        if self._scene.uses_patterns and now_ms - self._began_ms > _PATTERN_DOUBT_MS:
+            raise TooSlowError("so long that the two sides may differ over resolving again")
 
     def _rest(self) -> Steps:
         """Let the interval pass, so that whatever was put off is due."""
         yield Pause(_PAUSE_MS)
         self._burst_began_ms = self._plan.now_ms()
 
-    def _learn(self, message: Any, answer: Any) -> Steps:
+    def _learn(self, message: Any, answer: Any, *, lost: bool) -> Steps:
         scene = self._scene
         if isinstance(message, ConsumerGroupHeartbeatRequest):
             group = scene.group_named(message.group_id)
             if group is not None:
-                group.heard(message, answer)
-                if group.uses_patterns:
+                if not lost:
+                    group.heard(message, answer)
+                if group.uses_patterns or message.subscribed_topic_regex:
                     yield AwaitPatterns(group.group_id)
         elif isinstance(message, DeleteGroupsRequest):
             for result in answer.results:
                 group = scene.group_named(result.group_id)
                 if group is not None and result.error_code == 0:
                     group.deleted()
+        elif isinstance(message, IncrementalAlterConfigsRequest) and any(
+            result.error_code == 0 for result in answer.responses
+        ):
+            yield SettleMetadata()
 
     def _converge(self) -> Steps:
         """Every member heartbeats and acknowledges, as good clients do, for some rounds."""
@@ -227,7 +215,7 @@ class _Conversation:
         if scene.future_topics and (not own or scene.rng.random() < 0.6):
             name = scene.future_topics.pop(0)
             scene.topics[name] = yield CreateTopic(name, scene.rng.choice([1, 2, 5]))
-        elif own and scene.rng.random() < 0.3 and len(scene.topics) > 1:
+        elif own and scene.rng.random() < 0.4 and len(scene.topics) > 1:
             topic = scene.rng.choice(own)
             del scene.topics[topic.name]
             scene.future_topics.append(topic.name)

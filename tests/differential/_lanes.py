@@ -1,0 +1,130 @@
+"""The connections of one side: a lane is one connection, opened when first used and again after
+the other end closed it. A request may hold its lane until its answer comes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kip848_client.wire import Api, request_api
+from kip848_client.wire.messages.groups import DescribeGroupsRequest
+from tests.support.wire_connection import ConnectionLostError, WireConnection
+
+__all__ = ["BARRIER_GROUP", "Closed", "Lanes"]
+
+BARRIER_GROUP: Final = "barrier"
+_CONTROL_LANE: Final = -1
+_POLL_S: Final = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What a side answered that closed the connection instead."""
+
+    answer: str = "connection closed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    api: Api
+    version: int
+    correlation: int
+
+
+class Lanes:
+    """``connect`` opens the connection of a lane, authenticated where that is needed."""
+
+    def __init__(self, connect: Callable[[int], WireConnection]) -> None:
+        self._connect = connect
+        self._connections: dict[int, WireConnection] = {}
+        self._waiting: dict[int, _Waiting] = {}
+
+    @property
+    def waiting(self) -> frozenset[int]:
+        """Lanes whose request is not answered yet."""
+        return frozenset(self._waiting)
+
+    def request(self, message: Any, version: int, lane: int = 0) -> Any:
+        """Send and wait: the answer, or ``Closed``; ``None`` for a produce without acks."""
+        assert lane not in self._waiting, f"lane {lane} still waits for an answer"
+        connection = self._open(lane)
+        try:
+            if getattr(message, "acks", None) == 0:
+                connection.send(message, version)
+                return None
+            return connection.request(message, version)
+        except ConnectionLostError:
+            return self._lost(lane)
+
+    def send(self, message: Any, version: int, lane: int) -> None:
+        """Send without waiting."""
+        assert lane not in self._waiting, f"lane {lane} still waits for an answer"
+        correlation = self._open(lane).send(message, version)
+        self._waiting[lane] = _Waiting(request_api(message), version, correlation)
+
+    def arrived(self) -> dict[int, Any]:
+        """The answers that have come for waiting requests, by lane."""
+        found: dict[int, Any] = {}
+        for lane, waiting in list(self._waiting.items()):
+            connection = self._connections[lane]
+            if not connection.has_answer():
+                continue
+            del self._waiting[lane]
+            try:
+                found[lane] = connection.receive(waiting.api, waiting.version, waiting.correlation)
+            except ConnectionLostError:
+                found[lane] = self._lost(lane)
+        return found
+
+    def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]:
+        """As ``arrived``, for up to ``timeout_s`` or until these lanes have their answers."""
+        found = self.arrived()
+        deadline = time.monotonic() + timeout_s
+        while not wanted <= found.keys() and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+            found.update(self.arrived())
+        return found
+
+    def barrier(self) -> None:
+        """Return when everything sent before has been looked at.
+
+        Two requests, because the first may overtake what another connection sent just before it:
+        what was sent before the first is read, at the latest, with the second.
+        """
+        for _ in range(2):
+            request = DescribeGroupsRequest(groups=(BARRIER_GROUP,))
+            self.request(request, 0, _CONTROL_LANE)
+
+    def versions(self) -> dict[str, tuple[int, int]]:
+        """What the broker offers."""
+        return self._open(_CONTROL_LANE).versions()
+
+    def control(self, message: Any, version: int) -> Any:
+        """A request that is not part of any sequence."""
+        return self.request(message, version, _CONTROL_LANE)
+
+    def abandon(self) -> None:
+        """Close the connections that still wait, so that the next sequence may use the lanes."""
+        for lane in list(self._waiting):
+            self._lost(lane)
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+        self._waiting.clear()
+
+    def _open(self, lane: int) -> WireConnection:
+        connection = self._connections.get(lane)
+        if connection is None:
+            connection = self._connections[lane] = self._connect(lane)
+        return connection
+
+    def _lost(self, lane: int) -> Closed:
+        self._waiting.pop(lane, None)
+        connection = self._connections.pop(lane, None)
+        if connection is not None:
+            connection.close()
+        return Closed()

@@ -1,0 +1,70 @@
+"""``kip848 mock`` with loaded dice: the same broker, whose random ids can be said beforehand.
+
+``python -m tests.differential._mock_process PROFILE [NAME=VALUE ...]``
+
+What a broker draws by lot decides real answers: which member leads a group, which member gets which
+partitions follow from the hash of ids. A line of hexadecimal ids on the control connection says
+what the next draws shall be, in order; an empty line takes back what was not drawn. Each line is
+answered ``ok``. Without such lines it draws at random, as ``kip848 mock`` does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Sequence
+
+import anyio
+import anyio.abc
+
+from mock_coordinator.mock_broker import MockBroker
+
+__all__ = ["main"]
+
+
+class Dice:
+    """A source of 16-byte ids: those that were said, else random ones."""
+
+    def __init__(self) -> None:
+        self._said: deque[bytes] = deque()
+
+    def load(self, line: str) -> None:
+        """Forget what was said before, and draw these hexadecimal ids next."""
+        self._said = deque(bytes.fromhex(each) for each in line.split())
+
+    def __call__(self) -> bytes:
+        return self._said.popleft() if self._said else os.urandom(16)
+
+
+async def _serve(profile: str, config: dict[str, str]) -> None:
+    dice = Dice()
+    broker = MockBroker(profile=profile, config=config, new_uuid=dice, log_size=0)
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+
+    async def control(stream: anyio.abc.SocketStream) -> None:
+        text = b""
+        async with stream:
+            async for chunk in stream:
+                text += chunk
+                while b"\n" in text:
+                    line, _, text = text.partition(b"\n")
+                    dice.load(line.decode())
+                    await stream.send(b"ok\n")
+
+    async with broker, listener:
+        host, port = broker.address
+        control_port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        sys.stdout.write(f"listening on {host}:{port} control {control_port}\n")
+        sys.stdout.flush()
+        await listener.serve(control)
+
+
+def main(arguments: Sequence[str]) -> None:
+    profile, *settings = arguments
+    config = dict(each.split("=", 1) for each in settings)
+    anyio.run(_serve, profile, config)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
