@@ -24,6 +24,7 @@ from kip848_client.wire.messages.groups import (
     DescribeGroupsResponse,
     DescribeGroupsResponseDescribedGroup,
 )
+from mock_coordinator.core.groups.classic.description import described_group
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup, GroupState
 from mock_coordinator.core.groups.environment import Environment
 from mock_coordinator.core.groups.errors import (
@@ -142,9 +143,7 @@ def _described_classic(
 ) -> DescribeGroupsResponseDescribedGroup:
     group = env.state.groups.get(group_id)
     if group is not None and not isinstance(group, ConsumerGroup):
-        return DescribeGroupsResponseDescribedGroup(
-            group_id=group_id, group_state=group.state, protocol_type=group.protocol_type
-        )
+        return described_group(group)
     dead = DescribeGroupsResponseDescribedGroup(group_id=group_id, group_state=GroupState.DEAD)
     if version >= _ERROR_VERSION:
         dead.error_code = ErrorCode.GROUP_ID_NOT_FOUND

@@ -26,7 +26,9 @@ def list_groups(env: Environment, request: ListGroupsRequest) -> ListGroupsRespo
         groups=tuple(
             ListGroupsResponseListedGroup(
                 group_id=group.group_id,
-                protocol_type=_CONSUMER if isinstance(group, ConsumerGroup) else "",
+                protocol_type=(
+                    _CONSUMER if isinstance(group, ConsumerGroup) else group.protocol_type
+                ),
                 group_state=group.state,
                 group_type=group.type,
             )

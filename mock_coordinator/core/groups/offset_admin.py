@@ -20,6 +20,11 @@ from kip848_client.wire.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from mock_coordinator.core.groups.classic.group import ClassicGroup
+from mock_coordinator.core.groups.classic.offsets import (
+    expires_from_ms,
+    require_offsets_deletable,
+)
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment
 from mock_coordinator.core.groups.errors import GroupError, group_id_not_found
@@ -59,12 +64,17 @@ def decide_offset_delete(
     group = env.state.groups.get(request.group_id)
     if group is None:
         return Decision(OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
+    if isinstance(group, ClassicGroup):
+        try:
+            require_offsets_deletable(group)
+        except GroupError as err:
+            return Decision(OffsetDeleteResponse(error_code=err.code))
     records: list[StateRecord] = []
     refused: list[OffsetDeleteResponseTopic] = []
     served: list[OffsetDeleteResponseTopic] = []
     for topic in request.topics:
         found = env.catalog.topic(topic.name)
-        in_use = isinstance(group, ConsumerGroup) and group.is_subscribed_to(topic.name)
+        in_use = group.is_subscribed_to(topic.name)
         unknown: list[OffsetDeleteResponsePartition] = []
         known: list[OffsetDeleteResponsePartition] = []
         for partition in topic.partitions:
@@ -141,9 +151,9 @@ def decide_cleanup(env: Environment, now_ms: int) -> list[StateRecord]:
     for group_id, group in env.state.groups.items():
         remaining = False
         for topic, partitions in env.state.offsets.get(group_id, {}).items():
-            in_use = isinstance(group, ConsumerGroup) and group.is_subscribed_to(topic)
+            in_use = group.is_subscribed_to(topic)
             for partition, value in partitions.items():
-                if in_use or not _is_expired(value, now_ms, retention_ms):
+                if in_use or not _is_expired(group, value, now_ms, retention_ms):
                     remaining = True
                 else:
                     records.append(OffsetCommit(group_id, topic, partition, None))
@@ -152,10 +162,15 @@ def decide_cleanup(env: Environment, now_ms: int) -> list[StateRecord]:
     return records
 
 
-def _is_expired(value: OffsetAndMetadata, now_ms: int, retention_ms: int) -> bool:
+def _is_expired(group: Group, value: OffsetAndMetadata, now_ms: int, retention_ms: int) -> bool:
+    began_ms: int | None = value.commit_timestamp_ms
+    if isinstance(group, ClassicGroup):
+        began_ms = expires_from_ms(group, value)
+    if began_ms is None:
+        return False
     if value.expire_timestamp_ms is not None:
         return now_ms >= value.expire_timestamp_ms
-    return now_ms - value.commit_timestamp_ms >= retention_ms
+    return now_ms - began_ms >= retention_ms
 
 
 def forget_topics(env: Environment, topics: Iterable[str]) -> list[StateRecord]:

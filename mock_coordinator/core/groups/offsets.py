@@ -27,8 +27,10 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from mock_coordinator.core.catalog import Catalog
+from mock_coordinator.core.groups.classic.group import ClassicGroup
+from mock_coordinator.core.groups.classic.offsets import commit_keeps_session, require_committer
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
-from mock_coordinator.core.groups.environment import Decision, Environment
+from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
 from mock_coordinator.core.groups.errors import GroupError, group_id_not_found
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.records import OffsetAndMetadata, OffsetCommit, StateRecord
@@ -87,11 +89,22 @@ def decide_commit(
         )
         for topic in ordered
     ]
+    served = asked and refused is None
     return Decision(
         OffsetCommitResponse(topics=tuple(answers)),
         commit.records,
-        simple_group=request.group_id if asked and refused is None else None,
+        _session(env, now_ms, request) if served else [],
+        simple_group=request.group_id if served else None,
     )
+
+
+def _session(env: Environment, now_ms: int, request: OffsetCommitRequest) -> list[TimerChange]:
+    """In classic groups a commit is a sign of life."""
+    group = env.state.groups.get(request.group_id)
+    if not isinstance(group, ClassicGroup):
+        return []
+    kept = commit_keeps_session(group, request.member_id)
+    return [] if kept is None else [TimerChange(kept[0], now_ms + kept[1])]
 
 
 class _Commit:
@@ -184,11 +197,7 @@ def _require_committer(
     if isinstance(group, ConsumerGroup):
         _require_member(env, group, version, request, topics)
         return
-    # a classic group without members: only commits that name no member
-    if epoch < 0:
-        return
-    if request.group_instance_id is not None or request.member_id or epoch >= 0:
-        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+    require_committer(group, request.member_id, request.group_instance_id, epoch)
 
 
 def _require_member(
