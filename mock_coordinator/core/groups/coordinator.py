@@ -18,6 +18,7 @@ is put in place last, after the records.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -73,6 +74,7 @@ from mock_coordinator.core.groups.journal import Journal, MemoryJournal
 from mock_coordinator.core.groups.leave import fence
 from mock_coordinator.core.groups.listing import list_groups
 from mock_coordinator.core.groups.member_state import MemberState
+from mock_coordinator.core.groups.migration.upgrade import UpgradeRefused
 from mock_coordinator.core.groups.offset_admin import (
     decide_cleanup,
     decide_delete_groups,
@@ -99,6 +101,8 @@ R = TypeVar("R")
 _Handler = Callable[[int, ClientInfo, int, Any], Any]
 _ParkingHandler = Callable[[int, RequestReceived, Any], "Message | None"]
 _CLEANUP: Final = Timer(TimerKind.CLEANUP)
+_MEMBER_TIMERS: Final = (TimerKind.SESSION, TimerKind.MEMBER_JOIN, TimerKind.MEMBER_SYNC)
+"""Timers of consumer groups' members that end the membership, at whatever epoch."""
 
 
 class GroupCoordinator:
@@ -226,6 +230,8 @@ class GroupCoordinator:
         try:
             decision = decide_heartbeat(self._env, now_ms, client, version, request)
         except GroupError as err:
+            if isinstance(err, UpgradeRefused):
+                self._perform(now_ms, err.anyway)
             return ConsumerGroupHeartbeatResponse(error_code=err.code, error_message=err.message)
         response = self._perform(now_ms, decision)
         if request.member_epoch == JOIN_EPOCH:
@@ -317,7 +323,7 @@ class GroupCoordinator:
         """Do everything whose time has come, in the order in which it became due."""
         while (due := self._env.timers.pop_due(now_ms)) is not None:
             timer, payload = due
-            if timer.kind is TimerKind.SESSION:
+            if timer.kind in _MEMBER_TIMERS:
                 self._expire(now_ms, timer, None)
             elif timer.kind is TimerKind.REBALANCE:
                 self._expire(now_ms, timer, payload)
@@ -355,7 +361,9 @@ class GroupCoordinator:
             return
         member = group.members.get(timer.member_id)
         if member is not None and epoch in (None, member.epoch):
-            self._perform(now_ms, fence(self._env, now_ms, group, (member,)))
+            # a downgrade that fails keeps the member where it is, as in Kafka
+            with contextlib.suppress(GroupError):
+                self._perform(now_ms, fence(self._env, now_ms, group, (member,)))
 
     # --- Inspection -------------------------------------------------------------------------------
 

@@ -27,7 +27,14 @@ from mock_coordinator.core.groups.records import (
 )
 from mock_coordinator.core.profile import Profile
 
-__all__ = ["Identity", "identify", "leaving_member", "removal_records", "replacement", "require_room"]
+__all__ = [
+    "Identity",
+    "identify",
+    "leaving_member",
+    "removal_records",
+    "replacement",
+    "require_room",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ in its target; only its epoch says that it is away, and its session goes on coun
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from kip848_client._types import STATIC_LEAVE_EPOCH
 from kip848_client.wire.messages.consumer_group_heartbeat import (
@@ -19,6 +20,7 @@ from mock_coordinator.core.groups.current_assignment import away
 from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
 from mock_coordinator.core.groups.identity import leaving_member, removal_records
 from mock_coordinator.core.groups.member import Member
+from mock_coordinator.core.groups.migration.downgrade import can_downgrade, downgrade
 from mock_coordinator.core.groups.records import (
     CurrentMemberAssignment,
     RegularExpression,
@@ -31,9 +33,16 @@ from mock_coordinator.core.groups.timers import Timer, TimerKind
 
 __all__ = ["fence", "leave"]
 
+_MEMBER_TIMERS: Final = (
+    TimerKind.SESSION,
+    TimerKind.REBALANCE,
+    TimerKind.MEMBER_JOIN,
+    TimerKind.MEMBER_SYNC,
+)
+
 
 def leave(
-    env: Environment, request: ConsumerGroupHeartbeatRequest
+    env: Environment, now_ms: int, request: ConsumerGroupHeartbeatRequest
 ) -> Decision[ConsumerGroupHeartbeatResponse]:
     """A heartbeat with epoch -1 or -2. Raises ``GroupError`` 69, 25 or 82."""
     group = env.state.consumer_group(request.group_id)
@@ -45,12 +54,18 @@ def leave(
         current = away(env.profile, member.current)
         record = CurrentMemberAssignment(group.group_id, member.member_id, current)
         return Decision(response, [record])
-    fenced = fence(env, group, (member,))
-    return Decision(response, fenced.records, fenced.timers)
+    return fence(env, now_ms, group, (member,)).answering(response)
 
 
-def fence(env: Environment, group: ConsumerGroup, members: Sequence[Member]) -> Decision[None]:
-    """Remove these members of the group, with one step of the group epoch for all of them."""
+def fence(
+    env: Environment, now_ms: int, group: ConsumerGroup, members: Sequence[Member]
+) -> Decision[None]:
+    """Remove these members of the group, with one step of the group epoch for all of them.
+
+    When only classic members are left, the group may become a classic group instead.
+    """
+    if can_downgrade(env, group, members):
+        return downgrade(env, now_ms, group, members)
     records: list[StateRecord] = []
     for member in members:
         records += removal_records(group.group_id, member.member_id)
@@ -64,7 +79,7 @@ def fence(env: Environment, group: ConsumerGroup, members: Sequence[Member]) -> 
     timers = [
         TimerChange(Timer(kind, group.group_id, member.member_id), None)
         for member in members
-        for kind in (TimerKind.SESSION, TimerKind.REBALANCE)
+        for kind in _MEMBER_TIMERS
     ]
     return Decision(None, records, timers)
 

@@ -19,6 +19,7 @@ from kip848_client.assignors._java_order import (
     TimelineOrder,
     member_order,
     partition_order,
+    string_map_order,
     string_set_order,
 )
 from kip848_client.assignors._spec import (
@@ -60,6 +61,7 @@ __all__ = [
     "partition_order",
     "same_partitions",
     "stored_topic_order",
+    "string_map_order",
     "string_set_order",
     "subscription_type",
 ]

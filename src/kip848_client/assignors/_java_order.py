@@ -57,6 +57,7 @@ __all__ = [
     "set_copy_capacity",
     "settled_capacity",
     "string_hash",
+    "string_map_order",
     "string_set_order",
     "string_spread",
     "table_order",
@@ -247,6 +248,11 @@ def string_set_order(texts: Iterable[str]) -> list[str]:
     """
     listed = list(texts)
     return table_order(list(dict.fromkeys(listed)), string_spread, set_copy_capacity(len(listed)))
+
+
+def string_map_order(texts: Iterable[str]) -> list[str]:
+    """Iteration order of a ``HashMap`` that was empty and got these keys, each once."""
+    return table_order(list(texts), string_spread, DEFAULT_CAPACITY)
 
 
 def member_order(

@@ -33,6 +33,12 @@ from mock_coordinator.core.groups.classic.sync import SyncDecision, decide_sync
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment
 from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.groups.migration.catch_up import (
+    decide_heartbeat_to_consumer_group,
+    decide_sync_to_consumer_group,
+)
+from mock_coordinator.core.groups.migration.join import decide_join_to_consumer_group
+from mock_coordinator.core.groups.migration.leave import decide_leave_from_consumer_group
 from mock_coordinator.core.groups.offset_admin import group_tombstones
 from mock_coordinator.core.groups.records import StateRecord
 from mock_coordinator.core.inputs import RequestReceived
@@ -60,7 +66,7 @@ def join_group(
     tombstones: Sequence[StateRecord] = ()
     if isinstance(group, ConsumerGroup):
         if not group.is_empty:
-            return Decision(refused_join(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+            return decide_join_to_consumer_group(env, now_ms, received, request, group)
         tombstones, group = group_tombstones(group), None
     return decide_join(env, now_ms, received, request, group, tombstones)
 
@@ -86,6 +92,8 @@ def _sync_group(
     group = env.state.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         return decide_sync(env, now_ms, received, request, group)
+    if isinstance(group, ConsumerGroup):
+        return decide_sync_to_consumer_group(env, now_ms, group, request)
     raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
@@ -108,6 +116,8 @@ def _heartbeat(
     group = env.state.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         return decide_heartbeat(now_ms, request, group)
+    if isinstance(group, ConsumerGroup):
+        return decide_heartbeat_to_consumer_group(env, now_ms, group, request)
     raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
@@ -121,6 +131,8 @@ def leave_group(
     group = env.state.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         decision = decide_leave(env, now_ms, request, members, group)
+    elif isinstance(group, ConsumerGroup):
+        decision = decide_leave_from_consumer_group(env, now_ms, group, members)
     else:
         decision = Decision(_nobody_there(members))
     if received.version < _SEVERAL_VERSION:

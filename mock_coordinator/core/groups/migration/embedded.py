@@ -1,0 +1,62 @@
+"""Partitions by topic id, as groups have them, and by topic name, as ConsumerProtocol says them.
+
+A topic that does not exist (any more) is left out in either direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from kip848_client._types import TopicId
+from kip848_client.errors import WireError
+from mock_coordinator.core.catalog import Catalog
+from mock_coordinator.core.groups.classic.consumer_protocol import (
+    ConsumerAssignment,
+    TopicPartitions,
+    write_assignment,
+)
+
+__all__ = ["assignment_of", "partitions_of", "written_for"]
+
+_HEADER_BYTES: Final = 2
+_NEWEST: Final = 3
+
+
+def assignment_of(
+    catalog: Catalog, partitions: Mapping[TopicId, Iterable[int]]
+) -> ConsumerAssignment:
+    """What a member is given, in its own words."""
+    return ConsumerAssignment(
+        assigned_partitions=tuple(
+            TopicPartitions(topic=topic.name, partitions=tuple(sorted(numbers)))
+            for topic_id, numbers in partitions.items()
+            if (topic := catalog.topic_by_id(topic_id)) is not None
+        )
+    )
+
+
+def partitions_of(
+    catalog: Catalog, topics: Iterable[TopicPartitions]
+) -> dict[TopicId, tuple[int, ...]]:
+    """What a member was given, in the words of a consumer group."""
+    return {
+        topic.topic_id: tuple(each.partitions)
+        for each in topics
+        if (topic := catalog.topic(each.topic)) is not None
+    }
+
+
+def written_for(
+    catalog: Catalog, partitions: Mapping[TopicId, Iterable[int]], metadata: bytes
+) -> bytes:
+    """The assignment in the version in which the member wrote its subscription (``metadata``).
+
+    Raises ``WireError`` with Kafka's words when that cannot be seen.
+    """
+    if len(metadata) < _HEADER_BYTES:
+        raise WireError("Buffer underflow while parsing consumer protocol's header")
+    version = int.from_bytes(metadata[:_HEADER_BYTES], "big", signed=True)
+    if version < 0:
+        raise WireError(f"Unsupported assignment version: {version}")
+    return write_assignment(assignment_of(catalog, partitions), min(version, _NEWEST))
