@@ -21,6 +21,7 @@ from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
+    FetchResponseAbortedTransaction,
     FetchResponseEpochEndOffset,
     FetchResponseFetchableTopicResponse,
     FetchResponsePartitionData,
@@ -261,6 +262,13 @@ def _read_partition(
         isolation_level=plan.isolation_level,
         at_least_one=at_least_one,
     )
+    if plan.isolation_level == 1 and wanted.fetch_offset < log.last_stable_offset:
+        data.aborted_transactions = tuple(
+            FetchResponseAbortedTransaction(
+                producer_id=aborted.producer_id, first_offset=aborted.first_offset
+            )
+            for aborted in log.aborted_transactions(wanted.fetch_offset, len(data.records))
+        )
     return data
 
 

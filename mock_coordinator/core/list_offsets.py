@@ -109,7 +109,7 @@ def _list_partition(
         found = log.latest_timestamp()
     else:
         found = log.first_at_or_after(timestamp)
-    if found is None:
+    if found is None or found.offset >= log.readable_end(isolation_level):
         return _Partition(partition_index=index)
     return _Partition(
         partition_index=index, timestamp=found.timestamp, offset=found.offset, leader_epoch=epoch

@@ -1,8 +1,9 @@
 """The record log of each partition: raw batches in memory, addressed by offset.
 
 There is one replica, so a batch is committed when it is appended: the high watermark is the end of
-the log. The last stable offset is the same until there are transactions; readers already ask for it
-by isolation level. ``Logs`` finds the log of a partition by topic id, so that a topic that was
+the log. The last stable offset is where the oldest open transaction begins, or else the same;
+readers ask for it by isolation level, and learn which of the records below it belong to aborted
+transactions. ``Logs`` finds the log of a partition by topic id, so that a topic that was
 deleted and created again starts empty, and collects which partitions got records for whoever wakes
 the parked fetches.
 """
@@ -14,7 +15,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client._types import TopicId, TopicIdPartition
+from mock_coordinator.core.aborted_transactions import (
+    AbortedTransaction,
+    AbortedTransactions,
+    OffsetIndex,
+)
 from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.control_records import end_transaction_marker
 from mock_coordinator.core.producer_state import ProducerStates
 from mock_coordinator.core.record_batch import BatchError, read_header, records_of, with_base_offset
 
@@ -48,6 +55,10 @@ class PartitionLog:
         self.log_start_offset = 0
         self.leader_epoch = 0
         self._last_offsets: list[int] = []
+        self._positions: list[int] = []
+        self._size_bytes = 0
+        self._aborted: Final = AbortedTransactions()
+        self._index: Final = OffsetIndex()
         self._end = 0
 
     @property
@@ -58,7 +69,8 @@ class PartitionLog:
     @property
     def last_stable_offset(self) -> int:
         """Everything below it is decided; what read_committed consumers may read."""
-        return self._end
+        unstable = self.producers.first_unstable_offset
+        return self._end if unstable is None else unstable
 
     def readable_end(self, isolation_level: int) -> int:
         """Where a reader of this isolation level (0 uncommitted, 1 committed) has to stop."""
@@ -71,7 +83,42 @@ class PartitionLog:
         self._end = base + records
         self.batches.append(StoredBatch(base, self._end - 1, max_timestamp, stored))
         self._last_offsets.append(self._end - 1)
+        self._positions.append(self._size_bytes)
+        self._index.appended(self._size_bytes, len(stored), self._end - 1)
+        self._size_bytes += len(stored)
         return base
+
+    def end_transaction(
+        self,
+        now_ms: int,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        *,
+        committed: bool,
+    ) -> int:
+        """Add the marker that ends a producer's transaction, open here or not; returns its offset.
+
+        The caller has asked ``producers.marker_refusal``.
+        """
+        marker = end_transaction_marker(
+            now_ms, producer_id, producer_epoch, coordinator_epoch, committed=committed
+        )
+        offset = self.append(marker, 1, now_ms)
+        first = self.producers.ended(now_ms, producer_id, producer_epoch, coordinator_epoch)
+        if first is not None and not committed:
+            self._aborted.add(
+                AbortedTransaction(producer_id, first, offset, self.last_stable_offset)
+            )
+        return offset
+
+    def aborted_transactions(self, offset: int, read_bytes: int) -> tuple[AbortedTransaction, ...]:
+        """What a reader of so many bytes from ``offset`` on has to leave out, and maybe more."""
+        index = bisect_left(self._last_offsets, offset)
+        if index == len(self._positions):
+            return ()
+        end = self._index.offset_from(self._positions[index] + read_bytes)
+        return self._aborted.between(offset, self._end if end is None else end)
 
     def read(
         self, offset: int, max_bytes: int, *, isolation_level: int = 0, at_least_one: bool = False

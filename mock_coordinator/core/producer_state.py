@@ -1,9 +1,15 @@
-"""What a partition remembers of idempotent producers (KIP-98): who wrote which sequence numbers.
+"""What a partition remembers of producers (KIP-98): who wrote which sequence numbers, and whose
+transaction is open since which offset.
 
 For each producer id the log keeps the epoch and the last five batches. A batch that is already
 among them is a retry and is answered with its old offset; one that does not continue the sequence
 is refused. A producer id that is unknown, or was silent for ``producer.id.expiration.ms``, may
 start anywhere, because its earlier state may have been forgotten.
+
+A transaction is open in a partition from its first batch to its marker. Before the first batch the
+broker asks the transaction coordinator whether the partition is part of a transaction (KIP-890);
+what it learned from the request that made it ask is remembered until a batch is written, so that a
+later batch of the same producer cannot overtake an earlier one.
 """
 
 from __future__ import annotations
@@ -15,10 +21,11 @@ from typing import Final
 from kip848_client.wire import ErrorCode
 from mock_coordinator.core.record_batch import BatchHeader
 
-__all__ = ["AppendedBatch", "ProducerStates"]
+__all__ = ["AppendedBatch", "ProducerState", "ProducerStates"]
 
 _REMEMBERED: Final = 5
 _LAST_SEQUENCE: Final = 0x7FFFFFFF
+_NONE: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +39,91 @@ class AppendedBatch:
 
 
 @dataclass(slots=True)
-class _Producer:
-    epoch: int
-    last_written_ms: int
+class ProducerState:
+    """One producer in one partition.
+
+    ``first_offset`` is where its open transaction begins; ``coordinator_epoch`` comes from its last
+    marker. ``last_timestamp`` is that of its newest record, ``last_written_ms`` the broker's time.
+    """
+
+    epoch: int = _NONE
+    last_written_ms: int = 0
+    last_timestamp: int = _NONE
+    coordinator_epoch: int = _NONE
+    first_offset: int | None = None
     batches: deque[AppendedBatch] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence number that the next batch continues; -1 when there was none."""
+        return self.batches[-1].last_sequence if self.batches else _NONE
+
+    def enter(self, epoch: int) -> None:
+        """Go on in this epoch, in which sequences start anew if it is another one."""
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.batches.clear()
+
+
+@dataclass(slots=True)
+class _Verification:
+    """What was asked about a transaction that has not written to the partition yet."""
+
+    epoch: int
+    lowest_sequence: int
+    bumps_epochs: bool
+
+    def update(self, epoch: int, sequence: int) -> None:
+        if epoch > self.epoch:
+            self.epoch, self.lowest_sequence = epoch, sequence
+        elif epoch == self.epoch:
+            self.lowest_sequence = min(self.lowest_sequence, sequence)
 
 
 class ProducerStates:
-    """The idempotent producers of one partition."""
+    """The producers of one partition."""
 
     def __init__(self) -> None:
-        self._producers: dict[int, _Producer] = {}
+        self._producers: dict[int, ProducerState] = {}
+        self._verifications: dict[int, _Verification] = {}
+        self._open: dict[int, int] = {}  # producer id -> first offset, which only grows
+
+    def active(self, now_ms: int, expiration_ms: int) -> list[tuple[int, ProducerState]]:
+        """The producers that are not forgotten, by id, in order of appearance."""
+        for producer_id in tuple(self._producers):
+            self._known(now_ms, producer_id, expiration_ms)
+        return list(self._producers.items())
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where the oldest open transaction begins."""
+        return next(iter(self._open.values()), None)
+
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether the producer, in this very epoch, has written to a transaction that is open."""
+        state = self._producers.get(producer_id)
+        return state is not None and state.first_offset is not None and state.epoch == epoch
+
+    def _known(self, now_ms: int, producer_id: int, expiration_ms: int) -> ProducerState | None:
+        state = self._producers.get(producer_id)
+        if state is None or state.first_offset is not None:
+            return state
+        if now_ms - state.last_written_ms < expiration_ms:
+            return state
+        del self._producers[producer_id]
+        return None
+
+    # -- data ------------------------------------------------------------------------------------
+
+    def start_verification(self, header: BatchHeader, *, bumps_epochs: bool) -> None:
+        """Note that the coordinator is asked about the transaction that this batch would open."""
+        known = self._verifications.get(header.producer_id)
+        if known is None:
+            self._verifications[header.producer_id] = _Verification(
+                header.producer_epoch, header.base_sequence, bumps_epochs
+            )
+        else:
+            known.update(header.producer_epoch, header.base_sequence)
 
     def duplicate_of(self, header: BatchHeader) -> AppendedBatch | None:
         """The batch of which this one is a retry."""
@@ -56,29 +137,64 @@ class ProducerStates:
         return None
 
     def refusal(self, now_ms: int, header: BatchHeader, expiration_ms: int) -> ErrorCode | None:
-        """Why this batch may not be appended, or ``None`` when it continues the sequence."""
-        producer = self._producers.get(header.producer_id)
-        if producer is not None and now_ms - producer.last_written_ms >= expiration_ms:
-            del self._producers[header.producer_id]
-            producer = None
-        if producer is None:
-            return None
-        if header.producer_epoch < producer.epoch:
+        """Why this batch may not be appended, or ``None`` when it may."""
+        producer = self._known(now_ms, header.producer_id, expiration_ms)
+        if producer is not None and header.producer_epoch < producer.epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
-        if header.producer_epoch > producer.epoch:
-            in_order = header.base_sequence == 0
-        else:
-            last = producer.batches[-1].last_sequence
-            in_order = header.base_sequence == (0 if last == _LAST_SEQUENCE else last + 1)
-        return None if in_order else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        if not self._in_order(producer, header):
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        is_open = producer is not None and producer.first_offset is not None
+        return ErrorCode.INVALID_TXN_STATE if is_open and not header.is_transactional else None
+
+    def _in_order(self, producer: ProducerState | None, header: BatchHeader) -> bool:
+        sequence = header.base_sequence
+        asked = self._verifications.get(header.producer_id)
+        if asked is not None and sequence > asked.lowest_sequence:
+            return False
+        if producer is None:
+            return asked is None or not asked.bumps_epochs or sequence == 0
+        if header.producer_epoch != producer.epoch:
+            return sequence == 0
+        last = producer.last_sequence
+        return sequence == (0 if last == _LAST_SEQUENCE else last + 1)
 
     def appended(self, now_ms: int, header: BatchHeader, base_offset: int, timestamp: int) -> None:
-        """Remember a batch that was appended."""
-        producer = self._producers.get(header.producer_id)
-        if producer is None or producer.epoch != header.producer_epoch:
-            producer = _Producer(header.producer_epoch, now_ms)
-            self._producers[header.producer_id] = producer
+        """Remember a batch that was appended; a transactional one opens a transaction."""
+        producer = self._producers.setdefault(header.producer_id, ProducerState())
+        producer.enter(header.producer_epoch)
         producer.last_written_ms = now_ms
+        producer.last_timestamp = timestamp
         producer.batches.append(
             AppendedBatch(header.base_sequence, header.last_sequence, base_offset, timestamp)
         )
+        if header.is_transactional:
+            self._verifications.pop(header.producer_id, None)
+            if producer.first_offset is None:
+                producer.first_offset = self._open[header.producer_id] = base_offset
+
+    # -- markers ---------------------------------------------------------------------------------
+
+    def marker_refusal(
+        self, producer_id: int, epoch: int, coordinator_epoch: int
+    ) -> ErrorCode | None:
+        """Why a marker may not be appended."""
+        producer = self._producers.get(producer_id)
+        if producer is None:
+            return None
+        if epoch < producer.epoch:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if coordinator_epoch < producer.coordinator_epoch:
+            return ErrorCode.TRANSACTION_COORDINATOR_FENCED
+        return None
+
+    def ended(
+        self, now_ms: int, producer_id: int, epoch: int, coordinator_epoch: int
+    ) -> int | None:
+        """A marker was appended; returns where the transaction began, ``None`` for an empty one."""
+        self._verifications.pop(producer_id, None)
+        producer = self._producers.setdefault(producer_id, ProducerState())
+        producer.enter(epoch)
+        producer.coordinator_epoch = coordinator_epoch
+        producer.last_written_ms = producer.last_timestamp = now_ms
+        producer.first_offset = None
+        return self._open.pop(producer_id, None)

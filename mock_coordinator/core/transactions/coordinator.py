@@ -1,0 +1,331 @@
+"""The transaction coordinator: requests and the time in, answers and records out.
+
+Theory of operation
+===================
+
+``handle`` looks up the decision for a request; the decision is an answer and at most one change of
+one transactional id, which is written to the journal and applied before the answer is given. A
+change whose outcome is decided (PrepareCommit, PrepareAbort) leaves an *ending* behind: whoever
+drives the coordinator takes the endings (``take_endings``), has the markers written, and says so
+(``markers_written``), which completes the transaction. A coordinator that takes over from a journal
+begins with the endings of all transactions that were decided and not complete.
+
+Time does two things, at the intervals of Kafka's schedulers, counted from the start of the broker:
+transactions that are open for longer than their time-out are aborted under a raised epoch, and
+transactional ids that nobody used for ``transactional.id.expiration.ms`` are forgotten.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kip848_client.wire import ErrorCode
+from kip848_client.wire.messages.transaction_admin import (
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+)
+from kip848_client.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+)
+from mock_coordinator.core.groups.splitting import partition_for
+from mock_coordinator.core.inputs import RequestReceived
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.transactions.adding import (
+    BATCHED_SINCE,
+    Results,
+    add_partitions_response,
+    decide_add,
+    missing_partitions,
+    verified,
+)
+from mock_coordinator.core.transactions.ending import (
+    completed,
+    decide_end,
+    ending_of,
+    fenced_abort,
+    refused_end,
+)
+from mock_coordinator.core.transactions.environment import Change, Ending, Environment
+from mock_coordinator.core.transactions.initializing import decide_init, refused_init
+from mock_coordinator.core.transactions.inspecting import (
+    describe_transactions,
+    list_transactions,
+)
+from mock_coordinator.core.transactions.journal import TransactionJournal
+from mock_coordinator.core.transactions.records import (
+    ClientVersion,
+    TransactionLog,
+    TransactionMetadata,
+    TransactionState,
+    TxnPartition,
+)
+from mock_coordinator.core.transactions.refusals import TransactionRefusedError
+
+if TYPE_CHECKING:
+    from kip848_client.wire._fields import Message
+
+__all__ = ["TransactionCoordinator"]
+
+_Handler = Callable[[int, int, Any], Any]
+_State = TransactionState
+
+
+class TransactionCoordinator:
+    """All transactional ids of a cluster.
+
+    ``journal`` is where it writes, and where it takes over from. ``now_ms`` is when the broker
+    starts.
+    """
+
+    def __init__(self, env: Environment, journal: TransactionJournal, now_ms: int) -> None:
+        self._env: Final = env
+        self._journal: Final = journal
+        self._started_ms: Final = now_ms
+        self._endings: dict[str, None] = {}
+        self._time_outs: list[tuple[int, str]] = []
+        self._expiry_ms: int | None = None
+        self._handlers: Final[dict[type, _Handler]] = {
+            InitProducerIdRequest: self._init,
+            AddPartitionsToTxnRequest: self._add_partitions,
+            AddOffsetsToTxnRequest: self._add_offsets,
+            EndTxnRequest: self._end,
+            DescribeTransactionsRequest: lambda _now, _version, request: describe_transactions(
+                env, request
+            ),
+            ListTransactionsRequest: lambda now, _version, request: list_transactions(
+                env, now, request
+            ),
+        }
+        for record in journal.records:
+            env.state.apply(record)
+            self._watch(now_ms, record.transactional_id, record.value)
+
+    # --- Requests ---------------------------------------------------------------------------------
+
+    def handle(self, now_ms: int, received: RequestReceived) -> Message:
+        """Answer one request; refusals are answers, too. Raises ``KeyError`` for a request that is
+        not the coordinator's."""
+        handler = self._handlers[type(received.request)]
+        response: Message = handler(now_ms, received.version, received.request)
+        return response
+
+    def partition_of(self, transactional_id: str) -> int:
+        """The partition of ``__transaction_state`` that a transactional id belongs to."""
+        count = self._env.config.integer("transaction.state.log.num.partitions")
+        return partition_for(transactional_id, count)
+
+    def offsets_partition_of(self, group_id: str) -> TxnPartition:
+        """The partition of ``__consumer_offsets`` that a group's offsets go to."""
+        topic = self._env.catalog.topic(OFFSETS_TOPIC)
+        count = self._env.config.integer("offsets.topic.num.partitions")
+        return OFFSETS_TOPIC, partition_for(group_id, count if topic is None else topic.partitions)
+
+    def verify(
+        self,
+        now_ms: int,
+        transactional_id: str,
+        producer: tuple[int, int],
+        partitions: Sequence[TxnPartition],
+        *,
+        add: bool,
+    ) -> Results:
+        """What AddPartitionsToTxn answers a broker that is about to write to partitions: are they
+        part of the producer's open transaction? ``add`` makes them so (KIP-890)."""
+        try:
+            if not add:
+                return verified(self._env, transactional_id, producer, partitions)
+            self._add(now_ms, transactional_id, producer, partitions, ClientVersion.V2)
+        except TransactionRefusedError as refused:
+            return dict.fromkeys(partitions, refused.code)
+        return dict.fromkeys(partitions, ErrorCode.NONE)
+
+    def _init(self, now_ms: int, _version: int, request: InitProducerIdRequest) -> Message:
+        try:
+            decision = decide_init(self._env, now_ms, request)
+        except TransactionRefusedError as refused:
+            return refused_init(refused.code)
+        self._make(now_ms, decision.change)
+        return decision.response
+
+    def _end(self, now_ms: int, version: int, request: EndTxnRequest) -> Message:
+        try:
+            decision = decide_end(self._env, now_ms, version, request)
+        except TransactionRefusedError as refused:
+            return refused_end(refused.code)
+        self._make(now_ms, decision.change)
+        return decision.response
+
+    def _add_offsets(self, now_ms: int, _version: int, request: AddOffsetsToTxnRequest) -> Message:
+        producer = (request.producer_id, request.producer_epoch)
+        partition = self.offsets_partition_of(request.group_id)
+        try:
+            self._add(now_ms, request.transactional_id, producer, (partition,), ClientVersion.V0)
+        except TransactionRefusedError as refused:
+            return AddOffsetsToTxnResponse(error_code=refused.code)
+        return AddOffsetsToTxnResponse()
+
+    def _add_partitions(
+        self, now_ms: int, version: int, request: AddPartitionsToTxnRequest
+    ) -> Message:
+        if version < BATCHED_SINCE:
+            partitions = _partitions(request.v3_and_below_topics)
+            results = missing_partitions(self._env, request.v3_and_below_topics)
+            if results is None:
+                producer = (request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
+                results = self._added(
+                    now_ms,
+                    request.v3_and_below_transactional_id,
+                    producer,
+                    partitions,
+                    ClientVersion.V0,
+                )
+            return add_partitions_response(version, request, (results,))
+        answers: list[Results] = []
+        for transaction in request.transactions:
+            partitions = _partitions(transaction.topics)
+            producer = (transaction.producer_id, transaction.producer_epoch)
+            results = missing_partitions(self._env, transaction.topics)
+            if results is None:
+                results = self.verify(
+                    now_ms,
+                    transaction.transactional_id,
+                    producer,
+                    partitions,
+                    add=not transaction.verify_only,
+                )
+            answers.append(results)
+        return add_partitions_response(version, request, answers)
+
+    def _added(
+        self,
+        now_ms: int,
+        transactional_id: str,
+        producer: tuple[int, int],
+        partitions: Sequence[TxnPartition],
+        client_version: ClientVersion,
+    ) -> Results:
+        try:
+            self._add(now_ms, transactional_id, producer, partitions, client_version)
+        except TransactionRefusedError as refused:
+            return dict.fromkeys(partitions, refused.code)
+        return dict.fromkeys(partitions, ErrorCode.NONE)
+
+    def _add(
+        self,
+        now_ms: int,
+        transactional_id: str,
+        producer: tuple[int, int],
+        partitions: Sequence[TxnPartition],
+        client_version: ClientVersion,
+    ) -> None:
+        change = decide_add(
+            self._env, now_ms, transactional_id, producer, partitions, client_version
+        )
+        self._make(now_ms, change)
+
+    # --- Endings ----------------------------------------------------------------------------------
+
+    def take_endings(self) -> tuple[Ending, ...]:
+        """The transactions whose outcome was decided since the last call: markers must be written
+        to all of their partitions, and then ``markers_written`` be called."""
+        taken, self._endings = self._endings, {}
+        entries = self._env.state.entries
+        return tuple(
+            ending_of(transactional_id, entries[transactional_id].value)
+            for transactional_id in taken
+        )
+
+    def markers_written(self, now_ms: int, transactional_id: str) -> None:
+        """Every partition of a transaction has its marker; the transaction is complete."""
+        entry = self._env.state.entries.get(transactional_id)
+        if entry is not None and entry.value.state.is_prepared:
+            self._make(now_ms, completed(now_ms, transactional_id, entry))
+
+    # --- Time -------------------------------------------------------------------------------------
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When ``run_due`` has something to do."""
+        if self._endings:
+            return self._started_ms  # at once
+        due = [self._time_outs[0][0]] if self._time_outs else []
+        if self._expiry_ms is not None:
+            due.append(self._expiry_ms)
+        return min(due, default=None)
+
+    def run_due(self, now_ms: int) -> None:
+        """Abort what is open for too long, forget whom nobody needs."""
+        while self._time_outs and self._time_outs[0][0] <= now_ms:
+            _, transactional_id = heapq.heappop(self._time_outs)
+            entry = self._env.state.entries.get(transactional_id)
+            if entry is not None and _is_over(entry.value, now_ms):
+                change = fenced_abort(now_ms, transactional_id, entry)
+                self._make(now_ms, change)
+        if self._expiry_ms is not None and self._expiry_ms <= now_ms:
+            self._expire(now_ms)
+
+    def _expire(self, now_ms: int) -> None:
+        oldest_ms = now_ms - self._env.config.integer("transactional.id.expiration.ms")
+        entries = self._env.state.entries
+        expired = [
+            transactional_id
+            for transactional_id, entry in entries.items()
+            if (entry.value.state is _State.EMPTY or entry.value.state.is_complete)
+            and entry.value.last_update_ms <= oldest_ms
+        ]
+        for transactional_id in expired:
+            self._make(now_ms, Change(transactional_id, None))
+        self._expiry_ms = None
+        if entries:
+            self._watch_expiry(now_ms)
+
+    def _watch_expiry(self, now_ms: int) -> None:
+        if self._expiry_ms is None:
+            name = "transaction.remove.expired.transaction.cleanup.interval.ms"
+            self._expiry_ms = self._tick(now_ms + 1, self._env.config.integer(name))
+
+    def _tick(self, at_ms: int, interval_ms: int) -> int:
+        """The first run at or after a time of something that runs at an interval."""
+        runs = max(1, -(-(at_ms - self._started_ms) // interval_ms))
+        return self._started_ms + runs * interval_ms
+
+    # --- Changes ----------------------------------------------------------------------------------
+
+    def _make(self, now_ms: int, change: Change | None) -> None:
+        if change is None:
+            return
+        record = TransactionLog(change.transactional_id, change.value)
+        self._journal.append(now_ms, record)
+        before = self._env.state.entries.get(change.transactional_id)
+        open_before = before is not None and before.value.state is _State.ONGOING
+        self._env.state.apply(record, change.last_producer_epoch)
+        if not open_before or change.value is None or change.value.state is not _State.ONGOING:
+            self._watch(now_ms, change.transactional_id, change.value)
+
+    def _watch(self, now_ms: int, transactional_id: str, value: TransactionMetadata | None) -> None:
+        """See to what has to happen to a transactional id later."""
+        if value is None:
+            return
+        self._watch_expiry(now_ms)
+        if value.state.is_prepared:
+            self._endings[transactional_id] = None
+        elif value.state is _State.ONGOING:
+            name = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+            over_ms = max(now_ms, value.start_ms + value.timeout_ms) + 1
+            due_ms = self._tick(over_ms, self._env.config.integer(name))
+            heapq.heappush(self._time_outs, (due_ms, transactional_id))
+
+
+def _is_over(value: TransactionMetadata, now_ms: int) -> bool:
+    return value.state is _State.ONGOING and value.start_ms + value.timeout_ms < now_ms
+
+
+def _partitions(topics: Sequence[Any]) -> tuple[TxnPartition, ...]:
+    found = dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions)
+    return tuple(found)

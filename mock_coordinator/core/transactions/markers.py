@@ -1,0 +1,172 @@
+"""Markers in partitions: WriteTxnMarkers and DescribeProducers (APIs 27 and 61), and the markers
+that our own coordinator has written.
+
+A partition takes a marker whether or not it knows of an open transaction of the producer; what it
+refuses is the marker of a producer that was fenced since (INVALID_PRODUCER_EPOCH 47) or of a
+coordinator that was replaced (TRANSACTION_COORDINATOR_FENCED 52). A marker for a partition of
+``__consumer_offsets`` goes to the group coordinator, whose pending offsets it decides about.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from kip848_client.wire import ErrorCode, default_message
+from kip848_client.wire.messages.transaction_admin import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeProducersResponsePartitionResponse,
+    DescribeProducersResponseProducerState,
+    DescribeProducersResponseTopicResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersRequestWritableTxnMarker,
+    WriteTxnMarkersResponse,
+    WriteTxnMarkersResponseWritableTxnMarkerPartitionResult,
+    WriteTxnMarkersResponseWritableTxnMarkerResult,
+    WriteTxnMarkersResponseWritableTxnMarkerTopicResult,
+)
+from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC, name_problem
+from mock_coordinator.core.transactions.environment import Ending
+
+__all__ = ["PendingOffsets", "describe_producers", "write_ending", "write_txn_markers"]
+
+_COORDINATOR_EPOCH: Final = 0
+"""The leader epoch of ``__transaction_state``, which does not change here."""
+
+
+class PendingOffsets(Protocol):
+    """The part of a group coordinator that markers are for."""
+
+    def complete_transaction(
+        self, now_ms: int, producer_id: int, producer_epoch: int, committed: bool
+    ) -> None:
+        """A transaction has ended: its offsets are committed, or forgotten."""
+
+
+def write_ending(broker: Broker, groups: PendingOffsets, now_ms: int, ending: Ending) -> None:
+    """Write the markers of a transaction. Partitions that were deleted, or whose producer is ahead
+    of the transaction already, need none."""
+    producer = (ending.producer_id, ending.producer_epoch)
+    if any(topic == OFFSETS_TOPIC for topic, _ in ending.partitions):
+        groups.complete_transaction(now_ms, *producer, ending.committed)
+    for topic, partition in ending.partitions:
+        if topic != OFFSETS_TOPIC:
+            _write(broker, now_ms, topic, partition, producer, _COORDINATOR_EPOCH, ending.committed)
+
+
+def _write(
+    broker: Broker,
+    now_ms: int,
+    topic_name: str,
+    partition: int,
+    producer: tuple[int, int],
+    coordinator_epoch: int,
+    committed: bool,
+) -> ErrorCode:
+    topic = broker.catalog.topic(topic_name)
+    log = None if topic is None else broker.logs.of(topic, partition)
+    if topic is None or log is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    refusal = log.producers.marker_refusal(*producer, coordinator_epoch)
+    if refusal is not None:
+        return refusal
+    log.end_transaction(now_ms, *producer, coordinator_epoch, committed=committed)
+    broker.logs.note_growth(topic, partition)
+    return ErrorCode.NONE
+
+
+def write_txn_markers(
+    broker: Broker, groups: PendingOffsets, now_ms: int, request: WriteTxnMarkersRequest
+) -> WriteTxnMarkersResponse:
+    """Write the markers that another broker, or an administrator, asks for."""
+    return WriteTxnMarkersResponse(
+        markers=tuple(_marker(broker, groups, now_ms, marker) for marker in request.markers)
+    )
+
+
+def _marker(
+    broker: Broker,
+    groups: PendingOffsets,
+    now_ms: int,
+    marker: WriteTxnMarkersRequestWritableTxnMarker,
+) -> WriteTxnMarkersResponseWritableTxnMarkerResult:
+    producer = (marker.producer_id, marker.producer_epoch)
+    topics: list[WriteTxnMarkersResponseWritableTxnMarkerTopicResult] = []
+    for topic in marker.topics:
+        results: list[WriteTxnMarkersResponseWritableTxnMarkerPartitionResult] = []
+        for index in topic.partition_indexes:
+            if topic.name == OFFSETS_TOPIC:
+                groups.complete_transaction(now_ms, *producer, marker.transaction_result)
+                code = ErrorCode.NONE
+            else:
+                code = _write(
+                    broker,
+                    now_ms,
+                    topic.name,
+                    index,
+                    producer,
+                    marker.coordinator_epoch,
+                    marker.transaction_result,
+                )
+            results.append(
+                WriteTxnMarkersResponseWritableTxnMarkerPartitionResult(
+                    partition_index=index, error_code=code
+                )
+            )
+        topics.append(
+            WriteTxnMarkersResponseWritableTxnMarkerTopicResult(
+                name=topic.name, partitions=tuple(results)
+            )
+        )
+    return WriteTxnMarkersResponseWritableTxnMarkerResult(
+        producer_id=marker.producer_id, topics=tuple(topics)
+    )
+
+
+def describe_producers(
+    broker: Broker, now_ms: int, request: DescribeProducersRequest
+) -> DescribeProducersResponse:
+    """Who wrote to partitions lately, and whose transaction is open in them (KIP-664)."""
+    return DescribeProducersResponse(
+        topics=tuple(
+            DescribeProducersResponseTopicResponse(
+                name=topic.name,
+                partitions=tuple(
+                    _producers(broker, now_ms, topic.name, index)
+                    for index in topic.partition_indexes
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def _producers(
+    broker: Broker, now_ms: int, name: str, partition: int
+) -> DescribeProducersResponsePartitionResponse:
+    answer = DescribeProducersResponsePartitionResponse(partition_index=partition)
+    problem = name_problem(name)
+    topic = broker.catalog.topic(name)
+    log = None if topic is None else broker.logs.of(topic, partition)
+    if problem is not None:
+        answer.error_code, answer.error_message = ErrorCode.INVALID_TOPIC_EXCEPTION, problem
+    elif topic is None:
+        answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        answer.error_message = default_message(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    elif log is None:
+        answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    else:
+        expiration_ms = broker.config.integer("producer.id.expiration.ms")
+        answer.active_producers = tuple(
+            DescribeProducersResponseProducerState(
+                producer_id=producer_id,
+                producer_epoch=state.epoch,
+                last_sequence=state.last_sequence,
+                last_timestamp=state.last_timestamp,
+                coordinator_epoch=state.coordinator_epoch,
+                current_txn_start_offset=-1 if state.first_offset is None else state.first_offset,
+            )
+            for producer_id, state in log.producers.active(now_ms, expiration_ms)
+        )
+    return answer
