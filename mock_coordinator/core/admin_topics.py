@@ -122,9 +122,13 @@ def create_partitions(broker: Broker, request: CreatePartitionsRequest) -> Creat
     results: dict[str, _Grown] = {}
     for asked in request.topics:
         try:
-            _check_growth(broker, asked, counts[asked.name])
+            topic = _check_growth(broker, asked, counts[asked.name])
             if not request.validate_only:
+                factor = len(broker.partition_state(topic, 0).replicas)
                 broker.catalog.grow(asked.name, asked.count)
+                given = asked.assignments
+                where = None if given is None else [tuple(a.broker_ids) for a in given]
+                broker.disk.leaders.place(topic, where, factor)
             results[asked.name] = _Grown(name=asked.name)
         except TopicRefused as refused:
             results[asked.name] = _Grown(
@@ -135,7 +139,8 @@ def create_partitions(broker: Broker, request: CreatePartitionsRequest) -> Creat
 
 def _check_growth(
     broker: Broker, asked: CreatePartitionsRequestCreatePartitionsTopic, times_named: int
-) -> None:
+) -> Topic:
+    """The topic that may grow. Raises ``TopicRefused``."""
     if times_named > 1:
         raise TopicRefused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     topic = broker.catalog.topic(asked.name)
@@ -160,7 +165,7 @@ def _check_growth(
             "Excessively large number of additional partitions per request.",
         )
     if asked.assignments is None:
-        return
+        return topic
     if len(asked.assignments) != more:
         raise TopicRefused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -169,3 +174,4 @@ def _check_growth(
         )
     for assignment in asked.assignments:
         check_replicas(broker, assignment.broker_ids)
+    return topic

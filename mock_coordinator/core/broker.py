@@ -1,6 +1,6 @@
-"""What all handlers share: the state of one broker.
+"""What all handlers share: the state of a cluster, as the broker sees it that a request reached.
 
-The part that a real broker keeps on disk (``disk``) survives a crash; the rest does not.
+The part that real brokers keep on disk (``disk``) survives a crash; the rest does not.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kip848_client._types import TopicId, format_topic_id
-from mock_coordinator.core.catalog import Catalog
+from mock_coordinator.core.admin.loggers import ROOT_LOGGER
+from mock_coordinator.core.catalog import Catalog, Topic
 from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.groups.journal import Journal, MemoryJournal
 from mock_coordinator.core.log import Logs
+from mock_coordinator.core.nodes import Leaders, Node, Nodes, PartitionState
 from mock_coordinator.core.profile import Profile
 
 __all__ = ["NO_OPERATIONS", "Broker", "Disk"]
@@ -25,31 +28,55 @@ _ATTEMPTS: Final = 1000
 
 @dataclass(slots=True)
 class Disk:
-    """What survives a crash: configuration, topics, records, the cluster's id, producer ids."""
+    """What survives a crash: configuration, nodes, topics, records, the cluster's id, producer ids,
+    SCRAM credentials, quotas.
+
+    All nodes of a cluster share it. ``nodes`` are its brokers, ``config`` is the same for them all.
+    """
 
     config: BrokerConfig
     cluster_id: str
     catalog: Catalog = field(default_factory=Catalog)
     logs: Logs = field(init=False)
     next_producer_id: int = 0
+    nodes: Nodes
 
     def __post_init__(self) -> None:
+    leaders: Leaders = field(init=False)
         self.logs = Logs()
 
     @classmethod
-    def formatted(cls, config: BrokerConfig, new_uuid: Callable[[], bytes]) -> Disk:
-        """An empty disk of a new cluster."""
-        return cls(config, format_topic_id(new_uuid()))
+    def formatted(
+        cls,
+        config: BrokerConfig,
+        new_uuid: Callable[[], bytes],
+        nodes: Nodes | None = None,
+    ) -> Disk:
+        """An empty disk of a new cluster, by default of one node."""
+        own = nodes or Nodes([Node(config.node_id, rack=config.rack)])
+        return cls(config, format_topic_id(new_uuid()), own)
 
+    def journal(self, partition: int) -> Journal:
+        """The journal of a partition of ``__consumer_offsets``."""
+        return self._journals.setdefault(partition, MemoryJournal())
+
+        keeps_last = "eligible.leader.replicas.version" not in (
+            self.config.profile.finalized_features
+        )
+        self.leaders = Leaders(self.nodes, self.catalog, keeps_last=keeps_last)
 
 @dataclass(slots=True)
 class Broker:
-    """The disk, where clients are told to connect, and the source of fresh 16-byte ids."""
+    """One node as a request reaches it: the disk, who it is, and the source of fresh 16-byte ids.
+
+    ``reached`` is the id of the node. ``None``: whichever node it takes; that is how the broker's
+    own user interface asks.
+    """
 
     disk: Disk
     new_uuid: Callable[[], bytes]
-    host: str = "127.0.0.1"
-    port: int = 0
+    reached: int | None = None
+    loggers: dict[str, str] = field(default_factory=lambda: {ROOT_LOGGER: "INFO"})
 
     @property
     def config(self) -> BrokerConfig:
@@ -74,9 +101,57 @@ class Broker:
     @property
     def node_id(self) -> int:
         """This broker's id."""
-        return self.disk.config.node_id
+        return self.disk.nodes.ids[0] if self.reached is None else self.reached
+
+    @property
+    def host(self) -> str:
+        """Where clients are told to connect."""
+        return self.node.host
+
+    @property
+    def port(self) -> int:
+        """Where clients are told to connect."""
+        return self.node.port
+
+    def partition_state(self, topic: Topic, partition: int) -> PartitionState:
+        """Which nodes have a partition, and which one leads it. Raises ``IndexError`` for one that
+        the topic does not have."""
+        return self.disk.leaders.of(topic, partition, self._replication_factor(topic.name))
+
+    def leads(self, topic: Topic, partition: int) -> bool:
+        """Whether this node leads a partition; for no node in particular: whether any does."""
+        leader = self.partition_state(topic, partition).leader
+        return leader is not None and self.reached in (None, leader)
+
+    def coordinator_node(self, partition: int, topic_name: str = OFFSETS_TOPIC) -> int | None:
+        """The running node that leads a partition of an internal topic, which makes it coordinator
+        of the keys there; ``None`` while there is none."""
+        topic = self.catalog.topic(topic_name)
+        if topic is None:  # a broker by itself is the coordinator of whatever comes
+            leader = self.nodes.ids[0] if len(self.nodes) == 1 else None
+        elif partition < topic.partitions:
+            leader = self.partition_state(topic, partition).leader
+        else:
+            leader = None
+        node = self.nodes.get(leader)
+        return None if node is None or not node.up else node.node_id
+
+    def _replication_factor(self, name: str) -> int:
+        """Of a topic that was created on its own."""
+        setting = REPLICATION_SETTINGS.get(name, "default.replication.factor")
+        return max(1, self.config.integer(setting))
 
     def new_topic_id(self) -> TopicId:
+    @property
+    def nodes(self) -> Nodes:
+        """All brokers of the cluster."""
+        return self.disk.nodes
+
+    @property
+    def node(self) -> Node:
+        """This broker as a node."""
+        return self.disk.nodes[self.node_id]
+
         """A topic id that no topic has and that is not one of Kafka's reserved ones.
 
         Kafka also avoids ids whose text begins with a dash, which command lines take for an option.

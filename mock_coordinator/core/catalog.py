@@ -18,7 +18,8 @@ __all__ = ["Catalog", "CatalogChanges", "Topic"]
 
 @dataclass(slots=True)
 class Topic:
-    """One topic. ``config`` holds only what was set for it; ``created_ms`` is for people."""
+    """One topic. ``config`` holds only what was set for it; ``created_ms`` is for people;
+    ``placement`` is where its first partition went, counted round the brokers."""
 
     name: str
     topic_id: TopicId
@@ -26,6 +27,7 @@ class Topic:
     config: dict[str, str] = field(default_factory=dict)
     internal: bool = False
     created_ms: int = 0
+    placement: int = 0
 
 
 @dataclass(frozen=True, slots=True)

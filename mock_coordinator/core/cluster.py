@@ -1,4 +1,4 @@
-"""DescribeCluster (key 60): the one broker, for administrators (KIP-700)."""
+"""DescribeCluster (key 60): the brokers, for administrators (KIP-700, KIP-1073)."""
 
 from __future__ import annotations
 
@@ -33,16 +33,19 @@ def describe_cluster(broker: Broker, request: DescribeClusterRequest) -> Describ
             error_message=f"Unsupported endpoint type {request.endpoint_type}",
         )
     operations = request.include_cluster_authorized_operations
+    shown = tuple(broker.nodes) if request.include_fenced_brokers else broker.nodes.alive
     return DescribeClusterResponse(
         cluster_id=broker.disk.cluster_id,
-        controller_id=broker.node_id,
-        brokers=(
+        controller_id=broker.nodes.controller_id,
+        brokers=tuple(
             DescribeClusterResponseDescribeClusterBroker(
-                broker_id=broker.node_id,
-                host=broker.host,
-                port=broker.port,
-                rack=broker.config.rack,
-            ),
+                broker_id=node.node_id,
+                host=node.host,
+                port=node.port,
+                rack=node.rack,
+                is_fenced=node.fenced,
+            )
+            for node in shown
         ),
         cluster_authorized_operations=CLUSTER_OPERATIONS if operations else NO_OPERATIONS,
     )

@@ -14,11 +14,15 @@ The core never waits, reads no clock and draws no random numbers: ``new_uuid`` i
 is the time. A crash is a new core made by ``restarted``: it keeps the disk and replays the groups'
 records; connections, parked fetches and fetch sessions are gone, as they are for a broker process
 that died.
+
+Several brokers are one core, too: they share the disk, and a request says which of them it reached.
+Each handler gets that broker, and refuses what another one leads. That leaders move, and that nodes
+stop and start, are inputs like others (``ClusterControl``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kip848_client._types import TopicIdPartition, format_topic_id
@@ -32,15 +36,15 @@ from mock_coordinator.core.api_versions import (
 from mock_coordinator.core.broker import Broker, Disk
 from mock_coordinator.core.cluster import describe_cluster
 from mock_coordinator.core.config import BrokerConfig
-from mock_coordinator.core.configs import alter_configs, describe_configs
 from mock_coordinator.core.create_topics import create_topics
 from mock_coordinator.core.fetch import Fetches, FetchPlan
 from mock_coordinator.core.find_coordinator import find_coordinator
-from mock_coordinator.core.groups import GroupCoordinator
-from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.groups.shards import GroupShards
 from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
 from mock_coordinator.core.list_offsets import list_offsets, offset_for_leader_epoch
 from mock_coordinator.core.metadata import metadata
+from mock_coordinator.core.nodes import Node, Nodes
+from mock_coordinator.core.nodes.control import ClusterControl
 from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply
 from mock_coordinator.core.parked import Parked, ParkedFetches
 from mock_coordinator.core.produce import produce, produce_failed
@@ -62,9 +66,7 @@ _HANDLERS: Final[dict[int, Handler]] = {
     20: lambda broker, _now, version, request: delete_topics(broker, version, request),
     22: lambda broker, _now, _version, request: init_producer_id(broker, request),
     23: lambda broker, _now, _version, request: offset_for_leader_epoch(broker, request),
-    32: lambda broker, _now, _version, request: describe_configs(broker, request),
     37: lambda broker, _now, _version, request: create_partitions(broker, request),
-    44: lambda broker, _now, _version, request: alter_configs(broker, request),
     60: lambda broker, _now, _version, request: describe_cluster(broker, request),
 }
 
@@ -72,21 +74,33 @@ _GROUP_KEYS: Final = frozenset({8, 9, 11, 12, 13, 14, 15, 16, 42, 47, 68, 69})
 
 
 class CoordinatorCore:
-    """A broker with one group coordinator.
+    """The brokers of one cluster, and the coordinators of their groups.
 
-    ``broker`` is its state, with the disk that it starts from, ``records`` what its group
-    coordinator wrote before (nothing for a new cluster), ``now_ms`` when it starts. Raises
+    ``disk`` is what they start from (with the records that group coordinators wrote before),
+    ``now_ms`` when they start. ``new_uuid`` gives 16 fresh random bytes at each call. Raises
     ``ConfigError`` for a configuration that cannot be served.
     """
 
-    def __init__(self, broker: Broker, now_ms: int, records: Iterable[StateRecord] = ()) -> None:
-        self._broker: Final = broker
-        self._fetches: Final = Fetches(broker)
+    def __init__(self, disk: Disk, new_uuid: Callable[[], bytes], now_ms: int) -> None:
+        self._broker: Final = Broker(disk, new_uuid)
+        self._brokers: Final[dict[int | None, Broker]] = {
+            None: self._broker,
+            **{node.node_id: Broker(disk, new_uuid, node.node_id) for node in disk.nodes},
+        }
+        self._fetches: Final = {node: Fetches(broker) for node, broker in self._brokers.items()}
         self._parked: Final = ParkedFetches()
-        self._served: Final = _served(broker)
-        self._groups: Final = GroupCoordinator.replay(
-            broker.profile, broker.config, broker.catalog, self._new_member_id, records, now_ms
+        self._served: Final = _served(self._broker)
+        self._groups: Final = GroupShards(
+            disk.config.profile,
+            disk.config,
+            disk.catalog,
+            self._new_member_id,
+            now_ms,
+            leader_of=self._broker.coordinator_node,
+            journal_of=disk.journal,
         )
+        self._control: Final = ClusterControl(self._broker, self._groups)
+        self._groups.load_all(now_ms)
 
     @classmethod
     def create(
@@ -97,30 +111,35 @@ class CoordinatorCore:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        brokers: int = 1,
+        racks: Sequence[str | None] = (),
     ) -> CoordinatorCore:
-        """The broker of a new cluster, with an empty disk.
+        """A new cluster, with an empty disk.
 
-        ``new_uuid`` gives 16 fresh random bytes at each call. ``host`` and ``port`` are what
-        clients are told to connect to; a server that picks its port corrects them (``advertise``).
+        ``host`` and ``port`` are what clients are told to connect to; a server that picks its port
+        corrects them (``advertise``). The ids of several ``brokers`` go up from ``node.id``;
+        ``racks`` are theirs in turn, else all are in ``broker.rack``.
         """
-        return cls(Broker(Disk.formatted(config, new_uuid), new_uuid, host, port), now_ms)
+        nodes = [
+            Node(config.node_id + i, host, port, racks[i % len(racks)] if racks else config.rack)
+            for i in range(brokers)
+        ]
+        return cls(Disk.formatted(config, new_uuid, Nodes(nodes)), new_uuid, now_ms)
 
     def restarted(self, now_ms: int) -> CoordinatorCore:
-        """The broker after a crash and a restart; this core must not be used any more."""
-        old = self._broker
-        broker = Broker(old.disk, old.new_uuid, old.host, old.port)
-        return CoordinatorCore(broker, now_ms, tuple(self._groups.records))
+        """The brokers after a crash of all and a restart; this core must not be used any more."""
+        return CoordinatorCore(self._broker.disk, self._broker.new_uuid, now_ms)
 
     # -- looking -----------------------------------------------------------------------------------
 
     @property
     def broker(self) -> Broker:
-        """The broker's state: topics, logs, configuration. Look, do not touch."""
+        """The state of the cluster: topics, logs, configuration. Look, do not touch."""
         return self._broker
 
     @property
-    def groups(self) -> GroupCoordinator:
-        """The group coordinator. Look, do not touch."""
+    def groups(self) -> GroupShards:
+        """The group coordinators. Look, do not touch."""
         return self._groups
 
     @property
@@ -136,12 +155,17 @@ class CoordinatorCore:
     @property
     def deadline_ms(self) -> int | None:
         """When ``step`` wants a ``TimerFired``; ``None`` when nothing is waited for."""
-        deadlines = (self._groups.deadline_ms, self._parked.deadline_ms)
+        deadlines = (
+            self._groups.deadline_ms,
+            self._parked.deadline_ms,
+            self._control.deadline_ms,
+        )
         return min((d for d in deadlines if d is not None), default=None)
 
-    def advertise(self, host: str, port: int) -> None:
-        """Change where clients are told to connect."""
-        self._broker.host, self._broker.port = host, port
+    def advertise(self, host: str, port: int, node_id: int | None = None) -> None:
+        """Change where clients are told to connect for a node (the first one)."""
+        node = self._brokers[node_id].node
+        node.host, node.port = host, port
 
     # -- stepping ----------------------------------------------------------------------------------
 
@@ -154,6 +178,8 @@ class CoordinatorCore:
         elif isinstance(event, ConnectionLost):
             self._parked.drop_connection(event.connection)
             self._groups.connection_lost(event.connection)
+        else:
+            self._control.take(now_ms, event)
         changed = self._tell_changes(now_ms)
         self._run_due(now_ms)
         self._wake(now_ms, changed, outputs)
@@ -164,6 +190,7 @@ class CoordinatorCore:
         deadline = self._groups.deadline_ms
         if deadline is not None and deadline <= now_ms:
             self._groups.run_due(now_ms)
+        self._control.run_due(now_ms)
 
     def _request(self, now_ms: int, event: RequestReceived, outputs: list[Output]) -> None:
         key = type(event.request).API_KEY
@@ -185,15 +212,16 @@ class CoordinatorCore:
     def _answer(self, now_ms: int, key: int, event: RequestReceived) -> Message | None:
         if key in _GROUP_KEYS:
             return self._groups.handle(now_ms, event)
+        broker = self._brokers[event.node_id]
         if key == API_VERSIONS_KEY:
             request: Any = event.request
-            return api_versions(self._broker, event.version, request, self._served)
-        return _HANDLERS[key](self._broker, now_ms, event.version, event.request)
+            return api_versions(broker, event.version, request, self._served)
+        return _HANDLERS[key](broker, now_ms, event.version, event.request)
 
     def _produce(
         self, now_ms: int, event: RequestReceived, request: Any, outputs: list[Output]
     ) -> None:
-        response = produce(self._broker, now_ms, event.version, request)
+        response = produce(self._brokers[event.node_id], now_ms, event.version, request)
         if request.acks != 0:
             outputs.append(_reply(event, response))
         elif produce_failed(response):
@@ -205,22 +233,26 @@ class CoordinatorCore:
     def _fetch(
         self, now_ms: int, event: RequestReceived, request: Any, outputs: list[Output]
     ) -> None:
-        result = self._fetches.start(now_ms, event.version, request)
+        fetches = self._fetches[event.node_id]
+        result = fetches.start(now_ms, event.version, request)
         if isinstance(result, FetchPlan):
-            parked = Parked(event.connection, event.correlation, event.version, result)
-            self._parked.park(parked, self._fetches.partitions_of(result))
+            parked = Parked(
+                event.connection, event.correlation, event.version, result, event.node_id
+            )
+            self._parked.park(parked, fetches.partitions_of(result))
         else:
             outputs.append(_reply(event, result))
 
     def _tell_changes(self, now_ms: int) -> tuple[TopicIdPartition, ...]:
         """Spread the word about changed topics; returns the partitions that parked fetches may care
         about."""
-        changed = list(self._broker.logs.take_grown())
+        changed = [*self._broker.logs.take_grown(), *self._control.take_moved()]
         topics = self._broker.catalog.take_changes()
         if topics is not None:
             self._groups.topics_changed(now_ms, topics.names, topics.deleted)
             for topic in topics.deleted:
                 self._broker.logs.drop_topic(topic.topic_id, topic.partitions)
+                self._broker.disk.leaders.forget(topic.topic_id)
                 changed += [(topic.topic_id, index) for index in range(topic.partitions)]
         return tuple(changed)
 
@@ -228,14 +260,14 @@ class CoordinatorCore:
         self, now_ms: int, changed: tuple[TopicIdPartition, ...], outputs: list[Output]
     ) -> None:
         for parked in self._parked.touched(changed):
-            if self._fetches.ready(parked.plan):
+            if self._fetches[parked.node_id].ready(parked.plan):
                 self._finish(parked, outputs)
         for parked in self._parked.due(now_ms):
             self._finish(parked, outputs)
 
     def _finish(self, parked: Parked, outputs: list[Output]) -> None:
         self._parked.remove(parked)
-        response = self._fetches.finish(parked.plan)
+        response = self._fetches[parked.node_id].finish(parked.plan)
         outputs.append(
             Reply(parked.connection, parked.correlation, parked.version, response, _FETCH)
         )

@@ -48,6 +48,7 @@ def create_topics(
         try:
             _check_request(counts[asked.name], in_all, request.timeout_ms)
             topic = _checked(broker, now_ms, asked)
+            replicas, factor = _placement(broker, asked)
             if not request.validate_only:
                 topic = broker.catalog.create(
                     topic.name,
@@ -57,7 +58,8 @@ def create_topics(
                     internal=topic.internal,
                     created_ms=now_ms,
                 )
-            results[asked.name] = _created(broker, topic)
+                broker.disk.leaders.place(topic, replicas, factor)
+            results[asked.name] = _created(broker, topic, factor)
         except TopicRefused as refused:
             results[asked.name] = CreateTopicsResponseCreatableTopicResult(
                 name=asked.name,
@@ -157,18 +159,30 @@ def _partitions(broker: Broker, asked: CreateTopicsRequestCreatableTopic) -> int
             ErrorCode.INVALID_PARTITIONS,
             "Number of partitions was set to an invalid non-positive value.",
         )
-    if asked.replication_factor > 1:
+    if asked.replication_factor > len(broker.nodes):
         cordoned = broker.profile.log_dirs_can_be_cordoned
         more = " or some brokers have all their log directories cordoned" if cordoned else ""
         raise TopicRefused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {asked.replication_factor} time(s): The target "
             f"replication factor of {asked.replication_factor} cannot be reached because only "
-            f"1 broker(s) are registered{more}.",
+            f"{len(broker.nodes)} broker(s) are registered{more}.",
         )
     if asked.num_partitions == -1:
         return broker.config.integer("num.partitions")
     return asked.num_partitions
+
+
+def _placement(
+    broker: Broker, asked: CreateTopicsRequestCreatableTopic
+) -> tuple[list[tuple[int, ...]] | None, int]:
+    """Where the partitions of a checked topic go, when that was said, and how often each."""
+    if asked.assignments:
+        given = sorted(asked.assignments, key=lambda assignment: assignment.partition_index)
+        return [tuple(a.broker_ids) for a in given], len(given[0].broker_ids)
+    if asked.replication_factor == -1:
+        return None, min(broker.config.integer("default.replication.factor"), len(broker.nodes))
+    return None, asked.replication_factor
 
 
 def _check_assignments(broker: Broker, asked: CreateTopicsRequestCreatableTopic) -> None:
@@ -182,6 +196,7 @@ def _check_assignments(broker: Broker, asked: CreateTopicsRequestCreatableTopic)
                 f"A manual partition assignment was specified, but {what} was not set to -1.",
             )
     seen: dict[int, None] = {}
+    factor = len(asked.assignments[0].broker_ids)
     for assignment in asked.assignments:
         index = assignment.partition_index
         if index in seen:
@@ -189,7 +204,7 @@ def _check_assignments(broker: Broker, asked: CreateTopicsRequestCreatableTopic)
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Found multiple manual partition assignments for partition {index}",
             )
-        check_replicas(broker, assignment.broker_ids)
+        check_replicas(broker, assignment.broker_ids, factor)
         seen[index] = None
     if sorted(seen) != list(range(len(seen))):
         raise TopicRefused(
@@ -198,34 +213,44 @@ def _check_assignments(broker: Broker, asked: CreateTopicsRequestCreatableTopic)
         )
 
 
-def check_replicas(broker: Broker, replicas: Sequence[int]) -> None:
-    """Whether a partition may be placed on these brokers. Raises ``TopicRefused``."""
+def check_replicas(broker: Broker, replicas: Sequence[int], factor: int | None = None) -> None:
+    """Whether a partition may be placed on these brokers. Raises ``TopicRefused``.
+
+    ``factor`` is how many replicas the partitions before it have.
+    """
     if not replicas:
         raise TopicRefused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "The manual partition assignment includes an empty replica list.",
         )
     for position, replica in enumerate(sorted(replicas)):
-        if replica != broker.node_id:
+        if broker.nodes.get(replica) is None:
             raise TopicRefused(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"The manual partition assignment includes broker {replica}, but no such broker "
                 "is registered.",
             )
-        if position:
+        if position and replica == sorted(replicas)[position - 1]:
             raise TopicRefused(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"The manual partition assignment includes the broker {replica} more than once.",
             )
+    if factor is not None and len(replicas) != factor:
+        raise TopicRefused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"The manual partition assignment includes a partition with {len(replicas)} "
+            "replica(s), but this is not consistent with previous partitions, which have "
+            f"{factor} replica(s).",
+        )
 
 
-def _created(broker: Broker, topic: Topic) -> CreateTopicsResponseCreatableTopicResult:
+def _created(broker: Broker, topic: Topic, factor: int) -> CreateTopicsResponseCreatableTopicResult:
     return CreateTopicsResponseCreatableTopicResult(
         name=topic.name,
         topic_id=topic.topic_id,
         error_message=None,
         num_partitions=topic.partitions,
-        replication_factor=1,
+        replication_factor=factor,
         configs=tuple(
             CreateTopicsResponseCreatableTopicConfigs(
                 name=config.name,

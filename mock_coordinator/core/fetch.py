@@ -24,17 +24,25 @@ from kip848_client.wire.messages.fetch import (
     FetchResponseAbortedTransaction,
     FetchResponseEpochEndOffset,
     FetchResponseFetchableTopicResponse,
+    FetchResponseLeaderIdAndEpoch,
+    FetchResponseNodeEndpoint,
     FetchResponsePartitionData,
 )
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.fetch_sessions import FetchKey, FetchSession, FetchSessions, Wanted
 from mock_coordinator.core.log import PartitionLog
+from mock_coordinator.core.nodes.leadership import current_leader, endpoints, leader_problem
 
 __all__ = ["FetchPlan", "Fetches"]
 
 _FINAL_EPOCH: Final = -1
 _INITIAL_EPOCH: Final = 0
+_ANY_REPLICA_SINCE: Final = 11
+"""From here on consumers may read from any replica, not the leader alone (KIP-392)."""
+_LEADER_TOLD_SINCE: Final = 16
+_OLD_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+"""Refusals that say who leads now (KIP-951)."""
 
 
 @dataclass(slots=True)
@@ -163,7 +171,7 @@ class Fetches:
         for key, wanted in plan.wanted.items():
             topic = self._topic(plan, key)
             log = None if topic is None else self._broker.logs.of(topic, key.partition)
-            if log is None:
+            if topic is None or log is None:
                 by_unknown_id = topic is None and plan.by_id
                 reading.missing[key] = FetchResponsePartitionData(
                     partition_index=key.partition,
@@ -175,7 +183,20 @@ class Fetches:
                 )
                 continue
             first = reading.readable_bytes == 0
-            data = _read_partition(plan, key, wanted, log, room, at_least_one=first)
+            problem = leader_problem(
+                self._broker,
+                topic,
+                key.partition,
+                log,
+                epoch=wanted.leader_epoch,
+                any_replica=plan.version >= _ANY_REPLICA_SINCE,
+            )
+            data = _read_partition(plan, key, wanted, log, room, problem, at_least_one=first)
+            if plan.version >= _LEADER_TOLD_SINCE and data.error_code in _OLD_LEADER:
+                leader, epoch = current_leader(self._broker, topic, key.partition)
+                data.current_leader = FetchResponseLeaderIdAndEpoch(
+                    leader_id=leader, leader_epoch=epoch
+                )
             reading.found[key] = data
             size = len(data.records or b"")
             room = max(0, room - size)
@@ -199,6 +220,20 @@ class Fetches:
                     topic=name, topic_id=topic_id, partitions=tuple(partitions)
                 )
                 for (name, topic_id), partitions in topics.items()
+            ),
+            node_endpoints=tuple(
+                FetchResponseNodeEndpoint(
+                    node_id=node.node_id, host=node.host, port=node.port, rack=node.rack
+                )
+                for node in endpoints(
+                    self._broker,
+                    (
+                        data.current_leader.leader_id
+                        for partitions in topics.values()
+                        for data in partitions
+                        if data.error_code in _OLD_LEADER
+                    ),
+                )
             ),
         )
 
@@ -231,10 +266,11 @@ def _read_partition(
     wanted: Wanted,
     log: PartitionLog,
     room: int,
+    problem: ErrorCode | None,
     *,
     at_least_one: bool,
 ) -> FetchResponsePartitionData:
-    error = _refusal(plan, wanted, log)
+    error = _refusal(plan, wanted, log, problem)
     if error is not None:
         return FetchResponsePartitionData(
             partition_index=key.partition,
@@ -272,14 +308,14 @@ def _read_partition(
     return data
 
 
-def _refusal(plan: FetchPlan, wanted: Wanted, log: PartitionLog) -> ErrorCode | None:
+def _refusal(
+    plan: FetchPlan, wanted: Wanted, log: PartitionLog, problem: ErrorCode | None
+) -> ErrorCode | None:
     """Why a partition cannot be read, in the order in which a leader looks."""
     if plan.from_replica:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if wanted.leader_epoch > log.leader_epoch:
-        return ErrorCode.UNKNOWN_LEADER_EPOCH
-    if 0 <= wanted.leader_epoch < log.leader_epoch:
-        return ErrorCode.FENCED_LEADER_EPOCH
+    if problem is not None:
+        return problem
     if wanted.last_fetched_epoch >= 0:
         if log.end_of_epoch(wanted.last_fetched_epoch) == (-1, -1):
             return ErrorCode.OFFSET_OUT_OF_RANGE

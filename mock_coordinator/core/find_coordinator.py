@@ -1,4 +1,4 @@
-"""FindCoordinator (key 10): with one broker the coordinator of everything is this one."""
+"""FindCoordinator (key 10): the broker that leads a key's partition of an internal topic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from kip848_client.wire.messages.find_coordinator import (
     FindCoordinatorResponseCoordinator,
 )
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.metadata import create_offsets_topic
+from mock_coordinator.core.groups.splitting import partition_for
+from mock_coordinator.core.metadata import create_offsets_topic, create_transactions_topic
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 __all__ = ["find_coordinator"]
 
@@ -21,6 +23,12 @@ _TRANSACTION: Final = 1
 _SHARE: Final = 2
 _BATCHED_SINCE: Final = 4
 _SHARE_SINCE: Final = 6
+
+_TOPICS: Final = {_GROUP: OFFSETS_TOPIC, _TRANSACTION: TRANSACTIONS_TOPIC}
+_PARTITIONS: Final = {
+    OFFSETS_TOPIC: "offsets.topic.num.partitions",
+    TRANSACTIONS_TOPIC: "transaction.state.log.num.partitions",
+}
 
 _SHARE_KEY: Final = re.compile(r".+:[A-Za-z0-9_-]{22}:\d+")
 """``group:topicId:partition`` (KIP-932)."""
@@ -59,12 +67,23 @@ def _find(
         return _missing(
             key, ErrorCode.COORDINATOR_NOT_AVAILABLE if usable else ErrorCode.INVALID_REQUEST, ""
         )
-    if key_type not in (_GROUP, _TRANSACTION):
+    if key_type not in _TOPICS:
         return _missing(key, ErrorCode.INVALID_REQUEST, default_message(ErrorCode.INVALID_REQUEST))
     if key_type == _GROUP:
         create_offsets_topic(broker, now_ms)
+    else:
+        create_transactions_topic(broker, now_ms)
+    return _found(broker, key, _TOPICS[key_type])
+
+
+def _found(broker: Broker, key: str, topic: str) -> FindCoordinatorResponseCoordinator:
+    partitions = broker.config.integer(_PARTITIONS[topic])
+    node_id = broker.coordinator_node(partition_for(key, partitions), topic)
+    if node_id is None:
+        return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
+    node = broker.nodes[node_id]
     return FindCoordinatorResponseCoordinator(
-        key=key, node_id=broker.node_id, host=broker.host, port=broker.port, error_message=""
+        key=key, node_id=node_id, host=node.host, port=node.port, error_message=""
     )
 
 

@@ -11,7 +11,17 @@ from typing import Final
 
 from kip848_client.wire._fields import Message
 
-__all__ = ["LOCAL_CLIENT", "ClientInfo", "ConnectionLost", "Input", "RequestReceived", "TimerFired"]
+__all__ = [
+    "LOCAL_CLIENT",
+    "ClientInfo",
+    "ConnectionLost",
+    "Input",
+    "LeaderMoved",
+    "NodeStarted",
+    "NodeStopped",
+    "RequestReceived",
+    "TimerFired",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +52,8 @@ class RequestReceived(Input):
 
     ``connection`` is the driver's number for the connection, ``correlation`` the header's
     correlation id; both come back in the reply. ``version`` is the API version of ``request``.
-    ``node_id`` is the broker that the connection leads to; ``None`` where there is only one.
+    ``node_id`` is the broker that the connection leads to; ``None`` where there is only one, and
+    for the user interface of the whole cluster, which reaches whichever broker it takes.
     """
 
     connection: int
@@ -63,3 +74,34 @@ class ConnectionLost(Input):
 @dataclass(frozen=True, slots=True)
 class TimerFired(Input):
     """The time of ``CoordinatorCore.deadline_ms`` has come. Early or spurious ones are harmless."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderMoved(Input):
+    """A partition is to be led by another node; one that has no replica gets the old leader's.
+
+    Of a partition of ``__consumer_offsets`` this moves the coordinator of its groups.
+    """
+
+    topic: str
+    partition: int
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStopped(Input):
+    """A broker does not run any more; its connections are gone.
+
+    ``noticed_after_ms`` is how long the others go on believing in it: 0 for one that stops in good
+    order, ``broker.session.timeout.ms`` for one that dies. Until then nobody leads what it led.
+    """
+
+    node_id: int
+    noticed_after_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStarted(Input):
+    """A broker runs again, in sync with the others."""
+
+    node_id: int

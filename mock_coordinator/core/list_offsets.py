@@ -21,7 +21,9 @@ from kip848_client.wire.messages.list_offsets import (
     OffsetForLeaderEpochResponseOffsetForLeaderTopicResult,
 )
 from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.log import PartitionLog
+from mock_coordinator.core.nodes.leadership import leader_problem
 
 __all__ = ["list_offsets", "offset_for_leader_epoch"]
 
@@ -68,10 +70,11 @@ def _list_topic(
         if counts[index] > 1:
             continue
         log = None if known is None else broker.logs.of(known, index)
-        if log is None:
+        if known is None or log is None:
             answers.append(_error(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         else:
-            answers.append(_list_partition(version, request.isolation_level, asked, log))
+            problem = leader_problem(broker, known, index, log, epoch=asked.current_leader_epoch)
+            answers.append(_list_partition(version, request.isolation_level, asked, log, problem))
     answers.extend(
         _error(index, ErrorCode.INVALID_REQUEST) for index, count in counts.items() if count > 1
     )
@@ -87,15 +90,15 @@ def _list_partition(
     isolation_level: int,
     asked: ListOffsetsRequestListOffsetsPartition,
     log: PartitionLog,
+    problem: ErrorCode | None,
 ) -> _Partition:
     index, timestamp = asked.partition_index, asked.timestamp
     if timestamp < 0 and version < _SINCE_VERSION.get(timestamp, version + 1):
         return _error(index, ErrorCode.UNSUPPORTED_VERSION)
     if isolation_level not in (0, 1):
         return _error(index, ErrorCode.UNKNOWN_SERVER_ERROR)
-    epoch_error = _epoch_error(asked.current_leader_epoch, log)
-    if epoch_error is not None:
-        return _error(index, epoch_error)
+    if problem is not None:
+        return _error(index, problem)
     epoch = log.leader_epoch if version >= 4 else -1
     if timestamp == _LATEST:
         return _Partition(
@@ -116,15 +119,6 @@ def _list_partition(
     )
 
 
-def _epoch_error(current: int, log: PartitionLog) -> ErrorCode | None:
-    """Whether the client's idea of the leader epoch is behind ours or ahead of it (KIP-320)."""
-    if current > log.leader_epoch:
-        return ErrorCode.UNKNOWN_LEADER_EPOCH
-    if 0 <= current < log.leader_epoch:
-        return ErrorCode.FENCED_LEADER_EPOCH
-    return None
-
-
 def offset_for_leader_epoch(
     broker: Broker, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
@@ -138,25 +132,23 @@ def _epochs_of_topic(
     broker: Broker, topic: OffsetForLeaderEpochRequestOffsetForLeaderTopic
 ) -> OffsetForLeaderEpochResponseOffsetForLeaderTopicResult:
     known = broker.catalog.topic(topic.topic)
-    answers = tuple(
-        _epoch_of_partition(
-            asked, None if known is None else broker.logs.of(known, asked.partition)
-        )
-        for asked in topic.partitions
-    )
+    answers = tuple(_epoch_of_partition(broker, asked, known) for asked in topic.partitions)
     return OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(
         topic=topic.topic, partitions=answers
     )
 
 
 def _epoch_of_partition(
-    asked: OffsetForLeaderEpochRequestOffsetForLeaderPartition, log: PartitionLog | None
+    broker: Broker,
+    asked: OffsetForLeaderEpochRequestOffsetForLeaderPartition,
+    topic: Topic | None,
 ) -> OffsetForLeaderEpochResponseEpochEndOffset:
     answer = OffsetForLeaderEpochResponseEpochEndOffset(partition=asked.partition)
-    if log is None:
+    log = None if topic is None else broker.logs.of(topic, asked.partition)
+    if topic is None or log is None:
         answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return answer
-    error = _epoch_error(asked.current_leader_epoch, log)
+    error = leader_problem(broker, topic, asked.partition, log, epoch=asked.current_leader_epoch)
     if error is not None:
         answer.error_code = error
         return answer

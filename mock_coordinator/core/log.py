@@ -54,6 +54,8 @@ class PartitionLog:
         self.producers: Final = ProducerStates()
         self.log_start_offset = 0
         self.leader_epoch = 0
+        self._epochs: list[tuple[int, int]] = [(0, 0)]
+        """Each leader epoch that wrote something, and the last one, with where it began."""
         self._last_offsets: list[int] = []
         self._positions: list[int] = []
         self._size_bytes = 0
@@ -143,10 +145,33 @@ class PartitionLog:
             index += 1
         return b"".join(found)
 
+    def begin_epoch(self, epoch: int) -> None:
+        """Another leader takes over: what comes from now on is of its epoch. An epoch in which
+        nothing was written is forgotten."""
+        self.leader_epoch = epoch
+        kept = [(known, start) for known, start in self._epochs if start < self._end]
+        self._epochs = [*kept, (epoch, self._end)]
+
+    def delete_before(self, offset: int) -> None:
+        """Let the log begin at an offset that is not above the high watermark (KIP-107). Batches
+        that end below it are gone; of the one that holds it, clients skip the head."""
+        if offset <= self.log_start_offset:
+            return
+        self.log_start_offset = offset
+        gone = bisect_left(self._last_offsets, offset)
+        for entries in (self.batches, self._last_offsets, self._positions):
+            del entries[:gone]
+
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
-        """``(epoch, end offset)`` of a leader epoch (KIP-320); ``(-1, -1)`` when it is not
-        known."""
-        return (epoch, self._end) if epoch == self.leader_epoch else (-1, -1)
+        """``(epoch, end offset)`` of a leader epoch, or of the one before it when nothing was
+        written in it (KIP-320); ``(-1, -1)`` when it is not known yet."""
+        if epoch == self.leader_epoch:
+            return epoch, self._end
+        if not 0 <= epoch < self.leader_epoch:
+            return -1, -1
+        later = next(start for known, start in self._epochs if known > epoch)
+        earlier = [known for known, _ in self._epochs if known <= epoch]
+        return (earlier[-1] if earlier else epoch), later
 
     def first_at_or_after(self, timestamp: int) -> TimestampedOffset | None:
         """The first record with at least this timestamp."""

@@ -1,4 +1,4 @@
-"""Metadata (key 3): the broker, topics by name or by id, and topic creation on first mention."""
+"""Metadata (key 3): the brokers, topics by name or by id, and topic creation on first mention."""
 
 from __future__ import annotations
 
@@ -19,15 +19,22 @@ from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.topic_names import (
     INTERNAL_TOPICS,
     OFFSETS_TOPIC,
+    TRANSACTIONS_TOPIC,
     colliding_name,
     name_problem,
 )
 
-__all__ = ["CLUSTER_OPERATIONS", "create_offsets_topic", "metadata"]
+__all__ = [
+    "CLUSTER_OPERATIONS",
+    "create_offsets_topic",
+    "create_transactions_topic",
+    "metadata",
+]
 
 CLUSTER_OPERATIONS: Final = 8096
 """Bits of all operations on a cluster, which without an authorizer everybody may do (KIP-430)."""
 _TOPIC_OPERATIONS: Final = 3576
+"""Bits of all operations on a topic."""
 
 _IDS_SINCE: Final = 12
 """Topics may be asked for by id from this version on; before, an id is a malformed request."""
@@ -56,13 +63,14 @@ def metadata(
                 topic.topic_authorized_operations = _TOPIC_OPERATIONS
     cluster_operations = request.include_cluster_authorized_operations
     return MetadataResponse(
-        brokers=(
+        brokers=tuple(
             MetadataResponseBroker(
-                node_id=broker.node_id, host=broker.host, port=broker.port, rack=broker.config.rack
-            ),
+                node_id=node.node_id, host=node.host, port=node.port, rack=node.rack
+            )
+            for node in broker.nodes.alive
         ),
         cluster_id=broker.disk.cluster_id,
-        controller_id=broker.node_id,
+        controller_id=broker.nodes.controller_id,
         topics=tuple(topics),
         cluster_authorized_operations=CLUSTER_OPERATIONS if cluster_operations else NO_OPERATIONS,
     )
@@ -130,6 +138,8 @@ def _by_name(
 def _auto_create(broker: Broker, now_ms: int, name: str) -> None:
     if name == OFFSETS_TOPIC:
         create_offsets_topic(broker, now_ms)
+    elif name == TRANSACTIONS_TOPIC:
+        create_transactions_topic(broker, now_ms)
     elif colliding_name(name, broker.catalog.topics) is None:
         broker.catalog.create(
             name,
@@ -141,40 +151,59 @@ def _auto_create(broker: Broker, now_ms: int, name: str) -> None:
 
 
 def create_offsets_topic(broker: Broker, now_ms: int) -> None:
-    """Make ``__consumer_offsets`` visible, as the first FindCoordinator of a group does.
+    """Make ``__consumer_offsets`` visible, as the first FindCoordinator of a group does."""
+    config = {"cleanup.policy": "compact", "compression.type": "producer"}
+    partitions = broker.config.integer("offsets.topic.num.partitions")
+    _create_internal(broker, now_ms, OFFSETS_TOPIC, partitions, config)
 
-    The topic stays empty: the group coordinator keeps its records itself.
-    """
-    if broker.catalog.topic(OFFSETS_TOPIC) is None:
+
+def create_transactions_topic(broker: Broker, now_ms: int) -> None:
+    """Make ``__transaction_state`` visible, as the first FindCoordinator of a transaction does."""
+    config = {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "min.insync.replicas": str(broker.config.integer("transaction.state.log.min.isr")),
+        "segment.bytes": str(broker.config.integer("transaction.state.log.segment.bytes")),
+        "unclean.leader.election.enable": "false",
+    }
+    partitions = broker.config.integer("transaction.state.log.num.partitions")
+    _create_internal(broker, now_ms, TRANSACTIONS_TOPIC, partitions, config)
+
+
+def _create_internal(
+    broker: Broker, now_ms: int, name: str, partitions: int, config: dict[str, str]
+) -> None:
+    if broker.catalog.topic(name) is None:
         broker.catalog.create(
-            OFFSETS_TOPIC,
-            broker.config.integer("offsets.topic.num.partitions"),
+            name,
+            partitions,
             broker.new_topic_id(),
-            config={"cleanup.policy": "compact", "compression.type": "producer"},
+            config=config,
             internal=True,
             created_ms=now_ms,
         )
 
 
 def _described(broker: Broker, topic: Topic) -> MetadataResponseTopic:
-    node = (broker.node_id,)
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.internal,
         partitions=tuple(
-            MetadataResponsePartition(
-                partition_index=index,
-                leader_id=broker.node_id,
-                leader_epoch=_leader_epoch(broker, topic, index),
-                replica_nodes=node,
-                isr_nodes=node,
-            )
-            for index in range(topic.partitions)
+            _described_partition(broker, topic, index) for index in range(topic.partitions)
         ),
     )
 
 
-def _leader_epoch(broker: Broker, topic: Topic, partition: int) -> int:
-    log = broker.logs.of(topic, partition)
-    return -1 if log is None else log.leader_epoch
+def _described_partition(broker: Broker, topic: Topic, index: int) -> MetadataResponsePartition:
+    state = broker.partition_state(topic, index)
+    leaderless = state.leader is None
+    return MetadataResponsePartition(
+        error_code=ErrorCode.LEADER_NOT_AVAILABLE if leaderless else ErrorCode.NONE,
+        partition_index=index,
+        leader_id=-1 if state.leader is None else state.leader,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=state.replicas,
+        isr_nodes=state.isr,
+        offline_replicas=tuple(r for r in state.replicas if broker.nodes[r].fenced),
+    )

@@ -20,6 +20,8 @@ class Parked:
     correlation: int
     version: int
     plan: FetchPlan
+    node_id: int | None = None
+    """The broker that it waits at."""
     number: int = 0
     """Given by ``ParkedFetches.park``."""
 

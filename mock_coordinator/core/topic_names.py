@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["INTERNAL_TOPICS", "OFFSETS_TOPIC", "colliding_name", "name_problem"]
+__all__ = [
+    "INTERNAL_TOPICS",
+    "OFFSETS_TOPIC",
+    "REPLICATION_SETTINGS",
+    "TRANSACTIONS_TOPIC",
+    "colliding_name",
+    "name_problem",
+]
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
@@ -14,6 +21,14 @@ SHARE_STATE_TOPIC: Final = "__share_group_state"
 
 INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
 """Topics that clients may read but not write."""
+
+REPLICATION_SETTINGS: Final = {
+    OFFSETS_TOPIC: "offsets.topic.replication.factor",
+    TRANSACTIONS_TOPIC: "transaction.state.log.replication.factor",
+    SHARE_STATE_TOPIC: "share.coordinator.state.topic.replication.factor",
+}
+"""Which setting says how many replicas each of them gets; ``default.replication.factor`` for all
+others that are created on their own."""
 
 _MAX_LENGTH: Final = 249
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")

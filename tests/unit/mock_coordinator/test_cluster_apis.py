@@ -140,14 +140,15 @@ def test_an_unknown_key_type() -> None:
         assert answer.error_message.startswith("This most likely occurs because of a request")
 
 
-def test_the_first_group_brings_the_offsets_topic() -> None:
+@pytest.mark.parametrize(
+    ("key_type", "name"), [(0, "__consumer_offsets"), (1, "__transaction_state")]
+)
+def test_the_first_key_of_its_kind_brings_its_internal_topic(key_type: int, name: str) -> None:
     hand = AtHand()
-    hand.ask(FindCoordinatorRequest(coordinator_keys=("t",), key_type=1), 6)
-    assert not hand.broker.core.broker.catalog.topics
     for _ in range(2):
-        hand.ask(FindCoordinatorRequest(coordinator_keys=("g",)), 6)
+        hand.ask(FindCoordinatorRequest(coordinator_keys=("k",), key_type=key_type), 6)
     (topic,) = hand.broker.core.broker.catalog.topics.values()
-    assert (topic.name, topic.partitions, topic.internal) == ("__consumer_offsets", 50, True)
+    assert (topic.name, topic.partitions, topic.internal) == (name, 50, True)
 
 
 # -- DescribeCluster -----------------------------------------------------------------------------

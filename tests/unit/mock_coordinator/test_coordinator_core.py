@@ -141,8 +141,11 @@ def test_a_lost_connection_that_nobody_knows_is_harmless() -> None:
     assert core().step(START_MS, ConnectionLost(12345)) == ()
 
 
-def test_what_waits_for_nothing_has_the_cleanup_as_its_only_deadline() -> None:
-    assert core().deadline_ms == START_MS + 600_000
+def test_nothing_is_waited_for_until_a_group_was_asked_for_and_then_the_cleanup() -> None:
+    made = core()
+    assert made.deadline_ms is None
+    made.groups.handle(START_MS + 5, received(ConsumerGroupDescribeRequest(group_ids=("g",)), 1))
+    assert made.deadline_ms == START_MS + 600_000, "as if it had been looked after all the time"
 
 
 def test_ids_that_never_change_are_noticed() -> None:

@@ -1,0 +1,184 @@
+"""Which nodes have a partition, and which of them leads it.
+
+Theory of operation
+===================
+
+All nodes of this cluster share one disk, so a replica is never behind: the in-sync replicas are
+those that run. A partition is led by one of them, and each change of leader raises the leader epoch
+by one, which is how clients notice that what they know is old (KIP-320). When a leader goes down,
+the next live replica in order takes over; when there is none, the partition has no leader and waits
+for the last one that it had. Nobody goes back to a preferred leader by itself.
+
+A topic is placed when it is first looked at, unless somebody has placed it before (``place``): so
+whoever creates topics need not know of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kip848_client._types import TopicId
+from mock_coordinator.core.catalog import Catalog, Topic
+from mock_coordinator.core.nodes.placement import placed
+from mock_coordinator.core.nodes.registry import Nodes
+
+__all__ = ["Leaders", "PartitionState"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """One partition. ``leader`` is ``None`` while none of those that could lead runs; ``isr`` is in
+    the order in which Kafka would tell it; ``eligible`` are the replicas, none of them in ``isr``,
+    that may lead again without loss (KIP-966)."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int | None
+    leader_epoch: int = 0
+    eligible: tuple[int, ...] = ()
+
+
+class Leaders:
+    """The partitions of all topics of a cluster.
+
+    ``keeps_last``: the last in-sync replica stays in the list when it goes down, as it was before
+    KIP-966 (eligible leader replicas).
+    """
+
+    def __init__(self, nodes: Nodes, catalog: Catalog, *, keeps_last: bool) -> None:
+        self._nodes = nodes
+        self._catalog = catalog
+        self._keeps_last = keeps_last
+        self._partitions: dict[TopicId, list[PartitionState]] = {}
+        self._placed = 0
+
+    def of(self, topic: Topic, partition: int, replication_factor: int = 1) -> PartitionState:
+        """One partition of a topic. A topic that nobody has placed yet gets so many replicas, or
+        one on each node. Raises ``IndexError`` for a partition that the topic does not have."""
+        states = self._partitions.get(topic.topic_id)
+        if states is None or len(states) < topic.partitions:
+            states = self.place(topic, None, replication_factor)
+        return states[partition]
+
+    def place(
+        self,
+        topic: Topic,
+        replicas: Sequence[tuple[int, ...]] | None = None,
+        replication_factor: int = 1,
+    ) -> list[PartitionState]:
+        """Place the partitions of a topic that are not placed yet.
+
+        ``replicas`` says where each of them goes, else they are spread: the first ones as often as
+        ``replication_factor``, later ones as often as the others of the topic.
+        """
+        states = self._partitions.get(topic.topic_id)
+        if states is None:
+            states = self._partitions[topic.topic_id] = []
+            topic.placement = self._placed
+            self._placed += 1
+        elif states:
+            replication_factor = len(states[0].replicas)
+        new = range(len(states), topic.partitions)
+        if replicas is None:
+            factor = min(replication_factor, len(self._nodes))
+            replicas = placed(list(self._nodes), topic.placement, new, factor)
+        states.extend(self._born(where) for where in replicas[: len(new)])
+        return states
+
+    def _born(self, replicas: tuple[int, ...]) -> PartitionState:
+        live = tuple(node_id for node_id in replicas if self._lives(node_id))
+        return PartitionState(replicas, live, live[0] if live else None)
+
+    def forget(self, topic_id: TopicId) -> None:
+        """A topic was deleted."""
+        self._partitions.pop(topic_id, None)
+
+    def led_by(self, node_id: int) -> tuple[tuple[TopicId, int], ...]:
+        """What a node leads."""
+        return tuple(where for where, state in self._all() if state.leader == node_id)
+
+    # -- changes: each returns the partitions that have another leader epoch -----------------------
+
+    def move(self, topic: Topic, partition: int, node_id: int) -> tuple[tuple[TopicId, int], ...]:
+        """Make a node the leader. One that is not a replica takes the place of the present leader.
+
+        Raises ``KeyError`` for an unknown node, ``ValueError`` for one that is down.
+        """
+        if not self._lives(node_id) or not self._nodes[node_id].up:
+            raise ValueError(f"node {node_id} is down")
+        state = self.of(topic, partition)
+        if state.leader == node_id:
+            return ()
+        replicas, isr = state.replicas, state.isr
+        if node_id not in replicas:
+            gone = replicas[0] if state.leader is None else state.leader
+            replicas = tuple(node_id if r == gone else r for r in replicas)
+            isr = tuple(node_id if r == gone else r for r in isr)
+        if node_id not in isr:
+            isr = tuple(sorted((*isr, node_id)))
+        changed = replace(
+            state,
+            replicas=replicas,
+            isr=isr,
+            leader=node_id,
+            leader_epoch=state.leader_epoch + 1,
+            eligible=tuple(e for e in state.eligible if e in replicas and e != node_id),
+        )
+        self._partitions[topic.topic_id][partition] = changed
+        return ((topic.topic_id, partition),)
+
+    def node_fenced(self, node_id: int) -> tuple[tuple[TopicId, int], ...]:
+        """The cluster has noticed that a node is down."""
+        moved: list[tuple[TopicId, int]] = []
+        for (topic_id, partition), state in list(self._all()):
+            if node_id not in state.isr:
+                continue
+            isr = tuple(r for r in state.isr if r != node_id)
+            eligible = state.eligible
+            if not isr:
+                isr = state.isr if self._keeps_last else ()
+                eligible = () if self._keeps_last else (node_id,)
+            changed = replace(state, isr=isr, eligible=eligible)
+            if state.leader == node_id:
+                leader = next((r for r in state.replicas if r in isr and r != node_id), None)
+                changed = replace(changed, leader=leader, leader_epoch=state.leader_epoch + 1)
+                moved.append((topic_id, partition))
+            self._partitions[topic_id][partition] = changed
+        return tuple(moved)
+
+    def node_unfenced(self, node_id: int) -> tuple[tuple[TopicId, int], ...]:
+        """A node is back: it is in sync at once, and leads what waited for it."""
+        moved: list[tuple[TopicId, int]] = []
+        for (topic_id, partition), state in list(self._all()):
+            if node_id not in state.replicas:
+                continue
+            changed = state
+            if state.leader is None:
+                if node_id not in (*state.isr, *state.eligible):
+                    continue  # it may lack records, and nobody is there to copy them from
+                changed = replace(
+                    state,
+                    isr=(node_id,),
+                    leader=node_id,
+                    leader_epoch=state.leader_epoch + 1,
+                    eligible=(),
+                )
+                moved.append((topic_id, partition))
+            elif node_id not in state.isr:
+                changed = replace(state, isr=tuple(sorted((*state.isr, node_id))))
+            self._partitions[topic_id][partition] = changed
+        for (topic_id, partition), state in list(self._all()):
+            back = [r for r in state.replicas if r not in state.isr and self._lives(r)]
+            if state.leader is not None and back:
+                isr = tuple(sorted((*state.isr, *back)))
+                self._partitions[topic_id][partition] = replace(state, isr=isr)
+        return tuple(moved)
+
+    def _lives(self, node_id: int) -> bool:
+        return not self._nodes[node_id].fenced
+
+    def _all(self) -> Iterator[tuple[tuple[TopicId, int], PartitionState]]:
+        for topic_id, states in self._partitions.items():
+            for partition, state in enumerate(states):
+                yield (topic_id, partition), state

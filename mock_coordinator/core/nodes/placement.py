@@ -1,0 +1,48 @@
+"""Where the replicas of a new topic go: one broker after the other, racks in turn.
+
+A KRaft controller begins at a random broker and stripes on from there, taking racks in turn, live
+brokers first; each time it has gone round it shifts the followers by one, so that the partitions
+which one broker leads do not all have the same second replica. Here the begin is not random, but
+the number of topics created before: a test finds its leaders where they were the last time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mock_coordinator.core.nodes.registry import Node
+
+__all__ = ["placed", "racks_in_turn"]
+
+
+def racks_in_turn(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes such that neighbours are in different racks, as far as there are enough racks."""
+    racks: dict[str, list[Node]] = {}
+    for node in nodes:
+        racks.setdefault(node.rack or "", []).append(node)
+    queues = [racks[rack] for rack in sorted(racks)]
+    longest = max((len(queue) for queue in queues), default=0)
+    return [queue[i] for i in range(longest) for queue in queues if i < len(queue)]
+
+
+def placed(
+    nodes: Sequence[Node], begin: int, partitions: range, replication_factor: int
+) -> list[tuple[int, ...]]:
+    """The replicas of these partitions, first the one that is to lead.
+
+    ``begin`` decides where partition 0 is; partitions that are added later go on from there. Nodes
+    that are down get only what the others cannot take.
+    """
+    ring = racks_in_turn([node for node in nodes if node.up and not node.fenced])
+    spare = racks_in_turn([node for node in nodes if node not in ring])
+    result: list[tuple[int, ...]] = []
+    for partition in partitions:
+        order = spare
+        if ring:
+            first = (begin + partition) % len(ring)
+            shift = (begin + partition) // len(ring)
+            rest = ring[first + 1 :] + ring[:first]
+            turned = rest[shift % len(rest) :] + rest[: shift % len(rest)] if rest else []
+            order = [ring[first], *turned, *spare]
+        result.append(tuple(node.node_id for node in order[:replication_factor]))
+    return result
