@@ -17,6 +17,9 @@ from mock_coordinator.core.groups.journal import Journal, MemoryJournal
 from mock_coordinator.core.log import Logs
 from mock_coordinator.core.nodes import Leaders, Node, Nodes, PartitionState
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.quota_store import QuotaStore
+from mock_coordinator.core.scram_store import ScramStore
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC, REPLICATION_SETTINGS
 
 __all__ = ["NO_OPERATIONS", "Broker", "Disk"]
 
@@ -36,14 +39,21 @@ class Disk:
 
     config: BrokerConfig
     cluster_id: str
+    nodes: Nodes
     catalog: Catalog = field(default_factory=Catalog)
     logs: Logs = field(init=False)
+    leaders: Leaders = field(init=False)
     next_producer_id: int = 0
-    nodes: Nodes
+    scram: ScramStore = field(default_factory=ScramStore)
+    quotas: QuotaStore = field(default_factory=QuotaStore)
+    _journals: dict[int, Journal] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-    leaders: Leaders = field(init=False)
         self.logs = Logs()
+        keeps_last = "eligible.leader.replicas.version" not in (
+            self.config.profile.finalized_features
+        )
+        self.leaders = Leaders(self.nodes, self.catalog, keeps_last=keeps_last)
 
     @classmethod
     def formatted(
@@ -60,10 +70,6 @@ class Disk:
         """The journal of a partition of ``__consumer_offsets``."""
         return self._journals.setdefault(partition, MemoryJournal())
 
-        keeps_last = "eligible.leader.replicas.version" not in (
-            self.config.profile.finalized_features
-        )
-        self.leaders = Leaders(self.nodes, self.catalog, keeps_last=keeps_last)
 
 @dataclass(slots=True)
 class Broker:
@@ -97,6 +103,16 @@ class Broker:
     def logs(self) -> Logs:
         """The records."""
         return self.disk.logs
+
+    @property
+    def nodes(self) -> Nodes:
+        """All brokers of the cluster."""
+        return self.disk.nodes
+
+    @property
+    def node(self) -> Node:
+        """This broker as a node."""
+        return self.disk.nodes[self.node_id]
 
     @property
     def node_id(self) -> int:
@@ -142,16 +158,6 @@ class Broker:
         return max(1, self.config.integer(setting))
 
     def new_topic_id(self) -> TopicId:
-    @property
-    def nodes(self) -> Nodes:
-        """All brokers of the cluster."""
-        return self.disk.nodes
-
-    @property
-    def node(self) -> Node:
-        """This broker as a node."""
-        return self.disk.nodes[self.node_id]
-
         """A topic id that no topic has and that is not one of Kafka's reserved ones.
 
         Kafka also avoids ids whose text begins with a dash, which command lines take for an option.
