@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kip848_client._types import TopicId, format_topic_id
-from kip848_client.wire import decode, encode, request_api
+from kip848_client.wire import decode, encode
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.groups import GroupCoordinator, GroupType, StateRecord
 from mock_coordinator.core.inputs import ClientInfo, Input, RequestReceived, TimerFired
-from mock_coordinator.core.outputs import Output, Reply
+from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.profile import profile_named
 from tests.scenarios.admin import create_topic, delete_topic, grow_topic
 from tests.scenarios.stage import GroupView
@@ -26,6 +26,8 @@ __all__ = ["CoreBackend"]
 _START_MS: Final = 1_700_000_000_000
 """Virtual time starts at a date, as a broker's does: 0 means "never" in some records."""
 _CLIENT: Final = ClientInfo("scenario")
+_ADMIN: Final = 1
+"""The connection of everything that does not wait."""
 
 
 class CoreBackend:
@@ -43,6 +45,11 @@ class CoreBackend:
         self._topic_ids = None if topic_ids is None else list(topic_ids)
         self._numbers = itertools.count(1)
         self._config = BrokerConfig(profile_named(profile), settings)
+        self._correlations = itertools.count(_ADMIN + 1)
+        self._replies: dict[int, Reply] = {}
+        self._senders: dict[str, int] = {}
+        self._connections: dict[int, str] = {}
+        self._waiting: dict[str, int] = {}
         self._core = CoordinatorCore.create(self._config, self._new_uuid, self._now_ms)
 
     def _new_uuid(self) -> bytes:
@@ -53,16 +60,37 @@ class CoreBackend:
     def request(self, message: Any, version: int) -> Any:
         # Through bytes and back, because a version may not carry every field.
         received = decode(type(message), version, encode(message, version))
-        event = RequestReceived(1, 1, version, _CLIENT, received)
-        (reply,) = self._step(event)
-        assert isinstance(reply, Reply), reply
-        response = request_api(message).response
-        return decode(response, reply.version, encode(reply.response, reply.version))
+        event = RequestReceived(_ADMIN, next(self._correlations), version, _CLIENT, received)
+        self._step(event)
+        reply = self._replies.pop(_ADMIN)
+        assert reply.correlation == event.correlation, reply
+        return _read(reply)
 
-    def _step(self, event: Input) -> tuple[Output, ...]:
-        outputs = self._core.step(self._now_ms, event)
+    def send(self, sender: str, message: Any, version: int) -> Any:
+        received = decode(type(message), version, encode(message, version))
+        if sender in self._waiting:
+            del self._connections[self._waiting.pop(sender)], self._senders[sender]
+        connection = self._senders.setdefault(sender, next(self._correlations))
+        self._connections[connection] = sender
+        self._step(RequestReceived(connection, 1, version, _CLIENT, received))
+        reply = self._replies.pop(connection, None)
+        if reply is None:
+            self._waiting[sender] = connection
+        return None if reply is None else _read(reply)
+
+    def late_answers(self) -> list[tuple[str, Any]]:
+        came = [(self._connections.get(each), reply) for each, reply in self._replies.items()]
+        self._replies.clear()
+        known = [(sender, _read(reply)) for sender, reply in came if sender is not None]
+        for sender, _ in known:
+            del self._waiting[sender]
+        return known
+
+    def _step(self, event: Input) -> None:
+        for output in self._core.step(self._now_ms, event):
+            assert isinstance(output, Reply), output
+            self._replies[output.connection] = output
         self._check_replay()
-        return outputs
 
     def create_topic(self, name: str, partitions: int, topic_id: TopicId) -> TopicId:
         given = topic_id if self._topic_ids is None else self._topic_ids.pop(0)
@@ -90,6 +118,9 @@ class CoreBackend:
 
     def crash(self) -> None:
         self._core = self._core.restarted(self._now_ms)
+        self._senders.clear()
+        self._connections.clear()
+        self._waiting.clear()
 
     # looks inside
 
@@ -137,3 +168,9 @@ class CoreBackend:
             assert live is not None
             assert rebuilt is not None
             assert rebuilt.without_timers() == live.without_timers(), "replay differs"
+
+
+def _read(reply: Reply) -> Any:
+    """The response as a client reads it; fields that the version does not have are lost."""
+    raw = encode(reply.response, reply.version)
+    return decode(type(reply.response), reply.version, raw)

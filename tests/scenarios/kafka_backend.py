@@ -13,12 +13,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kip848_client._types import TopicId
+from kip848_client.wire import request_api
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from mock_coordinator.core.groups.records import StateRecord
 from tests.scenarios.admin import grow_topic
 from tests.scenarios.broker_log import BrokerLog
 from tests.scenarios.stage import GroupView, Unplayable
 from tests.support.real_kafka import RealKafka
+from tests.support.wire_connection import WireConnection
 
 __all__ = ["KafkaBackend", "KafkaStageHand"]
 
@@ -26,6 +28,8 @@ _SHARED_TOPICS: Final = {"foo": 6, "bar": 3}
 _LATE_S: Final = 0.2
 """A broker's timers fire a little after they are due."""
 _BACKGROUND_S: Final = 0.4
+_PATIENCE_S: Final = 0.25
+"""A member that is not answered in this time waits for others."""
 
 
 class KafkaStageHand:
@@ -81,9 +85,42 @@ class KafkaBackend:
         self._hand = hand
         self.profile = hand.kafka.profile
         self.topic_ids: list[TopicId] = []
+        self._connections: dict[str, WireConnection] = {}
+        self._waiting: dict[str, tuple[Any, int, int]] = {}
 
     def request(self, message: Any, version: int) -> Any:
         return self._hand.connection.request(message, version)
+
+    def send(self, sender: str, message: Any, version: int) -> Any:
+        if sender in self._waiting:
+            del self._waiting[sender]
+            self._connections.pop(sender).close()
+        connection = self._connections.get(sender)
+        if connection is None:
+            connection = self._connections[sender] = self._hand.kafka.connect()
+        correlation = connection.send(message, version)
+        self._waiting[sender] = (message, version, correlation)
+        if connection.has_answer(_PATIENCE_S):
+            return self._receive(sender)
+        return None
+
+    def late_answers(self) -> list[tuple[str, Any]]:
+        return [
+            (sender, self._receive(sender))
+            for sender in tuple(self._waiting)
+            if self._connections[sender].has_answer(_PATIENCE_S)
+        ]
+
+    def _receive(self, sender: str) -> Any:
+        message, version, correlation = self._waiting.pop(sender)
+        return self._connections[sender].receive(request_api(message), version, correlation)
+
+    def close(self) -> None:
+        """Give up the members' connections."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+        self._waiting.clear()
 
     def create_topic(self, name: str, partitions: int, topic_id: TopicId) -> TopicId:
         del topic_id  # the broker chooses
@@ -104,6 +141,7 @@ class KafkaBackend:
         time.sleep(_BACKGROUND_S)
 
     def crash(self) -> None:
+        self.close()
         self._hand.crash()
 
     def timers(self, group: str) -> list[str]:

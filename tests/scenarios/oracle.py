@@ -16,7 +16,7 @@ from typing import Final
 from tests.scenarios.kafka_backend import KafkaBackend, KafkaStageHand
 from tests.scenarios.runner import compare, differences, play
 from tests.scenarios.script import Script
-from tests.scenarios.suite import INTERVAL, broker_settings, play_on_core
+from tests.scenarios.suite import INITIAL_DELAY, INTERVAL, broker_settings, play_on_core
 from tests.support.real_kafka import RealKafka
 
 __all__ = ["FileGroups", "compare_on_kafka", "groups_of_files", "not_played", "play_on_kafka"]
@@ -43,7 +43,7 @@ def _label(settings: Mapping[str, str]) -> str:
     special = [
         key.removeprefix("group.consumer.").removesuffix(".ms")
         for key, value in sorted(settings.items())
-        if not (key == INTERVAL and value == "0")
+        if not (key in (INTERVAL, INITIAL_DELAY) and value == "0")
     ]
     return special[-1] if special else "plain"
 
@@ -102,7 +102,10 @@ def _one(script: Script, hand: KafkaStageHand, suffix: str) -> list[str]:
     profile = hand.kafka.profile
     hand.clear_topics()
     backend = KafkaBackend(hand)
-    printed = play(script, backend, suffix=suffix)
+    try:
+        printed = play(script, backend, suffix=suffix)
+    finally:
+        backend.close()
     same_ids = play_on_core(script, profile, topic_ids=backend.topic_ids)
     found = compare(script, profile, printed, same_ids, ("bundled coordinator", "Kafka"))
     if not found:

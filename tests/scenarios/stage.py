@@ -9,7 +9,7 @@ scenario only writes an epoch where the epoch is the point.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -58,6 +58,13 @@ class Backend(Protocol):
     # Send a request, return its response.
     def request(self, message: Any, version: int) -> Any: ...
 
+    # Send a request over a connection of the sender's own; ``None`` when there is no answer yet.
+    # A sender that still waits for another answer gives up on it and connects again.
+    def send(self, sender: str, message: Any, version: int) -> Any: ...
+
+    # The answers that have come since to such requests, with their senders.
+    def late_answers(self) -> list[tuple[str, Any]]: ...
+
     # Change topics, and wait until groups see the change. A broker may choose another id than
     # the one it is given; the id that the topic really got is returned.
     def create_topic(self, name: str, partitions: int, topic_id: TopicId) -> TopicId: ...
@@ -90,6 +97,9 @@ class Member:
     member_id: str
     group: str
     epoch: int = 0
+    """The member epoch, or a classic member's generation."""
+    protocol: tuple[str | None, str | None] = (None, None)
+    """Of a classic member: the group's protocol type and protocol."""
     owned: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     must_acknowledge: bool = False
     prepared_epoch: int = -1
@@ -108,6 +118,7 @@ class Stage:
         self.topic_ids: dict[str, TopicId] = {}
         self._topic_names: dict[bytes, str] = {}
         self._aliases: dict[str, str] = {}
+        self._waiting: dict[str, Callable[[Any], list[str]]] = {}
 
     # the coordinator
 
@@ -115,6 +126,26 @@ class Stage:
         """Send a request; ``records`` then shows what it wrote."""
         self._mark = len(self.backend.log())
         return self.backend.request(message, version)
+
+    def ask(
+        self, sender: str, message: Any, version: int, report: Callable[[Any], list[str]]
+    ) -> list[str]:
+        """Send a request that may have to wait; ``report`` says in lines what the answer says,
+        now or after a later command."""
+        self._mark = len(self.backend.log())
+        answer = self.backend.send(sender, message, version)
+        if answer is None:
+            self._waiting[sender] = report
+            return [f"{sender}: waits"]
+        self._waiting.pop(sender, None)
+        return report(answer)
+
+    def late_answers(self) -> list[str]:
+        """What the answers say that have come in the meantime, by sender."""
+        if not self._waiting:
+            return []
+        came = sorted(self.backend.late_answers(), key=lambda each: each[0])
+        return [line for sender, answer in came for line in self._waiting.pop(sender)(answer)]
 
     def advance(self, duration_ms: int) -> None:
         """Let time pass; ``records`` then shows what the timers wrote."""
@@ -136,9 +167,14 @@ class Stage:
         """Show a generated member id under a short name, and accept that name for it."""
         self._aliases[member_id] = shown
 
+    def known_id(self, name: str) -> str | None:
+        """The id that the coordinator last gave to somebody of this name."""
+        given = [real for real, shown in self._aliases.items() if shown == name]
+        return given[-1] if given else None
+
     def member_id(self, name: str) -> str:
         """The member id on the wire."""
-        return next((real for real, shown in self._aliases.items() if shown == name), name)
+        return self.known_id(name) or name
 
     def shown(self, text: str) -> str:
         """A text of the broker with our names in it."""

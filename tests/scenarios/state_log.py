@@ -14,6 +14,8 @@ from typing import TypeVar
 from kip848_client._types import TopicId
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import (
+    ClassicGeneration,
+    ClassicGroupMember,
     CurrentAssignment,
     CurrentMemberAssignment,
     GroupEpoch,
@@ -30,6 +32,7 @@ from mock_coordinator.core.groups.records import (
     TargetAssignmentMetadata,
     TargetEpoch,
 )
+from tests.scenarios.classic_texts import assignment_text, subscription_text
 from tests.scenarios.notation import partitions_text, words
 from tests.scenarios.stage import GroupView, MemberView
 
@@ -51,7 +54,18 @@ def record_lines(records: Iterable[StateRecord], topic_name: TopicName) -> list[
         lines += sorted(run)
         run = []
         lines.append(_line(record, topic_name))
+        if isinstance(record, GroupMetadata) and record.value is not None:
+            lines += map(_classic_member, record.value.members)
     return lines + sorted(run)
+
+
+def _classic_member(member: ClassicGroupMember) -> str:
+    instance = "" if member.instance_id is None else f" (instance {member.instance_id})"
+    return (
+        f"  {member.member_id}{instance}: {subscription_text(member.subscription)}, "
+        f"assignment {assignment_text(member.assignment)}, "
+        f"session {member.session_timeout_ms} ms, rebalance {member.rebalance_timeout_ms} ms"
+    )
 
 
 def _line(record: StateRecord, topic_name: TopicName) -> str:
@@ -65,8 +79,8 @@ def _described(record: StateRecord, topic_name: TopicName) -> tuple[str, str | N
         case OffsetCommit(topic=topic, partition=partition, value=offset):
             name = f"OffsetCommit {topic}[{partition}]"
             return name, None if offset is None else f"offset {offset.offset}"
-        case GroupMetadata():
-            return "GroupMetadata", None
+        case GroupMetadata(value=stored):
+            return "GroupMetadata", None if stored is None else _generation(stored)
         case GroupEpochMetadata(value=epoch):
             return "ConsumerGroupMetadata", None if epoch is None else f"epoch {epoch.epoch}"
         case PartitionMetadata(value=shapes):
@@ -91,6 +105,12 @@ def _described(record: StateRecord, topic_name: TopicName) -> tuple[str, str | N
             return name, None if resolved is None else f"topics {words(resolved.topics)}"
         case _:
             return type(record).__name__, str(record)
+
+
+def _generation(stored: ClassicGeneration) -> str:
+    kind, protocol = stored.protocol_type or "no type", stored.protocol or "no protocol"
+    leader = stored.leader or "nobody"
+    return f"generation {stored.generation}, {kind}, {protocol}, leader {leader}"
 
 
 def _subscription(said: MemberSubscription) -> str:

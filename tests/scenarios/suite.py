@@ -10,17 +10,19 @@ from tests.scenarios.core_backend import CoreBackend
 from tests.scenarios.runner import Printed, differences, play
 from tests.scenarios.script import Script
 
-__all__ = ["INTERVAL", "broker_settings", "check", "play_on_core", "rewrite"]
+__all__ = ["INITIAL_DELAY", "INTERVAL", "broker_settings", "check", "play_on_core", "rewrite"]
 
+INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 INTERVAL: Final = "group.consumer.assignment.interval.ms"
 _WITHOUT_INTERVAL: Final = ("4.0", "4.1", "4.2")
 
 
 def broker_settings(script: Script, profile: str) -> dict[str, str]:
     """The settings a file asks for. Unless it says otherwise targets are computed at once, as
-    versions without the assignment interval (KIP-1263) do anyway."""
+    versions without the assignment interval (KIP-1263) do anyway, and classic groups do not wait
+    for company (KIP-134)."""
     interval = {} if profile in _WITHOUT_INTERVAL else {INTERVAL: "0"}
-    return {**interval, **script.broker}
+    return {INITIAL_DELAY: "0", **interval, **script.broker}
 
 
 def play_on_core(

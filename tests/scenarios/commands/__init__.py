@@ -1,7 +1,8 @@
 """The commands of scenario files: one handler each.
 
 A handler takes the stage and the split command line and returns the lines it prints; nothing is
-printed as ``ok``. Its docstring is the command's reference, with examples.
+printed as ``ok``. Its docstring is the command's reference, with examples. What else has been
+answered in the meantime follows.
 """
 
 from __future__ import annotations
@@ -9,6 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from tests.scenarios.commands.classic import (
+    group_heartbeat,
+    join_group,
+    leave_group,
+    sync_group,
+)
 from tests.scenarios.commands.clock import advance, settle
 from tests.scenarios.commands.computing import install, prepare
 from tests.scenarios.commands.groups import (
@@ -36,6 +43,10 @@ COMMANDS: Final[Mapping[str, Handler]] = {
     "stabilize": stabilize,
     "prepare": prepare,
     "install": install,
+    "join-group": join_group,
+    "sync-group": sync_group,
+    "group-heartbeat": group_heartbeat,
+    "leave-group": leave_group,
     "commit": commit,
     "fetch": fetch,
     "delete-offsets": delete_offsets,
@@ -61,6 +72,6 @@ def run(stage: Stage, line: str) -> list[str]:
     handler = COMMANDS.get(arguments.command)
     if handler is None:
         raise NotationError(f"no command {arguments.command!r}; there are {', '.join(COMMANDS)}")
-    printed = handler(stage, arguments)
+    printed = handler(stage, arguments) or ["ok"]
     arguments.done()
-    return printed or ["ok"]
+    return printed + stage.late_answers()

@@ -10,6 +10,7 @@ from kip848_client.wire.messages.groups import (
     DescribeGroupsRequest,
     ListGroupsRequest,
 )
+from tests.scenarios.classic_texts import assignment_text, subscription_text
 from tests.scenarios.notation import Arguments, partitions_text, words
 from tests.scenarios.stage import DEFAULT_GROUP, Stage
 
@@ -69,7 +70,8 @@ def _member_line(stage: Stage, member: Any) -> str:
 
 
 def describe_classic(stage: Stage, arguments: Arguments) -> list[str]:
-    """DescribeGroups, the request for classic groups.
+    """DescribeGroups, the request for classic groups. What members subscribe to is shown only while
+    the group is Stable.
 
     describe-classic version=5
     """
@@ -77,7 +79,17 @@ def describe_classic(stage: Stage, arguments: Arguments) -> list[str]:
     request = DescribeGroupsRequest(groups=(stage.group_id(group),))
     answer = stage.request(request, arguments.number("version", 6)).groups[0]
     result = stage.error_text(answer.error_code, answer.error_message)
-    return [f"{group}: {result}, state {answer.group_state}, {len(answer.members)} members"]
+    head = f"{group}: {result}, state {answer.group_state}, {len(answer.members)} members"
+    if answer.protocol_type:
+        head += f", {answer.protocol_type} {answer.protocol_data or 'without a protocol'}"
+    return [head, *sorted(_classic_member(stage, member) for member in answer.members)]
+
+
+def _classic_member(stage: Stage, member: Any) -> str:
+    pieces = [] if member.group_instance_id is None else [f"instance {member.group_instance_id}"]
+    pieces.append(subscription_text(member.member_metadata))
+    pieces.append(f"assignment {assignment_text(member.member_assignment)}")
+    return f"  {stage.shown(member.member_id)}: {', '.join(pieces)}"
 
 
 def list_groups(stage: Stage, arguments: Arguments) -> list[str]:

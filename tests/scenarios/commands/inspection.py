@@ -55,7 +55,20 @@ def records(stage: Stage, arguments: Arguments) -> list[str]:
     records
     """
     lines = record_lines(stage.new_records(), stage.topic_name)
-    return [stage.shown(line) for line in lines] or ["none"]
+    return _members_sorted([stage.shown(line) for line in lines]) or ["none"]
+
+
+def _members_sorted(lines: list[str]) -> list[str]:
+    """With the members of each classic group, which are indented, by name."""
+    found: list[str] = []
+    members: list[str] = []
+    for line in lines:
+        if line.startswith("  "):
+            members.append(line)
+        else:
+            found += [*sorted(members), line]
+            members = []
+    return [*found, *sorted(members)]
 
 
 def crash(stage: Stage, arguments: Arguments) -> list[str]:
