@@ -10,15 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kip848_client._types import TopicId, format_topic_id
-from mock_coordinator.core.admin.loggers import ROOT_LOGGER
 from mock_coordinator.core.catalog import Catalog, Topic
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.groups.journal import Journal, MemoryJournal
 from mock_coordinator.core.log import Logs
 from mock_coordinator.core.nodes import Leaders, Node, Nodes, PartitionState
 from mock_coordinator.core.profile import Profile
-from mock_coordinator.core.quota_store import QuotaStore
-from mock_coordinator.core.scram_store import ScramStore
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC, REPLICATION_SETTINGS
 
 __all__ = ["NO_OPERATIONS", "Broker", "Disk"]
@@ -32,7 +29,7 @@ _ATTEMPTS: Final = 1000
 @dataclass(slots=True)
 class Disk:
     """What survives a crash: configuration, nodes, topics, records, the cluster's id, producer ids,
-    SCRAM credentials, quotas.
+
 
     All nodes of a cluster share it. ``nodes`` are its brokers, ``config`` is the same for them all.
     """
@@ -44,8 +41,6 @@ class Disk:
     logs: Logs = field(init=False)
     leaders: Leaders = field(init=False)
     next_producer_id: int = 0
-    scram: ScramStore = field(default_factory=ScramStore)
-    quotas: QuotaStore = field(default_factory=QuotaStore)
     _journals: dict[int, Journal] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -82,7 +77,6 @@ class Broker:
     disk: Disk
     new_uuid: Callable[[], bytes]
     reached: int | None = None
-    loggers: dict[str, str] = field(default_factory=lambda: {ROOT_LOGGER: "INFO"})
 
     @property
     def config(self) -> BrokerConfig:
