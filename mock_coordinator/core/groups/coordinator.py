@@ -48,6 +48,7 @@ from kip848_client.wire.messages.groups import (
 from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
 from kip848_client.wire.messages.offset_delete import OffsetDeleteRequest
 from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
+from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from mock_coordinator.core.catalog import Catalog, Topic
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.groups.classic import dispatch
@@ -83,11 +84,12 @@ from mock_coordinator.core.groups.offset_admin import (
 )
 from mock_coordinator.core.groups.offset_fetch import fetch_offsets
 from mock_coordinator.core.groups.offsets import decide_commit
-from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.groups.records import StateRecord, TransactionEnd
 from mock_coordinator.core.groups.resolution import decide_resolution
 from mock_coordinator.core.groups.snapshot import GroupSnapshot, take_snapshot
 from mock_coordinator.core.groups.state import GroupsState
 from mock_coordinator.core.groups.timers import Timer, TimerKind, Timers
+from mock_coordinator.core.groups.txn_offsets import decide_txn_commit
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.profile import Profile
 
@@ -140,6 +142,7 @@ class GroupCoordinator:
             ConsumerGroupHeartbeatRequest: self._heartbeat,
             ConsumerGroupDescribeRequest: self._consumer_group_describe,
             OffsetCommitRequest: self._offset_commit,
+            TxnOffsetCommitRequest: self._txn_offset_commit,
             OffsetFetchRequest: self._offset_fetch,
             OffsetDeleteRequest: self._offset_delete,
             DeleteGroupsRequest: self._delete_groups,
@@ -287,6 +290,11 @@ class GroupCoordinator:
     ) -> Message:
         return self._perform(now_ms, decide_commit(self._env, now_ms, version, request))
 
+    def _txn_offset_commit(
+        self, now_ms: int, _client: ClientInfo, version: int, request: TxnOffsetCommitRequest
+    ) -> Message:
+        return self._perform(now_ms, decide_txn_commit(self._env, now_ms, version, request))
+
     def _offset_fetch(
         self, _now_ms: int, _client: ClientInfo, version: int, request: OffsetFetchRequest
     ) -> Message:
@@ -311,6 +319,19 @@ class GroupCoordinator:
         self, _now_ms: int, _client: ClientInfo, _version: int, request: ListGroupsRequest
     ) -> Message:
         return list_groups(self._env, request)
+
+    # --- Transactions -----------------------------------------------------------------------------
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer has offsets pending: its transaction needs no verification."""
+        return self._env.state.pending.is_open(producer_id, producer_epoch)
+
+    def complete_transaction(
+        self, now_ms: int, producer_id: int, producer_epoch: int, committed: bool
+    ) -> None:
+        """A marker has come: what is pending under the producer id is committed, or forgotten."""
+        record = TransactionEnd("", producer_id, producer_epoch, committed)
+        self._perform(now_ms, Decision(None, [record]))
 
     # --- Time and topics --------------------------------------------------------------------------
 

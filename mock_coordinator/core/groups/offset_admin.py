@@ -84,7 +84,7 @@ def decide_offset_delete(
             elif in_use:
                 known.append(_deleted_offset(index, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC))
             else:
-                if env.state.committed(request.group_id, topic.name, index) is not None:
+                if _has_offset(env, request.group_id, topic.name, index):
                     records.append(OffsetCommit(request.group_id, topic.name, index, None))
                 known.append(_deleted_offset(index, ErrorCode.NONE))
         answer = OffsetDeleteResponseTopic(name=topic.name, partitions=(*unknown, *known))
@@ -93,6 +93,12 @@ def decide_offset_delete(
         elif known:
             served.append(answer)
     return Decision(OffsetDeleteResponse(topics=(*refused, *served)), records)
+
+
+def _has_offset(env: Environment, group_id: str, topic: str, partition: int) -> bool:
+    """Whether a tombstone would take something away: a committed offset, or a pending one."""
+    committed = env.state.committed(group_id, topic, partition) is not None
+    return committed or env.state.pending.holds(group_id, topic, partition)
 
 
 def _deleted_offset(index: int, code: ErrorCode) -> OffsetDeleteResponsePartition:
@@ -130,6 +136,11 @@ def _deleted(env: Environment, group_id: str) -> list[StateRecord]:
         for topic, partitions in env.state.offsets.get(group_id, {}).items()
         for partition in partitions
     ]
+    offsets += [
+        OffsetCommit(group_id, topic, partition, None)
+        for topic, partition in env.state.pending.of_group(group_id)
+        if env.state.committed(group_id, topic, partition) is None
+    ]
     return [*offsets, *group_tombstones(group)]
 
 
@@ -149,11 +160,12 @@ def decide_cleanup(env: Environment, now_ms: int) -> list[StateRecord]:
     retention_ms = env.config.integer("offsets.retention.minutes") * _MINUTE_MS
     records: list[StateRecord] = []
     for group_id, group in env.state.groups.items():
-        remaining = False
+        remaining = env.state.pending.has_open_transaction(group_id)
         for topic, partitions in env.state.offsets.get(group_id, {}).items():
             in_use = group.is_subscribed_to(topic)
             for partition, value in partitions.items():
-                if in_use or not _is_expired(group, value, now_ms, retention_ms):
+                kept = in_use or env.state.pending.holds(group_id, topic, partition)
+                if kept or not _is_expired(group, value, now_ms, retention_ms):
                     remaining = True
                 else:
                     records.append(OffsetCommit(group_id, topic, partition, None))
@@ -176,9 +188,15 @@ def _is_expired(group: Group, value: OffsetAndMetadata, now_ms: int, retention_m
 def forget_topics(env: Environment, topics: Iterable[str]) -> list[StateRecord]:
     """The offsets of deleted topics go with them, in every group."""
     names = list(topics)
-    return [
-        OffsetCommit(group_id, topic, partition, None)
+    committed = [
+        (group_id, topic, partition)
         for group_id, stored in env.state.offsets.items()
         for topic in names
         for partition in stored.get(topic, {})
     ]
+    pending = [
+        (group_id, topic, partition)
+        for topic in names
+        for group_id, partition in env.state.pending.groups_of_topic(topic)
+    ]
+    return [OffsetCommit(*place, None) for place in dict.fromkeys((*committed, *pending))]

@@ -63,14 +63,14 @@ def fetch_offsets(
     """Answer one OffsetFetch. Never raises: refusals are error codes of a group."""
     if version >= BATCH_VERSION:
         return OffsetFetchResponse(
-            groups=tuple(_group_response(env, version, group) for group in request.groups)
+            groups=tuple(_group_response(env, version, request, group) for group in request.groups)
         )
     wanted = None
     if request.topics is not None:
         wanted = [
             _Wanted(topic.name, ZERO_TOPIC_ID, topic.partition_indexes) for topic in request.topics
         ]
-    topics = _look_up(env, request.group_id, wanted, by_id=False)
+    topics = _look_up(env, request, request.group_id, wanted, by_id=False)
     return OffsetFetchResponse(
         topics=tuple(
             OffsetFetchResponseTopic(
@@ -82,7 +82,7 @@ def fetch_offsets(
 
 
 def _group_response(
-    env: Environment, version: int, group: OffsetFetchRequestGroup
+    env: Environment, version: int, request: OffsetFetchRequest, group: OffsetFetchRequestGroup
 ) -> OffsetFetchResponseGroup:
     try:
         _require_member(env, group)
@@ -92,7 +92,7 @@ def _group_response(
     wanted = None
     if group.topics is not None:
         wanted = list(_resolve(env, group.topics, by_id=by_id))
-    topics = _look_up(env, group.group_id, wanted, by_id=by_id)
+    topics = _look_up(env, request, group.group_id, wanted, by_id=by_id)
     return OffsetFetchResponseGroup(
         group_id=group.group_id,
         topics=tuple(
@@ -137,9 +137,35 @@ def _resolve(
 
 
 def _look_up(
+    env: Environment,
+    request: OffsetFetchRequest,
+    group_id: str,
+    wanted: Sequence[_Wanted] | None,
+    *,
+    by_id: bool,
+) -> _Topics:
+    """The committed offsets that are asked for; all of the group's for ``None``.
+
+    Who wants stable offsets is told which of them an open transaction may yet change.
+    """
+    topics = _committed(env, group_id, wanted, by_id=by_id)
+    if not request.require_stable or not env.state.pending.has_open_transaction(group_id):
+        return topics
+    return [
+        (topic, [_stable(env, group_id, topic.name, found) for found in partitions])
+        for topic, partitions in topics
+    ]
+
+
+def _stable(env: Environment, group_id: str, topic: str | None, found: _Found) -> _Found:
+    if topic is None or not env.state.pending.holds(group_id, topic, found.partition):
+        return found
+    return _Found(found.partition, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+
+
+def _committed(
     env: Environment, group_id: str, wanted: Sequence[_Wanted] | None, *, by_id: bool
 ) -> _Topics:
-    """The committed offsets that are asked for; all of the group's for ``None``."""
     stored = env.state.offsets.get(group_id, {})
     if wanted is None:
         topics: _Topics = []

@@ -12,9 +12,9 @@ where there is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
 from kip848_client.wire import ErrorCode
@@ -35,7 +35,7 @@ from mock_coordinator.core.groups.errors import GroupError, group_id_not_found
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.records import OffsetAndMetadata, OffsetCommit, StateRecord
 
-__all__ = ["decide_commit"]
+__all__ = ["CommittedTopic", "decide_commit", "decide_offsets", "require_txn_committer"]
 
 MEMBER_EPOCH_VERSION: Final = 9
 """From this version on, OffsetCommit carries member epochs (KIP-848)."""
@@ -63,19 +63,45 @@ class _Topic:
         )
 
 
+CommittedTopic: TypeAlias = _Topic
+
+
 def decide_commit(
     env: Environment, now_ms: int, version: int, request: OffsetCommitRequest
 ) -> Decision[OffsetCommitResponse]:
     """Decide one OffsetCommit. Never raises: every refusal is an answer per partition."""
+    decision = decide_offsets(
+        env,
+        now_ms,
+        version,
+        request,
+        lambda topics: _require_committer(env, version, request, topics),
+    )
+    if decision.simple_group is not None:
+        decision.timers += _session(env, now_ms, request)
+    return decision
+
+
+def decide_offsets(
+    env: Environment,
+    now_ms: int,
+    version: int,
+    request: OffsetCommitRequest,
+    require: Callable[[Sequence[_Topic]], None],
+    *,
+    producer: tuple[int, int] | None = None,
+) -> Decision[OffsetCommitResponse]:
+    """Decide about offsets for a committer that ``require`` lets through, or refuses by raising
+    ``GroupError``; pending ones for a ``producer``."""
     topics = [_looked_up(env.catalog, version, topic) for topic in request.topics]
     refused: GroupError | None = None
     asked = any(topic.open for topic in topics)
     if asked:
         try:
-            _require_committer(env, version, request, topics)
+            require(topics)
         except GroupError as err:
             refused = err
-    commit = _Commit(env, now_ms, version, request)
+    commit = _Commit(env, now_ms, version, request, producer)
     # What the API layer refused comes first, topic by topic; the coordinator's answers follow. A
     # topic that exists is not mentioned when the request names no partition of it.
     mentioned = [topic for topic in topics if topic.answered or topic.open or not topic.exists]
@@ -93,7 +119,6 @@ def decide_commit(
     return Decision(
         OffsetCommitResponse(topics=tuple(answers)),
         commit.records,
-        _session(env, now_ms, request) if served else [],
         simple_group=request.group_id if served else None,
     )
 
@@ -111,9 +136,15 @@ class _Commit:
     """A commit that was let through, partition by partition."""
 
     def __init__(
-        self, env: Environment, now_ms: int, version: int, request: OffsetCommitRequest
+        self,
+        env: Environment,
+        now_ms: int,
+        version: int,
+        request: OffsetCommitRequest,
+        producer: tuple[int, int] | None,
     ) -> None:
         self.records: list[StateRecord] = []
+        self._producer = producer
         self._group_id = request.group_id
         self._now_ms = now_ms
         self._stores_ids = version >= TOPIC_ID_VERSION
@@ -136,7 +167,9 @@ class _Commit:
             expire_timestamp_ms=self._expire_ms,
             topic_id=TopicId(topic.asked.topic_id) if self._stores_ids else ZERO_TOPIC_ID,
         )
-        record = OffsetCommit(self._group_id, topic.name, partition.partition_index, value)
+        record = OffsetCommit(
+            self._group_id, topic.name, partition.partition_index, value, self._producer
+        )
         self.records.append(record)
         return _answer(partition, ErrorCode.NONE)
 
@@ -215,6 +248,36 @@ def _require_member(
         raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
     if version < MEMBER_EPOCH_VERSION:
         raise GroupError(ErrorCode.UNSUPPORTED_VERSION)
+    _require_epoch(env, member, epoch, topics)
+
+
+def require_txn_committer(
+    env: Environment, request: OffsetCommitRequest, topics: Sequence[_Topic]
+) -> None:
+    """Raise ``GroupError`` when a producer may not commit for this member, or for nobody, now."""
+    epoch, member_id = request.generation_id_or_member_epoch, request.member_id
+    group = env.state.groups.get(request.group_id)
+    if group is None:
+        if epoch >= 0:
+            raise group_id_not_found(request.group_id)
+        return  # a simple group comes into being
+    if not isinstance(group, ConsumerGroup):
+        require_committer(group, member_id, request.group_instance_id, epoch, transactional=True)
+        return
+    if epoch < 0 and group.is_empty:
+        return
+    if epoch == -1 and not member_id and request.group_instance_id is None:
+        return
+    member = group.members.get(member_id)
+    if member is None:
+        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+    _require_epoch(env, member, epoch, topics)
+
+
+def _require_epoch(
+    env: Environment, member: Member, epoch: int, topics: Sequence[_Topic]
+) -> None:
+    """The member's epoch, or an older one for what was its own already (KIP-1251)."""
     if epoch == member.epoch:
         return
     if not env.profile.commits_use_assignment_epoch or epoch > member.epoch:

@@ -54,6 +54,8 @@ class GroupSnapshot:
     type: GroupType
     state: GroupState
     offsets: Mapping[str, Mapping[int, OffsetAndMetadata]]
+    unstable: tuple[tuple[str, int], ...] = ()
+    """Topics and partitions whose offset an open transaction may yet change."""
     epoch: int = -1
     assignment_epoch: int = -1
     assignment_timestamp_ms: int = 0
@@ -96,6 +98,7 @@ def take_snapshot(env: Environment, group_id: str) -> GroupSnapshot | None:
             type=group.type,
             state=group.state,
             offsets=offsets,
+            unstable=env.state.pending.of_group(group_id),
             classic=take_classic_snapshot(env.timers, group),
         )
     return GroupSnapshot(
@@ -103,6 +106,7 @@ def take_snapshot(env: Environment, group_id: str) -> GroupSnapshot | None:
         type=group.type,
         state=group.state,
         offsets=offsets,
+        unstable=env.state.pending.of_group(group_id),
         epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignment_timestamp_ms=group.assignment_timestamp_ms,

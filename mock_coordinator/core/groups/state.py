@@ -14,6 +14,7 @@ from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.classic.live import LiveGroup
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.errors import group_id_not_found, not_a_consumer_group
+from mock_coordinator.core.groups.pending_offsets import PendingOffset, PendingOffsets
 from mock_coordinator.core.groups.records import (
     CurrentMemberAssignment,
     GroupEpochMetadata,
@@ -26,6 +27,7 @@ from mock_coordinator.core.groups.records import (
     StateRecord,
     TargetAssignmentMember,
     TargetAssignmentMetadata,
+    TransactionEnd,
 )
 from mock_coordinator.core.profile import Profile
 
@@ -45,8 +47,12 @@ class GroupsState:
         self._profile = profile
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, GroupOffsets] = {}
+        self.pending: Final = PendingOffsets()
+        self._applied = 0
+        self._positions: dict[tuple[str, str, int], int] = {}
         self._appliers: dict[type[StateRecord], Callable[..., None]] = {
             OffsetCommit: self._apply_offset,
+            TransactionEnd: self._apply_transaction_end,
             GroupMetadata: self._apply_group_metadata,
             GroupEpochMetadata: self._apply_epoch,
             PartitionMetadata: self._apply_partition_metadata,
@@ -89,6 +95,7 @@ class GroupsState:
 
     def apply(self, record: StateRecord) -> None:
         """Change the state as the record says."""
+        self._applied += 1
         self._appliers[type(record)](record)
 
     # --- One method for each record type ----------------------------------------------------------
@@ -108,9 +115,17 @@ class GroupsState:
         if record.value is not None:
             if record.group_id not in self.groups:
                 self.groups[record.group_id] = ClassicGroup(record.group_id)
-            topics = self.offsets.setdefault(record.group_id, {})
-            topics.setdefault(record.topic, {})[record.partition] = record.value
+            if record.producer is None:
+                self._commit(
+                    record.group_id, record.topic, record.partition, record.value, self._applied
+                )
+            else:
+                place = (record.group_id, record.topic, record.partition)
+                offset = PendingOffset(*place, record.value, self._applied)
+                self.pending.add(record.producer, offset)
             return
+        self.pending.forget(record.group_id, record.topic, record.partition)
+        self._positions.pop((record.group_id, record.topic, record.partition), None)
         topics = self.offsets.get(record.group_id, {})
         partitions = topics.get(record.topic, {})
         partitions.pop(record.partition, None)
@@ -118,6 +133,18 @@ class GroupsState:
             topics.pop(record.topic, None)
         if not topics:
             self.offsets.pop(record.group_id, None)
+
+    def _commit(
+        self, group_id: str, topic: str, partition: int, value: OffsetAndMetadata, position: int
+    ) -> None:
+        self._positions[group_id, topic, partition] = position
+        self.offsets.setdefault(group_id, {}).setdefault(topic, {})[partition] = value
+
+    def _apply_transaction_end(self, record: TransactionEnd) -> None:
+        for offset in self.pending.end(record.producer_id):
+            place = (offset.group_id, offset.topic, offset.partition)
+            if record.committed and self._positions.get(place, -1) < offset.position:
+                self._commit(*place, offset.value, offset.position)
 
     def _apply_group_metadata(self, record: GroupMetadata) -> None:
         if record.value is not None:
