@@ -37,8 +37,9 @@ from mock_coordinator.core.groups.target_assignment import current_assignor
 
 __all__ = ["describe_classic_groups", "describe_consumer_groups"]
 
+_CLASSIC_MEMBER: Final = 0
 _CONSUMER_MEMBER: Final = 1
-"""MemberType of a member that heartbeats; 0 is one that came through JoinGroup (KIP-1099)."""
+"""MemberType of a member that came through JoinGroup, and of one that heartbeats (KIP-1099)."""
 _ERROR_VERSION: Final = 6
 
 ALL_GROUP_OPERATIONS: Final = 0b1101_0100_1000
@@ -105,7 +106,7 @@ def _member(
         target_assignment=_named(
             env, {topic_id: sorted(partitions) for topic_id, partitions in target.items()}
         ),
-        member_type=_CONSUMER_MEMBER,
+        member_type=_CONSUMER_MEMBER if member.classic is None else _CLASSIC_MEMBER,
     )
 
 

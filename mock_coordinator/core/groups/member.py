@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from kip848_client.wire import ErrorCode
 from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import (
@@ -19,7 +20,7 @@ from mock_coordinator.core.groups.records import (
     OwnedPartitions,
 )
 
-__all__ = ["Member", "merged", "partition_count", "same_owned"]
+__all__ = ["Member", "merged", "outdated_error", "partition_count", "same_owned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,13 @@ def merged(
         client_assignors=offered,
         classic=classic,
     )
+
+
+def outdated_error(member: Member) -> ErrorCode:
+    """How a member is told that its epoch is not the current one: as its protocol has it."""
+    if member.classic is None:
+        return ErrorCode.STALE_MEMBER_EPOCH
+    return ErrorCode.ILLEGAL_GENERATION
 
 
 def same_owned(left: OwnedPartitions, right: OwnedPartitions) -> bool:

@@ -26,6 +26,7 @@ from kip848_client.wire.messages.offset_fetch import (
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Environment
 from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.groups.member import outdated_error
 from mock_coordinator.core.groups.records import OffsetAndMetadata
 
 __all__ = ["fetch_offsets"]
@@ -107,7 +108,7 @@ def _group_response(
 
 
 def _require_member(env: Environment, request: OffsetFetchRequestGroup) -> None:
-    """Raise ``GroupError`` 25 or 113. Versions before 9 carry no member and always pass.
+    """Raise ``GroupError`` 25, 113 or 22. Versions before 9 carry no member and always pass.
 
     An epoch without a member is not foreseen, neither here nor in Kafka, which answers -1.
     """
@@ -122,7 +123,7 @@ def _require_member(env: Environment, request: OffsetFetchRequestGroup) -> None:
     if member is None:
         raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
     if member.epoch != request.member_epoch:
-        raise GroupError(ErrorCode.STALE_MEMBER_EPOCH)
+        raise GroupError(outdated_error(member))
 
 
 def _resolve(

@@ -32,7 +32,7 @@ from mock_coordinator.core.groups.classic.offsets import commit_keeps_session, r
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
 from mock_coordinator.core.groups.errors import GroupError, group_id_not_found
-from mock_coordinator.core.groups.member import Member
+from mock_coordinator.core.groups.member import Member, outdated_error
 from mock_coordinator.core.groups.records import OffsetAndMetadata, OffsetCommit, StateRecord
 
 __all__ = ["CommittedTopic", "decide_commit", "decide_offsets", "require_txn_committer"]
@@ -246,7 +246,7 @@ def _require_member(
     member = group.members.get(request.member_id)
     if member is None:
         raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
-    if version < MEMBER_EPOCH_VERSION:
+    if version < MEMBER_EPOCH_VERSION and member.classic is None:
         raise GroupError(ErrorCode.UNSUPPORTED_VERSION)
     _require_epoch(env, member, epoch, topics)
 
@@ -281,7 +281,7 @@ def _require_epoch(
     if epoch == member.epoch:
         return
     if not env.profile.commits_use_assignment_epoch or epoch > member.epoch:
-        raise GroupError(ErrorCode.STALE_MEMBER_EPOCH)
+        raise GroupError(outdated_error(member))
     limit = env.config.integer("offset.metadata.max.bytes")
     if not all(
         _was_owned(env, member, topic.name, partition.partition_index, epoch)
@@ -289,7 +289,7 @@ def _require_epoch(
         for partition in topic.open
         if _java_length(partition.committed_metadata or "") <= limit  # refused on its own
     ):
-        raise GroupError(ErrorCode.STALE_MEMBER_EPOCH)
+        raise GroupError(outdated_error(member))
 
 
 def _was_owned(env: Environment, member: Member, topic: str, partition: int, epoch: int) -> bool:

@@ -24,6 +24,7 @@ from kip848_client.wire.messages.classic_group import (
 )
 from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.classic.join import JoinDecision, decide_join, refused_join
+from mock_coordinator.core.groups.classic.rebalance import join_answer
 from mock_coordinator.core.groups.classic.session import (
     decide_heartbeat,
     decide_leave,
@@ -55,6 +56,15 @@ def join_group(
     env: Environment, now_ms: int, received: RequestReceived, request: JoinGroupRequest
 ) -> JoinDecision:
     """Decide one JoinGroup. Refusals are answers."""
+    decision = _join_group(env, now_ms, received, request)
+    if decision.response is not None:
+        join_answer(received, decision.response)
+    return decision
+
+
+def _join_group(
+    env: Environment, now_ms: int, received: RequestReceived, request: JoinGroupRequest
+) -> JoinDecision:
     config = env.config
     low_ms = config.integer("group.min.session.timeout.ms")
     high_ms = config.integer("group.max.session.timeout.ms")

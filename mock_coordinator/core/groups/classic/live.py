@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from kip848_client.assignors import string_set_order
+from kip848_client.assignors import string_map_order, string_set_order
 from mock_coordinator.core.groups.classic.consumer_protocol import subscribed_topics
 from mock_coordinator.core.groups.consumer_group import GroupState
 from mock_coordinator.core.groups.records import (
@@ -114,7 +114,7 @@ class LiveGroup:
         )
 
     def stored(self) -> ClassicGeneration:
-        """What is written down of the group as it is now."""
+        """What is written down of the group as it is now, members in the order of Kafka's table."""
         return ClassicGeneration(
             protocol_type=self.protocol_type or "",
             generation=self.generation,
@@ -132,7 +132,7 @@ class LiveGroup:
                     subscription=member.metadata(self.protocol),
                     assignment=member.assignment,
                 )
-                for member in self.members.values()
+                for member in map(self.members.__getitem__, string_map_order(self.members))
             ),
         )
 

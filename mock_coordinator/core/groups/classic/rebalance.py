@@ -56,9 +56,9 @@ _CAN_REBALANCE: Final = (
 
 
 def join_answer(received: RequestReceived, response: JoinGroupResponse) -> JoinGroupResponse:
-    """The response as the version of the request can carry it."""
-    if response.protocol_name is None and received.version < NULLABLE_PROTOCOL_VERSION:
-        response.protocol_name = ""
+    """The response as the version of the request has it: no protocol name is null or empty."""
+    if not response.protocol_name:
+        response.protocol_name = None if received.version >= NULLABLE_PROTOCOL_VERSION else ""
     return response
 
 
