@@ -107,6 +107,7 @@ class World:
                 "group.consumer.min.heartbeat.interval.ms": "100",
                 "group.consumer.heartbeat.interval.ms": str(options.heartbeat_interval_ms),
                 "group.consumer.assignment.interval.ms": str(options.assignment_interval_ms),
+                "offsets.topic.num.partitions": "1",  # one journal, which a crash cuts
             },
         )
         self._start_ms = kernel.now_ms
