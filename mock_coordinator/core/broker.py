@@ -10,13 +10,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kip848_client._types import TopicId, format_topic_id
+from mock_coordinator.core.admin.loggers import ROOT_LOGGER
 from mock_coordinator.core.catalog import Catalog, Topic
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.groups.journal import Journal, MemoryJournal
 from mock_coordinator.core.log import Logs
 from mock_coordinator.core.nodes import Leaders, Node, Nodes, PartitionState
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.quota_store import QuotaStore
+from mock_coordinator.core.scram_store import ScramStore
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC, REPLICATION_SETTINGS
+from mock_coordinator.core.transactions.journal import TransactionJournal
 
 __all__ = ["NO_OPERATIONS", "Broker", "Disk"]
 
@@ -29,7 +33,7 @@ _ATTEMPTS: Final = 1000
 @dataclass(slots=True)
 class Disk:
     """What survives a crash: configuration, nodes, topics, records, the cluster's id, producer ids,
-
+    SCRAM credentials, quotas.
 
     All nodes of a cluster share it. ``nodes`` are its brokers, ``config`` is the same for them all.
     """
@@ -41,6 +45,9 @@ class Disk:
     logs: Logs = field(init=False)
     leaders: Leaders = field(init=False)
     next_producer_id: int = 0
+    transactions: TransactionJournal = field(default_factory=TransactionJournal)
+    scram: ScramStore = field(default_factory=ScramStore)
+    quotas: QuotaStore = field(default_factory=QuotaStore)
     _journals: dict[int, Journal] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -61,6 +68,11 @@ class Disk:
         own = nodes or Nodes([Node(config.node_id, rack=config.rack)])
         return cls(config, format_topic_id(new_uuid()), own)
 
+    def new_producer_id(self) -> int:
+        """A producer id that nobody had before."""
+        self.next_producer_id += 1
+        return self.next_producer_id - 1
+
     def journal(self, partition: int) -> Journal:
         """The journal of a partition of ``__consumer_offsets``."""
         return self._journals.setdefault(partition, MemoryJournal())
@@ -77,6 +89,7 @@ class Broker:
     disk: Disk
     new_uuid: Callable[[], bytes]
     reached: int | None = None
+    loggers: dict[str, str] = field(default_factory=lambda: {ROOT_LOGGER: "INFO"})
 
     @property
     def config(self) -> BrokerConfig:

@@ -70,6 +70,12 @@ EFFECTIVE: Final = frozenset(
         "offsets.topic.num.partitions",
         "producer.id.expiration.ms",
         "socket.request.max.bytes",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+        "transaction.max.timeout.ms",
+        "transaction.partition.verification.enable",
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        "transaction.state.log.num.partitions",
+        "transactional.id.expiration.ms",
     }
 )
 """The settings that change what this broker does. All others of Kafka's are accepted and idle."""
@@ -123,6 +129,7 @@ class BrokerConfig:
         if "eligible.leader.replicas.version" in self.profile.finalized_features:
             self._cluster["min.insync.replicas"] = "1"  # KIP-966 pins it when it is switched on
         self._groups: dict[str, dict[str, str]] = {}
+        self._client_metrics: dict[str, dict[str, str]] = {}
         self._parsed = self._parse_all(self._cluster, self._dynamic)
 
     def _parse_all(
@@ -290,6 +297,25 @@ class BrokerConfig:
     def groups_with_overrides(self) -> tuple[str, ...]:
         """Groups that have settings of their own, sorted."""
         return tuple(sorted(self._groups))
+
+    # -- client metrics --------------------------------------------------------------------------
+
+    def client_metrics_overrides(self, name: str) -> Mapping[str, str]:
+        """The settings of a client metrics subscription, by name (KIP-714)."""
+        return self._client_metrics.get(name, {})
+
+    def set_client_metrics_overrides(self, name: str, overrides: Mapping[str, str]) -> None:
+        """Replace the settings of a subscription, which without any does not exist; the caller
+        has checked them."""
+        if overrides:
+            self._client_metrics[name] = dict(overrides)
+        else:
+            self._client_metrics.pop(name, None)
+
+    @property
+    def client_metrics_names(self) -> tuple[str, ...]:
+        """The subscriptions, sorted."""
+        return tuple(sorted(self._client_metrics))
 
 
 def _as_int(value: SettingValue) -> int:

@@ -27,6 +27,7 @@ from typing import Any, Final
 
 from kip848_client._types import TopicIdPartition, format_topic_id
 from kip848_client.wire._fields import Message
+from mock_coordinator.core.admin_handlers import ADMIN_HANDLERS
 from mock_coordinator.core.admin_topics import create_partitions, delete_topics
 from mock_coordinator.core.api_versions import (
     API_VERSIONS_KEY,
@@ -216,6 +217,9 @@ class CoordinatorCore:
         if key == API_VERSIONS_KEY:
             request: Any = event.request
             return api_versions(broker, event.version, request, self._served)
+        if key in ADMIN_HANDLERS:
+            admin = ADMIN_HANDLERS[key]
+            return admin(broker, now_ms, event.version, event.client, event.request)
         return _HANDLERS[key](broker, now_ms, event.version, event.request)
 
     def _produce(

@@ -7,9 +7,11 @@ broker's file, Kafka's default.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from mock_coordinator.core.admin.client_metrics import CLIENT_METRICS_SETTINGS
 from mock_coordinator.core.broker_settings import BROKER_SETTINGS
 from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.config import BrokerConfig
@@ -19,8 +21,10 @@ from mock_coordinator.core.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
 __all__ = [
     "DescribedConfig",
     "described_broker",
+    "described_client_metrics",
     "described_cluster",
     "described_group",
+    "described_loggers",
     "described_topic",
 ]
 
@@ -29,6 +33,8 @@ _BROKER: Final = 2
 _CLUSTER: Final = 3
 _STATIC: Final = 4
 _DEFAULT: Final = 5
+_LOGGER: Final = 6
+_CLIENT_METRICS: Final = 7
 _GROUP: Final = 8
 
 Synonym = tuple[str, str | None, int]
@@ -42,8 +48,8 @@ class DescribedConfig:
     setting: Setting
     value: str | None
     source: int
-    read_only: bool
-    synonyms: tuple[Synonym, ...]
+    read_only: bool = False
+    synonyms: tuple[Synonym, ...] = ()
 
     @property
     def name(self) -> str:
@@ -104,6 +110,27 @@ def described_cluster(config: BrokerConfig) -> list[DescribedConfig]:
         _described(BROKER_SETTINGS[name], [(name, value, _CLUSTER)], value)
         for name, value in sorted(config.cluster_overrides.items())
         if name in BROKER_SETTINGS
+    ]
+
+
+def described_client_metrics(config: BrokerConfig, name: str) -> list[DescribedConfig]:
+    """The settings of a client metrics subscription, sorted by name; it need not exist."""
+    own = config.client_metrics_overrides(name)
+    found: list[DescribedConfig] = []
+    for setting in CLIENT_METRICS_SETTINGS.values():
+        synonyms: list[Synonym] = []
+        if setting.name in own:
+            synonyms.append((setting.name, own[setting.name], _CLIENT_METRICS))
+        if synonyms or config.profile.client_metrics_defaults_described:
+            found.append(_described(setting, synonyms, setting.default))
+    return found
+
+
+def described_loggers(levels: Mapping[str, str]) -> list[DescribedConfig]:
+    """The level of each logger."""
+    return [
+        DescribedConfig(Setting(name, "UNKNOWN", None, "-", "4.0", "live"), level, _LOGGER)
+        for name, level in levels.items()
     ]
 
 

@@ -26,6 +26,7 @@ from mock_coordinator.core.topic_names import (
 
 __all__ = [
     "CLUSTER_OPERATIONS",
+    "TOPIC_OPERATIONS",
     "create_offsets_topic",
     "create_transactions_topic",
     "metadata",
@@ -33,7 +34,7 @@ __all__ = [
 
 CLUSTER_OPERATIONS: Final = 8096
 """Bits of all operations on a cluster, which without an authorizer everybody may do (KIP-430)."""
-_TOPIC_OPERATIONS: Final = 3576
+TOPIC_OPERATIONS: Final = 3576
 """Bits of all operations on a topic."""
 
 _IDS_SINCE: Final = 12
@@ -60,7 +61,7 @@ def metadata(
     if request.include_topic_authorized_operations:
         for topic in topics:
             if not topic.error_code:
-                topic.topic_authorized_operations = _TOPIC_OPERATIONS
+                topic.topic_authorized_operations = TOPIC_OPERATIONS
     cluster_operations = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=tuple(

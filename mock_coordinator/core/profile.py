@@ -36,20 +36,51 @@ _APIS_4_0: Final[dict[int, VersionRange]] = {
     18: (0, 4),  # ApiVersions
     19: (2, 7),  # CreateTopics
     20: (1, 6),  # DeleteTopics
+    21: (0, 2),  # DeleteRecords
     22: (0, 5),  # InitProducerId
     23: (2, 4),  # OffsetForLeaderEpoch
+    24: (0, 5),  # AddPartitionsToTxn
+    25: (0, 4),  # AddOffsetsToTxn
+    26: (0, 5),  # EndTxn
+    27: (1, 1),  # WriteTxnMarkers
+    28: (0, 5),  # TxnOffsetCommit
     32: (1, 4),  # DescribeConfigs
+    33: (0, 2),  # AlterConfigs
+    34: (1, 2),  # AlterReplicaLogDirs
+    35: (1, 4),  # DescribeLogDirs
     37: (0, 3),  # CreatePartitions
+    38: (1, 3),  # CreateDelegationToken
+    39: (1, 2),  # RenewDelegationToken
+    40: (1, 2),  # ExpireDelegationToken
+    41: (1, 3),  # DescribeDelegationToken
     42: (0, 2),  # DeleteGroups
+    43: (0, 2),  # ElectLeaders
     44: (0, 1),  # IncrementalAlterConfigs
+    45: (0, 0),  # AlterPartitionReassignments
+    46: (0, 0),  # ListPartitionReassignments
     47: (0, 0),  # OffsetDelete
+    48: (0, 1),  # DescribeClientQuotas
+    49: (0, 1),  # AlterClientQuotas
+    50: (0, 0),  # DescribeUserScramCredentials
+    51: (0, 0),  # AlterUserScramCredentials
+    55: (0, 2),  # DescribeQuorum
+    57: (0, 2),  # UpdateFeatures
     60: (0, 2),  # DescribeCluster
+    61: (0, 0),  # DescribeProducers
+    64: (0, 0),  # UnregisterBroker
+    65: (0, 0),  # DescribeTransactions
+    66: (0, 1),  # ListTransactions
     68: (0, 1),  # ConsumerGroupHeartbeat
     69: (0, 1),  # ConsumerGroupDescribe
+    74: (0, 0),  # ListConfigResources
+    75: (0, 0),  # DescribeTopicPartitions
+    80: (0, 0),  # AddRaftVoter
+    81: (0, 0),  # RemoveRaftVoter
 }
-_APIS_4_1: Final = {**_APIS_4_0, 0: (0, 13), 1: (4, 18)}
-_APIS_4_2: Final = {**_APIS_4_1, 2: (1, 11), 8: (2, 10), 9: (1, 10)}
-_APIS_4_4: Final = {**_APIS_4_2, 18: (0, 5), 42: (0, 3)}
+_APIS_4_1: Final = {**_APIS_4_0, 66: (0, 2), 0: (0, 13), 1: (4, 18), 45: (0, 1), 74: (0, 1)}
+_APIS_4_2: Final = {**_APIS_4_1, 2: (1, 11), 27: (1, 2), 8: (2, 10), 9: (1, 10), 80: (0, 1)}
+_APIS_4_3: Final = {**_APIS_4_2, 35: (1, 5)}
+_APIS_4_4: Final = {**_APIS_4_3, 18: (0, 5), 28: (0, 6), 42: (0, 3), 94: (0, 0)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +162,16 @@ class Profile:
     """A commit that names its topic stores the id that the topic has then."""
     share_groups: bool = False
     """The broker knows share groups, though none is coordinated here (KIP-932)."""
+    quotas_must_be_finite: bool = False
+    """AlterClientQuotas refuses infinity and not-a-number."""
+    metadata_downgrade_names_both: bool = False
+    """A refused downgrade of metadata.version names the level it comes from."""
+    unregister_says_why: bool = False
+    """UnregisterBroker of an unknown broker has a text."""
+    foreign_logger_named: bool = False
+    """Altering another broker's loggers is refused with that broker's id, not with one's own."""
+    client_metrics_defaults_described: bool = False
+    """DescribeConfigs of client metrics shows what was not set, too."""
     partition_growth_limited: bool = False
     """CreatePartitions refuses more than 10,000 at once politely, not by failing."""
 
@@ -197,6 +238,7 @@ _V4_3: Final = replace(
     _V4_2,
     name="4.3",
     release="4.3.1",
+    api_versions=_APIS_4_3,
     supported_features=_feature_ranges(30, share=1, streams=1),
     finalized_features={**_V4_2.finalized_features, "metadata.version": 30},
     finalized_features_epoch=16,
@@ -229,6 +271,11 @@ _V4_4: Final = replace(
     malformed_subscription_error=23,
     target_built_over_members=True,
     group_bounds_named=False,
+    quotas_must_be_finite=True,
+    metadata_downgrade_names_both=True,
+    unregister_says_why=True,
+    foreign_logger_named=True,
+    client_metrics_defaults_described=True,
     partition_growth_limited=True,
 )
 

@@ -20,6 +20,7 @@ __all__ = ["CONFIG_TYPES", "Setting", "SettingValue", "read_table"]
 SettingValue = int | bool | float | str | tuple[str, ...] | None
 
 CONFIG_TYPES: Final = {
+    "UNKNOWN": 0,
     "BOOLEAN": 1,
     "STRING": 2,
     "INT": 3,

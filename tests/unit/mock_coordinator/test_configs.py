@@ -77,7 +77,8 @@ def test_where_a_topics_value_comes_from() -> None:
         (BROKER, "x", 42, "Broker id must be an integer, but it is: x"),
         (GROUP, "", 42, "Group name must not be empty"),
         (METRICS, "", 42, "Client metrics subscription name must not be empty"),
-        (LOGGER, "1", 0, ""),
+        (LOGGER, "", 42, "Broker id must not be empty"),
+        (LOGGER, "2", 42, "Unexpected broker id, expected 1 but received 2"),
     ],
 )
 def test_resources_that_cannot_be_described(kind: int, name: str, code: int, message: str) -> None:

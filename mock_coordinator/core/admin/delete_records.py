@@ -1,0 +1,63 @@
+"""DeleteRecords (key 21): moves the start of a partition's log forward (KIP-107)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kip848_client.wire import ErrorCode
+from kip848_client.wire.messages.delete_records import (
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsResponseDeleteRecordsPartitionResult,
+    DeleteRecordsResponseDeleteRecordsTopicResult,
+)
+from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.topic_config import topic_text
+
+__all__ = ["delete_records"]
+
+_Partition = DeleteRecordsResponseDeleteRecordsPartitionResult
+
+_TO_THE_END: Final = -1
+_NO_WATERMARK: Final = -1
+
+
+def delete_records(broker: Broker, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+    """Delete what is below an offset (-1: everything); the answer is where each log begins now."""
+    topics: dict[str, dict[int, _Partition]] = {}
+    for topic in request.topics:
+        results = topics.setdefault(topic.name, {})
+        for asked in topic.partitions:
+            index = asked.partition_index
+            results[index] = _deleted(broker, topic.name, index, asked.offset)
+    return DeleteRecordsResponse(
+        topics=tuple(
+            DeleteRecordsResponseDeleteRecordsTopicResult(
+                name=name, partitions=tuple(results.values())
+            )
+            for name, results in topics.items()
+        )
+    )
+
+
+def _deleted(broker: Broker, name: str, index: int, offset: int) -> _Partition:
+    topic = broker.catalog.topic(name)
+    log = None if topic is None else broker.logs.of(topic, index)
+    if topic is None or log is None:
+        return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic.internal:
+        return _refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION)
+    if "delete" not in (topic_text(broker.config, topic, "cleanup.policy") or "").split(","):
+        return _refused(index, ErrorCode.POLICY_VIOLATION)
+    if not broker.leads(topic, index):
+        return _refused(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if offset == _TO_THE_END:
+        offset = log.high_watermark
+    if not 0 <= offset <= log.high_watermark:
+        return _refused(index, ErrorCode.OFFSET_OUT_OF_RANGE)
+    log.delete_before(offset)
+    return _Partition(partition_index=index, low_watermark=log.log_start_offset)
+
+
+def _refused(index: int, code: ErrorCode) -> _Partition:
+    return _Partition(partition_index=index, low_watermark=_NO_WATERMARK, error_code=code)
