@@ -105,10 +105,11 @@ class KafkaBackend:
         return None
 
     def late_answers(self) -> list[tuple[str, Any]]:
+        until = time.monotonic() + _PATIENCE_S
         return [
             (sender, self._receive(sender))
             for sender in tuple(self._waiting)
-            if self._connections[sender].has_answer(_PATIENCE_S)
+            if self._connections[sender].has_answer(max(until - time.monotonic(), 0))
         ]
 
     def _receive(self, sender: str) -> Any:

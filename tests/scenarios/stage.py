@@ -9,6 +9,7 @@ scenario only writes an epoch where the epoch is the point.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -21,6 +22,7 @@ from tests.scenarios.notation import NotationError, partitions_text, read_partit
 __all__ = ["DEFAULT_GROUP", "Backend", "GroupView", "Member", "MemberView", "Stage", "Unplayable"]
 
 DEFAULT_GROUP: Final = "g"
+_GENERATED: Final = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
 class Unplayable(Exception):
@@ -118,7 +120,8 @@ class Stage:
         self.topic_ids: dict[str, TopicId] = {}
         self._topic_names: dict[bytes, str] = {}
         self._aliases: dict[str, str] = {}
-        self._waiting: dict[str, Callable[[Any], list[str]]] = {}
+        self._waiting: dict[str, tuple[Callable[[Any], None], Callable[[Any], list[str]]]] = {}
+        self._late: list[tuple[str, Callable[[Any], list[str]], Any]] = []
 
     # the coordinator
 
@@ -128,24 +131,37 @@ class Stage:
         return self.backend.request(message, version)
 
     def ask(
-        self, sender: str, message: Any, version: int, report: Callable[[Any], list[str]]
+        self,
+        sender: str,
+        message: Any,
+        version: int,
+        note: Callable[[Any], None],
+        report: Callable[[Any], list[str]],
     ) -> list[str]:
-        """Send a request that may have to wait; ``report`` says in lines what the answer says,
-        now or after a later command."""
+        """Send a request that may have to wait. ``note`` remembers what the answer says, ``report``
+        says it in lines, now or after a later command."""
         self._mark = len(self.backend.log())
         answer = self.backend.send(sender, message, version)
         if answer is None:
-            self._waiting[sender] = report
+            self._waiting[sender] = (note, report)
             return [f"{sender}: waits"]
         self._waiting.pop(sender, None)
+        note(answer)
+        self._take_late_answers()  # the names of others are known from theirs
         return report(answer)
 
     def late_answers(self) -> list[str]:
         """What the answers say that have come in the meantime, by sender."""
-        if not self._waiting:
-            return []
-        came = sorted(self.backend.late_answers(), key=lambda each: each[0])
-        return [line for sender, answer in came for line in self._waiting.pop(sender)(answer)]
+        self._take_late_answers()
+        came, self._late = sorted(self._late, key=lambda each: each[0]), []
+        return [line for _, report, answer in came for line in report(answer)]
+
+    def _take_late_answers(self) -> None:
+        if self._waiting:
+            for sender, answer in self.backend.late_answers():
+                note, report = self._waiting.pop(sender)
+                note(answer)
+                self._late.append((sender, report, answer))
 
     def advance(self, duration_ms: int) -> None:
         """Let time pass; ``records`` then shows what the timers wrote."""
@@ -175,6 +191,11 @@ class Stage:
     def member_id(self, name: str) -> str:
         """The member id on the wire."""
         return self.known_id(name) or name
+
+    def shown_id(self, member_id: str) -> str:
+        """The member's name; ``?`` for an id that nobody in the cast was told yet."""
+        shown = self.shown(member_id)
+        return "?" if shown == member_id and _GENERATED.search(member_id) else shown
 
     def shown(self, text: str) -> str:
         """A text of the broker with our names in it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -65,16 +66,18 @@ def join_group(stage: Stage, arguments: Arguments) -> list[str]:
     version = arguments.number("version", 9)
     verbose = arguments.flag("verbose")
 
-    def report(answer: Any) -> list[str]:
-        if answer.member_id:
+    def note(answer: Any) -> None:
+        if answer.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
             stage.alias(answer.member_id, name)
-        if answer.error_code == 0:
+        if answer.error_code == ErrorCode.NONE:
             member = stage.member(name, group)
             member.epoch = answer.generation_id
-            member.protocol = (answer.protocol_type, answer.protocol_name)
+            member.protocol = (answer.protocol_type or request.protocol_type, answer.protocol_name)
+
+    def report(answer: Any) -> list[str]:
         return _joined(stage, name, answer, verbose=verbose)
 
-    return stage.ask(name, request, version, report)
+    return stage.ask(name, request, version, note, report)
 
 
 def _member_id(stage: Stage, name: str, arguments: Arguments) -> str:
@@ -130,7 +133,7 @@ def _quoted(text: str | None) -> str:
 
 def _listed(stage: Stage, member: Any) -> str:
     instance = "" if member.group_instance_id is None else f" (instance {member.group_instance_id})"
-    return f"{stage.shown(member.member_id)}{instance}: {subscription_text(member.metadata)}"
+    return f"{stage.shown_id(member.member_id)}{instance}: {subscription_text(member.metadata)}"
 
 
 def sync_group(stage: Stage, arguments: Arguments) -> list[str]:
@@ -169,7 +172,7 @@ def sync_group(stage: Stage, arguments: Arguments) -> list[str]:
             lines.append(f"  protocol type {kind}, name {protocol}")
         return lines
 
-    return stage.ask(name, request, version, report)
+    return stage.ask(name, request, version, lambda _answer: None, report)
 
 
 def _assignments(stage: Stage, arguments: Arguments) -> tuple[SyncGroupRequestAssignment, ...]:

@@ -89,7 +89,7 @@ def _classic_member(stage: Stage, member: Any) -> str:
     pieces = [] if member.group_instance_id is None else [f"instance {member.group_instance_id}"]
     pieces.append(subscription_text(member.member_metadata))
     pieces.append(f"assignment {assignment_text(member.member_assignment)}")
-    return f"  {stage.shown(member.member_id)}: {', '.join(pieces)}"
+    return f"  {stage.shown_id(member.member_id)}: {', '.join(pieces)}"
 
 
 def list_groups(stage: Stage, arguments: Arguments) -> list[str]:
