@@ -22,8 +22,17 @@ from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.produce import ProduceRequest
 from mock_coordinator.clock import Clock, VirtualClock
 from mock_coordinator.core.coordinator import CoordinatorCore
-from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived, TimerFired
-from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply
+from mock_coordinator.core.faults import FaultInjector
+from mock_coordinator.core.groups.splitting import partition_for
+from mock_coordinator.core.inputs import (
+    ConnectionLost,
+    Input,
+    LeaderMoved,
+    RequestReceived,
+    TimerFired,
+)
+from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply, TornReply
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC
 
 __all__ = ["CoreDriver", "LoggedRequest", "Sink"]
 
@@ -35,6 +44,9 @@ class Sink(Protocol):
 
     def replied(self, reply: Reply | NoReply) -> None:
         """A request of this connection was served."""
+
+    def torn(self, torn: TornReply) -> None:
+        """Write the beginning of a reply, then close: a fault wants it."""
 
     def closed(self, why: str) -> None:
         """The broker wants this connection closed."""
@@ -69,9 +81,10 @@ class CoreDriver:
         self._wake = anyio.Event()
         self._waiting_until: int | None = None
         self._watchers: Final[dict[int, Callable[[], None]]] = {}
+        self.faults: Final = FaultInjector(self._topic_names, self._coordinator_move)
         self.requests: Final[deque[LoggedRequest]] = deque(maxlen=log_size)
         if isinstance(clock, VirtualClock):
-            clock.attach(lambda: self._core.deadline_ms, self.fire_timers)
+            clock.attach(lambda: self.deadline_ms, self.fire_timers)
 
     @property
     def core(self) -> CoordinatorCore:
@@ -82,6 +95,12 @@ class CoreDriver:
     def connections(self) -> int:
         """How many connections there are."""
         return len(self._sinks)
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When something is due, in the broker or in a fault that holds something back."""
+        deadlines = (self._core.deadline_ms, self.faults.deadline_ms)
+        return min((each for each in deadlines if each is not None), default=None)
 
     def now_ms(self) -> int:
         """The time; it never goes backwards, whatever the clock does."""
@@ -105,15 +124,15 @@ class CoreDriver:
         if isinstance(event, RequestReceived):
             self._note(now_ms, event)
             try:
-                outputs = self._core.step(now_ms, event)
+                outputs = self.faults.step(now_ms, event, self._core.step)
             except Exception:  # noqa: BLE001  # one request must not end the broker
                 _log.exception("the broker failed on %r", event)
                 outputs = (CloseConnection(event.connection, "the broker failed on a request"),)
         else:
-            outputs = self._core.step(now_ms, event)
+            outputs = self.faults.step(now_ms, event, self._core.step)
         for output in outputs:
             self._perform(output)
-        deadline = self._core.deadline_ms
+        deadline = self.deadline_ms
         if deadline is not None and (self._waiting_until is None or deadline < self._waiting_until):
             self._wake.set()
         for watcher in tuple(self._watchers.values()):
@@ -139,7 +158,7 @@ class CoreDriver:
         do."""
         while True:
             self._wake = anyio.Event()
-            deadline = None if isinstance(self._clock, VirtualClock) else self._core.deadline_ms
+            deadline = None if isinstance(self._clock, VirtualClock) else self.deadline_ms
             self._waiting_until = deadline
             if deadline is None:
                 await self._wake.wait()
@@ -160,6 +179,21 @@ class CoreDriver:
                     await stepped.wait()
                 finally:
                     del self._watchers[id(stepped)]
+
+    def _topic_names(self) -> dict[bytes, str]:
+        topics = self._core.broker.catalog.topics
+        return {bytes(topic.topic_id): name for name, topic in topics.items()}
+
+    def _coordinator_move(self, group_id: str, node_id: int | None) -> LeaderMoved | None:
+        """What makes another broker the coordinator of a group: the next one unless it is named."""
+        broker = self._core.broker
+        count = broker.config.integer("offsets.topic.num.partitions")
+        partition = partition_for(group_id, count)
+        if node_id is None:
+            ids = broker.nodes.ids
+            now = broker.coordinator_node(partition)
+            node_id = ids[(ids.index(now) + 1) % len(ids)] if now in ids else ids[0]
+        return LeaderMoved(OFFSETS_TOPIC, partition, node_id)
 
     def _note(self, now_ms: int, event: RequestReceived) -> None:
         if not self.requests.maxlen:
@@ -182,6 +216,10 @@ class CoreDriver:
             sink = self._sinks.get(output.connection)
             if sink is not None:
                 sink.replied(output)
+        elif isinstance(output, TornReply):
+            sink = self._sinks.get(output.reply.connection)
+            if sink is not None:
+                sink.torn(output)
         elif isinstance(output, CloseConnection):
             sink = self._sinks.get(output.connection)
             if sink is not None:

@@ -15,7 +15,7 @@ from kip848_client.errors import TransportError
 from kip848_client.wire import negotiate, read_response, request_api, write_request, write_response
 from kip848_client.wire._fields import Message
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
-from mock_coordinator.core.outputs import NoReply, Reply
+from mock_coordinator.core.outputs import NoReply, Reply, TornReply
 from mock_coordinator.driver import CoreDriver
 from mock_coordinator.requests import read_received
 
@@ -65,6 +65,10 @@ class InProcessConnection:
         waiting = self._waiting.get(reply.correlation)
         if waiting is not None:
             waiting.set()
+
+    def torn(self, torn: TornReply) -> None:
+        """Half a reply is none."""
+        self.closed(f"{torn.after_bytes} bytes into a response")
 
     def closed(self, why: str) -> None:
         """The broker ended this connection."""

@@ -33,6 +33,7 @@ from mock_coordinator.clock import Clock, VirtualClock, wall_clock
 from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups import GroupSnapshot
 from mock_coordinator.core.profile import DEFAULT_PROFILE, profile_named
 from mock_coordinator.core.topic_settings import TOPIC_ID_SETTING
@@ -135,6 +136,11 @@ class MockBroker:
     def driver(self) -> CoreDriver:
         """What runs the broker; for drivers of other kinds."""
         return self._driver
+
+    @property
+    def faults(self) -> FaultInjector:
+        """What is to go wrong: ``broker.faults.add(Fault(Drop(), Match(api="OffsetCommit")))``."""
+        return self._driver.faults
 
     @property
     def core(self) -> CoordinatorCore:

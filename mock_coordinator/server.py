@@ -23,7 +23,7 @@ import anyio.abc
 from kip848_client.errors import WireError
 from kip848_client.wire import APIS, Framer, write_response
 from mock_coordinator.core.inputs import ClientInfo
-from mock_coordinator.core.outputs import NoReply, Reply
+from mock_coordinator.core.outputs import NoReply, Reply, TornReply
 from mock_coordinator.driver import CoreDriver
 from mock_coordinator.requests import read_received
 
@@ -115,7 +115,7 @@ class _Connection:
         self._stream: Final = stream
         self._peer: Final = peer
         self._client: Final = ClientInfo(None, f"/{peer[0]}")
-        self._answer: Reply | NoReply | None = None
+        self._answer: Reply | NoReply | TornReply | None = None
         self._answered = anyio.Event()
         self._why_closed: str | None = None
         self._scope: Final = anyio.CancelScope()
@@ -126,6 +126,11 @@ class _Connection:
     def replied(self, reply: Reply | NoReply) -> None:
         """The request in hand was served."""
         self._answer = reply
+        self._answered.set()
+
+    def torn(self, torn: TornReply) -> None:
+        """The beginning of the reply is to be written, and no more."""
+        self._answer = torn
         self._answered.set()
 
     def closed(self, why: str) -> None:
@@ -170,8 +175,12 @@ class _Connection:
         _log.info("connection from %s:%s closed: idle for %g s", *self._peer, idle_s)
         return None
 
-    def _taken(self) -> Reply | None:
-        return self._answer if isinstance(self._answer, Reply) else None
+    def _taken(self) -> tuple[Reply, int | None] | None:
+        """The reply to write, and how many bytes of it when it is not to be written whole."""
+        answer = self._answer
+        if isinstance(answer, TornReply):
+            return answer.reply, answer.after_bytes
+        return (answer, None) if isinstance(answer, Reply) else None
 
     async def _serve(self, payload: bytes, idle_s: float) -> None:
         """One request and its reply, however long the reply takes. Raises ``WireError``."""
@@ -180,13 +189,16 @@ class _Connection:
         self._driver.submit(read_received(self._number, self._client, payload))
         if self._answer is None:
             await self._answered.wait()
-        answer = self._taken()
-        if answer is None:
+        taken = self._taken()
+        if taken is None:
             return
+        answer, after_bytes = taken
         api = APIS[answer.api_key]
         frame = write_response(answer.response, api, answer.version, answer.correlation)
         with anyio.move_on_after(None if idle_s < 0 else idle_s) as patience:
-            await self._stream.send(frame)
+            await self._stream.send(frame[:after_bytes])
+        if after_bytes is not None:
+            self.closed(f"a fault, {after_bytes} bytes into the response")
         if patience.cancelled_caught:
             self.closed(f"did not read its reply for {idle_s:g} s")
 

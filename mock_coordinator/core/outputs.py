@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kip848_client.wire._fields import Message
 
-__all__ = ["CloseConnection", "NoReply", "Output", "Reply"]
+__all__ = ["CloseConnection", "NoReply", "Output", "Reply", "TornReply"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,15 @@ class NoReply(Output):
 
     connection: int
     correlation: int
+
+
+@dataclass(frozen=True, slots=True)
+class TornReply(Output):
+    """Write only the first ``after_bytes`` bytes of a reply's frame, then close the connection. No
+    broker wants this; a fault does."""
+
+    reply: Reply
+    after_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

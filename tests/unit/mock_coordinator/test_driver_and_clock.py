@@ -13,6 +13,7 @@ from mock_coordinator import VirtualClock, wall_clock
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
+from mock_coordinator.core.outputs import TornReply
 from mock_coordinator.driver import CoreDriver
 from tests.unit.mock_coordinator.broker_at_hand import counting
 
@@ -25,6 +26,9 @@ class Sink:
 
     def replied(self, reply: Any) -> None:
         self.seen.append(f"replied {reply.correlation}")
+
+    def torn(self, torn: TornReply) -> None:
+        raise AssertionError(f"there is no fault: {torn}")
 
     def closed(self, why: str) -> None:
         self.seen.append(f"closed: {why}")

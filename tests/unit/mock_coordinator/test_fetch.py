@@ -14,6 +14,7 @@ from kip848_client.wire.messages.fetch import (
     FetchRequestReplicaState,
 )
 from mock_coordinator.core.fetch_sessions import FetchSessions
+from mock_coordinator.core.outputs import TornReply
 from tests.unit.mock_coordinator.broker_at_hand import AtHand, fetch_partition
 
 BATCH = len(AtHand().batch(b"v0", b"v1"))
@@ -168,6 +169,9 @@ class Sink:
     def replied(self, reply: Any) -> None:
         assert self.reply is None
         self.reply = reply
+
+    def torn(self, torn: TornReply) -> None:
+        raise AssertionError(f"there is no fault: {torn}")
 
     def closed(self, why: str) -> None:
         raise AssertionError(why)

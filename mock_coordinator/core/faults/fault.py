@@ -1,0 +1,47 @@
+"""One fault: which requests, which of them, and what happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kip848_client.errors import ConfigError
+from kip848_client.wire import APIS
+from mock_coordinator.core.faults.actions import Action, Delay, Disconnect, Throttle
+from mock_coordinator.core.faults.match import Match
+
+__all__ = ["Fault"]
+
+_API_NAMES = frozenset(api.name for api in APIS.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """``action`` happens to the ``nth`` request that ``match`` hits (1 is the first) and to the
+    following ones, ``times`` in all; ``None`` is for ever. ``name`` is for finding it again.
+
+    Raises ``ConfigError`` for a fault that could never happen.
+    """
+
+    action: Action
+    match: Match = field(default_factory=Match)
+    nth: int = 1
+    times: int | None = 1
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.match.api is not None and self.match.api not in _API_NAMES:
+            raise ConfigError(f"fault {self.name!r}: there is no API {self.match.api!r}")
+        if self.nth < 1:
+            raise ConfigError(f"fault {self.name!r}: nth = {self.nth}; the first request is 1")
+        if self.times is not None and self.times < 1:
+            raise ConfigError(f"fault {self.name!r}: times = {self.times}; use None for ever")
+        action = self.action
+        amount = 0
+        if isinstance(action, Delay):
+            amount = action.by_ms
+        elif isinstance(action, Throttle):
+            amount = action.for_ms
+        elif isinstance(action, Disconnect):
+            amount = action.after_bytes or 0
+        if amount < 0:
+            raise ConfigError(f"fault {self.name!r}: {amount} is negative")

@@ -1,0 +1,315 @@
+"""Between the driver and the core: lets most steps through and spoils the ones it was told to.
+
+Theory of operation
+===================
+
+``step`` takes what the core's ``step`` takes, and the core's ``step`` itself. A request that no
+fault hits goes straight through. What a fault needs later (a reply to lose, a request to hold back)
+is kept by connection and correlation id, or in a heap of things to do at a time; ``deadline_ms`` is
+when the next of those is due. Time and the core come in as arguments; nothing is random.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from kip848_client.wire import APIS
+from kip848_client.wire.messages.fetch import FetchResponse
+from mock_coordinator.core.faults.actions import (
+    Action,
+    Answer,
+    CorruptBatch,
+    Delay,
+    Disconnect,
+    Drop,
+    Duplicate,
+    Moment,
+    MoveCoordinator,
+    Refuse,
+    Throttle,
+)
+from mock_coordinator.core.faults.fault import Fault
+from mock_coordinator.core.faults.match import mentions
+from mock_coordinator.core.faults.refusal import refusal
+from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
+from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply, TornReply
+
+__all__ = ["FaultInjector", "Hit"]
+
+Step = Callable[[int, Input], tuple[Output, ...]]
+Mover = Callable[[str, int | None], Input | None]
+"""(group id, node) -> the input that moves the group's coordinator there."""
+
+_CHECKSUMMED_FROM: Final = 30
+"""Well inside of what the checksum of a record batch covers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One request that a fault hit."""
+
+    at_ms: int
+    fault: Fault
+    connection: int
+    correlation: int
+    api: str
+
+
+@dataclass(slots=True)
+class _Armed:
+    """A fault and how many requests it has matched."""
+
+    fault: Fault
+    seen: int = 0
+
+    def takes(self, received: RequestReceived, topic_names: Mapping[bytes, str]) -> bool:
+        fault = self.fault
+        if self.is_spent or not fault.match.hits(received, topic_names):
+            return False
+        self.seen += 1
+        return self.seen >= fault.nth
+
+    @property
+    def is_spent(self) -> bool:
+        fault = self.fault
+        return fault.times is not None and self.seen >= fault.nth - 1 + fault.times
+
+
+_Place = tuple[int, int]  # connection, correlation
+
+
+class FaultInjector:
+    """The faults of one cluster.
+
+    ``topic_names`` gives the name of a topic id now; ``move`` the input that moves a coordinator.
+    """
+
+    def __init__(self, topic_names: Callable[[], Mapping[bytes, str]], move: Mover) -> None:
+        self._topic_names: Final = topic_names
+        self._move: Final = move
+        self._armed: list[_Armed] = []
+        self._spoiled: dict[_Place, Action] = {}
+        self._doubled: dict[_Place, int] = {}
+        self._later: list[tuple[int, int, Input | Output]] = []
+        self._sequence = 0
+        self._muted: dict[int, int] = {}
+        self._hits: list[Hit] = []
+
+    # -- what the user says ------------------------------------------------------------------------
+
+    def add(self, *faults: Fault) -> None:
+        """From now on these happen. Of several that hit the same request the first one added
+        happens."""
+        self._armed += [_Armed(fault) for fault in faults]
+
+    def remove(self, name: str) -> None:
+        """Forget the faults of this name. Raises ``KeyError`` when there is none."""
+        left = [armed for armed in self._armed if armed.fault.name != name]
+        if len(left) == len(self._armed):
+            raise KeyError(name)
+        self._armed = left
+
+    def clear(self) -> None:
+        """Forget all faults; what they hold back already comes when it is due."""
+        self._armed.clear()
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """Everything that was hit, oldest first."""
+        return tuple(self._hits)
+
+    @property
+    def waiting(self) -> tuple[Fault, ...]:
+        """The faults that may still happen."""
+        return tuple(armed.fault for armed in self._armed if not armed.is_spent)
+
+    # -- what the driver does ----------------------------------------------------------------------
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When something that was held back is due."""
+        return self._later[0][0] if self._later else None
+
+    def step(self, now_ms: int, event: Input, core: Step) -> tuple[Output, ...]:
+        """The core's step, spoiled."""
+        outputs: list[Output] = []
+        for due in self._due(now_ms):
+            if isinstance(due, Output):
+                outputs.append(due)
+            else:
+                self._run(now_ms, due, core, outputs)
+        if isinstance(event, ConnectionLost):
+            self._forget(event.connection)
+        if isinstance(event, RequestReceived):
+            muted_until = self._muted.get(event.connection, 0)
+            if muted_until > now_ms:
+                self._hold(muted_until, event)
+                return tuple(outputs)
+            self._muted.pop(event.connection, None)
+            action = self._action(now_ms, event)
+            if action is not None:
+                self._spoil(now_ms, event, action, core, outputs)
+                return tuple(outputs)
+        self._run(now_ms, event, core, outputs)
+        return tuple(outputs)
+
+    def _action(self, now_ms: int, event: RequestReceived) -> Action | None:
+        if not self._armed:
+            return None
+        names = self._topic_names()
+        # every fault counts the requests that it matches, whether it is its turn or not
+        taken = [armed for armed in self._armed if armed.takes(event, names)]
+        self._armed = [armed for armed in self._armed if not armed.is_spent]
+        if not taken:
+            return None
+        fault = taken[0].fault
+        api = APIS[type(event.request).API_KEY].name
+        self._hits.append(Hit(now_ms, fault, event.connection, event.correlation, api))
+        return fault.action
+
+    def _spoil(
+        self,
+        now_ms: int,
+        event: RequestReceived,
+        action: Action,
+        core: Step,
+        outputs: list[Output],
+    ) -> None:
+        place = (event.connection, event.correlation)
+        match action:
+            case Answer(response=response):
+                outputs.append(_reply(event, response))
+            case Refuse(code=code, message=message):
+                outputs.append(_reply(event, refusal(event.request, event.version, code, message)))
+            case Delay(by_ms=by_ms, moment=Moment.REQUEST):
+                self._hold(now_ms + by_ms, event)
+            case Drop(moment=Moment.REQUEST):
+                outputs.append(NoReply(*place))
+            case Disconnect(moment=Moment.REQUEST):
+                outputs.append(CloseConnection(event.connection, "a fault, before the request"))
+            case MoveCoordinator(node_id=node_id):
+                self._move_coordinators(now_ms, event, node_id, core, outputs)
+                self._run(now_ms, event, core, outputs)
+            case Duplicate():
+                self._doubled[place] = 2
+                self._run(now_ms, event, core, outputs)
+                self._run(now_ms, event, core, outputs)
+            case _:
+                self._spoiled[place] = action
+                self._run(now_ms, event, core, outputs)
+
+    def _move_coordinators(
+        self,
+        now_ms: int,
+        event: RequestReceived,
+        node_id: int | None,
+        core: Step,
+        outputs: list[Output],
+    ) -> None:
+        for group_id in sorted(mentions(event.request, self._topic_names()).groups):
+            moved = self._move(group_id, node_id)
+            if moved is not None:
+                self._run(now_ms, moved, core, outputs)
+
+    def _run(self, now_ms: int, event: Input, core: Step, outputs: list[Output]) -> None:
+        for output in core(now_ms, event):
+            self._take(now_ms, output, outputs)
+
+    def _take(self, now_ms: int, output: Output, outputs: list[Output]) -> None:
+        """Pass an output of the core on, or what a fault makes of it."""
+        if not isinstance(output, Reply | NoReply):
+            outputs.append(output)
+            return
+        place = (output.connection, output.correlation)
+        if place in self._doubled:
+            self._doubled[place] -= 1
+            if not self._doubled[place]:
+                del self._doubled[place]
+                return  # the second answer of the two
+        action = self._spoiled.pop(place, None)
+        if action is None or isinstance(output, NoReply):
+            outputs.append(output)
+            return
+        match action:
+            case Delay(by_ms=by_ms):
+                self._hold(now_ms + by_ms, output)
+            case Drop():
+                outputs.append(NoReply(*place))
+            case Disconnect(after_bytes=None):
+                why = "a fault, instead of the response"
+                outputs.append(CloseConnection(output.connection, why))
+            case Disconnect(after_bytes=int() as after_bytes):
+                outputs.append(TornReply(output, after_bytes))
+            case Throttle(for_ms=for_ms):
+                self._muted[output.connection] = now_ms + for_ms
+                outputs.append(_throttled(output, for_ms))
+            case CorruptBatch():
+                outputs.append(_corrupted(output))
+            case _:
+                raise AssertionError(f"no such action: {action!r}")
+
+    # -- what waits --------------------------------------------------------------------------------
+
+    def _hold(self, until_ms: int, what: Input | Output) -> None:
+        self._sequence += 1
+        heapq.heappush(self._later, (until_ms, self._sequence, what))
+
+    def _due(self, now_ms: int) -> Iterable[Input | Output]:
+        due: list[Input | Output] = []
+        while self._later and self._later[0][0] <= now_ms:
+            due.append(heapq.heappop(self._later)[2])
+        return due
+
+    def _forget(self, connection: int) -> None:
+        """The connection is gone: a request that was on its way still arrives, answers do not."""
+        self._muted.pop(connection, None)
+        for kept in (self._spoiled, self._doubled):
+            for place in [place for place in kept if place[0] == connection]:
+                del kept[place]
+        left = [
+            each
+            for each in self._later
+            if not (isinstance(each[2], Reply | NoReply) and each[2].connection == connection)
+        ]
+        heapq.heapify(left)
+        self._later = left
+
+
+def _reply(event: RequestReceived, response: Any) -> Reply:
+    key = type(event.request).API_KEY
+    return Reply(event.connection, event.correlation, event.version, response, key)
+
+
+def _throttled(reply: Reply, for_ms: int) -> Reply:
+    if not hasattr(reply.response, "throttle_time_ms"):
+        return reply
+    response: Any = reply.response
+    return replace(reply, response=replace(response, throttle_time_ms=for_ms))
+
+
+def _corrupted(reply: Reply) -> Reply:
+    response = reply.response
+    if not isinstance(response, FetchResponse):
+        return reply
+    topics = tuple(
+        replace(
+            topic,
+            partitions=tuple(
+                replace(each, records=_damaged(each.records)) for each in topic.partitions
+            ),
+        )
+        for topic in response.responses
+    )
+    return replace(reply, response=replace(response, responses=topics))
+
+
+def _damaged(records: bytes | None) -> bytes | None:
+    """The batches with one bit of the first one's checksummed part turned over."""
+    if records is None or len(records) <= _CHECKSUMMED_FROM:
+        return records
+    damaged = bytearray(records)
+    damaged[_CHECKSUMMED_FROM] ^= 1
+    return bytes(damaged)

@@ -1,0 +1,134 @@
+"""Which requests a fault hits.
+
+A request mentions groups, members, topics and partitions somewhere inside; ``mentions`` finds them
+by the names that Kafka's fields have, so that new messages need nothing here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kip848_client.wire import APIS
+from mock_coordinator.core.inputs import RequestReceived
+
+__all__ = ["Match", "Mentions", "mentions"]
+
+_GROUPS: Final = frozenset({"group_id", "groups_names", "group_ids", "groups", "coordinator_keys"})
+_MEMBERS: Final = frozenset({"member_id"})
+_PARTITIONS: Final = frozenset({"partition", "partition_index", "index", "partitions"})
+_PARTITION_LISTS: Final = frozenset({"partitions", "partition_indexes"})
+_TOPICS: Final = frozenset({"topic", "topic_name"})
+_TOPIC_LISTS: Final = frozenset({"topic_names", "subscribed_topic_names"})
+
+
+@dataclass(slots=True)
+class Mentions:
+    """What a request is about. ``partitions`` are (topic, partition)."""
+
+    groups: set[str] = field(default_factory=set[str])
+    members: set[str] = field(default_factory=set[str])
+    topics: set[str] = field(default_factory=set[str])
+    partitions: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+
+
+def mentions(request: Any, topic_names: Mapping[bytes, str]) -> Mentions:
+    """The groups, members, topics and partitions of a request. ``topic_names``: id -> name."""
+    found = Mentions()
+    for topic, name, value in _walk(request, None, topic_names):
+        if topic is not None:
+            found.topics.add(topic)
+        if name in _GROUPS:
+            found.groups.update(_texts(value))
+        elif name in _MEMBERS:
+            found.members.update(_texts(value))
+        elif name in _TOPIC_LISTS:
+            found.topics.update(_texts(value))
+        if topic is not None and (name in _PARTITIONS or name in _PARTITION_LISTS):
+            numbers = value if isinstance(value, tuple) else (value,)
+            found.partitions.update((topic, each) for each in numbers if isinstance(each, int))
+    return found
+
+
+def _walk(
+    value: Any, topic: str | None, topic_names: Mapping[bytes, str]
+) -> Iterator[tuple[str | None, str, Any]]:
+    """(the topic that it belongs to, field name, value) of every field, however deep."""
+    fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+    topic = _topic_of(type(value).__name__, fields, topic_names) or topic
+    for name, inner in fields.items():
+        yield topic, name, inner
+        for each in inner if isinstance(inner, tuple) else (inner,):
+            if dataclasses.is_dataclass(each):
+                yield from _walk(each, topic, topic_names)
+
+
+def _topic_of(
+    class_name: str, fields: Mapping[str, Any], topic_names: Mapping[bytes, str]
+) -> str | None:
+    for name in _TOPICS:
+        if isinstance(fields.get(name), str) and fields[name]:
+            return str(fields[name])
+    topic_id = fields.get("topic_id")
+    if isinstance(topic_id, bytes) and topic_id in topic_names:
+        return topic_names[topic_id]
+    if "Topic" in class_name and isinstance(fields.get("name"), str) and fields["name"]:
+        return str(fields["name"])
+    return None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    for each in value if isinstance(value, tuple) else (value,):
+        if isinstance(each, str):
+            yield each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """Conditions on a request, all of which must hold; ``None`` holds always.
+
+    ``api`` is Kafka's name (``"OffsetCommit"``), ``versions`` the lowest and highest version,
+    ``node_id`` the broker that the connection leads to, ``client_id`` the client's name;
+    ``group_id``, ``member_id``, ``topic`` and ``partition`` (of ``topic``) are mentioned in the
+    request, ``member_id`` ``""`` for one that has none yet.
+    """
+
+    api: str | None = None
+    versions: tuple[int, int] | None = None
+    node_id: int | None = None
+    client_id: str | None = None
+    group_id: str | None = None
+    member_id: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+
+    def hits(self, received: RequestReceived, topic_names: Mapping[bytes, str]) -> bool:
+        """Whether this request is meant."""
+        if self.api is not None and APIS[type(received.request).API_KEY].name != self.api:
+            return False
+        if self.versions is not None:
+            low, high = self.versions
+            if not low <= received.version <= high:
+                return False
+        if self.node_id is not None and received.node_id != self.node_id:
+            return False
+        if self.client_id is not None and received.client.client_id != self.client_id:
+            return False
+        inside = (self.group_id, self.member_id, self.topic, self.partition)
+        return inside == (None, None, None, None) or self._mentioned(
+            mentions(received.request, topic_names)
+        )
+
+    def _mentioned(self, found: Mentions) -> bool:
+        if self.group_id is not None and self.group_id not in found.groups:
+            return False
+        if self.member_id is not None and self.member_id not in found.members:
+            return False
+        if self.partition is not None:
+            return any(
+                partition == self.partition and self.topic in (None, topic)
+                for topic, partition in found.partitions
+            )
+        return self.topic is None or self.topic in found.topics
