@@ -44,6 +44,10 @@ def _play(world: World, data: st.DataObject) -> None:
     )
     if action == "join":
         inst = pick(st.sampled_from([None, None, "i1", "i2"]))
+        if known is not None and group is not None and inst != known.subscription.instance_id:
+            # a member that takes another one's place leaves its own regex resolved (F03)
+            holders = {each.subscription.instance_id for each in group.members.values()}
+            inst = None if inst in holders else inst
         names, regex = pick(st.sampled_from(NAMES)), pick(st.sampled_from(REGEXES))
         assignor = pick(st.sampled_from([None, "range", "uniform"]))
         world.join(member, names, regex=regex, inst=inst, assignor=assignor)
