@@ -49,7 +49,7 @@ from mock_coordinator.core.nodes.control import ClusterControl
 from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply
 from mock_coordinator.core.parked import Parked, ParkedFetches
 from mock_coordinator.core.produce import produce, produce_failed
-from mock_coordinator.core.producer_ids import init_producer_id
+from mock_coordinator.core.transactions.service import TRANSACTION_KEYS, Transactions
 
 __all__ = ["CoordinatorCore"]
 
@@ -65,7 +65,6 @@ _HANDLERS: Final[dict[int, Handler]] = {
     10: find_coordinator,
     19: lambda broker, now, _version, request: create_topics(broker, now, request),
     20: lambda broker, _now, version, request: delete_topics(broker, version, request),
-    22: lambda broker, _now, _version, request: init_producer_id(broker, request),
     23: lambda broker, _now, _version, request: offset_for_leader_epoch(broker, request),
     37: lambda broker, _now, _version, request: create_partitions(broker, request),
     60: lambda broker, _now, _version, request: describe_cluster(broker, request),
@@ -100,6 +99,7 @@ class CoordinatorCore:
             leader_of=self._broker.coordinator_node,
             journal_of=disk.journal,
         )
+        self._transactions: Final = Transactions(self._broker, self._groups, now_ms)
         self._control: Final = ClusterControl(self._broker, self._groups)
         self._groups.load_all(now_ms)
 
@@ -158,6 +158,7 @@ class CoordinatorCore:
         """When ``step`` wants a ``TimerFired``; ``None`` when nothing is waited for."""
         deadlines = (
             self._groups.deadline_ms,
+            self._transactions.deadline_ms,
             self._parked.deadline_ms,
             self._control.deadline_ms,
         )
@@ -181,6 +182,7 @@ class CoordinatorCore:
             self._groups.connection_lost(event.connection)
         else:
             self._control.take(now_ms, event)
+        self._transactions.run_due(now_ms)
         changed = self._tell_changes(now_ms)
         self._run_due(now_ms)
         self._wake(now_ms, changed, outputs)
@@ -191,6 +193,7 @@ class CoordinatorCore:
         deadline = self._groups.deadline_ms
         if deadline is not None and deadline <= now_ms:
             self._groups.run_due(now_ms)
+        self._transactions.run_due(now_ms)
         self._control.run_due(now_ms)
 
     def _request(self, now_ms: int, event: RequestReceived, outputs: list[Output]) -> None:
@@ -214,6 +217,8 @@ class CoordinatorCore:
         if key in _GROUP_KEYS:
             return self._groups.handle(now_ms, event)
         broker = self._brokers[event.node_id]
+        if key in TRANSACTION_KEYS:
+            return self._transactions.handle(now_ms, broker, event)
         if key == API_VERSIONS_KEY:
             request: Any = event.request
             return api_versions(broker, event.version, request, self._served)
@@ -225,7 +230,10 @@ class CoordinatorCore:
     def _produce(
         self, now_ms: int, event: RequestReceived, request: Any, outputs: list[Output]
     ) -> None:
-        response = produce(self._brokers[event.node_id], now_ms, event.version, request)
+        broker = self._brokers[event.node_id]
+        response = produce(
+            broker, self._transactions.coordinator, now_ms, event.version, request
+        )
         if request.acks != 0:
             outputs.append(_reply(event, response))
         elif produce_failed(response):

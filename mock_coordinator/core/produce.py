@@ -9,13 +9,14 @@ partition exists, size, checksum, the records against their header, timestamps, 
 sequence numbers of idempotent producers. A refusal is a ``Refused`` exception that carries the
 error as it will appear in the response. Partitions fail one by one; the others are appended.
 
-Transactional batches are refused as by a broker that does not know the producer (transactions are
-not served).
+Before anything is appended, the transaction coordinator is asked about transactional batches
+(``transactions.verification``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,6 +51,15 @@ from mock_coordinator.core.record_batch import (
 )
 from mock_coordinator.core.topic_config import topic_integer, topic_value
 from mock_coordinator.core.topic_names import INTERNAL_TOPICS
+from mock_coordinator.core.transactions.records import TxnPartition
+from mock_coordinator.core.transactions.verification import (
+    Refusal,
+    Verifier,
+    is_transactional,
+    must_verify,
+    refused_partitions,
+    refused_request,
+)
 
 __all__ = ["produce", "produce_failed"]
 
@@ -89,10 +99,29 @@ class _Checked:
     log_append_time_ms: int
 
 
-def produce(broker: Broker, now_ms: int, version: int, request: ProduceRequest) -> ProduceResponse:
+def produce(
+    broker: Broker, verifier: Verifier, now_ms: int, version: int, request: ProduceRequest
+) -> ProduceResponse:
     """Append what can be appended; the response says for each partition what happened."""
+    refusals: dict[TxnPartition, Refusal] = {}
+    if is_transactional(request):
+        batches = _transactional_batches(broker, version, request)
+        headers = {partition: header for partition, (header, _) in batches.items()}
+        code = refused_request(request, headers)
+        if code is not None:
+            return _refused_everywhere(request, code)
+        if must_verify(broker):
+            refusals = refused_partitions(
+                verifier,
+                now_ms,
+                version,
+                request,
+                headers,
+                lambda partition: batches[partition][1].producers,
+            )
     topics = tuple(
-        _produce_topic(broker, now_ms, version, request, data) for data in request.topic_data
+        _produce_topic(broker, now_ms, version, request, data, refusals)
+        for data in request.topic_data
     )
     told = (p.current_leader.leader_id for t in topics for p in t.partition_responses)
     return ProduceResponse(
@@ -104,6 +133,43 @@ def produce(broker: Broker, now_ms: int, version: int, request: ProduceRequest) 
             for node in endpoints(broker, told)
         ),
     )
+
+
+def _transactional_batches(
+    broker: Broker, version: int, request: ProduceRequest
+) -> dict[TxnPartition, tuple[BatchHeader, PartitionLog]]:
+    """The batches that are well-formed and for partitions that exist, and the partitions' logs."""
+    found: dict[TxnPartition, tuple[BatchHeader, PartitionLog]] = {}
+    for data in request.topic_data:
+        topic = _topic(broker, version, data)
+        for partition in data.partition_data:
+            log = None if topic is None else broker.logs.of(topic, partition.index)
+            if topic is not None and log is not None:
+                with contextlib.suppress(Refused):
+                    header, _ = _only_batch(version, partition.records)
+                    found[topic.name, partition.index] = (header, log)
+    return found
+
+
+def _refused_everywhere(request: ProduceRequest, code: ErrorCode) -> ProduceResponse:
+    return ProduceResponse(
+        responses=tuple(
+            ProduceResponseTopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=tuple(
+                    _refusal(partition.index, Refused(code)) for partition in topic.partition_data
+                ),
+            )
+            for topic in request.topic_data
+        )
+    )
+
+
+def _topic(broker: Broker, version: int, data: ProduceRequestTopicProduceData) -> Topic | None:
+    if version >= _IDS_SINCE:
+        return broker.catalog.topic_by_id(data.topic_id)
+    return broker.catalog.topic(data.name)
 
 
 def produce_failed(response: ProduceResponse) -> bool:
@@ -121,15 +187,17 @@ def _produce_topic(
     version: int,
     request: ProduceRequest,
     data: ProduceRequestTopicProduceData,
+    refusals: Mapping[TxnPartition, Refusal],
 ) -> ProduceResponseTopicProduceResponse:
-    by_id = version >= _IDS_SINCE
-    topic = broker.catalog.topic_by_id(data.topic_id) if by_id else broker.catalog.topic(data.name)
+    topic = _topic(broker, version, data)
     # of two entries for one partition, only the later one counts, as in a Java map
     partitions = {partition.index: partition for partition in data.partition_data}
     responses: list[ProduceResponsePartitionProduceResponse] = []
     for partition in partitions.values():
         try:
-            responses.append(_produce_partition(broker, now_ms, version, request, topic, partition))
+            responses.append(
+                _produce_partition(broker, now_ms, version, request, topic, partition, refusals)
+            )
         except Refused as refused:
             refusal = _refusal(partition.index, refused)
             if refused.code is ErrorCode.NOT_LEADER_OR_FOLLOWER and version >= _LEADER_TOLD_SINCE:
@@ -147,6 +215,7 @@ def _produce_partition(
     request: ProduceRequest,
     topic: Topic | None,
     partition: ProduceRequestPartitionProduceData,
+    refusals: Mapping[TxnPartition, Refusal],
 ) -> ProduceResponsePartitionProduceResponse:
     log = None if topic is None else broker.logs.of(topic, partition.index)
     if topic is None and version >= _IDS_SINCE:
@@ -154,12 +223,9 @@ def _produce_partition(
     if topic is None or log is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     header, data = _only_batch(version, partition.records)
-    if header.is_transactional:
-        raise Refused(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-            if request.transactional_id is None
-            else ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        )
+    refused = refusals.get((topic.name, partition.index))
+    if refused is not None:
+        raise Refused(*refused)
     if request.acks not in (-1, 0, 1):
         raise Refused(ErrorCode.INVALID_REQUIRED_ACKS)
     if topic.name in INTERNAL_TOPICS:

@@ -35,7 +35,13 @@ from mock_coordinator.core.groups.errors import GroupError, group_id_not_found
 from mock_coordinator.core.groups.member import Member, outdated_error
 from mock_coordinator.core.groups.records import OffsetAndMetadata, OffsetCommit, StateRecord
 
-__all__ = ["CommittedTopic", "decide_commit", "decide_offsets", "require_txn_committer"]
+__all__ = [
+    "CommittedTopic",
+    "decide_commit",
+    "decide_offsets",
+    "refuse_offsets",
+    "require_txn_committer",
+]
 
 MEMBER_EPOCH_VERSION: Final = 9
 """From this version on, OffsetCommit carries member epochs (KIP-848)."""
@@ -102,10 +108,6 @@ def decide_offsets(
         except GroupError as err:
             refused = err
     commit = _Commit(env, now_ms, version, request, producer)
-    # What the API layer refused comes first, topic by topic; the coordinator's answers follow. A
-    # topic that exists is not mentioned when the request names no partition of it.
-    mentioned = [topic for topic in topics if topic.answered or topic.open or not topic.exists]
-    ordered = sorted(mentioned, key=lambda topic: topic.exists and not topic.answered)
     answers = [
         topic.response(
             commit.partition(topic, partition)
@@ -113,7 +115,7 @@ def decide_offsets(
             else _answer(partition, refused.code)
             for partition in topic.open
         )
-        for topic in ordered
+        for topic in _in_order(topics)
     ]
     served = asked and refused is None
     return Decision(
@@ -121,6 +123,26 @@ def decide_offsets(
         commit.records,
         simple_group=request.group_id if served else None,
     )
+
+
+def refuse_offsets(
+    catalog: Catalog, version: int, request: OffsetCommitRequest, code: ErrorCode
+) -> OffsetCommitResponse:
+    """The answer when the coordinator cannot be asked: what does not exist has its own error."""
+    topics = [_looked_up(catalog, version, topic) for topic in request.topics]
+    return OffsetCommitResponse(
+        topics=tuple(
+            topic.response(_answer(partition, code) for partition in topic.open)
+            for topic in _in_order(topics)
+        )
+    )
+
+
+def _in_order(topics: Sequence[_Topic]) -> list[_Topic]:
+    """What the API layer refused comes first, topic by topic; the coordinator's answers follow. A
+    topic that exists is not mentioned when the request names no partition of it."""
+    mentioned = [topic for topic in topics if topic.answered or topic.open or not topic.exists]
+    return sorted(mentioned, key=lambda topic: topic.exists and not topic.answered)
 
 
 def _session(env: Environment, now_ms: int, request: OffsetCommitRequest) -> list[TimerChange]:
@@ -274,9 +296,7 @@ def require_txn_committer(
     _require_epoch(env, member, epoch, topics)
 
 
-def _require_epoch(
-    env: Environment, member: Member, epoch: int, topics: Sequence[_Topic]
-) -> None:
+def _require_epoch(env: Environment, member: Member, epoch: int, topics: Sequence[_Topic]) -> None:
     """The member's epoch, or an older one for what was its own already (KIP-1251)."""
     if epoch == member.epoch:
         return

@@ -28,7 +28,7 @@ from mock_coordinator.core.catalog import Catalog, Topic
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.groups.coordinator import GroupCoordinator
 from mock_coordinator.core.groups.journal import Journal, MemoryJournal
-from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.groups.records import StateRecord, TransactionEnd
 from mock_coordinator.core.groups.refusals import refusal
 from mock_coordinator.core.groups.snapshot import GroupSnapshot
 from mock_coordinator.core.groups.splitting import SPLITS, coordinator_order, partition_for
@@ -155,6 +155,29 @@ class GroupShards:
                     return refused
                 groups += answer.groups
         return ListGroupsResponse(groups=tuple(groups))
+
+    def serves(self, group_id: str, node_id: int | None) -> bool:
+        """Whether a node coordinates a group, and has loaded it."""
+        return self._problem(self.partition_of(group_id), node_id) is None
+
+    def has_open_transaction(self, group_id: str, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer has offsets pending in the partition of a group."""
+        shard = self._shards.get(self.partition_of(group_id))
+        if shard is None or shard.coordinator is None:
+            return False
+        return shard.coordinator.has_open_transaction(producer_id, producer_epoch)
+
+    def complete_transaction(
+        self, now_ms: int, partition: int, producer_id: int, producer_epoch: int, committed: bool
+    ) -> None:
+        """A marker has come for a partition, which whoever loads it later will find."""
+        shard = self._shard(partition)
+        if shard.coordinator is None:
+            end = TransactionEnd("", producer_id, producer_epoch, committed)
+            shard.journal.append(now_ms, [end])
+            return
+        shard.coordinator.complete_transaction(now_ms, producer_id, producer_epoch, committed)
+        self._settle(partition, shard)
 
     def take_replies(self) -> tuple[tuple[RequestReceived, Message], ...]:
         """As ``GroupCoordinator.take_replies``."""

@@ -47,7 +47,7 @@ class GroupsState:
         self._profile = profile
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, GroupOffsets] = {}
-        self.pending: Final = PendingOffsets()
+        self.pending = PendingOffsets()
         self._applied = 0
         self._positions: dict[tuple[str, str, int], int] = {}
         self._appliers: dict[type[StateRecord], Callable[..., None]] = {

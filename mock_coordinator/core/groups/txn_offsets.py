@@ -1,4 +1,4 @@
-"""TxnOffsetCommit (API 28): offsets that count when a producer's transaction is committed (KIP-447).
+"""TxnOffsetCommit (API 28, KIP-447): offsets that count when a producer's transaction is committed.
 
 The producer, not the consumer, sends them, with the consumer's member id and epoch (or generation)
 if it knows them. The rules are those of OffsetCommit with two differences: a producer that names no
@@ -26,6 +26,7 @@ from kip848_client.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.environment import Decision, Environment
 from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.offsets import (
@@ -33,6 +34,7 @@ from mock_coordinator.core.groups.offsets import (
     TOPIC_ID_VERSION,
     CommittedTopic,
     decide_offsets,
+    refuse_offsets,
     require_txn_committer,
 )
 
@@ -73,16 +75,12 @@ def decide_txn_commit(
 
 
 def refuse_txn_commit(
-    env: Environment, version: int, request: TxnOffsetCommitRequest, code: ErrorCode
+    catalog: Catalog, version: int, request: TxnOffsetCommitRequest, code: ErrorCode
 ) -> TxnOffsetCommitResponse:
     """The answer when the transaction could not be verified: topics and partitions that do not
     exist have their own errors."""
-
-    def refuse(_topics: Sequence[CommittedTopic]) -> None:
-        raise GroupError(code)
-
     plain = _as_plain_commit(request)
-    return _response(decide_offsets(env, 0, _plain_version(version), plain, refuse).response)
+    return _response(refuse_offsets(catalog, _plain_version(version), plain, code))
 
 
 def _plain_version(version: int) -> int:

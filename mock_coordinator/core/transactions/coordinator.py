@@ -30,6 +30,7 @@ from kip848_client.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
     AddPartitionsToTxnRequest,
+    AddPartitionsToTxnRequestAddPartitionsToTxnTransaction,
     EndTxnRequest,
     InitProducerIdRequest,
 )
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TransactionCoordinator"]
 
-_Handler = Callable[[int, int, Any], Any]
+_Handler = Callable[[int, RequestReceived, Any], Any]
 _State = TransactionState
 
 
@@ -80,11 +81,19 @@ class TransactionCoordinator:
     """All transactional ids of a cluster.
 
     ``journal`` is where it writes, and where it takes over from. ``now_ms`` is when the broker
-    starts.
+    starts. ``problem`` says why a node does not coordinate a transactional id, if it does not.
     """
 
-    def __init__(self, env: Environment, journal: TransactionJournal, now_ms: int) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        journal: TransactionJournal,
+        now_ms: int,
+        *,
+        problem: Callable[[str, int | None], ErrorCode | None] = lambda _id, _node: None,
+    ) -> None:
         self._env: Final = env
+        self._problem: Final = problem
         self._journal: Final = journal
         self._started_ms: Final = now_ms
         self._endings: dict[str, None] = {}
@@ -95,12 +104,8 @@ class TransactionCoordinator:
             AddPartitionsToTxnRequest: self._add_partitions,
             AddOffsetsToTxnRequest: self._add_offsets,
             EndTxnRequest: self._end,
-            DescribeTransactionsRequest: lambda _now, _version, request: describe_transactions(
-                env, request
-            ),
-            ListTransactionsRequest: lambda now, _version, request: list_transactions(
-                env, now, request
-            ),
+            DescribeTransactionsRequest: self._describe,
+            ListTransactionsRequest: self._list,
         }
         for record in journal.records:
             env.state.apply(record)
@@ -112,7 +117,7 @@ class TransactionCoordinator:
         """Answer one request; refusals are answers, too. Raises ``KeyError`` for a request that is
         not the coordinator's."""
         handler = self._handlers[type(received.request)]
-        response: Message = handler(now_ms, received.version, received.request)
+        response: Message = handler(now_ms, received, received.request)
         return response
 
     def partition_of(self, transactional_id: str) -> int:
@@ -145,76 +150,99 @@ class TransactionCoordinator:
             return dict.fromkeys(partitions, refused.code)
         return dict.fromkeys(partitions, ErrorCode.NONE)
 
-    def _init(self, now_ms: int, _version: int, request: InitProducerIdRequest) -> Message:
+    def _require_here(self, received: RequestReceived, transactional_id: str | None) -> None:
+        """Raise ``TransactionRefusedError`` 16 when another node coordinates the id."""
+        if transactional_id:
+            code = self._problem(transactional_id, received.node_id)
+            if code is not None:
+                raise TransactionRefusedError(code)
+
+    def _init(
+        self, now_ms: int, received: RequestReceived, request: InitProducerIdRequest
+    ) -> Message:
         try:
+            self._require_here(received, request.transactional_id)
             decision = decide_init(self._env, now_ms, request)
         except TransactionRefusedError as refused:
             return refused_init(refused.code)
         self._make(now_ms, decision.change)
         return decision.response
 
-    def _end(self, now_ms: int, version: int, request: EndTxnRequest) -> Message:
+    def _end(self, now_ms: int, received: RequestReceived, request: EndTxnRequest) -> Message:
         try:
-            decision = decide_end(self._env, now_ms, version, request)
+            self._require_here(received, request.transactional_id)
+            decision = decide_end(self._env, now_ms, received.version, request)
         except TransactionRefusedError as refused:
             return refused_end(refused.code)
         self._make(now_ms, decision.change)
         return decision.response
 
-    def _add_offsets(self, now_ms: int, _version: int, request: AddOffsetsToTxnRequest) -> Message:
+    def _add_offsets(
+        self, now_ms: int, received: RequestReceived, request: AddOffsetsToTxnRequest
+    ) -> Message:
         producer = (request.producer_id, request.producer_epoch)
         partition = self.offsets_partition_of(request.group_id)
         try:
+            self._require_here(received, request.transactional_id)
             self._add(now_ms, request.transactional_id, producer, (partition,), ClientVersion.V0)
         except TransactionRefusedError as refused:
             return AddOffsetsToTxnResponse(error_code=refused.code)
         return AddOffsetsToTxnResponse()
 
     def _add_partitions(
-        self, now_ms: int, version: int, request: AddPartitionsToTxnRequest
+        self, now_ms: int, received: RequestReceived, request: AddPartitionsToTxnRequest
     ) -> Message:
-        if version < BATCHED_SINCE:
-            partitions = _partitions(request.v3_and_below_topics)
-            results = missing_partitions(self._env, request.v3_and_below_topics)
-            if results is None:
-                producer = (request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
-                results = self._added(
-                    now_ms,
-                    request.v3_and_below_transactional_id,
-                    producer,
-                    partitions,
-                    ClientVersion.V0,
-                )
-            return add_partitions_response(version, request, (results,))
-        answers: list[Results] = []
-        for transaction in request.transactions:
-            partitions = _partitions(transaction.topics)
-            producer = (transaction.producer_id, transaction.producer_epoch)
-            results = missing_partitions(self._env, transaction.topics)
-            if results is None:
-                results = self.verify(
-                    now_ms,
-                    transaction.transactional_id,
-                    producer,
-                    partitions,
-                    add=not transaction.verify_only,
-                )
-            answers.append(results)
-        return add_partitions_response(version, request, answers)
+        transactions = request.transactions
+        if received.version < BATCHED_SINCE:
+            transactions = (
+                AddPartitionsToTxnRequestAddPartitionsToTxnTransaction(
+                    transactional_id=request.v3_and_below_transactional_id,
+                    producer_id=request.v3_and_below_producer_id,
+                    producer_epoch=request.v3_and_below_producer_epoch,
+                    topics=request.v3_and_below_topics,
+                ),
+            )
+        answers = [self._added(now_ms, received, transaction) for transaction in transactions]
+        return add_partitions_response(received.version, request, answers)
 
     def _added(
         self,
         now_ms: int,
-        transactional_id: str,
-        producer: tuple[int, int],
-        partitions: Sequence[TxnPartition],
-        client_version: ClientVersion,
+        received: RequestReceived,
+        transaction: AddPartitionsToTxnRequestAddPartitionsToTxnTransaction,
     ) -> Results:
+        """The answer for one transaction of a request."""
+        missing = missing_partitions(self._env, transaction.topics)
+        if missing is not None:
+            return missing
+        found = {(topic.name, index) for topic in transaction.topics for index in topic.partitions}
+        partitions = sorted(found)
+        transactional_id = transaction.transactional_id
+        producer = (transaction.producer_id, transaction.producer_epoch)
         try:
+            self._require_here(received, transactional_id)
+            if transaction.verify_only:
+                return verified(self._env, transactional_id, producer, partitions)
+            by_broker = received.version >= BATCHED_SINCE
+            client_version = ClientVersion.V2 if by_broker else ClientVersion.V0
             self._add(now_ms, transactional_id, producer, partitions, client_version)
         except TransactionRefusedError as refused:
             return dict.fromkeys(partitions, refused.code)
         return dict.fromkeys(partitions, ErrorCode.NONE)
+
+    def _describe(
+        self, _now_ms: int, received: RequestReceived, request: DescribeTransactionsRequest
+    ) -> Message:
+        return describe_transactions(
+            self._env, request, lambda name: self._problem(name, received.node_id)
+        )
+
+    def _list(
+        self, now_ms: int, received: RequestReceived, request: ListTransactionsRequest
+    ) -> Message:
+        return list_transactions(
+            self._env, now_ms, request, lambda name: self._problem(name, received.node_id)
+        )
 
     def _add(
         self,
@@ -324,8 +352,3 @@ class TransactionCoordinator:
 
 def _is_over(value: TransactionMetadata, now_ms: int) -> bool:
     return value.state is _State.ONGOING and value.start_ms + value.timeout_ms < now_ms
-
-
-def _partitions(topics: Sequence[Any]) -> tuple[TxnPartition, ...]:
-    found = dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions)
-    return tuple(found)

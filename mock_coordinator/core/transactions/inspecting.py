@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import re2
@@ -21,28 +22,33 @@ from mock_coordinator.core.transactions.records import TransactionMetadata, Tran
 
 __all__ = ["describe_transactions", "list_transactions"]
 
+Problem = Callable[[str], ErrorCode | None]
+"""Why the node that was asked does not coordinate a transactional id, if it does not."""
+
 _NAMES: Final = {state.kafka_name: state for state in TransactionState}
 
 
 def describe_transactions(
-    env: Environment, request: DescribeTransactionsRequest
+    env: Environment, request: DescribeTransactionsRequest, problem_of: Problem
 ) -> DescribeTransactionsResponse:
-    """Each transactional id that is asked for, or why there is none (42, 105)."""
+    """Each transactional id that is asked for, or why there is none (42, 105, 16)."""
     return DescribeTransactionsResponse(
-        transaction_states=tuple(_described(env, name) for name in request.transactional_ids)
+        transaction_states=tuple(
+            _described(env, name, problem_of(name)) for name in request.transactional_ids
+        )
     )
 
 
 def _described(
-    env: Environment, transactional_id: str
+    env: Environment, transactional_id: str, problem: ErrorCode | None
 ) -> DescribeTransactionsResponseTransactionState:
     answer = DescribeTransactionsResponseTransactionState(transactional_id=transactional_id)
     entry = env.state.entries.get(transactional_id)
     if not transactional_id:
         answer.error_code = ErrorCode.INVALID_REQUEST
         return answer
-    if entry is None:
-        answer.error_code = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    if entry is None or problem is not None:
+        answer.error_code = problem or ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
         return answer
     value = entry.value
     topics: dict[str, list[int]] = {}
@@ -60,9 +66,10 @@ def _described(
 
 
 def list_transactions(
-    env: Environment, now_ms: int, request: ListTransactionsRequest
+    env: Environment, now_ms: int, request: ListTransactionsRequest, problem_of: Problem
 ) -> ListTransactionsResponse:
-    """All transactional ids that pass every filter; a filter that is empty lets everything pass."""
+    """All transactional ids of a node that pass every filter; a filter that is empty lets
+    everything pass."""
     pattern = None
     if request.transactional_id_pattern:
         try:
@@ -80,6 +87,7 @@ def list_transactions(
         if _passes(now_ms, entry.value, request)
         and (not request.state_filters or entry.value.state in states)
         and (pattern is None or pattern.fullmatch(transactional_id) is not None)
+        and problem_of(transactional_id) is None
     ]
     return ListTransactionsResponse(
         unknown_state_filters=tuple(

@@ -39,19 +39,26 @@ class PendingOffsets(Protocol):
     """The part of a group coordinator that markers are for."""
 
     def complete_transaction(
-        self, now_ms: int, producer_id: int, producer_epoch: int, committed: bool
+        self,
+        now_ms: int,
+        partition: int,
+        producer_id: int,
+        producer_epoch: int,
+        committed: bool,
     ) -> None:
-        """A transaction has ended: its offsets are committed, or forgotten."""
+        """A transaction has ended: its offsets in a partition of ``__consumer_offsets`` are
+        committed, or forgotten."""
+        ...
 
 
 def write_ending(broker: Broker, groups: PendingOffsets, now_ms: int, ending: Ending) -> None:
     """Write the markers of a transaction. Partitions that were deleted, or whose producer is ahead
     of the transaction already, need none."""
     producer = (ending.producer_id, ending.producer_epoch)
-    if any(topic == OFFSETS_TOPIC for topic, _ in ending.partitions):
-        groups.complete_transaction(now_ms, *producer, ending.committed)
     for topic, partition in ending.partitions:
-        if topic != OFFSETS_TOPIC:
+        if topic == OFFSETS_TOPIC:
+            groups.complete_transaction(now_ms, partition, *producer, ending.committed)
+        else:
             _write(broker, now_ms, topic, partition, producer, _COORDINATOR_EPOCH, ending.committed)
 
 
@@ -97,7 +104,7 @@ def _marker(
         results: list[WriteTxnMarkersResponseWritableTxnMarkerPartitionResult] = []
         for index in topic.partition_indexes:
             if topic.name == OFFSETS_TOPIC:
-                groups.complete_transaction(now_ms, *producer, marker.transaction_result)
+                groups.complete_transaction(now_ms, index, *producer, marker.transaction_result)
                 code = ErrorCode.NONE
             else:
                 code = _write(

@@ -1,0 +1,127 @@
+"""Before transactional batches are written: is the transaction that they belong to a real one?
+
+A producer that was fenced, or whose transaction was aborted behind its back, may still have
+requests on the way. So the leader of a partition asks the transaction coordinator before the first
+batch of each transaction (KIP-890). Producers of transaction version 2 (Produce version 12) do not
+say beforehand where they will write; for them the question makes the partition part of the
+transaction.
+
+The coordinator's errors are translated for producers, whose older versions do not know all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+from kip848_client.wire import ErrorCode
+from kip848_client.wire.messages.produce import ProduceRequest
+from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.producer_state import ProducerStates
+from mock_coordinator.core.record_batch import NO_PRODUCER_ID, BatchHeader
+from mock_coordinator.core.transactions.records import TxnPartition
+
+__all__ = [
+    "Verifier",
+    "is_transactional",
+    "must_verify",
+    "refused_partitions",
+    "refused_request",
+    "translated",
+]
+
+ADDS_SINCE: Final = 12
+"""Producing adds partitions to the transaction from this version of Produce on."""
+ABORTABLE_SINCE: Final = 11
+"""TRANSACTION_ABORTABLE is known from this version of Produce on."""
+
+_ATTRIBUTES_AT: Final = 22
+_TRANSACTIONAL: Final = 0x10
+
+NOT_ADDED: Final = "Partition was not added to the transaction"
+
+Refusal = tuple[ErrorCode, str | None]
+Headers = Mapping[TxnPartition, BatchHeader]
+
+
+class Verifier(Protocol):
+    """The part of a transaction coordinator that leaders of partitions ask."""
+
+    def verify(
+        self,
+        now_ms: int,
+        transactional_id: str,
+        producer: tuple[int, int],
+        partitions: Sequence[TxnPartition],
+        *,
+        add: bool,
+    ) -> dict[TxnPartition, ErrorCode]:
+        """Whether each partition is part of the producer's transaction; ``add`` makes it so."""
+        ...
+
+
+def is_transactional(request: ProduceRequest) -> bool:
+    """Whether any batch of the request belongs to a transaction, by the bit in its header."""
+    return any(
+        len(partition.records or b"") > _ATTRIBUTES_AT
+        and (partition.records or b"")[_ATTRIBUTES_AT] & _TRANSACTIONAL
+        for topic in request.topic_data
+        for partition in topic.partition_data
+    )
+
+
+def must_verify(broker: Broker) -> bool:
+    """Whether leaders ask at all."""
+    return broker.config.boolean("transaction.partition.verification.enable")
+
+
+def refused_request(request: ProduceRequest, headers: Headers) -> ErrorCode | None:
+    """Why no batch of a transactional request is appended at all."""
+    if request.transactional_id is None:
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    producers = {
+        (header.producer_id, header.producer_epoch)
+        for header in headers.values()
+        if header.is_transactional and header.producer_id != NO_PRODUCER_ID
+    }
+    return ErrorCode.INVALID_PRODUCER_ID_MAPPING if len(producers) > 1 else None
+
+
+def refused_partitions(
+    verifier: Verifier,
+    now_ms: int,
+    version: int,
+    request: ProduceRequest,
+    headers: Headers,
+    states_of: Callable[[TxnPartition], ProducerStates],
+) -> dict[TxnPartition, Refusal]:
+    """Ask for the partitions in which the producer's transaction is not open yet; returns those to
+    which nothing may be written."""
+    asked: list[TxnPartition] = []
+    producer = (NO_PRODUCER_ID, -1)
+    for partition, header in headers.items():
+        if not header.is_transactional or header.producer_id == NO_PRODUCER_ID:
+            continue
+        producer = (header.producer_id, header.producer_epoch)
+        states = states_of(partition)
+        if not states.has_open_transaction(*producer):
+            states.start_verification(header, bumps_epochs=version >= ADDS_SINCE)
+            asked.append(partition)
+    if not asked:
+        return {}
+    transactional_id = request.transactional_id or ""
+    answers = verifier.verify(now_ms, transactional_id, producer, asked, add=version >= ADDS_SINCE)
+    return {
+        partition: translated(code, knows_abortable=version >= ABORTABLE_SINCE)
+        for partition, code in answers.items()
+        if code
+    }
+
+
+def translated(code: ErrorCode, *, knows_abortable: bool) -> Refusal:
+    """The coordinator's error as a producer is told it, with the message."""
+    if code is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH, None
+    if code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
+        return ErrorCode.INVALID_TXN_STATE, NOT_ADDED
+    return code, None
