@@ -1,0 +1,307 @@
+"""Today's clients in classic groups of our broker: join, consume, commit, rebalance, leave.
+
+aiokafka and kafka-python know nothing else; librdkafka is asked for it by ``group.protocol``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import anyio.to_thread
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka.structs import TopicPartition
+
+from kip848_client.wire.messages.groups import DescribeGroupsRequest
+from mock_coordinator import MockBroker
+from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot
+
+confluent = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+
+pytestmark = [pytest.mark.foreign, pytest.mark.asyncio]
+
+# kafka-python 3 reads its schemas with a function that Python 3.11 deprecates and 3.13 keeps
+tolerant = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+PROFILES = ("4.0", "4.4")
+FAST = {"group.initial.rebalance.delay.ms": "100"}
+PATIENCE_S = 20.0
+
+
+def classic(broker: MockBroker) -> ClassicSnapshot:
+    """The group ``g``, which must be a classic one."""
+    group = broker.snapshot("g")
+    assert group is not None
+    assert group.classic is not None
+    return group.classic
+
+
+def is_stable(broker: MockBroker, members: int) -> bool:
+    """Whether the group is Stable with so many members."""
+    group = broker.snapshot("g")
+    if group is None or group.classic is None:
+        return False
+    return group.state == "Stable" and len(group.classic.members) == members
+
+
+def fill(broker: MockBroker, partitions: int, each: int) -> None:
+    for partition in range(partitions):
+        broker.produce("orders", *(b"%d" % i for i in range(each)), partition=partition)
+
+
+# -- aiokafka --------------------------------------------------------------------------------------
+
+
+def aiokafka_member(broker: MockBroker, **options: Any) -> AIOKafkaConsumer:
+    return AIOKafkaConsumer(
+        "orders",
+        bootstrap_servers=broker.bootstrap,
+        group_id="g",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        heartbeat_interval_ms=100,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=15_000,
+        **options,
+    )
+
+
+def owned_by(members: Sequence[AIOKafkaConsumer]) -> list[int]:
+    return sorted(part.partition for member in members for part in member.assignment())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Look again and again; clients move on their own tasks."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+async def consume(members: Sequence[AIOKafkaConsumer], count: int) -> Counter[tuple[int, int]]:
+    """Read so many records with all members."""
+    got: Counter[tuple[int, int]] = Counter()
+    async with asyncio.timeout(PATIENCE_S):
+        while got.total() < count:
+            for member in members:
+                batches = await member.getmany(timeout_ms=50)
+                for part, records in batches.items():
+                    got.update((part.partition, record.offset) for record in records)
+    return got
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_aiokafka_from_join_to_leave(profile: str) -> None:
+    async with MockBroker({"orders": 8}, profile=profile, config=FAST) as broker:
+        fill(broker, 8, 5)
+        first = aiokafka_member(broker, client_id="first")
+        await first.start()
+        members = [first]
+        try:
+            assert (await consume(members, 40)).total() == 40
+            await first.commit()
+            for size in (2, 4, 8):
+                members += [aiokafka_member(broker) for _ in range(size - len(members))]
+                await asyncio.gather(*(each.start() for each in members[size // 2 :]))
+                await broker.wait_until(lambda size=size: is_stable(broker, size), PATIENCE_S)
+                await until(lambda: owned_by(members) == list(range(8)))
+                assert {len(each.assignment()) for each in members} == {8 // size}
+            parts = [TopicPartition("orders", partition) for partition in range(8)]
+            assert [await members[-1].committed(part) for part in parts] == [5] * 8
+            fill(broker, 8, 2)
+            late = await consume(members, 16)
+            assert set(late.values()) == {1}
+            await asyncio.gather(*(each.commit() for each in members))
+            assert classic(broker).protocol_type == "consumer"
+            described = broker_view(broker)
+            assert len(described.members) == 8
+            while len(members) > 1:
+                await members.pop().stop()
+            await until(lambda: owned_by(members) == list(range(8)))
+        finally:
+            await asyncio.gather(*(each.stop() for each in members))
+        assert not classic(broker).members
+        group = broker.snapshot("g")
+        assert group is not None
+        assert {value.offset for value in group.offsets["orders"].values()} == {7}
+
+
+def broker_view(broker: MockBroker) -> Any:
+    """The group as DescribeGroups shows it."""
+    connection = broker.connect()
+    answer = connection.ask(DescribeGroupsRequest(groups=("g",)), 6)
+    connection.close()
+    return answer.groups[0]
+
+
+async def test_an_aiokafka_member_that_is_lost_makes_room() -> None:
+    """No LeaveGroup: the session ends, and the others take over."""
+    config = {**FAST, "group.min.session.timeout.ms": "500"}
+    async with MockBroker({"orders": 4}, config=config) as broker:
+        members = [aiokafka_member(broker), aiokafka_member(broker)]
+        await asyncio.gather(*(each.start() for each in members))
+        try:
+            await broker.wait_until(lambda: is_stable(broker, 2), PATIENCE_S)
+            await until(lambda: owned_by(members) == [0, 1, 2, 3])
+            broker.driver.restart()  # connections are lost, sessions begin anew, nobody has left
+            await until(lambda: is_stable(broker, 2) and owned_by(members) == [0, 1, 2, 3])
+            fill(broker, 4, 3)
+            assert set((await consume(members, 12)).values()) == {1}
+        finally:
+            await asyncio.gather(*(each.stop() for each in members))
+
+
+# -- clients with threads of their own ---------------------------------------------------------------
+
+
+class Member(Protocol):
+    """A consumer of group ``g``, polled by whoever calls it."""
+
+    values: list[bytes]
+
+    def poll(self) -> None: ...
+    def partitions(self) -> list[int]: ...
+    def commit(self) -> None: ...
+    def committed(self) -> list[int]: ...
+    def close(self) -> None: ...
+
+
+class ConfluentMember:
+    """librdkafka's consumer with the classic protocol."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.values: list[bytes] = []
+        self._consumer = confluent.Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "g",
+                "group.protocol": "classic",
+                "partition.assignment.strategy": "cooperative-sticky",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "heartbeat.interval.ms": 100,
+                "session.timeout.ms": 10_000,
+            }
+        )
+        self._consumer.subscribe(["orders"])
+
+    def poll(self) -> None:
+        message = self._consumer.poll(0.05)
+        if message is not None:
+            assert message.error() is None, message.error()
+            self.values.append(message.value())
+
+    def partitions(self) -> list[int]:
+        return sorted(part.partition for part in self._consumer.assignment())
+
+    def commit(self) -> None:
+        self._consumer.commit(asynchronous=False)
+
+    def committed(self) -> list[int]:
+        wanted = [confluent.TopicPartition("orders", partition) for partition in range(4)]
+        return [part.offset for part in self._consumer.committed(wanted, timeout=PATIENCE_S)]
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class KafkaPythonMember:
+    """kafka-python's consumer."""
+
+    def __init__(self, bootstrap: str) -> None:
+        from kafka import KafkaConsumer
+
+        self.values: list[bytes] = []
+        self._consumer = KafkaConsumer(
+            "orders",
+            bootstrap_servers=bootstrap,
+            group_id="g",
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            heartbeat_interval_ms=100,
+            session_timeout_ms=10_000,
+        )
+
+    def poll(self) -> None:
+        for records in self._consumer.poll(timeout_ms=50).values():
+            self.values += [record.value for record in records]
+
+    def partitions(self) -> list[int]:
+        return sorted(part.partition for part in self._consumer.assignment())
+
+    def commit(self) -> None:
+        self._consumer.commit()
+
+    def committed(self) -> list[int]:
+        from kafka.structs import TopicPartition as KafkaPartition
+
+        wanted = [KafkaPartition("orders", partition) for partition in range(4)]
+        return [self._consumer.committed(part) for part in wanted]
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def poll_until(condition: Callable[[], bool], *members: Member) -> None:
+    give_up = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < give_up, "the group did not get there in time"
+        for member in members:
+            member.poll()
+
+
+def life_of_a_group(make: Callable[[str], Member], bootstrap: str) -> Iterator[str]:
+    """The story, one step a yield; what the broker should then look like is checked outside.
+
+    Members are polled in turn, so the second one is not waited for while it joins.
+    """
+    first = make(bootstrap)
+    poll_until(lambda: len(first.values) == 40, first)
+    assert first.partitions() == [0, 1, 2, 3]
+    first.commit()
+    assert first.committed() == [10, 10, 10, 10]
+    yield "consumed and committed"
+    second = make(bootstrap)
+    poll_until(
+        lambda: len(first.partitions()) == 2 and len(second.partitions()) == 2, first, second
+    )
+    assert sorted(first.partitions() + second.partitions()) == [0, 1, 2, 3]
+    yield "two members"
+    first.close()
+    poll_until(lambda: second.partitions() == [0, 1, 2, 3], second)
+    yield "the second took over"
+    poll_until(lambda: len(second.values) == 4, second)
+    assert sorted(second.values) == [b"late-0", b"late-1", b"late-2", b"late-3"]
+    second.close()
+    yield "both left"
+
+
+@tolerant
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("make", [ConfluentMember, KafkaPythonMember])
+async def test_a_classic_group_from_join_to_leave(
+    make: Callable[[str], Member], profile: str
+) -> None:
+    async with MockBroker({"orders": 4}, profile=profile, config=FAST) as broker:
+        fill(broker, 4, 10)
+        story = life_of_a_group(make, broker.bootstrap)
+
+        async def step() -> str:
+            return await anyio.to_thread.run_sync(next, story)
+
+        assert await step() == "consumed and committed"
+        assert is_stable(broker, 1)
+        assert await step() == "two members"
+        assert is_stable(broker, 2)
+        described = broker_view(broker)
+        assert (described.error_code, described.group_state) == (0, "Stable")
+        assert all(member.member_assignment for member in described.members)
+        assert await step() == "the second took over"
+        for partition in range(4):
+            broker.produce("orders", b"late-%d" % partition, partition=partition)
+        assert await step() == "both left"
+        assert not classic(broker).members
+        assert not broker.requests("ConsumerGroupHeartbeat")  # it was the classic protocol
