@@ -19,6 +19,7 @@ from mock_coordinator.core.nodes import Leaders, Node, Nodes, PartitionState
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.quota_store import QuotaStore
 from mock_coordinator.core.scram_store import ScramStore
+from mock_coordinator.core.security.state import SecurityState
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC, REPLICATION_SETTINGS
 from mock_coordinator.core.transactions.journal import TransactionJournal
 
@@ -45,6 +46,7 @@ class Disk:
     logs: Logs = field(init=False)
     leaders: Leaders = field(init=False)
     next_producer_id: int = 0
+    security: SecurityState = field(default_factory=SecurityState)
     transactions: TransactionJournal = field(default_factory=TransactionJournal)
     scram: ScramStore = field(default_factory=ScramStore)
     quotas: QuotaStore = field(default_factory=QuotaStore)

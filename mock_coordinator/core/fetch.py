@@ -13,6 +13,7 @@ there when it answers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,6 +59,8 @@ class FetchPlan:
     wanted: dict[FetchKey, Wanted]
     session: FetchSession | None
     incremental: bool
+    may_read: Callable[[str], bool] | None = None
+    """Whether the client may read a topic of this name; ``None``: everything."""
 
     @property
     def by_id(self) -> bool:
@@ -83,11 +86,18 @@ class Fetches:
         slots = broker.config.integer("max.incremental.fetch.session.cache.slots")
         self._sessions: Final = FetchSessions(slots)
 
-    def start(self, now_ms: int, version: int, request: FetchRequest) -> FetchResponse | FetchPlan:
+    def start(
+        self,
+        now_ms: int,
+        version: int,
+        request: FetchRequest,
+        may_read: Callable[[str], bool] | None = None,
+    ) -> FetchResponse | FetchPlan:
         """The response if there is one already, else the plan to be parked until ``ready``."""
         plan = self._plan(now_ms, version, request)
         if isinstance(plan, ErrorCode):
             return FetchResponse(error_code=plan)
+        plan.may_read = may_read
         reading = self._read(plan)
         wait = request.max_wait_ms > 0 and bool(reading.found)
         if reading.complete or reading.readable_bytes >= plan.min_bytes or not wait:
@@ -171,16 +181,8 @@ class Fetches:
         for key, wanted in plan.wanted.items():
             topic = self._topic(plan, key)
             log = None if topic is None else self._broker.logs.of(topic, key.partition)
-            if topic is None or log is None:
-                by_unknown_id = topic is None and plan.by_id
-                reading.missing[key] = FetchResponsePartitionData(
-                    partition_index=key.partition,
-                    error_code=ErrorCode.UNKNOWN_TOPIC_ID
-                    if by_unknown_id
-                    else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    high_watermark=-1,
-                    records=b"",
-                )
+            if topic is None or log is None or not _may_read(plan, topic.name):
+                reading.missing[key] = _missing(plan, key, topic)
                 continue
             first = reading.readable_bytes == 0
             problem = leader_problem(
@@ -236,6 +238,23 @@ class Fetches:
                 )
             ),
         )
+
+
+def _may_read(plan: FetchPlan, topic: str) -> bool:
+    return plan.may_read is None or plan.may_read(topic)
+
+
+def _missing(plan: FetchPlan, key: FetchKey, topic: Topic | None) -> FetchResponsePartitionData:
+    """A partition that is not there, or not for this client."""
+    if topic is None and plan.by_id:
+        error = ErrorCode.UNKNOWN_TOPIC_ID
+    elif not _may_read(plan, key.topic if topic is None else topic.name):
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    else:
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return FetchResponsePartitionData(
+        partition_index=key.partition, error_code=error, high_watermark=-1, records=b""
+    )
 
 
 def _wanted(request: FetchRequest) -> dict[FetchKey, Wanted]:

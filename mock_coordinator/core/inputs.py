@@ -29,12 +29,14 @@ class ClientInfo:
     """Who sent a request, as Kafka records it in a group's members.
 
     ``client_id`` is the header's (``None`` when the client sent null), ``host`` Java's rendering of
-    the peer address (``"/127.0.0.1"``), ``principal`` the authenticated name.
+    the peer address (``"/127.0.0.1"``), ``principal`` the authenticated name. ``listener`` is the
+    listener that the client came through, ``None`` for the plain one.
     """
 
     client_id: str | None = None
     host: str = "/127.0.0.1"
     principal: str = "User:ANONYMOUS"
+    listener: str | None = None
 
 
 LOCAL_CLIENT: Final = ClientInfo("mock-coordinator")

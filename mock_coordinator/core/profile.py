@@ -33,6 +33,7 @@ _APIS_4_0: Final[dict[int, VersionRange]] = {
     14: (0, 5),  # SyncGroup
     15: (0, 6),  # DescribeGroups
     16: (0, 5),  # ListGroups
+    17: (0, 1),  # SaslHandshake
     18: (0, 4),  # ApiVersions
     19: (2, 7),  # CreateTopics
     20: (1, 6),  # DeleteTopics
@@ -44,10 +45,14 @@ _APIS_4_0: Final[dict[int, VersionRange]] = {
     26: (0, 5),  # EndTxn
     27: (1, 1),  # WriteTxnMarkers
     28: (0, 5),  # TxnOffsetCommit
+    29: (1, 3),  # DescribeAcls
+    30: (1, 3),  # CreateAcls
+    31: (1, 3),  # DeleteAcls
     32: (1, 4),  # DescribeConfigs
     33: (0, 2),  # AlterConfigs
     34: (1, 2),  # AlterReplicaLogDirs
     35: (1, 4),  # DescribeLogDirs
+    36: (0, 2),  # SaslAuthenticate
     37: (0, 3),  # CreatePartitions
     38: (1, 3),  # CreateDelegationToken
     39: (1, 2),  # RenewDelegationToken
@@ -154,6 +159,12 @@ class Profile:
     """Refusals of a replication factor mention cordoned log directories (KIP-1066)."""
     refused_settings_form: str = "Set({})"
     """How a list of settings that cannot be altered is written."""
+    refused_request_form: str = "needs {} permission."
+    """How a refused request to the controller is spoken of; takes the operation's name."""
+    silent_broker_denial: bool = False
+    """Altering a broker's settings without the right is refused without words."""
+    acl_hosts_required: bool = False
+    """An access control list must not have an empty host."""
     small_segments_allowed: bool = True
     """``segment.bytes`` may be below one megabyte."""
     offset_commit_value_version: int = 3
@@ -191,6 +202,7 @@ _V4_0: Final = Profile(
     name="4.0",
     release="4.0.2",
     api_versions=_APIS_4_0,
+    refused_request_form="is not authorized.",
     supported_features=_feature_ranges(25),
     finalized_features={"group.version": 1, "transaction.version": 2, "metadata.version": 25},
     finalized_features_epoch=11,
@@ -200,6 +212,7 @@ _V4_1: Final = replace(
     name="4.1",
     release="4.1.2",
     api_versions=_APIS_4_1,
+    refused_request_form="needs {} permission.",
     supported_features=_feature_ranges(27, share=1),
     finalized_features={
         **_V4_0.finalized_features,
@@ -259,6 +272,8 @@ _V4_4: Final = replace(
     name="4.4",
     release="4.4.0",
     api_versions=_APIS_4_4,
+    silent_broker_denial=True,
+    acl_hosts_required=True,
     supported_features=_feature_ranges(33, share=2, streams=1),
     finalized_features={
         **_V4_3.finalized_features,

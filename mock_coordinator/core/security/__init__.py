@@ -1,0 +1,1 @@
+"""Who may do what: access control lists, the authorizer, authentication (pure)."""

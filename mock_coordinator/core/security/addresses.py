@@ -1,0 +1,39 @@
+"""Answers that name brokers, with the addresses of the listener that the client came through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, Final
+
+__all__ = ["names_brokers", "readdressed"]
+
+_NAMING: Final = frozenset({0, 1, 3, 10, 60})
+"""Produce and Fetch (where the leader is now), Metadata, FindCoordinator, DescribeCluster."""
+
+
+def names_brokers(api_key: int) -> bool:
+    """Whether responses of this API carry addresses."""
+    return api_key in _NAMING
+
+
+def readdressed(response: Any, addresses: Mapping[int, tuple[str, int]]) -> Any:
+    """A response in which every node has the address that is given for it."""
+    response = _moved(response, addresses)
+    for name in ("brokers", "coordinators", "node_endpoints"):
+        nodes = getattr(response, name, ())
+        if nodes:
+            moved = tuple(_moved(node, addresses) for node in nodes)
+            response = replace(response, **{name: moved})
+    return response
+
+
+def _moved(node: Any, addresses: Mapping[int, tuple[str, int]]) -> Any:
+    names = [field.name for field in fields(node)]
+    if "host" not in names:
+        return node
+    node_id = node.node_id if "node_id" in names else node.broker_id
+    if node_id not in addresses or not node.port:
+        return node
+    host, port = addresses[node_id]
+    return replace(node, host=host, port=port)

@@ -1,0 +1,19 @@
+"""Why an authentication failed, in the words that the client may hear."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["CREDENTIALS_DIFFER", "SaslFailure"]
+
+CREDENTIALS_DIFFER: Final = (
+    "Authentication failed: Client requested an authorization id that is different from username"
+)
+
+
+class SaslFailure(Exception):
+    """The client is not who it says. Without words, none that could help a guesser are given."""
+
+    def __init__(self, words: str | None = None) -> None:
+        super().__init__(words)
+        self.words = words

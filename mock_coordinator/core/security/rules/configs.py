@@ -1,0 +1,136 @@
+"""Who may read and change settings: DescribeConfigs, AlterConfigs, IncrementalAlterConfigs,
+ListConfigResources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from kip848_client.wire import ErrorCode, default_message
+from kip848_client.wire._fields import Message
+from kip848_client.wire.messages.config_resources import (
+    AlterConfigsResponseAlterConfigsResourceResponse,
+    ListConfigResourcesResponse,
+)
+from kip848_client.wire.messages.configs import (
+    DescribeConfigsResponseDescribeConfigsResult,
+    IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
+)
+from mock_coordinator.core.security.acls import CLUSTER_NAME, Operation, ResourceType
+from mock_coordinator.core.security.asker import ADMITTED, Admitted, Asker, Refused, Rule, Verdict
+
+__all__ = ["CONFIG_RULES"]
+
+_TOPIC: Final = 2
+_BROKER: Final = 4
+_LOGGER: Final = 8
+_CLIENT_METRICS: Final = 16
+_GROUP: Final = 32
+
+_DENIED: Final = {
+    ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ResourceType.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+}
+_PROTECTED_AS: Final = {
+    _TOPIC: ResourceType.TOPIC,
+    _BROKER: ResourceType.CLUSTER,
+    _LOGGER: ResourceType.CLUSTER,
+    _CLIENT_METRICS: ResourceType.CLUSTER,
+    _GROUP: ResourceType.GROUP,
+}
+"""The settings of brokers belong to the cluster; unknown types are nobody's."""
+
+
+def _denied(asker: Asker, operation: Operation, resource: Any) -> ErrorCode | None:
+    kind = _PROTECTED_AS.get(resource.resource_type)
+    if kind is None:
+        return None
+    name = CLUSTER_NAME if kind is ResourceType.CLUSTER else resource.resource_name
+    return None if asker.may(operation, kind, name) else _DENIED[kind]
+
+
+def _describe_configs(asker: Asker, request: Any) -> Verdict:
+    """DESCRIBE_CONFIGS; what is denied comes last."""
+    kept: list[Any] = []
+    denied: list[DescribeConfigsResponseDescribeConfigsResult] = []
+    for resource in request.resources:
+        code = _denied(asker, Operation.DESCRIBE_CONFIGS, resource)
+        if code is None:
+            kept.append(resource)
+            continue
+        denied.append(
+            DescribeConfigsResponseDescribeConfigsResult(
+                error_code=code,
+                error_message=default_message(code),
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+        )
+    return Admitted(
+        replace(request, resources=tuple(kept)),
+        lambda response: replace(response, results=(*response.results, *denied)),
+    )
+
+
+def _incremental(asker: Asker, request: Any) -> Verdict:
+    return _alter(asker, request, IncrementalAlterConfigsResponseAlterConfigsResourceResponse)
+
+
+def _replacing(asker: Asker, request: Any) -> Verdict:
+    return _alter(asker, request, AlterConfigsResponseAlterConfigsResourceResponse)
+
+
+def _alter(asker: Asker, request: Any, result: type[Any]) -> Verdict:
+    """ALTER_CONFIGS. What is malformed (twice the same resource, a null value) is refused before;
+    the order of the request is kept."""
+    keys = [(resource.resource_type, resource.resource_name) for resource in request.resources]
+    denied: dict[int, Message] = {}
+    for index, resource in enumerate(request.resources):
+        malformed = keys.count(keys[index]) > 1 or _is_malformed(resource)
+        code = None if malformed else _denied(asker, Operation.ALTER_CONFIGS, resource)
+        if code is not None:
+            silent = resource.resource_type == _BROKER and asker.broker.profile.silent_broker_denial
+            denied[index] = result(
+                error_code=code,
+                error_message=None if silent else default_message(code),
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+    kept = tuple(r for index, r in enumerate(request.resources) if index not in denied)
+
+    def complete(response: Any) -> Any:
+        answered = iter(response.responses)
+        merged = tuple(
+            denied[index] if index in denied else next(answered)
+            for index in range(len(request.resources))
+        )
+        return replace(response, responses=merged)
+
+    return Admitted(replace(request, resources=kept), complete)
+
+
+def _is_malformed(resource: Any) -> bool:
+    names = [change.name for change in resource.configs]
+    if len(names) != len(dict.fromkeys(names)):
+        return True
+    return any(
+        change.value is None and getattr(change, "config_operation", 0) != 1
+        for change in resource.configs
+    )
+
+
+def _list_resources(asker: Asker, _request: Any) -> Verdict:
+    if asker.may_cluster(Operation.DESCRIBE_CONFIGS):
+        return ADMITTED
+    return Refused(ListConfigResourcesResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+
+
+CONFIG_RULES: Final[Mapping[int, Rule]] = {
+    32: _describe_configs,
+    33: _replacing,
+    44: _incremental,
+    74: _list_resources,
+}
+"""By API key."""

@@ -1,0 +1,243 @@
+"""Who may join, see, find and delete groups; heartbeats of both protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from kip848_client.wire import ErrorCode, default_message
+from kip848_client.wire.messages.classic_group import (
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    SyncGroupResponse,
+)
+from kip848_client.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupDescribeResponseDescribedGroup,
+)
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from kip848_client.wire.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    FindCoordinatorResponseCoordinator,
+)
+from kip848_client.wire.messages.groups import (
+    DeleteGroupsResponse,
+    DeleteGroupsResponseDeletableGroupResult,
+    DescribeGroupsResponse,
+    DescribeGroupsResponseDescribedGroup,
+)
+from mock_coordinator.core.broker import NO_OPERATIONS
+from mock_coordinator.core.security.acls import Operation, ResourceType
+from mock_coordinator.core.security.asker import ADMITTED, Admitted, Asker, Refused, Rule, Verdict
+
+__all__ = ["GROUP_RULES"]
+
+_DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
+_HIDDEN_TOPICS: Final = (
+    "The group has described topic(s) that the client is not authorized to describe."
+)
+_BATCHED_SINCE: Final = 4
+_GROUP: Final = 0
+_TRANSACTION: Final = 1
+_SHARE: Final = 2
+
+
+def _heartbeat(asker: Asker, request: ConsumerGroupHeartbeatRequest) -> Verdict:
+    """READ on the group, then DESCRIBE on every topic that is subscribed to by name."""
+    if not asker.may_group(Operation.READ, request.group_id):
+        return Refused(ConsumerGroupHeartbeatResponse(error_code=_DENIED))
+    names = dict.fromkeys(request.subscribed_topic_names or ())
+    if all(asker.may_topic(Operation.DESCRIBE, name) for name in names):
+        return ADMITTED
+    return Refused(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+
+
+def _join_group(asker: Asker, request: Any) -> Verdict:
+    if asker.may_group(Operation.READ, request.group_id):
+        return ADMITTED
+    return Refused(
+        JoinGroupResponse(
+            error_code=_DENIED, protocol_name=None if asker.version >= 7 else "", generation_id=-1
+        )
+    )
+
+
+def _sync_group(asker: Asker, request: Any) -> Verdict:
+    if asker.may_group(Operation.READ, request.group_id):
+        return ADMITTED
+    return Refused(SyncGroupResponse(error_code=_DENIED))
+
+
+def _classic_heartbeat(asker: Asker, request: Any) -> Verdict:
+    if asker.may_group(Operation.READ, request.group_id):
+        return ADMITTED
+    return Refused(HeartbeatResponse(error_code=_DENIED))
+
+
+def _leave_group(asker: Asker, request: Any) -> Verdict:
+    if asker.may_group(Operation.READ, request.group_id):
+        return ADMITTED
+    return Refused(LeaveGroupResponse(error_code=_DENIED))
+
+
+def _describe_groups(asker: Asker, request: Any) -> Verdict:
+    kept = tuple(g for g in request.groups if asker.may_group(Operation.DESCRIBE, g))
+    denied = tuple(
+        DescribeGroupsResponseDescribedGroup(group_id=group_id, error_code=_DENIED)
+        for group_id in request.groups
+        if group_id not in kept
+    )
+    if not kept:
+        return Refused(DescribeGroupsResponse(groups=denied))
+
+    def complete(response: Any) -> Any:
+        _set_operations(asker, request, response.groups)
+        return replace(response, groups=(*denied, *response.groups))
+
+    return Admitted(replace(request, groups=kept), complete)
+
+
+def _consumer_group_describe(asker: Asker, request: Any) -> Verdict:
+    kept = tuple(g for g in request.group_ids if asker.may_group(Operation.DESCRIBE, g))
+    denied = tuple(
+        ConsumerGroupDescribeResponseDescribedGroup(group_id=group_id, error_code=_DENIED)
+        for group_id in request.group_ids
+        if group_id not in kept
+    )
+    if not kept:
+        return Refused(ConsumerGroupDescribeResponse(groups=denied))
+
+    def complete(response: Any) -> Any:
+        _set_operations(asker, request, response.groups)
+        shown = tuple(_without_hidden_topics(asker, group) for group in response.groups)
+        return replace(response, groups=(*denied, *shown))
+
+    return Admitted(replace(request, group_ids=kept), complete)
+
+
+def _set_operations(asker: Asker, request: Any, groups: Any) -> None:
+    for group in groups:
+        if request.include_authorized_operations and not group.error_code:
+            group.authorized_operations = asker.operations(ResourceType.GROUP, group.group_id)
+        else:
+            group.authorized_operations = NO_OPERATIONS
+
+
+def _without_hidden_topics(
+    asker: Asker, group: ConsumerGroupDescribeResponseDescribedGroup
+) -> ConsumerGroupDescribeResponseDescribedGroup:
+    """A group with an assigned topic that the client may not see is not shown at all."""
+    topics = dict.fromkeys(
+        topic.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for topic in assignment.topic_partitions
+    )
+    if all(asker.may_topic(Operation.DESCRIBE, topic) for topic in topics):
+        return group
+    return ConsumerGroupDescribeResponseDescribedGroup(
+        group_id=group.group_id,
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        error_message=_HIDDEN_TOPICS,
+    )
+
+
+def _list_groups(asker: Asker, _request: Any) -> Verdict:
+    """DESCRIBE on the cluster shows all, else DESCRIBE on each."""
+    if asker.may_cluster(Operation.DESCRIBE):
+        return ADMITTED
+
+    def complete(response: Any) -> Any:
+        shown = tuple(
+            group
+            for group in response.groups
+            if asker.may_group(Operation.DESCRIBE, group.group_id)
+        )
+        return replace(response, groups=shown)
+
+    return Admitted(None, complete)
+
+
+def _delete_groups(asker: Asker, request: Any) -> Verdict:
+    names = tuple(dict.fromkeys(request.groups_names))
+    kept = tuple(g for g in names if asker.may_group(Operation.DELETE, g))
+    denied = tuple(
+        DeleteGroupsResponseDeletableGroupResult(group_id=group_id, error_code=_DENIED)
+        for group_id in names
+        if group_id not in kept
+    )
+    if not kept:
+        return Refused(DeleteGroupsResponse(results=denied))
+    return Admitted(
+        replace(request, groups_names=kept),
+        lambda response: replace(response, results=(*response.results, *denied)),
+    )
+
+
+def _find_coordinator(asker: Asker, request: FindCoordinatorRequest) -> Verdict:
+    """DESCRIBE on the group or transactional id; CLUSTER_ACTION for share groups."""
+    if asker.version < _BATCHED_SINCE:
+        code = _coordinator_denied(asker, request.key_type, request.key)
+        if code is None:
+            return ADMITTED
+        return Refused(
+            FindCoordinatorResponse(
+                error_code=code, error_message=default_message(code), node_id=-1, host="", port=-1
+            )
+        )
+    codes = {
+        key: _coordinator_denied(asker, request.key_type, key) for key in request.coordinator_keys
+    }
+    kept = tuple(key for key in request.coordinator_keys if codes[key] is None)
+    if len(kept) == len(request.coordinator_keys):
+        return ADMITTED
+
+    def complete(response: Any) -> Any:
+        found = list(response.coordinators)
+        merged: list[FindCoordinatorResponseCoordinator] = []
+        for key in request.coordinator_keys:
+            code = codes[key]
+            merged.append(found.pop(0) if code is None else _no_coordinator(key, code))
+        return replace(response, coordinators=tuple(merged))
+
+    if not kept:
+        return Refused(complete(FindCoordinatorResponse()))
+    return Admitted(replace(request, coordinator_keys=kept), complete)
+
+
+def _coordinator_denied(asker: Asker, key_type: int, key: str) -> ErrorCode | None:
+    if key_type == _GROUP and not asker.may_group(Operation.DESCRIBE, key):
+        return _DENIED
+    if key_type == _TRANSACTION and not asker.may_transact(Operation.DESCRIBE, key):
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if key_type == _SHARE and not asker.may_cluster(Operation.CLUSTER_ACTION):
+        return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return None
+
+
+def _no_coordinator(key: str, code: ErrorCode) -> FindCoordinatorResponseCoordinator:
+    message = default_message(code) if code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED else ""
+    return FindCoordinatorResponseCoordinator(
+        key=key, node_id=-1, host="", port=-1, error_code=code, error_message=message
+    )
+
+
+GROUP_RULES: Final[Mapping[int, Rule]] = {
+    10: _find_coordinator,
+    11: _join_group,
+    12: _classic_heartbeat,
+    13: _leave_group,
+    14: _sync_group,
+    15: _describe_groups,
+    16: _list_groups,
+    42: _delete_groups,
+    68: _heartbeat,
+    69: _consumer_group_describe,
+}
+"""By API key."""

@@ -1,0 +1,244 @@
+"""Who may produce and run transactions: Produce, InitProducerId, AddPartitionsToTxn,
+AddOffsetsToTxn, EndTxn, WriteTxnMarkers, DescribeTransactions, ListTransactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from kip848_client.wire import ErrorCode
+from kip848_client.wire.messages.produce import (
+    ProduceRequest,
+    ProduceResponse,
+    ProduceResponsePartitionProduceResponse,
+    ProduceResponseTopicProduceResponse,
+)
+from kip848_client.wire.messages.transaction_admin import (
+    DescribeTransactionsResponse,
+    DescribeTransactionsResponseTransactionState,
+    WriteTxnMarkersResponse,
+    WriteTxnMarkersResponseWritableTxnMarkerPartitionResult,
+    WriteTxnMarkersResponseWritableTxnMarkerResult,
+    WriteTxnMarkersResponseWritableTxnMarkerTopicResult,
+)
+from kip848_client.wire.messages.transactions import (
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult,
+    EndTxnResponse,
+    InitProducerIdResponse,
+)
+from mock_coordinator.core.record_batch import HEADER_BYTES, read_header
+from mock_coordinator.core.security.acls import Operation
+from mock_coordinator.core.security.asker import ADMITTED, Admitted, Asker, Refused, Rule, Verdict
+
+__all__ = ["PRODUCING_RULES"]
+
+_CLUSTER_DENIED: Final = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+_TOPIC_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_TXN_DENIED: Final = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+_TOPIC_IDS_SINCE: Final = 13
+_BETWEEN_BROKERS_SINCE: Final = 4
+
+
+def _produce(asker: Asker, request: ProduceRequest) -> Verdict:
+    """WRITE on the transactional id where there are transactional records, WRITE on topics."""
+    if _has_transactional_records(request) and not (
+        request.transactional_id is not None
+        and asker.may_transact(Operation.WRITE, request.transactional_id)
+    ):
+        refused = tuple(_unwritten(topic, _TXN_DENIED) for topic in request.topic_data)
+        return Refused(ProduceResponse(responses=refused) if request.acks else None)
+    kept: list[Any] = []
+    denied: list[ProduceResponseTopicProduceResponse] = []
+    for topic in request.topic_data:
+        by_id = asker.version >= _TOPIC_IDS_SINCE
+        name = asker.name_of(topic.topic_id) if by_id else topic.name
+        if name is None or asker.may_topic(Operation.WRITE, name):
+            kept.append(topic)
+        else:
+            denied.append(_unwritten(topic, _TOPIC_DENIED))
+    if not denied:
+        return ADMITTED
+    return Admitted(
+        replace(request, topic_data=tuple(kept)),
+        lambda response: replace(response, responses=(*response.responses, *denied)),
+    )
+
+
+def _has_transactional_records(request: ProduceRequest) -> bool:
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            records = partition.records or b""
+            if len(records) >= HEADER_BYTES and read_header(records).is_transactional:
+                return True
+    return False
+
+
+def _unwritten(topic: Any, code: ErrorCode) -> ProduceResponseTopicProduceResponse:
+    return ProduceResponseTopicProduceResponse(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partition_responses=tuple(
+            ProduceResponsePartitionProduceResponse(
+                index=partition.index, error_code=code, base_offset=-1
+            )
+            for partition in topic.partition_data
+        ),
+    )
+
+
+def _init_producer_id(asker: Asker, request: Any) -> Verdict:
+    """WRITE on the transactional id; without one IDEMPOTENT_WRITE on the cluster, or WRITE on any
+    topic (KIP-679)."""
+    if request.transactional_id is not None:
+        code = _TXN_DENIED
+        fine = asker.may_transact(Operation.WRITE, request.transactional_id)
+    else:
+        code = _CLUSTER_DENIED
+        fine = asker.may_cluster(Operation.IDEMPOTENT_WRITE) or asker.may_any_topic(Operation.WRITE)
+    return ADMITTED if fine else Refused(InitProducerIdResponse(error_code=code, producer_epoch=-1))
+
+
+def _add_partitions(asker: Asker, request: AddPartitionsToTxnRequest) -> Verdict:
+    """WRITE on the transactional id and each topic; versions 4 and later are for brokers
+    (CLUSTER_ACTION). One topic that fails holds back all others: 55."""
+    if asker.version >= _BETWEEN_BROKERS_SINCE:
+        if asker.may_cluster(Operation.CLUSTER_ACTION):
+            return ADMITTED
+        return Refused(AddPartitionsToTxnResponse(error_code=_CLUSTER_DENIED))
+    topics = request.v3_and_below_topics
+    if not asker.may_transact(Operation.WRITE, request.v3_and_below_transactional_id):
+        return _partitions_refused(topics, {topic.name: _TXN_DENIED for topic in topics})
+    codes = {
+        topic.name: _TOPIC_DENIED
+        for topic in topics
+        if not asker.may_topic(Operation.WRITE, topic.name)
+    }
+    if not codes:
+        return ADMITTED
+    for topic in topics:
+        if topic.name not in codes and asker.broker.catalog.topic(topic.name) is None:
+            codes[topic.name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return _partitions_refused(topics, codes)
+
+
+def _partitions_refused(topics: Any, codes: Mapping[str, ErrorCode]) -> Verdict:
+    return Refused(
+        AddPartitionsToTxnResponse(
+            results_by_topic_v3_and_below=tuple(
+                AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult(
+                    name=topic.name,
+                    results_by_partition=tuple(
+                        AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult(
+                            partition_index=index,
+                            partition_error_code=codes.get(
+                                topic.name, ErrorCode.OPERATION_NOT_ATTEMPTED
+                            ),
+                        )
+                        for index in topic.partitions
+                    ),
+                )
+                for topic in topics
+            )
+        )
+    )
+
+
+def _add_offsets(asker: Asker, request: Any) -> Verdict:
+    """WRITE on the transactional id, then READ on the group."""
+    if not asker.may_transact(Operation.WRITE, request.transactional_id):
+        return Refused(AddOffsetsToTxnResponse(error_code=_TXN_DENIED))
+    if not asker.may_group(Operation.READ, request.group_id):
+        return Refused(AddOffsetsToTxnResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    return ADMITTED
+
+
+def _end_txn(asker: Asker, request: Any) -> Verdict:
+    if asker.may_transact(Operation.WRITE, request.transactional_id):
+        return ADMITTED
+    return Refused(EndTxnResponse(error_code=_TXN_DENIED))
+
+
+def _write_markers(asker: Asker, request: Any) -> Verdict:
+    """ALTER or CLUSTER_ACTION on the cluster."""
+    if asker.may_cluster(Operation.ALTER) or asker.may_cluster(Operation.CLUSTER_ACTION):
+        return ADMITTED
+    return Refused(
+        WriteTxnMarkersResponse(
+            markers=tuple(
+                WriteTxnMarkersResponseWritableTxnMarkerResult(
+                    producer_id=marker.producer_id,
+                    topics=tuple(
+                        WriteTxnMarkersResponseWritableTxnMarkerTopicResult(
+                            name=topic.name,
+                            partitions=tuple(
+                                WriteTxnMarkersResponseWritableTxnMarkerPartitionResult(
+                                    partition_index=index, error_code=_CLUSTER_DENIED
+                                )
+                                for index in topic.partition_indexes
+                            ),
+                        )
+                        for topic in marker.topics
+                    ),
+                )
+                for marker in request.markers
+            )
+        )
+    )
+
+
+def _describe_transactions(asker: Asker, request: Any) -> Verdict:
+    """DESCRIBE on each transactional id; topics that may not be described are left out."""
+    ids = request.transactional_ids
+    kept = tuple(each for each in ids if asker.may_transact(Operation.DESCRIBE, each))
+
+    def complete(response: Any) -> Any:
+        answered = list(response.transaction_states)
+        merged: list[DescribeTransactionsResponseTransactionState] = []
+        for each in ids:
+            if each not in kept:
+                merged.append(
+                    DescribeTransactionsResponseTransactionState(
+                        error_code=_TXN_DENIED, transactional_id=each
+                    )
+                )
+                continue
+            state = answered.pop(0)
+            topics = tuple(t for t in state.topics if asker.may_topic(Operation.DESCRIBE, t.topic))
+            merged.append(replace(state, topics=topics))
+        return replace(response, transaction_states=tuple(merged))
+
+    if not kept:
+        return Refused(complete(DescribeTransactionsResponse()))
+    return Admitted(replace(request, transactional_ids=kept), complete)
+
+
+def _list_transactions(asker: Asker, _request: Any) -> Verdict:
+    """Only the transactional ids that may be described."""
+
+    def complete(response: Any) -> Any:
+        shown = tuple(
+            state
+            for state in response.transaction_states
+            if asker.may_transact(Operation.DESCRIBE, state.transactional_id)
+        )
+        return replace(response, transaction_states=shown)
+
+    return Admitted(None, complete)
+
+
+PRODUCING_RULES: Final[Mapping[int, Rule]] = {
+    0: _produce,
+    22: _init_producer_id,
+    24: _add_partitions,
+    25: _add_offsets,
+    26: _end_txn,
+    27: _write_markers,
+    65: _describe_transactions,
+    66: _list_transactions,
+}
+"""By API key."""

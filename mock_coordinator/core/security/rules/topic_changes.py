@@ -1,0 +1,183 @@
+"""Who may create, delete and grow topics, and delete records: CreateTopics, DeleteTopics,
+CreatePartitions, DeleteRecords."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from kip848_client._types import ZERO_TOPIC_ID
+from kip848_client.wire import ErrorCode, default_message
+from kip848_client.wire.messages.delete_records import (
+    DeleteRecordsResponseDeleteRecordsPartitionResult,
+    DeleteRecordsResponseDeleteRecordsTopicResult,
+)
+from kip848_client.wire.messages.topics import (
+    CreatePartitionsResponseCreatePartitionsTopicResult,
+    CreateTopicsResponseCreatableTopicResult,
+    DeleteTopicsResponseDeletableTopicResult,
+)
+from mock_coordinator.core.security.acls import Operation
+from mock_coordinator.core.security.asker import Admitted, Asker, Rule, Verdict
+
+__all__ = ["TOPIC_CHANGE_RULES"]
+
+_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_TOPIC_STATES_SINCE: Final = 6
+_CONFIGS_SINCE: Final = 5
+_METADATA_TOPIC: Final = "__cluster_metadata"
+
+
+def _repeated(names: Iterable[str]) -> frozenset[str]:
+    seen: set[str] = set()
+    twice: set[str] = set()
+    for name in names:
+        (twice if name in seen else seen).add(name)
+    return frozenset(twice)
+
+
+def _create_topics(asker: Asker, request: Any) -> Verdict:
+    """CREATE on the cluster or the topic. Settings are shown with DESCRIBE_CONFIGS only. Names
+    that come twice are refused before anything else."""
+    twice = _repeated(topic.name for topic in request.topics)
+    may_all = asker.may_cluster(Operation.CREATE)
+
+    def held_back(topic: Any) -> bool:
+        if may_all or topic.name in twice or topic.name == _METADATA_TOPIC:
+            return False
+        return not asker.may_topic(Operation.CREATE, topic.name)
+
+    denied = [
+        CreateTopicsResponseCreatableTopicResult(
+            name=topic.name, error_code=_DENIED, error_message="Authorization failed."
+        )
+        for topic in request.topics
+        if held_back(topic)
+    ]
+
+    def complete(response: Any) -> Any:
+        for result in response.topics:
+            if result.error_code or asker.version < _CONFIGS_SINCE:
+                continue
+            if not asker.may_topic(Operation.DESCRIBE_CONFIGS, result.name):
+                result.topic_config_error_code = _DENIED
+                result.num_partitions = result.replication_factor = -1
+                result.configs = ()
+        return replace(response, topics=(*response.topics, *denied))
+
+    kept = tuple(topic for topic in request.topics if not held_back(topic))
+    return Admitted(replace(request, topics=kept), complete)
+
+
+def _delete_topics(asker: Asker, request: Any) -> Verdict:
+    """DESCRIBE to learn whether the topic exists, DELETE to delete it."""
+    if asker.version < _TOPIC_STATES_SINCE:
+        return _delete_by_name(asker, request)
+    entries = [(topic.name, bytes(topic.topic_id)) for topic in request.topics]
+    known = {entry: _entry_name(asker, entry) for entry in entries}
+    twice = _repeated(name for name in known.values() if name is not None)
+    denied: list[DeleteTopicsResponseDeletableTopicResult] = []
+    kept: list[Any] = []
+    for topic, entry in zip(request.topics, entries, strict=True):
+        name = known[entry]
+        if name is None or name in twice or len(entries) != len(known):
+            kept.append(topic)
+            continue
+        by_id = entry[1] != ZERO_TOPIC_ID
+        if not asker.may_topic(Operation.DESCRIBE, name):
+            denied.append(_not_deleted(None if by_id else name, entry[1]))
+        elif _may_delete(asker, name):
+            kept.append(topic)
+        else:
+            denied.append(_not_deleted(name, entry[1]))
+    return Admitted(
+        replace(request, topics=tuple(kept)),
+        lambda response: replace(response, responses=(*response.responses, *denied)),
+    )
+
+
+def _delete_by_name(asker: Asker, request: Any) -> Verdict:
+    names = request.topic_names
+    twice = _repeated(names)
+    denied = tuple(
+        _not_deleted(name, ZERO_TOPIC_ID)
+        for name in names
+        if name not in twice
+        and not (asker.may_topic(Operation.DESCRIBE, name) and _may_delete(asker, name))
+    )
+    refused = tuple(result.name for result in denied)
+    kept = tuple(name for name in names if name not in refused)
+    return Admitted(
+        replace(request, topic_names=kept),
+        lambda response: replace(response, responses=(*response.responses, *denied)),
+    )
+
+
+def _may_delete(asker: Asker, name: str) -> bool:
+    """Whoever may describe a topic that does not exist is told so."""
+    if asker.broker.catalog.topic(name) is None:
+        return True
+    return asker.may_topic(Operation.DELETE, name)
+
+
+def _entry_name(asker: Asker, entry: tuple[str | None, bytes]) -> str | None:
+    name, topic_id = entry
+    return asker.name_of(topic_id) if topic_id != ZERO_TOPIC_ID else name
+
+
+def _not_deleted(name: str | None, topic_id: bytes) -> DeleteTopicsResponseDeletableTopicResult:
+    return DeleteTopicsResponseDeletableTopicResult(
+        name=name, topic_id=topic_id, error_code=_DENIED, error_message=default_message(_DENIED)
+    )
+
+
+def _create_partitions(asker: Asker, request: Any) -> Verdict:
+    """ALTER on the topic; names that come twice are refused before."""
+    twice = _repeated(topic.name for topic in request.topics)
+    denied = tuple(
+        CreatePartitionsResponseCreatePartitionsTopicResult(
+            name=topic.name, error_code=_DENIED, error_message=None
+        )
+        for topic in request.topics
+        if topic.name not in twice and not asker.may_topic(Operation.ALTER, topic.name)
+    )
+    refused = tuple(result.name for result in denied)
+    kept = tuple(topic for topic in request.topics if topic.name not in refused)
+    return Admitted(
+        replace(request, topics=kept),
+        lambda response: replace(response, results=(*response.results, *denied)),
+    )
+
+
+def _delete_records(asker: Asker, request: Any) -> Verdict:
+    """DELETE on the topic."""
+    kept = tuple(t for t in request.topics if asker.may_topic(Operation.DELETE, t.name))
+    denied = tuple(
+        DeleteRecordsResponseDeleteRecordsTopicResult(
+            name=topic.name,
+            partitions=tuple(
+                DeleteRecordsResponseDeleteRecordsPartitionResult(
+                    partition_index=partition.partition_index,
+                    low_watermark=-1,
+                    error_code=_DENIED,
+                )
+                for partition in topic.partitions
+            ),
+        )
+        for topic in request.topics
+        if topic not in kept
+    )
+    return Admitted(
+        replace(request, topics=kept),
+        lambda response: replace(response, topics=(*response.topics, *denied)),
+    )
+
+
+TOPIC_CHANGE_RULES: Final[Mapping[int, Rule]] = {
+    19: _create_topics,
+    20: _delete_topics,
+    21: _delete_records,
+    37: _create_partitions,
+}
+"""By API key."""
