@@ -49,6 +49,9 @@ from mock_coordinator.core.nodes.control import ClusterControl
 from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply
 from mock_coordinator.core.parked import Parked, ParkedFetches
 from mock_coordinator.core.produce import produce, produce_failed
+from mock_coordinator.core.security.guard import Guard
+from mock_coordinator.core.security.handlers import SECURITY_HANDLERS
+from mock_coordinator.core.security.state import SecurityState
 from mock_coordinator.core.transactions.service import TRANSACTION_KEYS, Transactions
 
 __all__ = ["CoordinatorCore"]
@@ -89,6 +92,7 @@ class CoordinatorCore:
         }
         self._fetches: Final = {node: Fetches(broker) for node, broker in self._brokers.items()}
         self._parked: Final = ParkedFetches()
+        self._guard: Final = Guard.of(self._broker)
         self._served: Final = _served(self._broker)
         self._groups: Final = GroupShards(
             disk.config.profile,
@@ -114,6 +118,7 @@ class CoordinatorCore:
         port: int = 0,
         brokers: int = 1,
         racks: Sequence[str | None] = (),
+        security: SecurityState | None = None,
     ) -> CoordinatorCore:
         """A new cluster, with an empty disk.
 
@@ -125,7 +130,9 @@ class CoordinatorCore:
             Node(config.node_id + i, host, port, racks[i % len(racks)] if racks else config.rack)
             for i in range(brokers)
         ]
-        return cls(Disk.formatted(config, new_uuid, Nodes(nodes)), new_uuid, now_ms)
+        disk = Disk.formatted(config, new_uuid, Nodes(nodes))
+        disk.security = security or disk.security
+        return cls(disk, new_uuid, now_ms)
 
     def restarted(self, now_ms: int) -> CoordinatorCore:
         """The brokers after a crash of all and a restart; this core must not be used any more."""
@@ -179,6 +186,8 @@ class CoordinatorCore:
             self._request(now_ms, event, outputs)
         elif isinstance(event, ConnectionLost):
             self._parked.drop_connection(event.connection)
+            if self._guard is not None:
+                self._guard.connection_lost(event.connection)
             self._groups.connection_lost(event.connection)
         else:
             self._control.take(now_ms, event)
@@ -187,7 +196,7 @@ class CoordinatorCore:
         self._run_due(now_ms)
         self._wake(now_ms, changed, outputs)
         outputs += (_reply(waited, response) for waited, response in self._groups.take_replies())
-        return tuple(outputs)
+        return tuple(outputs) if self._guard is None else self._guard.complete(outputs)
 
     def _run_due(self, now_ms: int) -> None:
         deadline = self._groups.deadline_ms
@@ -204,7 +213,13 @@ class CoordinatorCore:
         elif not low <= event.version <= high:
             why = f"API key {key} version {event.version} is not served"
             outputs.append(CloseConnection(event.connection, why))
-        elif key == _FETCH:
+        else:
+            admitted = event if self._guard is None else self._guard.admit(event, outputs)
+            if admitted is not None:
+                self._serve(now_ms, key, admitted, outputs)
+
+    def _serve(self, now_ms: int, key: int, event: RequestReceived, outputs: list[Output]) -> None:
+        if key == _FETCH:
             self._fetch(now_ms, event, event.request, outputs)
         elif key == _PRODUCE:
             self._produce(now_ms, event, event.request, outputs)
@@ -225,6 +240,8 @@ class CoordinatorCore:
         if key in ADMIN_HANDLERS:
             admin = ADMIN_HANDLERS[key]
             return admin(broker, now_ms, event.version, event.client, event.request)
+        if key in SECURITY_HANDLERS:
+            return SECURITY_HANDLERS[key](broker, event.request)
         return _HANDLERS[key](broker, now_ms, event.version, event.request)
 
     def _produce(
@@ -246,7 +263,8 @@ class CoordinatorCore:
         self, now_ms: int, event: RequestReceived, request: Any, outputs: list[Output]
     ) -> None:
         fetches = self._fetches[event.node_id]
-        result = fetches.start(now_ms, event.version, request)
+        may_read = None if self._guard is None else self._guard.may_read(event.client, request)
+        result = fetches.start(now_ms, event.version, request, may_read)
         if isinstance(result, FetchPlan):
             parked = Parked(
                 event.connection, event.correlation, event.version, result, event.node_id
