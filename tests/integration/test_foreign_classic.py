@@ -77,8 +77,14 @@ def owned_by(members: Sequence[AIOKafkaConsumer]) -> list[int]:
 async def until(condition: Callable[[], bool]) -> None:
     """Look again and again; clients move on their own tasks."""
     async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.02)
+        while not condition():  # noqa: ASYNC110 - nothing signals what is waited for
+            await anyio.sleep(0.02)
+
+
+async def settled(broker: MockBroker, members: Sequence[AIOKafkaConsumer]) -> None:
+    """Return once the members have all eight partitions among them, and the broker agrees."""
+    everything = list(range(8))
+    await until(lambda: is_stable(broker, len(members)) and owned_by(members) == everything)
 
 
 async def consume(members: Sequence[AIOKafkaConsumer], count: int) -> Counter[tuple[int, int]]:
@@ -106,8 +112,7 @@ async def test_aiokafka_from_join_to_leave(profile: str) -> None:
             for size in (2, 4, 8):
                 members += [aiokafka_member(broker) for _ in range(size - len(members))]
                 await asyncio.gather(*(each.start() for each in members[size // 2 :]))
-                await broker.wait_until(lambda size=size: is_stable(broker, size), PATIENCE_S)
-                await until(lambda: owned_by(members) == list(range(8)))
+                await settled(broker, members)
                 assert {len(each.assignment()) for each in members} == {8 // size}
             parts = [TopicPartition("orders", partition) for partition in range(8)]
             assert [await members[-1].committed(part) for part in parts] == [5] * 8
@@ -120,7 +125,7 @@ async def test_aiokafka_from_join_to_leave(profile: str) -> None:
             assert len(described.members) == 8
             while len(members) > 1:
                 await members.pop().stop()
-            await until(lambda: owned_by(members) == list(range(8)))
+            await settled(broker, members)
         finally:
             await asyncio.gather(*(each.stop() for each in members))
         assert not classic(broker).members
@@ -154,7 +159,7 @@ async def test_an_aiokafka_member_that_is_lost_makes_room() -> None:
             await asyncio.gather(*(each.stop() for each in members))
 
 
-# -- clients with threads of their own ---------------------------------------------------------------
+# -- clients with threads of their own -------------------------------------------------------------
 
 
 class Member(Protocol):

@@ -77,7 +77,7 @@ def compare_on_kafka(groups: FileGroups, number: int) -> list[str]:
     with RealKafka.start(groups.release, settings) as kafka:
         hand = KafkaStageHand(kafka)
         for position, script in enumerate(groups.files[number]):
-            found += _one(script, hand, f"-{position}")
+            found += _one(script, hand, f"-play{position}")
         hand.close()
     return found
 
