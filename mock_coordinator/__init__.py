@@ -8,6 +8,8 @@ nothing.
         broker.produce("orders", b"one", b"two")
         print(broker.snapshot("my-group"))
 
+Several brokers are a ``MockCluster``.
+
 From a shell: ``kip848 mock --topic orders:3`` or ``python -m mock_coordinator --topic orders:3``.
 """
 
@@ -18,12 +20,14 @@ from mock_coordinator.clock import Clock, VirtualClock, wall_clock
 from mock_coordinator.driver import LoggedRequest
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.mock_broker import MockBroker
+from mock_coordinator.mock_cluster import MockCluster
 
 __all__ = [
     "Clock",
     "InProcessConnection",
     "LoggedRequest",
     "MockBroker",
+    "MockCluster",
     "NewRecord",
     "StoredRecord",
     "VirtualClock",

@@ -11,7 +11,7 @@ import anyio
 
 from kip848_client.errors import BrokerError, ConfigError
 from mock_coordinator.core.profile import DEFAULT_PROFILE
-from mock_coordinator.mock_broker import MockBroker
+from mock_coordinator.mock_cluster import MockCluster
 
 __all__ = ["serve"]
 
@@ -22,16 +22,18 @@ def serve(
     profile: str | None,
     host: str,
     port: int,
+    brokers: int = 1,
 ) -> int:
-    """Run a broker until SIGINT or SIGTERM; returns the exit code.
+    """Run so many brokers until SIGINT or SIGTERM; returns the exit code.
 
-    Prints ``listening on HOST:PORT`` when connections are accepted. Raises ``ConfigError`` for
-    topics or settings that Kafka would refuse.
+    Prints ``listening on HOST:PORT`` when connections are accepted, with a comma between several.
+    Raises ``ConfigError`` for topics or settings that Kafka would refuse.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     try:
-        broker = MockBroker(
+        broker = MockCluster(
             topics,
+            brokers=brokers,
             profile=profile or DEFAULT_PROFILE,
             config=config,
             host=host,
@@ -49,11 +51,11 @@ def serve(
         return 1
 
 
-async def _serve(broker: MockBroker) -> int:
+async def _serve(broker: MockCluster) -> int:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with broker:
-            host, port = broker.address
-            sys.stdout.write(f"listening on {host}:{port}\n")
+            where = ",".join(f"{host}:{port}" for host, port in broker.addresses)
+            sys.stdout.write(f"listening on {where}\n")
             sys.stdout.flush()
             async for _ in signals:
                 break

@@ -76,6 +76,7 @@ class CoreDriver:
         self._core = core
         self._clock: Final = clock
         self._sinks: dict[int, Sink] = {}
+        self._nodes: Final[dict[int, int]] = {}
         self._connections = 0
         self._last_ms = clock()
         self._wake = anyio.Event()
@@ -107,21 +108,34 @@ class CoreDriver:
         self._last_ms = max(self._last_ms, self._clock())
         return self._last_ms
 
-    def connect(self, sink: Sink) -> int:
-        """Register a connection; returns its number."""
+    def connect(self, sink: Sink, node_id: int | None = None) -> int:
+        """Register a connection to a node (``None``: to none in particular); returns its number."""
         self._connections += 1
         self._sinks[self._connections] = sink
+        if node_id is not None:
+            self._nodes[self._connections] = node_id
         return self._connections
 
     def disconnect(self, connection: int) -> None:
         """A connection is gone. Calling it twice is harmless."""
+        self._nodes.pop(connection, None)
         if self._sinks.pop(connection, None) is not None:
             self.submit(ConnectionLost(connection))
+
+    def close_node(self, node_id: int, why: str) -> None:
+        """End all connections to a node."""
+        for connection in [c for c, node in self._nodes.items() if node == node_id]:
+            sink = self._sinks.get(connection)
+            self.disconnect(connection)
+            if sink is not None:
+                sink.closed(why)
 
     def submit(self, event: Input) -> None:
         """One step. A request that the broker cannot cope with closes its connection, no more."""
         now_ms = self.now_ms()
         if isinstance(event, RequestReceived):
+            if event.connection in self._nodes:
+                event = replace(event, node_id=self._nodes[event.connection])
             self._note(now_ms, event)
             try:
                 outputs = self.faults.step(now_ms, event, self._core.step)
@@ -151,6 +165,7 @@ class CoreDriver:
         for sink in tuple(self._sinks.values()):
             sink.closed("the broker restarts")
         self._sinks.clear()
+        self._nodes.clear()
         self._wake.set()
 
     async def run_timers(self) -> None:

@@ -27,7 +27,8 @@ _SIZE_BYTES: Final = 4
 class InProcessConnection:
     """One connection. It serves any number of requests at a time, unlike a socket.
 
-    ``client_id`` and ``host`` are what the broker sees of the client.
+    ``client_id`` and ``host`` are what the broker sees of the client. ``node_id`` is the broker
+    that it is connected to; ``None`` means that each request reaches whichever broker it takes.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class InProcessConnection:
         client_id: str | None = "in-process",
         host: str = "/127.0.0.1",
         through_bytes: bool = True,
+        node_id: int | None = None,
     ) -> None:
         self._driver: Final = driver
         self._client: Final = ClientInfo(client_id, host)
@@ -45,7 +47,7 @@ class InProcessConnection:
         self._replies: dict[int, Reply | NoReply] = {}
         self._waiting: dict[int, anyio.Event] = {}
         self._why_closed: str | None = None
-        self._number: Final = driver.connect(self)
+        self._number: Final = driver.connect(self, node_id)
 
     @property
     def number(self) -> int:

@@ -55,7 +55,8 @@ class MockBroker:
     ``host`` and ``port`` are where to listen (port 0: any free one; ``listen=False``: not at all,
     in process only). ``clock`` gives the time; with a ``VirtualClock`` only ``advance`` moves it.
     ``new_uuid`` gives 16 bytes for each fresh id, random by default.
-    ``log_size`` is how many requests ``requests`` remembers.
+    ``log_size`` is how many requests ``requests`` remembers. For several ``brokers`` see
+    ``MockCluster``.
 
     Use it as an async context manager, under asyncio or trio. The constructor raises
     ``ConfigError`` for settings that Kafka would refuse, entering raises ``OSError`` when the
@@ -75,30 +76,50 @@ class MockBroker:
         clock: Clock | None = None,
         new_uuid: Callable[[], bytes] | None = None,
         log_size: int = 10_000,
+        brokers: int = 1,
+        racks: Sequence[str] = (),
     ) -> None:
         settings = BrokerConfig(profile_named(profile), config)
         self._clock: Final = clock or wall_clock()
         core = CoordinatorCore.create(
-            settings, new_uuid or _random_uuid, self._clock(), host=host, port=port
+            settings,
+            new_uuid or _random_uuid,
+            self._clock(),
+            host=host,
+            port=port,
+            brokers=brokers,
+            racks=racks,
         )
         self._driver: Final = CoreDriver(core, self._clock, log_size=log_size)
-        self._server: Final = WireServer(self._driver, host, port) if listen else None
+        self._servers: Final = self._make_servers(host, port) if listen else {}
         self._local: InProcessConnection | None = None
         self._stack = AsyncExitStack()
+        self._tasks: anyio.abc.TaskGroup | None = None
         for name, partitions in (topics or {}).items():
             self.create_topic(name, partitions)
 
     async def __aenter__(self) -> Self:
-        if self._server is not None:  # before the task group, which would wrap an OSError
-            await self._server.listen()
+        for server in self._servers.values():  # before the task group, which would wrap an OSError
+            await server.listen()
         async with AsyncExitStack() as stack:
             tasks: anyio.abc.TaskGroup = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
-            if self._server is not None:
-                tasks.start_soon(self._server.serve)
+            for server in self._servers.values():
+                tasks.start_soon(server.serve)
             tasks.start_soon(self._driver.run_timers)
+            self._tasks = tasks
             self._stack = stack.pop_all()
         return self
+
+    def _make_servers(self, host: str, port: int) -> dict[int, WireServer]:
+        """One for each node; a port that was chosen is the first one's, and counts up."""
+        nodes = self._driver.core.broker.nodes.ids
+        if len(nodes) == 1:
+            return {nodes[0]: WireServer(self._driver, host, port)}
+        return {
+            node_id: WireServer(self._driver, host, port and port + i, node_id)
+            for i, node_id in enumerate(nodes)
+        }
 
     async def __aexit__(
         self,
@@ -130,7 +151,8 @@ class MockBroker:
     def address(self) -> tuple[str, int]:
         """What the broker is bound to; differs from where clients are sent to when it listens on
         all addresses, or ``advertised.listeners`` says so. ``("", 0)`` when it does not listen."""
-        return ("", 0) if self._server is None else (self._server.host, self._server.port)
+        first = next(iter(self._servers.values()), None)
+        return ("", 0) if first is None else (first.host, first.port)
 
     @property
     def driver(self) -> CoreDriver:
@@ -168,8 +190,13 @@ class MockBroker:
         *,
         topic_id: bytes | None = None,
         config: Mapping[str, str] | None = None,
+        replication_factor: int | None = None,
     ) -> Topic:
-        """Create a topic, with an id of your choice if you like. Raises ``BrokerError``."""
+        """Create a topic, with an id of your choice if you like. Raises ``BrokerError``.
+
+        Among several brokers it gets three replicas, or so many.
+        """
+        brokers = len(self.core.broker.nodes)
         settings = dict(config or {})
         if topic_id is not None:
             settings[TOPIC_ID_SETTING] = format_topic_id(topic_id)
@@ -179,7 +206,7 @@ class MockBroker:
                     CreateTopicsRequestCreatableTopic(
                         name=name,
                         num_partitions=partitions,
-                        replication_factor=1,
+                        replication_factor=replication_factor or min(3, brokers),
                         configs=tuple(
                             CreateTopicsRequestCreatableTopicConfig(name=key, value=value)
                             for key, value in settings.items()

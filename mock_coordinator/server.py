@@ -34,15 +34,24 @@ _CHUNK_BYTES: Final = 65_536
 
 
 class WireServer:
-    """Listens on one address and serves one broker.
+    """Listens on one address and serves one broker: ``node_id`` of several, or the only one.
 
     ``await server.listen()`` binds; ``host`` and ``port`` then say where; ``await server.serve()``
     runs until it is cancelled. Limits come from the broker's configuration: ``max.connections``,
     ``max.connections.per.ip``, ``socket.request.max.bytes``, ``connections.max.idle.ms``.
     """
 
-    def __init__(self, driver: CoreDriver, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        driver: CoreDriver,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        node_id: int | None = None,
+    ) -> None:
         self._driver: Final = driver
+        self._node_id: Final = node_id
+        self._scope = anyio.CancelScope()
+        self._ended = anyio.Event()
         self.host = host
         self.port = port
         self._listener: anyio.abc.Listener[anyio.abc.SocketStream] | None = None
@@ -53,22 +62,35 @@ class WireServer:
         listener = await anyio.create_tcp_listener(local_host=self.host, local_port=self.port)
         self.port = listener.extra(anyio.abc.SocketAttribute.local_port)
         self._listener = listener
-        self._driver.core.advertise(*self._advertised())
+        self._scope = anyio.CancelScope()
+        self._ended = anyio.Event()
+        self._driver.core.advertise(*self._advertised(), self._node_id)
 
     async def serve(self) -> None:
-        """Serve connections until cancelled; then all of them are closed."""
+        """Serve connections until cancelled or stopped; then all of them are closed."""
         if self._listener is None:
             await self.listen()
         listener = self._listener
         if listener is None:
             raise RuntimeError("the server is not listening")
-        async with listener, anyio.create_task_group() as tasks:
-            await listener.serve(self._serve_connection, tasks)
+        try:
+            with self._scope:
+                async with listener, anyio.create_task_group() as tasks:
+                    await listener.serve(self._serve_connection, tasks)
+        finally:
+            self._listener = None
+            self._ended.set()
+
+    async def stop(self) -> None:
+        """Stop listening and close all connections, while ``serve`` runs; returns when that is
+        done. ``listen`` and ``serve`` begin again, at the same port."""
+        self._scope.cancel()
+        await self._ended.wait()
 
     def _advertised(self) -> tuple[str, int]:
         """``advertised.listeners`` when it is given, else the bound address."""
         given = self._driver.core.broker.config.text("advertised.listeners")
-        if given:
+        if given and self._node_id is None:
             address = given.split(",")[0].split("//")[-1]
             host, _, port = address.rpartition(":")
             if host and port.isdigit():
@@ -83,7 +105,7 @@ class WireServer:
                 _log.warning("connection from %s:%s refused: %s", *peer, problem)
                 return
             self._per_address[peer[0]] = self._per_address.get(peer[0], 0) + 1
-            connection = _Connection(self._driver, stream, peer)
+            connection = _Connection(self._driver, stream, peer, self._node_id)
             try:
                 await connection.run()
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -109,7 +131,11 @@ class _Connection:
     """One client: a ``Sink`` for the driver, and the task that serves it."""
 
     def __init__(
-        self, driver: CoreDriver, stream: anyio.abc.SocketStream, peer: tuple[str, int]
+        self,
+        driver: CoreDriver,
+        stream: anyio.abc.SocketStream,
+        peer: tuple[str, int],
+        node_id: int | None,
     ) -> None:
         self._driver: Final = driver
         self._stream: Final = stream
@@ -119,7 +145,7 @@ class _Connection:
         self._answered = anyio.Event()
         self._why_closed: str | None = None
         self._scope: Final = anyio.CancelScope()
-        self._number: Final = driver.connect(self)
+        self._number: Final = driver.connect(self, node_id)
 
     # -- what the driver calls ---------------------------------------------------------------------
 

@@ -136,7 +136,9 @@ class CoordinatorCore:
 
     def restarted(self, now_ms: int) -> CoordinatorCore:
         """The brokers after a crash of all and a restart; this core must not be used any more."""
-        return CoordinatorCore(self._broker.disk, self._broker.new_uuid, now_ms)
+        core = CoordinatorCore(self._broker.disk, self._broker.new_uuid, now_ms)
+        core.groups.load_ms = self._groups.load_ms
+        return core
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ def test_a_coordinator_that_gives_away_what_somebody_holds(monkeypatch: pytest.M
         object.__setattr__(step, "holders", {})
         return original(member, step)
 
-    monkeypatch.setattr("mock_coordinator.core.groups.heartbeat.reconcile", reconcile)
+    monkeypatch.setattr("mock_coordinator.core.groups.member_update.reconcile", reconcile)
     assert "Violation: SoleHolder" in found()
 
 
@@ -79,8 +79,9 @@ def test_a_replay_that_forgets_a_record(monkeypatch: pytest.MonkeyPatch) -> None
         new_id: Any,
         records: Any,
         now_ms: int,
+        journal: Any,
     ) -> Any:
-        return replay(cls, profile, config, catalog, new_id, tuple(records)[:-1], now_ms)
+        return replay(cls, profile, config, catalog, new_id, tuple(records)[:-1], now_ms, journal)
 
     monkeypatch.setattr(groups.GroupCoordinator, "replay", classmethod(forgetful))
     assert "Violation: ReplayDiffers" in found()

@@ -25,7 +25,7 @@ class ClusterControl:
     def __init__(self, broker: Broker, groups: GroupShards) -> None:
         self._broker: Final = broker
         self._groups: Final = groups
-        self._unnoticed: Final[dict[int, int]] = {}
+        self._unnoticed: Final = {n.node_id: 0 for n in broker.nodes if not n.up and not n.fenced}
         self._moved: dict[TopicIdPartition, None] = {}
 
     @property

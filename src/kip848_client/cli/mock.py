@@ -1,4 +1,4 @@
-"""``kip848 mock``: a broker on a port, until it is interrupted."""
+"""``kip848 mock``: a broker on a port, or several, until they are interrupted."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument(
         "--port", type=int, default=0, help="port to listen on; 0 picks a free one (%(default)s)"
+    )
+    parser.add_argument(
+        "--brokers",
+        type=int,
+        default=1,
+        help="how many brokers, each at a port of its own: the given one and those after it, or "
+        "free ones (%(default)s)",
     )
     parser.add_argument(
         "--profile", default=None, help="the Kafka release line to be: 4.0 .. 4.4 (the newest)"
@@ -43,9 +50,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"the broker is not installed with this package: {err}") from err
     if not 0 <= arguments.port <= 65535:
         raise ConfigError(f"--port {arguments.port}: a port is between 0 and 65535")
+    if arguments.brokers < 1 or (arguments.port and arguments.port + arguments.brokers > 65536):
+        raise ConfigError(f"--brokers {arguments.brokers}: there are not so many ports")
     topics = dict(_topic(text) for text in arguments.topic)
     config = dict(_setting(text) for text in arguments.config)
-    return serve(topics, config, arguments.profile, arguments.host, arguments.port)
+    return serve(
+        topics, config, arguments.profile, arguments.host, arguments.port, arguments.brokers
+    )
 
 
 def _topic(text: str) -> tuple[str, int]:

@@ -1,0 +1,212 @@
+"""Several brokers to test against, whose leaders and coordinators can be moved about.
+
+::
+
+    async with MockCluster({"orders": 6}, brokers=3) as cluster:
+        ...                                            # any Kafka client, at cluster.bootstrap
+        cluster.move_leader("orders", 0, 2)
+        cluster.move_coordinator("my-group", 3)
+        await cluster.stop_broker(1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from kip848_client.errors import ConfigError
+from mock_coordinator.clock import Clock
+from mock_coordinator.core.inputs import Input, LeaderMoved, NodeStarted, NodeStopped
+from mock_coordinator.core.metadata import create_offsets_topic
+from mock_coordinator.core.nodes import Node
+from mock_coordinator.core.profile import DEFAULT_PROFILE
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.inprocess import InProcessConnection
+from mock_coordinator.mock_broker import MockBroker
+
+__all__ = ["MockCluster"]
+
+_NOTICED_AFTER_MS: Final = 9_000
+
+
+class MockCluster(MockBroker):
+    """Several brokers, with ids from 1 up (or from ``node.id``), each at a port of its own.
+
+    ``brokers`` is how many, ``racks`` the racks that they are in, in turn. A ``port`` that is
+    chosen is the first broker's, and the others follow. Everything else is as for ``MockBroker``.
+
+    All brokers share their disks: a replica is in sync whenever its broker runs, and no record is
+    lost when a leader moves, however it went down. Topics have three replicas unless told
+    otherwise.
+
+    What is asked through the methods reaches whichever broker it takes. ``connect(node_id=2)``
+    gives an in-process connection to one of them.
+    """
+
+    def __init__(
+        self,
+        topics: Mapping[str, int] | None = None,
+        *,
+        brokers: int = 3,
+        racks: Sequence[str] = (),
+        profile: str = DEFAULT_PROFILE,
+        config: Mapping[str, str] | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        listen: bool = True,
+        clock: Clock | None = None,
+        new_uuid: Callable[[], bytes] | None = None,
+        log_size: int = 10_000,
+    ) -> None:
+        if brokers < 1:
+            raise ConfigError(f"a cluster of {brokers} brokers")
+        super().__init__(
+            topics,
+            profile=profile,
+            config=config,
+            host=host,
+            port=port,
+            listen=listen,
+            clock=clock,
+            new_uuid=new_uuid,
+            log_size=log_size,
+            brokers=brokers,
+            racks=racks,
+        )
+
+    # -- where -------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The brokers, by id: where they are, and whether they run. Look, do not touch."""
+        return tuple(self.core.broker.nodes)
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port,host:port,..`` of all brokers, running or not."""
+        return ",".join(f"{node.host}:{node.port}" for node in self.nodes)
+
+    @property
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """What the brokers are bound to, by id; empty when they do not listen."""
+        return tuple((server.host, server.port) for server in self._servers.values())
+
+    def connect(
+        self,
+        *,
+        client_id: str | None = "in-process",
+        host: str = "/127.0.0.1",
+        through_bytes: bool = True,
+        node_id: int | None = None,
+    ) -> InProcessConnection:
+        """A connection without a socket, to a broker or to whichever it takes.
+
+        Raises ``ConfigError`` for a broker that does not exist or is down.
+        """
+        if node_id is not None and not self._node(node_id).up:
+            raise ConfigError(f"broker {node_id} is down")
+        return InProcessConnection(
+            self._driver,
+            client_id=client_id,
+            host=host,
+            through_bytes=through_bytes,
+            node_id=node_id,
+        )
+
+    def leader_of(self, topic: str, partition: int = 0) -> int | None:
+        """The id of the broker that leads a partition, ``None`` when none does.
+
+        Raises ``KeyError`` for an unknown topic and ``IndexError`` for an unknown partition.
+        """
+        found = self.core.broker.catalog.topics[topic]
+        return self.core.broker.partition_state(found, partition).leader
+
+    def coordinator_of(self, group_id: str) -> int | None:
+        """The id of the broker that coordinates a group, ``None`` when none does."""
+        self._have_offsets_topic()
+        return self.core.broker.coordinator_node(self.core.groups.partition_of(group_id))
+
+    # -- doing -------------------------------------------------------------------------------------
+
+    @property
+    def load_time_ms(self) -> int:
+        """How long a coordinator loads after it has moved, during which it answers
+        COORDINATOR_LOAD_IN_PROGRESS; 0 unless it is set."""
+        return self.core.groups.load_ms
+
+    @load_time_ms.setter
+    def load_time_ms(self, value: int) -> None:
+        self.core.groups.load_ms = value
+
+    def move_leader(self, topic: str, partition: int, node_id: int) -> None:
+        """Make a broker the leader of a partition, with the next leader epoch.
+
+        A broker that has no replica gets the old leader's. Raises ``KeyError`` for an unknown topic
+        and ``IndexError`` for an unknown partition, ``ConfigError`` for a broker that does not
+        exist or is down.
+        """
+        found = self.core.broker.catalog.topics[topic]
+        self.core.broker.partition_state(found, partition)
+        if not self._node(node_id).up:
+            raise ConfigError(f"broker {node_id} is down")
+        self._submit(LeaderMoved(topic, partition, node_id))
+
+    def move_coordinator(self, group_id: str, node_id: int) -> None:
+        """Make a broker the coordinator of a group, and of those that share its partition of
+        ``__consumer_offsets``. Raises ``ConfigError`` as ``move_leader``."""
+        self._have_offsets_topic()
+        self.move_leader(OFFSETS_TOPIC, self.core.groups.partition_of(group_id), node_id)
+
+    async def stop_broker(self, node_id: int) -> None:
+        """Shut a broker down in good order: what it leads moves, then its connections are closed.
+
+        Harmless for one that is down. Raises ``ConfigError`` for an unknown broker.
+        """
+        await self._down(node_id, 0, "the broker was shut down")
+
+    async def crash_broker(
+        self, node_id: int, *, noticed_after_ms: int = _NOTICED_AFTER_MS
+    ) -> None:
+        """Let a broker die: its connections are closed, and for so long (Kafka's
+        ``broker.session.timeout.ms``) nobody notices: what it led has no leader that answers.
+
+        Raises ``ConfigError`` for an unknown broker.
+        """
+        await self._down(node_id, noticed_after_ms, "the broker died")
+
+    async def start_broker(self, node_id: int) -> None:
+        """Start a broker again, at its port and with its records. Nothing moves back to it, but
+        partitions without a leader that it may lead.
+
+        Harmless for one that runs. Raises ``ConfigError`` for an unknown broker, ``OSError`` when
+        somebody else has taken the port.
+        """
+        if self._node(node_id).up:
+            return
+        server = self._servers.get(node_id)
+        if server is not None and self._tasks is not None:
+            await server.listen()
+            self._tasks.start_soon(server.serve)
+        self._submit(NodeStarted(node_id))
+
+    async def _down(self, node_id: int, noticed_after_ms: int, why: str) -> None:
+        if not self._node(node_id).up:
+            return
+        self._submit(NodeStopped(node_id, noticed_after_ms))
+        self._driver.close_node(node_id, why)
+        server = self._servers.get(node_id)
+        if server is not None and self._tasks is not None:
+            await server.stop()
+
+    def _submit(self, event: Input) -> None:
+        self._driver.submit(event)
+
+    def _node(self, node_id: int) -> Node:
+        node = self.core.broker.nodes.get(node_id)
+        if node is None:
+            known = ", ".join(map(str, self.core.broker.nodes.ids))
+            raise ConfigError(f"there is no broker {node_id}, only {known}")
+        return node
+
+    def _have_offsets_topic(self) -> None:
+        create_offsets_topic(self.core.broker, self._driver.now_ms())
