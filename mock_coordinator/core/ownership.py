@@ -1,0 +1,323 @@
+"""Watches that no partition is in use by two members of a group at once.
+
+Theory of operation
+===================
+
+What a member may be using follows from what was said. A response gives it partitions; from then on
+it may use them, and goes on using what it is told to give up, until a heartbeat of its own reports
+them gone (KIP-848, reconciliation) or it joins again. ``OwnershipChecker`` reads along and objects
+to three things:
+
+* two members of a group may be using the same partition: a wrong coordinator, or in a classic group
+  a wrong assignor of its leader;
+* a member reports as its own what it was never given, or has given up: a wrong client;
+* a member commits an offset of a partition that another one may be using: a zombie, or a client
+  that commits after it has let go. Kafka accepts that, and the offset of the new owner is lost.
+
+A member that is not in the group any more may still be at work; nobody can see that from here, so
+it is forgotten. Violations carry the conversation that led to them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kip848_client._types import TopicId
+from kip848_client.errors import WireError
+from kip848_client.wire import error_name
+from kip848_client.wire.messages.classic_group import (
+    JoinGroupRequest,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from kip848_client.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from mock_coordinator.core.catalog import Catalog
+from mock_coordinator.core.groups.classic.consumer_protocol import (
+    TopicPartitions,
+    read_assignment,
+    read_subscription,
+)
+from mock_coordinator.core.groups.snapshot import GroupSnapshot
+from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
+from mock_coordinator.core.outputs import Output, Reply
+
+__all__ = ["OwnershipChecker", "OwnershipViolation"]
+
+_TIMELINE: Final = 1000
+
+_Partition = tuple[TopicId, int]
+
+
+class OwnershipViolation(AssertionError):
+    """Two members may have used one partition, or one uses what it was not given."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """What the members of one group may be using."""
+
+    using: dict[str, set[_Partition]] = field(default_factory=dict)
+    users: dict[_Partition, set[str]] = field(default_factory=dict)
+
+    def put(self, member_id: str, partitions: set[_Partition]) -> None:
+        """The member may be using exactly these."""
+        for gone in self.using.get(member_id, set()) - partitions:
+            users = self.users[gone]
+            users.discard(member_id)
+            if not users:
+                del self.users[gone]
+        for each in partitions:
+            self.users.setdefault(each, set()).add(member_id)
+        if partitions:
+            self.using[member_id] = partitions
+        else:
+            self.using.pop(member_id, None)
+
+
+class OwnershipChecker:
+    """Reads along with the requests and replies of a broker.
+
+    ``snapshot`` gives a group as its coordinator has it; it is asked only when something looks
+    wrong. ``violations`` are the texts of what was found.
+    """
+
+    def __init__(
+        self, catalog: Callable[[], Catalog], snapshot: Callable[[str], GroupSnapshot | None]
+    ) -> None:
+        self._catalog: Final = catalog
+        self._snapshot: Final = snapshot
+        self._groups: Final[dict[str, _Group]] = {}
+        self._asked: Final[dict[tuple[int, int], Any]] = {}
+        self._timeline: Final = deque[tuple[int, Any, Any]](maxlen=_TIMELINE)
+        self.violations: Final[list[str]] = []
+
+    def check(self) -> None:
+        """Raise ``OwnershipViolation`` for the first violation; it tells how many there are."""
+        if self.violations:
+            more = len(self.violations) - 1
+            rest = f"\n({more} more)" if more else ""
+            raise OwnershipViolation(self.violations[0] + rest)
+
+    def using(self, group_id: str) -> dict[str, set[tuple[str, int]]]:
+        """Member -> the topics and partitions that it may be using."""
+        group = self._groups.get(group_id, _Group())
+        return {
+            member_id: {(self._topic(topic_id), partition) for topic_id, partition in partitions}
+            for member_id, partitions in group.using.items()
+        }
+
+    def observe(self, now_ms: int, event: Input, outputs: Iterable[Output]) -> None:
+        """One step of the core: its input, and what came out."""
+        if isinstance(event, RequestReceived) and isinstance(
+            event.request,
+            ConsumerGroupHeartbeatRequest
+            | OffsetCommitRequest
+            | JoinGroupRequest
+            | SyncGroupRequest,
+        ):
+            self._asked[event.connection, event.correlation] = event.request
+            if isinstance(event.request, JoinGroupRequest):
+                self._classic_join(event.request)
+        if isinstance(event, ConnectionLost):
+            for place in [each for each in self._asked if each[0] == event.connection]:
+                del self._asked[place]
+        if not self._asked:
+            return
+        for output in outputs:
+            if isinstance(output, Reply):
+                request = self._asked.pop((output.connection, output.correlation), None)
+                if request is not None:
+                    self._answered(now_ms, request, output.response)
+
+    def _answered(self, now_ms: int, request: Any, response: Any) -> None:
+        group = self._groups.setdefault(request.group_id, _Group())
+        self._timeline.append((now_ms, request, response))
+        if isinstance(response, ConsumerGroupHeartbeatResponse):
+            self._heartbeat(group, request, response)
+        elif isinstance(response, SyncGroupResponse):
+            self._classic_sync(group, request, response)
+        elif isinstance(response, OffsetCommitResponse):
+            self._commit(group, request, response)
+        if not group.using:
+            self._groups.pop(request.group_id, None)
+
+    # --- The consumer protocol --------------------------------------------------------------------
+
+    def _heartbeat(
+        self,
+        group: _Group,
+        request: ConsumerGroupHeartbeatRequest,
+        response: ConsumerGroupHeartbeatResponse,
+    ) -> None:
+        member_id = response.member_id or request.member_id
+        if response.error_code or request.member_epoch < 0:
+            if response.error_code in _GIVES_UP or not response.error_code:
+                group.put(member_id, set())
+            return
+        using = group.using.get(member_id, set())
+        if request.topic_partitions is not None:
+            reported = {
+                (TopicId(topic.topic_id), partition)
+                for topic in request.topic_partitions
+                for partition in topic.partitions
+            }
+            self._report(request.group_id, member_id, reported - using)
+            using = reported
+        if response.assignment is not None:
+            given = {
+                (TopicId(topic.topic_id), partition)
+                for topic in response.assignment.topic_partitions
+                for partition in topic.partitions
+            }
+            self._give(group, request.group_id, member_id, given - using)
+            using = using | given
+        group.put(member_id, using)
+
+    def _report(self, group_id: str, member_id: str, strange: set[_Partition]) -> None:
+        """The member says that it has these, and we did not know."""
+        if not strange:
+            return
+        snapshot = self._snapshot(group_id)
+        member = None if snapshot is None else snapshot.members.get(member_id)
+        for topic_id, partition in sorted(strange):
+            held = member is not None and (
+                partition in member.owned.get(topic_id, {})
+                or partition in member.pending_revocation.get(topic_id, {})
+            )
+            if not held and self._catalog().topic_by_id(topic_id) is not None:
+                what = f"{member_id} reports {self._name(topic_id, partition)} as its own, which "
+                self._object(group_id, what + "it was not given or has given up")
+
+    def _give(self, group: _Group, group_id: str, member_id: str, new: set[_Partition]) -> None:
+        """The member is told to use these from now on."""
+        for each in sorted(new):
+            for other in self._other_users(group, group_id, member_id, each):
+                what = f"{self._name(*each)} is given to {member_id} while {other} may be using it"
+                self._object(group_id, what)
+
+    def _other_users(
+        self, group: _Group, group_id: str, member_id: str, partition: _Partition
+    ) -> list[str]:
+        """The other members that may be using it; those that are not members any more are
+        forgotten."""
+        others = sorted(group.users.get(partition, set()) - {member_id})
+        if not others:
+            return []
+        snapshot = self._snapshot(group_id)
+        members = set[str]() if snapshot is None else {*snapshot.members}
+        if snapshot is not None and snapshot.classic is not None:
+            members.update(snapshot.classic.members)
+        for gone in [other for other in others if other not in members]:
+            group.put(gone, set())
+        return [other for other in others if other in members]
+
+    # --- The classic protocol ---------------------------------------------------------------------
+
+    def _classic_join(self, request: JoinGroupRequest) -> None:
+        """Whoever joins uses what it says that it kept: nothing, unless it is cooperative."""
+        group = self._groups.get(request.group_id)
+        if group is None or not request.member_id or not request.protocols:
+            return
+        try:
+            _, subscription = read_subscription(bytes(request.protocols[0].metadata))
+        except WireError:
+            return
+        kept = self._partitions(subscription.owned_partitions)
+        group.put(request.member_id, kept & group.using.get(request.member_id, set()))
+
+    def _classic_sync(
+        self, group: _Group, request: SyncGroupRequest, response: SyncGroupResponse
+    ) -> None:
+        if response.error_code or request.protocol_type not in (None, "consumer"):
+            return
+        try:
+            _, assignment = read_assignment(bytes(response.assignment))
+        except WireError:
+            return
+        given = self._partitions(assignment.assigned_partitions)
+        using = group.using.get(request.member_id, set())
+        self._give(group, request.group_id, request.member_id, given - using)
+        group.put(request.member_id, using | given)
+
+    def _partitions(self, rows: Iterable[TopicPartitions]) -> set[_Partition]:
+        catalog = self._catalog()
+        return {
+            (topic.topic_id, partition)
+            for row in rows
+            if (topic := catalog.topic(row.topic)) is not None
+            for partition in row.partitions
+        }
+
+    # --- Commits ----------------------------------------------------------------------------------
+
+    def _commit(
+        self, group: _Group, request: OffsetCommitRequest, response: OffsetCommitResponse
+    ) -> None:
+        if not request.member_id:
+            return
+        mine = group.using.get(request.member_id, set())
+        for topic in response.topics:
+            topic_id = self._topic_id(topic)
+            if topic_id is None:
+                continue
+            for row in topic.partitions:
+                each = (topic_id, row.partition_index)
+                if row.error_code or each in mine:
+                    continue
+                for other in self._other_users(group, request.group_id, request.member_id, each):
+                    where = self._name(*each)
+                    what = f"{request.member_id} commits {where} while {other} may be using it"
+                    self._object(request.group_id, what)
+
+    def _topic_id(self, topic: Any) -> TopicId | None:
+        if topic.name:
+            known = self._catalog().topic(topic.name)
+            return None if known is None else known.topic_id
+        return TopicId(topic.topic_id)
+
+    # --- Words ------------------------------------------------------------------------------------
+
+    def _object(self, group_id: str, what: str) -> None:
+        said = [entry for entry in self._timeline if entry[1].group_id == group_id]
+        lines = [self._line(*entry) for entry in said]
+        self.violations.append("\n".join([f"group {group_id}: {what}; what was said:", *lines]))
+
+    def _line(self, at_ms: int, request: Any, response: Any) -> str:
+        kind = type(request).__name__.removesuffix("Request")
+        said = [f"{at_ms} {request.member_id or '(no id)'} {kind}"]
+        epoch = getattr(request, "member_epoch", getattr(request, "generation_id", None))
+        if epoch is not None:
+            said.append(f"epoch {epoch}")
+        owned = getattr(request, "topic_partitions", None)
+        if owned is not None:
+            said.append(f"owns {self._names(owned)}")
+        if getattr(response, "error_code", 0):
+            said.append(f"-> {error_name(response.error_code)}")
+        elif isinstance(response, ConsumerGroupHeartbeatResponse):
+            said.append(f"-> epoch {response.member_epoch}")
+            if response.assignment is not None:
+                said.append(f"given {self._names(response.assignment.topic_partitions)}")
+        return "  " + " ".join(said)
+
+    def _names(self, rows: Iterable[Any]) -> str:
+        parts = [f"{self._topic(TopicId(row.topic_id))}{list(row.partitions)}" for row in rows]
+        return " ".join(parts) or "nothing"
+
+    def _name(self, topic_id: TopicId | None, partition: int) -> str:
+        return f"{self._topic(topic_id)}-{partition}"
+
+    def _topic(self, topic_id: TopicId | None) -> str:
+        topic = None if topic_id is None else self._catalog().topic_by_id(topic_id)
+        return "(deleted)" if topic is None else topic.name
+
+
+_GIVES_UP: Final = frozenset({25, 82, 110, 111})
+"""UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID: whoever is
+told this uses nothing any more."""

@@ -1,0 +1,226 @@
+"""The ownership checker: silent for what the protocol allows, loud for what it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kip848_client.wire.messages.classic_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseAssignment,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+)
+from kip848_client.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from mock_coordinator import MockBroker, OwnershipViolation
+from mock_coordinator.clock import VirtualClock
+from mock_coordinator.core.groups.classic.consumer_protocol import (
+    ConsumerAssignment,
+    ConsumerSubscription,
+    TopicPartitions,
+    write_assignment,
+    write_subscription,
+)
+from mock_coordinator.core.inputs import LOCAL_CLIENT, ConnectionLost, RequestReceived
+from mock_coordinator.core.outputs import Reply
+
+
+class Scene:
+    """A broker whose coordinator can be made to say anything."""
+
+    def __init__(self) -> None:
+        self.broker = MockBroker({"t": 6}, listen=False, clock=VirtualClock())
+        self.topic_id = bytes(self.broker.core.broker.catalog.topics["t"].topic_id)
+        self.connection = self.broker.connect()
+        self.epochs: dict[str, int] = {}
+
+    def beat(
+        self, member_id: str, owned: Iterable[int] | None = None, *, epoch: int | None = None
+    ) -> Any:
+        """A heartbeat of a well-behaved member; the first one joins."""
+        now = self.epochs.get(member_id, 0) if epoch is None else epoch
+        mine = (
+            None
+            if owned is None
+            else (
+                ConsumerGroupHeartbeatRequestTopicPartitions(
+                    topic_id=self.topic_id, partitions=tuple(owned)
+                ),
+            )
+        )
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="g", member_id=member_id, member_epoch=now, topic_partitions=mine
+        )
+        if not now:
+            request = replace(
+                request,
+                rebalance_timeout_ms=1000,
+                subscribed_topic_names=("t",),
+                topic_partitions=(),
+            )
+        response = self.connection.ask(request)
+        if not response.error_code:
+            self.epochs[member_id] = response.member_epoch
+        return response
+
+    def commit(self, member_id: str, partition: int) -> int:
+        request = OffsetCommitRequest(
+            group_id="g",
+            member_id=member_id,
+            generation_id_or_member_epoch=self.epochs[member_id],
+            topics=(
+                OffsetCommitRequestTopic(
+                    name="t",
+                    partitions=(
+                        OffsetCommitRequestPartition(partition_index=partition, committed_offset=1),
+                    ),
+                ),
+            ),
+        )
+        code: int = self.connection.ask(request, 9).topics[0].partitions[0].error_code
+        return code
+
+    def pass_half_to_b(self) -> None:
+        """A has 0-2, B has 3-5, by the book."""
+        self.broker.advance(2000)
+        self.beat("A")
+        self.beat("B")
+        self.broker.advance(2000)
+        self.beat("B")
+        self.beat("A")
+        self.beat("A", range(3))
+        self.beat("B")
+
+    def violation(self) -> str:
+        with pytest.raises(OwnershipViolation) as caught:
+            self.broker.check_ownership()
+        return str(caught.value)
+
+
+def test_a_hand_over_by_the_book_is_fine() -> None:
+    scene = Scene()
+    scene.pass_half_to_b()
+    assert scene.commit("B", 3) == 0
+    scene.beat("B", epoch=-1)
+    scene.broker.advance(2000)
+    scene.beat("A")
+    scene.broker.check_ownership()
+
+
+def test_reporting_what_was_given_up_is_not() -> None:
+    scene = Scene()
+    scene.pass_half_to_b()
+    assert scene.beat("A", range(6)).error_code == 0, "a broker does not mind"
+    said = scene.violation()
+    assert "A reports t-3 as its own" in said
+    assert "A ConsumerGroupHeartbeat epoch" in said, "the conversation is part of it"
+
+
+def test_reporting_less_and_then_all_again_is_fine() -> None:
+    scene = Scene()
+    scene.beat("A")
+    scene.beat("A", [0])
+    scene.beat("A", range(6))
+    scene.broker.check_ownership()
+
+
+def test_committing_for_another_one_is_not_fine() -> None:
+    scene = Scene()
+    scene.pass_half_to_b()
+    assert scene.commit("A", 3) == 0, "a broker does not mind"
+    assert "A commits t-3 while B may be using it" in scene.violation()
+
+
+def test_committing_what_nobody_has_is_fine() -> None:
+    scene = Scene()
+    scene.beat("A")
+    assert scene.commit("A", 7) != 0
+    scene.broker.check_ownership()
+
+
+def test_members_that_expired_do_not_count() -> None:
+    scene = Scene()
+    scene.beat("A")
+    scene.broker.advance(50_000)
+    scene.beat("B")
+    scene.broker.check_ownership()
+
+
+def test_a_member_that_is_fenced_uses_nothing() -> None:
+    scene = Scene()
+    scene.pass_half_to_b()
+    assert scene.beat("B", epoch=99).error_code == 110
+    checker = scene.broker.driver.ownership
+    assert checker.using("g") == {"A": {("t", 0), ("t", 1), ("t", 2)}}
+
+
+def test_two_owners_by_a_wrong_coordinator() -> None:
+    scene = Scene()
+    scene.beat("A")
+    scene.beat("B")
+    both = ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=scene.topic_id, partitions=(0,))
+    answer = ConsumerGroupHeartbeatResponse(
+        member_id="B",
+        member_epoch=3,
+        assignment=ConsumerGroupHeartbeatResponseAssignment(topic_partitions=(both,)),
+    )
+    asked = ConsumerGroupHeartbeatRequest(group_id="g", member_id="B", member_epoch=2)
+    event = RequestReceived(9, 1, 1, LOCAL_CLIENT, asked)
+    scene.broker.driver.ownership.observe(5, event, (Reply(9, 1, 1, answer, 68),))
+    assert "t-0 is given to B while A may be using it" in scene.violation()
+
+
+def test_two_owners_by_a_wrong_assignor_of_a_classic_leader() -> None:
+    scene = Scene()
+    checker = scene.broker.driver.ownership
+    scene.beat("A")
+    scene.beat("B")
+    given = ConsumerAssignment(assigned_partitions=(TopicPartitions(topic="t", partitions=(0,)),))
+    for number, member_id in enumerate("AB"):
+        asked = SyncGroupRequest(group_id="g", member_id=member_id, protocol_type="consumer")
+        event = RequestReceived(8, number, 5, LOCAL_CLIENT, asked)
+        answer = SyncGroupResponse(assignment=write_assignment(given))
+        checker.observe(5, event, (Reply(8, number, 5, answer, 14),))
+    assert "t-0 is given to B while A may be using it" in scene.violation()
+
+
+def test_whoever_joins_again_keeps_only_what_it_says() -> None:
+    scene = Scene()
+    scene.beat("A")
+    kept = ConsumerSubscription(
+        topics=("t",), owned_partitions=(TopicPartitions(topic="t", partitions=(1, 2)),)
+    )
+    request = JoinGroupRequest(
+        group_id="g",
+        member_id="A",
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name="x", metadata=write_subscription(kept)),),
+    )
+    event = RequestReceived(8, 1, 9, LOCAL_CLIENT, request)
+    checker = scene.broker.driver.ownership
+    checker.observe(5, event, ())
+    assert checker.using("g") == {"A": {("t", 1), ("t", 2)}}
+    checker.observe(6, ConnectionLost(8), ())
+
+
+@pytest.mark.asyncio
+async def test_leaving_the_broker_fails_the_test_unless_it_is_told_not_to() -> None:
+    with pytest.raises(OwnershipViolation, match="which it was not given"):
+        async with MockBroker({"t": 1}, listen=False) as broker:
+            broker.driver.ownership.violations.append("A reports t-0, which it was not given")
+    async with MockBroker({"t": 1}, listen=False, check_ownership=False) as broker:
+        broker.driver.ownership.violations.append("A reports t-0, which it was not given")
