@@ -1,0 +1,170 @@
+"""Join and sync phases of classic groups: who waits for whom, and how it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from kip848_client.wire.messages.classic_group import JoinGroupResponse
+from tests.unit.mock_coordinator.groups.classic._circle import Circle, wants
+
+
+def ok(answer: JoinGroupResponse | None) -> JoinGroupResponse:
+    assert answer is not None
+    assert answer.error_code == 0
+    return answer
+
+
+def test_a_member_is_sent_away_once_and_leads() -> None:
+    circle = Circle()
+    first = circle.ask_to_join("A")
+    assert first is not None
+    assert (first.error_code, first.generation_id, first.leader) == (79, -1, "")
+    assert first.member_id.startswith("A-")
+    assert circle.now.state == "Empty"
+    second = ok(circle.ask_to_join("A"))
+    assert (second.generation_id, second.protocol_type, second.protocol_name) == (
+        1,
+        "consumer",
+        "range",
+    )
+    assert second.leader == second.member_id == first.member_id
+    assert [(each.member_id, each.metadata) for each in second.members] == [
+        (first.member_id, wants("foo"))
+    ]
+    assert circle.now.state == "CompletingRebalance"
+
+
+def test_followers_wait_for_the_leader_and_get_what_it_gives() -> None:
+    circle = Circle()
+    circle.stable("A", "B", "C")
+    members = circle.now.group.members
+    assert {name: members[id_].assignment for name, id_ in circle.ids.items()} == {
+        "A": b"A",
+        "B": b"B",
+        "C": b"C",
+    }
+    assert not circle.waiting
+    again = circle.sync("B")
+    assert again is not None
+    assert again.assignment == b"B"
+
+
+def test_whom_the_leader_forgets_gets_nothing_and_strangers_are_ignored() -> None:
+    circle = Circle()
+    circle.join("A", version=3)
+    circle.join("B", version=3)
+    circle.join("A")
+    circle.ids["Z"] = "nobody"
+    assert circle.sync("B") is None
+    mine = circle.sync("A", A=b"mine", Z=b"for nobody")
+    assert mine is not None
+    assert mine.assignment == b"mine"
+    assert circle.late()["B"].assignment == b""
+    assert circle.now.state == "Stable"
+
+
+def test_a_new_member_makes_everybody_join_again() -> None:
+    circle = Circle()
+    circle.stable("A", "B")
+    assert circle.join("C") is None
+    assert (circle.beat("A"), circle.beat("B")) == (27, 27)
+    assert circle.join("B") is None
+    leader = ok(circle.join("A"))
+    assert leader.generation_id == circle.generations["B"] == circle.generations["C"]
+    assert sorted(each.member_id for each in leader.members) == sorted(circle.ids.values())
+    late = circle.late()
+    assert sorted(late) == ["B", "C"]
+    assert all(not answer.members for answer in late.values())
+
+
+def test_a_rebalance_tells_waiting_followers_and_forgets_assignments() -> None:
+    circle = Circle()
+    circle.join("A", version=3)
+    circle.join("B", version=3)
+    circle.join("A")
+    circle.late()
+    assert circle.sync("B") is None
+    circle.join("C", version=3)
+    refused = circle.late()["B"]
+    assert (refused.error_code, refused.assignment, refused.protocol_name) == (27, b"", None)
+    assert circle.now.state == "PreparingRebalance"
+
+
+def test_whoever_does_not_join_in_time_is_out_and_another_leads() -> None:
+    circle = Circle()
+    circle.stable("A", "B")
+    circle.join("B", topics=("bar",), rebalance_ms=5_000)
+    for _ in range(4):
+        circle.pass_ms(7_499)
+        assert circle.beat("A") == 27
+    assert circle.waiting == ["B"]
+    circle.pass_ms(4)  # the longest rebalance timeout is 30 s, and A's
+    leader = circle.late()["B"]
+    assert leader.leader == leader.member_id == circle.ids["B"]
+    assert len(leader.members) == 1
+    assert circle.beat("A") == 25
+
+
+def test_static_members_keep_their_place_when_they_do_not_join() -> None:
+    circle = Circle()
+    circle.join("S", instance="i1", session_ms=60_000, rebalance_ms=5_000)
+    circle.join("A", version=3, rebalance_ms=5_000, session_ms=60_000)
+    circle.join("S", instance="i1", session_ms=60_000, rebalance_ms=5_000)
+    circle.late()
+    circle.join("A", topics=("bar",), rebalance_ms=5_000, session_ms=60_000)
+    circle.pass_ms(5_000)
+    leader = circle.late()["A"]
+    assert leader.leader == circle.ids["A"]
+    assert sorted(each.group_instance_id or "" for each in leader.members) == ["", "i1"]
+
+
+def test_only_static_members_none_of_which_joins_are_waited_for() -> None:
+    circle = Circle()
+    circle.join("S", instance="i1", session_ms=20_000, rebalance_ms=5_000)
+    circle.sync("S", S=b"x")
+    circle.join("A", version=3, rebalance_ms=5_000)
+    circle.leave("A")
+    generation = circle.now.group.generation
+    circle.pass_ms(12_000)
+    assert circle.now.state == "PreparingRebalance"
+    assert circle.now.group.generation == generation
+    circle.pass_ms(8_000)  # its session ends
+    assert circle.now.state == "Empty"
+    assert circle.now.group.generation == generation + 1
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_before_version_4_a_member_is_let_in_at_once(version: int) -> None:
+    circle = Circle()
+    answer = ok(circle.ask_to_join("A", version=version, session_ms=7_000, rebalance_ms=33_000))
+    member = circle.now.group.members[answer.member_id]
+    assert member.rebalance_timeout_ms == (7_000 if version == 0 else 33_000)
+
+
+def test_a_member_may_change_its_type_only_in_an_empty_group() -> None:
+    circle = Circle()
+    circle.stable("A")
+    refused = circle.ask_to_join("B", kind="connect")
+    assert refused is not None
+    assert refused.error_code == 23
+    circle.leave("A")
+    assert ok(circle.join("B", kind="connect")).protocol_type == "connect"
+
+
+def test_the_same_protocol_twice_is_nobodys_protocol() -> None:
+    """Kafka counts it twice, so it is never one that all members offer; nothing hangs here."""
+    circle = Circle()
+    answer = ok(circle.join("A", "range", "range"))
+    assert answer.protocol_name is None
+
+
+def test_who_gives_up_and_asks_again_is_answered_once() -> None:
+    circle = Circle()
+    circle.stable("A", "B")
+    circle.join("C", version=3)
+    assert circle.waiting == ["C"]
+    circle.join("B")
+    circle.join("B")  # its first request is never answered: nobody reads the answer
+    ok(circle.join("A"))
+    assert sorted(circle.late()) == ["B", "C"]
+    assert circle.waiting == ["B"]
