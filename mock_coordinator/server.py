@@ -19,13 +19,13 @@ from typing import Final
 
 import anyio
 import anyio.abc
+from anyio.streams.tls import TLSListener
 
 from kip848_client.errors import WireError
 from kip848_client.wire import APIS, Framer, write_response
-from mock_coordinator.core.inputs import ClientInfo
 from mock_coordinator.core.outputs import NoReply, Reply, TornReply
 from mock_coordinator.driver import CoreDriver
-from mock_coordinator.requests import read_received
+from mock_coordinator.security.door import Door, DoorMaker
 
 __all__ = ["WireServer"]
 
@@ -35,6 +35,8 @@ _CHUNK_BYTES: Final = 65_536
 
 class WireServer:
     """Listens on one address and serves one broker: ``node_id`` of several, or the only one.
+
+    ``doors`` makes it a listener with TLS or SASL, which is known by its name.
 
     ``await server.listen()`` binds; ``host`` and ``port`` then say where; ``await server.serve()``
     runs until it is cancelled. Limits come from the broker's configuration: ``max.connections``,
@@ -47,45 +49,55 @@ class WireServer:
         host: str = "127.0.0.1",
         port: int = 0,
         node_id: int | None = None,
+        doors: DoorMaker | None = None,
     ) -> None:
         self._driver: Final = driver
+        self._doors: Final = doors or DoorMaker()
         self._node_id: Final = node_id
-        self._scope = anyio.CancelScope()
-        self._ended = anyio.Event()
+        self._run: tuple[anyio.CancelScope, anyio.Event] | None = None
         self.host = host
         self.port = port
-        self._listener: anyio.abc.Listener[anyio.abc.SocketStream] | None = None
+        self._listener: anyio.abc.Listener[anyio.abc.ByteStream] | None = None
         self._per_address: dict[str, int] = {}
 
     async def listen(self) -> None:
         """Bind the address; port 0 picks a free one. Raises ``OSError`` when it cannot be bound."""
         listener = await anyio.create_tcp_listener(local_host=self.host, local_port=self.port)
         self.port = listener.extra(anyio.abc.SocketAttribute.local_port)
-        self._listener = listener
-        self._scope = anyio.CancelScope()
-        self._ended = anyio.Event()
-        self._driver.core.advertise(*self._advertised(), self._node_id)
+        options = self._doors.options
+        context = None if options is None else options.tls_context()
+        self._listener = listener if context is None else _TlsListener(listener, context, False)
+        self._run = anyio.CancelScope(), anyio.Event()
+        if options is None:
+            self._driver.core.advertise(*self._advertised(), self._node_id)
+        else:
+            broker = self._driver.core.broker
+            node = broker.node_id if self._node_id is None else self._node_id
+            broker.disk.security.addresses[options.name][node] = self._address_of_clients()
 
     async def serve(self) -> None:
         """Serve connections until cancelled or stopped; then all of them are closed."""
         if self._listener is None:
             await self.listen()
-        listener = self._listener
-        if listener is None:
+        listener, run = self._listener, self._run
+        if listener is None or run is None:
             raise RuntimeError("the server is not listening")
+        scope, ended = run
         try:
-            with self._scope:
+            with scope:
                 async with listener, anyio.create_task_group() as tasks:
                     await listener.serve(self._serve_connection, tasks)
         finally:
-            self._listener = None
-            self._ended.set()
+            self._listener = self._run = None
+            ended.set()
 
     async def stop(self) -> None:
-        """Stop listening and close all connections, while ``serve`` runs; returns when that is
-        done. ``listen`` and ``serve`` begin again, at the same port."""
-        self._scope.cancel()
-        await self._ended.wait()
+        """Stop listening and close all connections; returns when ``serve`` has ended. ``listen``
+        and ``serve`` begin again, at the same port."""
+        if self._run is not None:
+            scope, ended = self._run
+            scope.cancel()
+            await ended.wait()
 
     def _advertised(self) -> tuple[str, int]:
         """``advertised.listeners`` when it is given, else the bound address."""
@@ -95,9 +107,12 @@ class WireServer:
             host, _, port = address.rpartition(":")
             if host and port.isdigit():
                 return host.strip("[]"), int(port)
+        return self._address_of_clients()
+
+    def _address_of_clients(self) -> tuple[str, int]:
         return ("localhost" if _is_wildcard(self.host) else self.host), self.port
 
-    async def _serve_connection(self, stream: anyio.abc.SocketStream) -> None:
+    async def _serve_connection(self, stream: anyio.abc.ByteStream) -> None:
         async with stream:
             peer = _peer(stream)
             problem = self._too_many(peer[0])
@@ -105,7 +120,8 @@ class WireServer:
                 _log.warning("connection from %s:%s refused: %s", *peer, problem)
                 return
             self._per_address[peer[0]] = self._per_address.get(peer[0], 0) + 1
-            connection = _Connection(self._driver, stream, peer, self._node_id)
+            door = self._doors.door(stream, peer[0])
+            connection = _Connection(self._driver, stream, peer, self._node_id, door)
             try:
                 await connection.run()
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -133,14 +149,15 @@ class _Connection:
     def __init__(
         self,
         driver: CoreDriver,
-        stream: anyio.abc.SocketStream,
+        stream: anyio.abc.ByteStream,
         peer: tuple[str, int],
         node_id: int | None,
+        door: Door,
     ) -> None:
         self._driver: Final = driver
         self._stream: Final = stream
         self._peer: Final = peer
-        self._client: Final = ClientInfo(None, f"/{peer[0]}")
+        self._door: Final = door
         self._answer: Reply | NoReply | TornReply | None = None
         self._answered = anyio.Event()
         self._why_closed: str | None = None
@@ -212,7 +229,14 @@ class _Connection:
         """One request and its reply, however long the reply takes. Raises ``WireError``."""
         self._answer = None
         self._answered = anyio.Event()
-        self._driver.submit(read_received(self._number, self._client, payload))
+        entry = self._door.enter(self._driver.now_ms(), self._number, payload)
+        if entry.received is None:
+            if entry.frame is not None:
+                await self._write(entry.frame, idle_s)
+            if entry.close is not None:
+                self.closed(entry.close)
+            return
+        self._driver.submit(entry.received)
         if self._answer is None:
             await self._answered.wait()
         taken = self._taken()
@@ -221,15 +245,29 @@ class _Connection:
         answer, after_bytes = taken
         api = APIS[answer.api_key]
         frame = write_response(answer.response, api, answer.version, answer.correlation)
-        with anyio.move_on_after(None if idle_s < 0 else idle_s) as patience:
-            await self._stream.send(frame[:after_bytes])
+        await self._write(frame[:after_bytes], idle_s)
         if after_bytes is not None:
             self.closed(f"a fault, {after_bytes} bytes into the response")
+
+    async def _write(self, data: bytes, idle_s: float) -> None:
+        with anyio.move_on_after(None if idle_s < 0 else idle_s) as patience:
+            await self._stream.send(data)
         if patience.cancelled_caught:
             self.closed(f"did not read its reply for {idle_s:g} s")
 
 
-def _peer(stream: anyio.abc.SocketStream) -> tuple[str, int]:
+class _TlsListener(TLSListener):
+    """A failed handshake is a line in the log, not a stack trace."""
+
+    @staticmethod
+    async def handle_handshake_error(exc: BaseException, stream: anyio.abc.AnyByteStream) -> None:
+        await anyio.aclose_forcefully(stream)
+        if not isinstance(exc, Exception) or isinstance(exc, anyio.get_cancelled_exc_class()):
+            raise exc
+        _log.warning("a TLS handshake failed: %s", exc)
+
+
+def _peer(stream: anyio.abc.ByteStream) -> tuple[str, int]:
     address = stream.extra(anyio.abc.SocketAttribute.remote_address)
     return (str(address[0]), int(address[1])) if isinstance(address, tuple) else (address, 0)
 
