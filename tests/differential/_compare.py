@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kip848_client._types import format_topic_id
+from mock_coordinator.core.record_batch import HEADER_BYTES, read_header
 
 __all__ = ["Difference", "differences", "plain", "texts", "value_at"]
 
@@ -23,6 +24,13 @@ IGNORED: Final = {
     ("FindCoordinatorResponseCoordinator", "node_id"),
     ("FindCoordinatorResponseCoordinator", "host"),
     ("FindCoordinatorResponseCoordinator", "port"),
+    ("DescribeTransactionsResponseTransactionState", "transaction_start_time_ms"),
+    ("DescribeProducersResponseProducerState", "last_timestamp"),
+    ("MetadataResponse", "brokers"),
+    ("MetadataResponse", "cluster_id"),
+    ("DescribeClusterResponse", "cluster_id"),
+    ("DescribeClusterResponseBroker", "port"),
+    ("FetchResponse", "session_id"),
 }
 """(class, field): where the broker is, and the id it gave itself."""
 
@@ -44,6 +52,15 @@ UNORDERED: Final = {
     ("MetadataResponse", "topics"): ("name",),
     ("DescribeGroupsResponseDescribedGroup", "members"): ("member_id",),
     ("JoinGroupResponse", "members"): ("member_id",),
+    ("DescribeTransactionsResponse", "transaction_states"): ("transactional_id",),
+    ("DescribeTransactionsResponseTransactionState", "topics"): ("topic",),
+    ("DescribeTransactionsResponseTopicData", "partitions"): (),
+    ("DescribeProducersResponsePartitionResponse", "active_producers"): ("producer_id",),
+    ("AddPartitionsToTxnResponse", "results_by_topic_v3_and_below"): ("name",),
+    ("AddPartitionsToTxnResponseAddPartitionsToTxnResult", "topic_results"): ("name",),
+    ("AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult", "results_by_partition"): (
+        "partition_index",
+    ),
     ("ListTransactionsResponse", "transaction_states"): ("transactional_id",),
     ("OffsetFetchResponse", "topics"): ("name",),
     ("OffsetFetchResponseTopic", "partitions"): ("partition_index",),
@@ -51,6 +68,14 @@ UNORDERED: Final = {
     ("OffsetFetchResponseTopics", "partitions"): ("partition_index",),
 }
 """(class, field): the fields to sort by; none for a list of numbers."""
+
+
+_OWNED: Final = {
+    ("ListGroupsResponse", "groups"): "group_id",
+    ("ListTransactionsResponse", "transaction_states"): "transactional_id",
+}
+"""(class, field): lists of a whole broker, of which only what the sequence made is compared, and
+the field that tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +135,31 @@ def plain(message: Any, prefix: str = "") -> Any:
             keys = UNORDERED.get((kind, field.name))
             if keys is not None:
                 items.sort(key=_sort_key(keys))
-            if kind == "ListGroupsResponse":
-                items = [item for item in items if _belongs(item["group_id"], prefix)]
+            owned = _OWNED.get((kind, field.name))
+            if owned is not None:
+                items = [item for item in items if _belongs(item[owned], prefix)]
             found[field.name] = items
+        elif field.name == "records" and isinstance(value, bytes):
+            found[field.name] = _batches(value)
         else:
             found[field.name] = plain(value, prefix)
+    return found
+
+
+def _batches(records: bytes) -> list[dict[str, Any]]:
+    """What is in batches of records: all but their checksums, and the times of control batches,
+    which the broker made."""
+    found: list[dict[str, Any]] = []
+    position = 0
+    while position + HEADER_BYTES <= len(records):
+        header = read_header(records, position)
+        fields = dataclasses.asdict(header)
+        del fields["crc"]
+        if header.is_control:
+            del fields["base_timestamp"], fields["max_timestamp"]
+        fields["payload"] = records[position + HEADER_BYTES : position + header.size_bytes]
+        found.append(fields)
+        position += header.size_bytes
     return found
 
 

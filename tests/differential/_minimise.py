@@ -7,6 +7,7 @@ first, for as long as the same kind of request still diverges in the same field.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -21,6 +22,7 @@ from tests.differential._trace import Trace, written
 __all__ = ["minimised", "replayed"]
 
 _REPLAYS: Final = 60
+_LIMIT_S: Final = 12.0
 
 Symptom = tuple[str, str]
 
@@ -32,9 +34,13 @@ def minimised(outcome: Outcome, plan: Plan, real: LeadingSide, other: Side) -> s
     steps = list(trace.steps)
     size = max(1, len(steps) // 2)
     replays = 0
+    deadline = time.monotonic() + _LIMIT_S
     while size >= 1 and replays < _REPLAYS:
         position = 0
         while position < len(steps) - 1 and replays < _REPLAYS:
+            if time.monotonic() > deadline:
+                replays = _REPLAYS
+                break
             fewer = steps[:position] + steps[position + size :]
             replays += 1
             if fewer and _shows(wanted, trace, fewer, f"{plan.seed}r{replays}", real, other):
@@ -95,7 +101,9 @@ def _replay(step: Step | Exchange, names: Names, player: Player) -> None:
     if isinstance(step, Exchange):
         ask = step.ask
         before = len(player.outcome.steps)
-        if _was_sent(step, player):
+        sent = _was_sent(step, player)
+        if sent is not None:
+            names.note(ask.message, step.real, sent.real)
             return
         answer = player.perform(Ask(ask.action, names.there(ask.message), ask.version, ask.lane))
         if len(player.outcome.steps) > before:
@@ -112,9 +120,17 @@ def _replay(step: Step | Exchange, names: Names, player: Player) -> None:
         player.perform(renamed(step, names.strings))
 
 
-def _was_sent(step: Exchange, player: Player) -> bool:
-    """Whether an exchange is the later answer to a request of its own step."""
-    return any(
-        isinstance(each, Send) and each.lane == step.ask.lane and each.action == step.ask.action
-        for each in player.outcome.steps
-    )
+def _was_sent(step: Exchange, player: Player) -> Exchange | None:
+    """The exchange of now, where the recorded one was the later answer to a ``Send``."""
+    played = player.outcome.steps
+    if not any(
+        isinstance(each, Send) and (each.lane, each.action) == (step.ask.lane, step.ask.action)
+        for each in played
+    ):
+        return None
+    same = [
+        each
+        for each in player.outcome.exchanges
+        if (each.ask.lane, each.ask.action) == (step.ask.lane, step.ask.action)
+    ]
+    return same[-1] if same else step

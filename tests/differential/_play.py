@@ -48,7 +48,9 @@ _RESOLUTION_LIMIT_S: Final = 2.0
 _POLL_S: Final = 0.02
 _ATTEMPTS: Final = 6
 _MOMENT_S: Final = 0.012  # for an answer that should have come with the request
+_AFTER_S: Final = 0.004  # for answers to others, which come after the one that caused them
 _LATE_S: Final = 3.0  # for an answer that the other side has given
+_ASIDE_LANE: Final = -2
 _WAIT_S: Final = 8.0  # for a timer to end what a group waits for
 
 
@@ -101,6 +103,8 @@ class Player:
         self._names = Names()
         self._sent: dict[int, Send] = {}
         self._diverged = False
+        self._known_members: set[str] = set()
+        """Of classic groups."""
 
     def play(self, steps: Any) -> Outcome:
         """Drive a generator of steps to its end, or to the first divergence."""
@@ -124,8 +128,8 @@ class Player:
         match step:
             case Send():
                 return self._send(step)
-            case Gather(all_within_ms):
-                return self._gather(all_within_ms / 1000)
+            case Gather(any_within_ms):
+                return self._gather(any_within_ms / 1000)
             case CreateTopic(name, partitions, configs):
                 topic_id = self._real.new_topic(name, partitions, dict(configs))
                 self._other.create_topic(name, partitions, topic_id, dict(configs))
@@ -159,6 +163,7 @@ class Player:
 
     def _compare(self, ask: Ask, real: Any, other: Any) -> None:
         self._names.note(ask.message, real, other)
+        self._known_members.add(getattr(real, "member_id", None) or "")
         other = self._names.back(other)
         self._note(Exchange(ask, real, other, tuple(differences(real, other, self._prefix))))
 
@@ -173,6 +178,8 @@ class Player:
         self._real.send(step.message, step.version, step.lane)
         self._sent[step.lane] = step
         answers = self._real.arrived_within(_MOMENT_S, frozenset([step.lane]))
+        if len(self._sent) > len(answers):
+            answers.update(self._real.arrived_within(_AFTER_S, frozenset(self._sent)))
         dice = self._dice(step, answers.get(step.lane)) if draws(step.message) else None
         self._other.send(self._names.there(step.message), step.version, step.lane, dice)
         return self._settle(answers)
@@ -183,23 +190,21 @@ class Player:
         if answer is not None or step.message.member_id != "":
             return drawn(step.message, answer)
         describe = DescribeGroupsRequest(groups=(step.message.group_id,))
-        group = self._real.request(describe, 5).groups[0]
-        known = self._names.strings
-        ids = [each.member_id for each in group.members if each.member_id not in known]
-        new = [each for each in ids if each not in self._members_seen(step.message.group_id)]
+        group = self._real.request(describe, 5, _ASIDE_LANE).groups[0]
+        instance_id = step.message.group_instance_id
+        ids = [each.member_id for each in group.members if each.group_instance_id == instance_id]
+        new = sorted(frozenset(ids) - self._known_members)
+        self._known_members.update(new)
         return id_of(new[-1]) if new else []
-
-    def _members_seen(self, group_id: str) -> set[str]:
-        seen: set[str] = set()
-        for each in self.outcome.exchanges:
-            if getattr(each.ask.message, "group_id", "") == group_id:
-                seen.add(getattr(each.real, "member_id", "") or "")
-        return seen
 
     def _gather(self, limit_s: float) -> dict[int, Any]:
         self._real.barrier()
         wanted = frozenset(self._sent)
-        answers = self._real.arrived_within(limit_s or _MOMENT_S, wanted)
+        answers: dict[int, Any] = {}
+        deadline = time.monotonic() + limit_s
+        while not answers and time.monotonic() < deadline:
+            answers = self._real.arrived_within(_MOMENT_S, wanted)
+        answers.update(self._real.arrived_within(_MOMENT_S, wanted))
         self._other.barrier()
         return self._settle(answers)
 
@@ -232,11 +237,15 @@ class Player:
     def _until_equal(self, message: Any, version: int, limit_s: float) -> tuple[Any, Any]:
         deadline = time.monotonic() + limit_s
         while True:
-            real = self._real.request(message, version)
-            other = self._names.back(self._other.request(self._names.there(message), version))
+            real = self._real.request(message, version, _ASIDE_LANE)
+            other = self._other_aside(message, version)
             if not differences(real, other, self._prefix) or time.monotonic() > deadline:
                 return real, other
             time.sleep(_POLL_S)
+
+    def _other_aside(self, message: Any, version: int) -> Any:
+        answer = self._other.request(self._names.there(message), version, _ASIDE_LANE)
+        return self._names.back(answer)
 
     def _await_gone(self, step: AwaitGone) -> None:
         """Members that are silent must go, on both sides, and not too early on either."""
@@ -249,8 +258,8 @@ class Player:
         gone = frozenset(step.member_ids)
         while time.monotonic() < began + _WAIT_S:
             answers = [
-                self._real.request(describe, version),
-                self._names.back(self._other.request(self._names.there(describe), version)),
+                self._real.request(describe, version, _ASIDE_LANE),
+                self._other_aside(describe, version),
             ]
             here = [gone & _member_ids(each) for each in answers]
             if (time.monotonic() - began) * 1000 < step.not_before_ms and (
@@ -269,9 +278,10 @@ class Player:
 
     def _await_value(self, step: AwaitValue) -> Any:
         deadline = time.monotonic() + _WAIT_S
-        while str(value_at(self._real.request(step.message, step.version), step.path)) not in (
-            step.wanted
-        ):
+        while True:
+            real = self._real.request(step.message, step.version, _ASIDE_LANE)
+            if str(value_at(real, step.path)) in step.wanted:
+                break
             if time.monotonic() > deadline:
                 raise TooSlowError(f"{step.action}: {step.path} is never one of {step.wanted}")
             time.sleep(_POLL_S)

@@ -34,6 +34,9 @@ _CONFIGS: Final = {
     "group.consumer.max.size": "6",
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.min.session.timeout.ms": "500",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",
 }
 _INTERVAL_CONFIGS: Final = {

@@ -74,9 +74,9 @@ class Send:
 @dataclass(frozen=True, slots=True)
 class Gather:
     """Compare the answers that have come for requests sent before; the result is that of ``Send``.
-    With ``all_within_ms`` wait until no request is waiting any more (a timer ends the wait)."""
+    With ``any_within_ms`` wait until one is answered (a timer ends the wait)."""
 
-    all_within_ms: int = 0
+    any_within_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,193 @@
+"""Classic groups: JoinGroup, SyncGroup, Heartbeat and LeaveGroup from several connections, with
+joins and syncs that wait for each other; static members and their replacements, pending members,
+leaders that go; commits, fetches, descriptions and removals in every state in between.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Final
+
+from tests.differential._classic_clients import ClassicClient, ClassicModel
+from tests.differential._classic_requests import LONG_MS, OUTSIDER_LANE, ClassicRequests
+from tests.differential._classic_tools import TOOLS
+from tests.differential._conversation import new_scene
+from tests.differential._plan import Kind, Plan, Steps
+from tests.differential._scene import Scene
+from tests.differential._steps import Gather, Send
+
+__all__ = ["KIND", "ClassicConversation"]
+
+_REQUESTS: Final = 56
+_CLIENTS: Final = 6
+_TIMED_SHARE: Final = 0.12
+_TIMED_MS: Final = 500
+
+
+class ClassicConversation:
+    """One group, up to six clients. In a timed conversation rebalance timeouts are short: whenever
+    requests wait, it lets the timer answer them before anything else is asked."""
+
+    def __init__(self, plan: Plan, scene: Scene) -> None:
+        rng = scene.rng
+        self._scene = scene
+        self._plan = plan
+        self._group = ClassicModel(plan.prefix)
+        self._timed = rng.random() < _TIMED_SHARE
+        rebalance_ms = _TIMED_MS if self._timed else LONG_MS
+        self._requests = ClassicRequests(scene, self._group, rebalance_ms)
+        self._sent = 0
+        self._hopeless: set[int] = set()
+        self._weights = self._mood(rng)
+
+    @staticmethod
+    def _mood(rng: random.Random) -> dict[str, float]:
+        weights = {
+            "arrive": 5.0,
+            "rejoin": 5.0,
+            "change": 2.0,
+            "sync": 6.0,
+            "heartbeat": 4.0,
+            "leave": 2.0,
+            "remove": 1.5,
+            "wrong": 4.0,
+            "replace": 2.0,
+            "converge": 3.0,
+            "tool": 9.0,
+        }
+        needed = {"arrive", "converge"}
+        return {
+            name: weight * (1 if name in needed else rng.choice([0.2, 0.5, 1, 1, 3]))
+            for name, weight in weights.items()
+        }
+
+    def steps(self) -> Steps:
+        """The whole sequence."""
+        rng = self._scene.rng
+        if rng.random() < 0.1:
+            self._requests.type = rng.choice(["connect", "own"])
+        yield from self._arrive()
+        while self._sent < _REQUESTS:
+            (choice,) = rng.choices(list(self._weights), list(self._weights.values()))
+            yield from self._act(choice)
+            yield from self._let_time_pass()
+        yield from self._tool()
+
+    def _act(self, choice: str) -> Steps:
+        rng = self._scene.rng
+        requests = self._requests
+        members = self._group.members
+        idle = self._group.idle
+        if choice == "arrive":
+            yield from self._arrive()
+        elif choice == "converge":
+            yield from self._converge()
+        elif choice == "tool" or not idle:
+            yield from self._tool()
+        elif choice == "remove":
+            yield from self._send(requests.remove())
+        elif choice == "replace":
+            yield from self._replace()
+        elif choice == "wrong":
+            fault = rng.choice([requests.join_wrong, requests.sync_wrong, requests.heartbeat_wrong])
+            yield from self._send(fault(rng.choice(idle)))
+        elif not members:
+            yield from self._join(rng.choice(idle))
+        elif choice in ("rejoin", "change"):
+            client = rng.choice(members)
+            if choice == "change":
+                requests.prepare(client)
+            yield from self._join(client)
+        elif choice == "sync":
+            due = [each for each in members if each.must_sync]
+            yield from self._send(requests.sync(rng.choice(due or members)))
+        elif choice == "heartbeat":
+            yield from self._send(requests.heartbeat(rng.choice(members)))
+        else:
+            client = rng.choice(members)
+            yield from self._send(requests.leave(client))
+            self._group.forget(client)
+
+    # -- clients -----------------------------------------------------------------------------------
+
+    def _arrive(self) -> Steps:
+        rng = self._scene.rng
+        unused = [each for each in self._group.idle if not each.member_id]
+        if len(self._group.clients) < _CLIENTS and (not unused or rng.random() < 0.6):
+            client = self._requests.new_client()
+        elif unused:
+            client = rng.choice(unused)
+        else:
+            return
+        yield from self._join(client)
+
+    def _join(self, client: ClassicClient) -> Steps:
+        """Join, and once more with the id that was given, as clients do; sometimes not at once."""
+        before = client.member_id
+        yield from self._send(self._requests.join(client))
+        given = not before and client.member_id and client.generation < 0 and not client.waits
+        if given and self._scene.rng.random() < 0.85:
+            yield from self._send(self._requests.join(client))
+
+    def _replace(self) -> Steps:
+        """A static member starts again without its member id."""
+        static = [each for each in self._group.idle if each.instance_id is not None]
+        if not static:
+            return
+        client = self._scene.rng.choice(static)
+        if client.member_id:
+            self._group.gone.append(client.member_id)
+        client.member_id = ""
+        if self._scene.rng.random() < 0.3:
+            self._requests.prepare(client)
+        yield from self._join(client)
+
+    def _converge(self) -> Steps:
+        """Everybody does what good clients do, until the group is stable."""
+        for _ in range(2):
+            for client in list(self._group.idle):
+                if client.member_id and not client.must_sync and not client.waits:
+                    yield from self._send(self._requests.heartbeat(client))
+            for client in list(self._group.idle):
+                if client.member_id and not client.waits and not client.must_sync:
+                    yield from self._join(client)
+            for client in list(self._group.idle):
+                if client.must_sync and not client.waits:
+                    yield from self._send(self._requests.sync(client))
+            yield from self._let_time_pass()
+
+    def _tool(self) -> Steps:
+        rng = self._scene.rng
+        _, chooser = rng.choices(TOOLS, [weight for weight, _ in TOOLS])[0]
+        ask = chooser(self._scene, self._group)
+        yield from self._send(Send(ask.action, ask.message, ask.version, OUTSIDER_LANE))
+
+    def _let_time_pass(self) -> Steps:
+        """In a timed conversation: until the rebalance timeout has answered those who wait. Some
+        answers never come (another connection took the member over), and are waited for once."""
+        while self._timed:
+            waiting = {each.lane for each in self._group.clients if each.waits} - self._hopeless
+            if not waiting:
+                return
+            answers = yield Gather(any_within_ms=3 * _TIMED_MS)
+            yield from self._answers(answers)
+            if not answers:
+                self._hopeless |= waiting
+
+    def _send(self, send: Send) -> Steps:
+        self._group.sent(send.lane)
+        self._sent += 1
+        yield from self._answers((yield send))
+
+    def _answers(self, answers: dict[int, Any]) -> Steps:
+        for lane, answer in answers.items():
+            self._group.heard(lane, answer)
+        yield from ()
+
+
+def sequence(plan: Plan) -> Steps:
+    """The steps of one seed."""
+    return ClassicConversation(plan, new_scene(plan, pattern_share=0)).steps()
+
+
+KIND: Final = Kind("classic", 16, sequence)
