@@ -104,6 +104,11 @@ class ProducerStates:
         state = self._producers.get(producer_id)
         return state is not None and state.first_offset is not None and state.epoch == epoch
 
+    def has_seen_newer(self, producer_id: int, epoch: int) -> bool:
+        """Whether the producer was heard of in a later epoch."""
+        state = self._producers.get(producer_id)
+        return state is not None and state.epoch > epoch
+
     def _known(self, now_ms: int, producer_id: int, expiration_ms: int) -> ProducerState | None:
         state = self._producers.get(producer_id)
         if state is None or state.first_offset is not None:

@@ -26,6 +26,10 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kip848_client.wire.messages.offset_delete import (
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
@@ -500,6 +504,39 @@ class RawTransactions:
                 )
             ),
         )
+
+    def delete_offsets(self, group: str, partitions: Sequence[tuple[str, int]]) -> Any:
+        """OffsetDelete."""
+        request = api_named("OffsetDelete").request(
+            group_id=group,
+            topics=tuple(
+                OffsetDeleteRequestTopic(
+                    name=name,
+                    partitions=tuple(
+                        OffsetDeleteRequestPartition(partition_index=index)
+                        for topic, index in partitions
+                        if topic == name
+                    ),
+                )
+                for name in dict.fromkeys(topic for topic, _ in partitions)
+            ),
+        )
+        answer = self._request(request, 0)
+        if answer is None:
+            return CLOSED
+        return (
+            answer.error_code,
+            tuple(
+                (topic.name, each.partition_index, each.error_code)
+                for topic in answer.topics
+                for each in topic.partitions
+            ),
+        )
+
+    def delete_group(self, group: str) -> Any:
+        """DeleteGroups."""
+        answer = self._request(api_named("DeleteGroups").request(groups_names=(group,)), 2)
+        return CLOSED if answer is None else answer.results[0].error_code
 
     # -- administration ------------------------------------------------------------------------
 

@@ -326,6 +326,10 @@ class GroupCoordinator:
         """Whether the producer has offsets pending: its transaction needs no verification."""
         return self._env.state.pending.is_open(producer_id, producer_epoch)
 
+    def has_seen_newer(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer was heard of in a later epoch: this one is fenced."""
+        return self._env.state.pending.has_seen_newer(producer_id, producer_epoch)
+
     def complete_transaction(
         self, now_ms: int, producer_id: int, producer_epoch: int, committed: bool
     ) -> None:
@@ -415,6 +419,8 @@ class GroupCoordinator:
         if decision.live is not None:
             self._env.state.set_live(*decision.live)
         self._replies += decision.replies
+        if decision.forget is not None:
+            self._env.state.forget(decision.forget)
         if decision.simple_group is not None:
             self._env.state.touch_simple_group(decision.simple_group)
         if decision.resolve is not None:
@@ -426,6 +432,7 @@ class GroupCoordinator:
     def _append(self, now_ms: int, records: Sequence[StateRecord]) -> None:
         """Write the records of one decision as one batch, and make them true."""
         if records:
+            self._env.state.forgotten.clear()
             self._journal.append(now_ms, records)
             self._apply(records)
             for group_id in dict.fromkeys(record.group_id for record in records):

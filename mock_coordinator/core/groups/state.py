@@ -46,6 +46,7 @@ class GroupsState:
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
         self.groups: dict[str, Group] = {}
+        self.forgotten: dict[str, ConsumerGroup] = {}
         self.offsets: dict[str, GroupOffsets] = {}
         self.pending = PendingOffsets()
         self._applied = 0
@@ -88,6 +89,19 @@ class GroupsState:
         group = self.groups.get(group_id)
         if isinstance(group, ClassicGroup):
             group.live = live
+
+    def forget(self, group_id: str) -> None:
+        """Lose a consumer group from memory and leave its records, as Kafka does when somebody
+        joins an empty one with a member id: its next life begins with the first epochs. What
+        describes and lists groups reads what is written, and sees the group until the next
+        record."""
+        group = self.groups.pop(group_id, None)
+        if isinstance(group, ConsumerGroup):
+            self.forgotten[group_id] = group
+
+    def described(self) -> dict[str, Group]:
+        """The groups as administrators see them."""
+        return {**self.forgotten, **self.groups} if self.forgotten else self.groups
 
     def committed(self, group_id: str, topic: str, partition: int) -> OffsetAndMetadata | None:
         """A committed offset."""
@@ -141,7 +155,7 @@ class GroupsState:
         self.offsets.setdefault(group_id, {}).setdefault(topic, {})[partition] = value
 
     def _apply_transaction_end(self, record: TransactionEnd) -> None:
-        for offset in self.pending.end(record.producer_id):
+        for offset in self.pending.end(record.producer_id, record.producer_epoch):
             place = (offset.group_id, offset.topic, offset.partition)
             if record.committed and self._positions.get(place, -1) < offset.position:
                 self._commit(*place, offset.value, offset.position)

@@ -76,6 +76,11 @@ __all__ = ["TransactionCoordinator"]
 _Handler = Callable[[int, RequestReceived, Any], Any]
 _State = TransactionState
 
+_FENCED_SINCE: Final = 2
+"""PRODUCER_FENCED is known from this version of most requests on (KIP-588)."""
+_FENCED_SINCE_INIT: Final = 4
+"""And from this one of InitProducerId."""
+
 
 class TransactionCoordinator:
     """All transactional ids of a cluster.
@@ -164,7 +169,7 @@ class TransactionCoordinator:
             self._require_here(received, request.transactional_id)
             decision = decide_init(self._env, now_ms, request)
         except TransactionRefusedError as refused:
-            return refused_init(refused.code)
+            return refused_init(_told(received, refused.code, _FENCED_SINCE_INIT))
         self._make(now_ms, decision.change)
         return decision.response
 
@@ -173,7 +178,7 @@ class TransactionCoordinator:
             self._require_here(received, request.transactional_id)
             decision = decide_end(self._env, now_ms, received.version, request)
         except TransactionRefusedError as refused:
-            return refused_end(refused.code)
+            return refused_end(_told(received, refused.code))
         self._make(now_ms, decision.change)
         return decision.response
 
@@ -186,7 +191,7 @@ class TransactionCoordinator:
             self._require_here(received, request.transactional_id)
             self._add(now_ms, request.transactional_id, producer, (partition,), ClientVersion.V0)
         except TransactionRefusedError as refused:
-            return AddOffsetsToTxnResponse(error_code=refused.code)
+            return AddOffsetsToTxnResponse(error_code=_told(received, refused.code))
         return AddOffsetsToTxnResponse()
 
     def _add_partitions(
@@ -227,7 +232,7 @@ class TransactionCoordinator:
             client_version = ClientVersion.V2 if by_broker else ClientVersion.V0
             self._add(now_ms, transactional_id, producer, partitions, client_version)
         except TransactionRefusedError as refused:
-            return dict.fromkeys(partitions, refused.code)
+            return dict.fromkeys(partitions, _told(received, refused.code))
         return dict.fromkeys(partitions, ErrorCode.NONE)
 
     def _describe(
@@ -348,6 +353,13 @@ class TransactionCoordinator:
             over_ms = max(now_ms, value.start_ms + value.timeout_ms) + 1
             due_ms = self._tick(over_ms, self._env.config.integer(name))
             heapq.heappush(self._time_outs, (due_ms, transactional_id))
+
+
+def _told(received: RequestReceived, code: ErrorCode, since: int = _FENCED_SINCE) -> ErrorCode:
+    """An error in words that the version of the request knows."""
+    if code is ErrorCode.PRODUCER_FENCED and received.version < since:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return code
 
 
 def _is_over(value: TransactionMetadata, now_ms: int) -> bool:

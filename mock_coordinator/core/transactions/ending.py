@@ -121,15 +121,15 @@ def _end_v2(env: Environment, now_ms: int, request: EndTxnRequest) -> Decision[E
 
 
 def _is_before_bump(value: TransactionMetadata, epoch: int) -> bool:
-    """The epoch is that of the transaction which just ended."""
-    return value.client_version is ClientVersion.V2 and value.producer_epoch == epoch + 1
+    """The epoch is that of the transaction which just ended; if it did, that is: Kafka does not ask
+    how the epoch came to be raised."""
+    return value.producer_epoch == epoch + 1
 
 
 def _is_before_rotation(value: TransactionMetadata, request: EndTxnRequest) -> bool:
     """So it is, and there was no epoch left: the producer got a new id."""
     return (
-        value.client_version is ClientVersion.V2
-        and value.previous_producer_id == request.producer_id
+        value.previous_producer_id == request.producer_id
         and request.producer_epoch == LAST_EPOCH
         and value.producer_epoch == 0
     )

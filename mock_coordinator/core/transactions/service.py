@@ -119,6 +119,8 @@ class Transactions:
         group_id = request.group_id
         if not group_id or not self._groups.serves(group_id, received.node_id):
             return ErrorCode.NONE  # the group coordinator will refuse
+        if self._groups.has_seen_newer(group_id, *producer):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
         if not must_verify(self._broker) or self._groups.has_open_transaction(group_id, *producer):
             return ErrorCode.NONE
         partition = self.coordinator.offsets_partition_of(group_id)

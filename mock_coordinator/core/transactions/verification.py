@@ -98,24 +98,26 @@ def refused_partitions(
     """Ask for the partitions in which the producer's transaction is not open yet; returns those to
     which nothing may be written."""
     asked: list[TxnPartition] = []
+    refusals: dict[TxnPartition, Refusal] = {}
     producer = (NO_PRODUCER_ID, -1)
     for partition, header in headers.items():
         if not header.is_transactional or header.producer_id == NO_PRODUCER_ID:
             continue
         producer = (header.producer_id, header.producer_epoch)
         states = states_of(partition)
-        if not states.has_open_transaction(*producer):
+        if states.has_seen_newer(*producer):
+            refusals[partition] = (ErrorCode.INVALID_PRODUCER_EPOCH, None)
+        elif not states.has_open_transaction(*producer):
             states.start_verification(header, bumps_epochs=version >= ADDS_SINCE)
             asked.append(partition)
     if not asked:
-        return {}
+        return refusals
     transactional_id = request.transactional_id or ""
     answers = verifier.verify(now_ms, transactional_id, producer, asked, add=version >= ADDS_SINCE)
-    return {
-        partition: translated(code, knows_abortable=version >= ABORTABLE_SINCE)
-        for partition, code in answers.items()
-        if code
-    }
+    for partition, code in answers.items():
+        if code:
+            refusals[partition] = translated(code, knows_abortable=version >= ABORTABLE_SINCE)
+    return refusals
 
 
 def translated(code: ErrorCode, *, knows_abortable: bool) -> Refusal:

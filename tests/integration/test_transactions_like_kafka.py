@@ -1,0 +1,132 @@
+"""Transactions of the bundled broker beside those of a real one: the same random requests, the same
+answers.
+
+Each seed is a sequence of some 40 requests of three transactional producers, in old and new
+versions of the protocol: stale and future epochs, strangers, wrong sequence numbers, aborts,
+offsets of two groups, markers written by hand, transactions that time out. Every field of every
+answer is compared, except ids and times, and so is what is in the partitions in the end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kip848_client.errors import TransportError
+from kip848_client.wire import api_named
+from kip848_client.wire.messages.topics import CreateTopicsRequestCreatableTopic
+from mock_coordinator import MockBroker, VirtualClock
+from tests.support.raw_transactions import RawTransactions
+from tests.support.real_kafka import RealKafka
+from tests.support.transaction_sequences import (
+    LONG_MS,
+    PARTITIONS,
+    SHORT_MS,
+    Player,
+    Step,
+    sequence_of,
+)
+from tests.support.wire_connection import ConnectionLostError
+
+pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(300)]
+
+CONFIGS = {
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    "transaction.max.timeout.ms": str(LONG_MS),
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+SEEDS = range(25)
+
+
+class MockSide:
+    """The bundled broker in this process, on a clock of its own."""
+
+    def __init__(self, profile: str, topic: str) -> None:
+        self.clock = VirtualClock(int(time.time() * 1000))
+        self.broker = MockBroker(
+            {topic: PARTITIONS}, profile=profile, config=CONFIGS, listen=False, clock=self.clock
+        )
+        self._connection = self.broker.connect()
+
+    def request(self, message: Any, version: int) -> Any:
+        try:
+            return self._connection.ask(message, version)
+        except TransportError as err:
+            raise ConnectionLostError(str(err)) from err
+
+    def connect(self) -> MockSide:
+        self._connection = self.broker.connect()
+        return self
+
+    def topic_ids(self) -> dict[str, bytes]:
+        answer = self.request(api_named("Metadata").request(topics=None), 12)
+        return {topic.name: bytes(topic.topic_id) for topic in answer.topics}
+
+    def wait_out(self, _transactional_id: str) -> None:
+        self.clock.advance(SHORT_MS + 500)
+
+
+@pytest.fixture(scope="module")
+def kafka(kafka_version: str) -> Iterator[RealKafka]:
+    with RealKafka.start(kafka_version, CONFIGS) as broker:
+        with broker.connect() as connection:
+            find = api_named("FindCoordinator").request(key_type=1, coordinator_keys=("warm-up",))
+            _until(lambda: connection.request(find, 4).coordinators[0].error_code == 0)
+        raw = RawTransactions(broker.connect, {})
+        _until(lambda: raw.init("warm-up")[0][0] == 0)
+        yield broker
+
+
+def _until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < deadline, "the transaction coordinator does not come up"
+        time.sleep(0.05)
+
+
+def play_on_kafka(kafka: RealKafka, steps: list[Step], topic: str) -> list[Any]:
+    topic_id = _create(kafka, topic)
+    raw = RawTransactions(kafka.connect, {topic: topic_id})
+
+    def wait_out(transactional_id: str) -> None:
+        raw.settle(transactional_id, until="CompleteAbort")
+
+    return Player(raw, wait_out, topic, topic).play(steps)
+
+
+def _create(kafka: RealKafka, name: str) -> bytes:
+    """Create a topic and wait until its leaders serve it, which groups may not know yet."""
+    topic = CreateTopicsRequestCreatableTopic(
+        name=name, num_partitions=PARTITIONS, replication_factor=1
+    )
+    request = api_named("CreateTopics").request(topics=(topic,), timeout_ms=10_000)
+    with kafka.connect() as connection:
+        answer = connection.request(request, 7).topics[0]
+        assert answer.error_code == 0, answer
+        raw = RawTransactions(kafka.connect, {})
+        for index in range(PARTITIONS):
+            _until(lambda index=index: raw.fetch(name, index)[0] == 0)  # type: ignore[misc]  # a default argument in a lambda
+    return bytes(answer.topic_id)
+
+
+def play_on_mock(profile: str, steps: list[Step], topic: str) -> list[Any]:
+    side = MockSide(profile, topic)
+    raw = RawTransactions(side.connect, side.topic_ids())
+    return Player(raw, side.wait_out, topic, topic).play(steps)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_same_requests_get_the_same_answers(
+    kafka: RealKafka, seed: int, unique: Callable[[str], str]
+) -> None:
+    steps = sequence_of(seed, txn_commit_version=6 if kafka.profile == "4.4" else 5)
+    topic = unique("txn")
+    real = play_on_kafka(kafka, steps, topic)
+    ours = play_on_mock(kafka.profile, steps, topic)
+    for number, (step, theirs, own) in enumerate(zip(steps, real, ours, strict=True)):
+        before = "\n".join(f"{each}\n    {got}" for each, got in zip(steps, real, strict=True))
+        assert own == theirs, f"step {number}, {step}\nKafka's whole sequence:\n{before}"
