@@ -16,11 +16,12 @@ __all__ = ["placed", "racks_in_turn"]
 
 
 def racks_in_turn(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes such that neighbours are in different racks, as far as there are enough racks."""
+    """The nodes such that neighbours are in different racks, as far as there are enough racks; the
+    first stays the first."""
     racks: dict[str, list[Node]] = {}
     for node in nodes:
         racks.setdefault(node.rack or "", []).append(node)
-    queues = [racks[rack] for rack in sorted(racks)]
+    queues = list(racks.values())
     longest = max((len(queue) for queue in queues), default=0)
     return [queue[i] for i in range(longest) for queue in queues if i < len(queue)]
 
@@ -33,8 +34,9 @@ def placed(
     ``begin`` decides where partition 0 is; partitions that are added later go on from there. Nodes
     that are down get only what the others cannot take.
     """
-    ring = racks_in_turn([node for node in nodes if node.up and not node.fenced])
-    spare = racks_in_turn([node for node in nodes if node not in ring])
+    by_rack = sorted(nodes, key=lambda node: (node.rack or "", node.node_id))
+    ring = racks_in_turn([node for node in by_rack if node.up and not node.fenced])
+    spare = racks_in_turn([node for node in by_rack if node not in ring])
     result: list[tuple[int, ...]] = []
     for partition in partitions:
         order = spare
@@ -43,6 +45,6 @@ def placed(
             shift = (begin + partition) // len(ring)
             rest = ring[first + 1 :] + ring[:first]
             turned = rest[shift % len(rest) :] + rest[: shift % len(rest)] if rest else []
-            order = [ring[first], *turned, *spare]
+            order = [*racks_in_turn([ring[first], *turned]), *spare]
         result.append(tuple(node.node_id for node in order[:replication_factor]))
     return result
