@@ -12,6 +12,7 @@ import anyio
 from kip848_client.errors import BrokerError, ConfigError
 from mock_coordinator.core.profile import DEFAULT_PROFILE
 from mock_coordinator.mock_cluster import MockCluster
+from mock_coordinator.security.options import SecurityOptions
 
 __all__ = ["serve"]
 
@@ -23,10 +24,13 @@ def serve(
     host: str,
     port: int,
     brokers: int = 1,
+    security: Mapping[str, object] | None = None,
 ) -> int:
     """Run so many brokers until SIGINT or SIGTERM; returns the exit code.
 
-    Prints ``listening on HOST:PORT`` when connections are accepted, with a comma between several.
+    Prints ``listening on HOST:PORT`` when connections are accepted, with a comma between several;
+    then a line ``NAME on HOST:PORT`` for each listener of ``security``
+    (``SecurityOptions`` as data).
     Raises ``ConfigError`` for topics or settings that Kafka would refuse.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
@@ -39,6 +43,7 @@ def serve(
             host=host,
             port=port,
             log_size=0,
+            security=None if security is None else SecurityOptions.from_data(security),
         )
     except BrokerError as err:
         raise ConfigError(f"--topic: {err}") from err
@@ -56,6 +61,8 @@ async def _serve(broker: MockCluster) -> int:
         async with broker:
             where = ",".join(f"{host}:{port}" for host, port in broker.addresses)
             sys.stdout.write(f"listening on {where}\n")
+            for name in broker.core.broker.disk.security.addresses:
+                sys.stdout.write(f"{name} on {broker.bootstrap_of(name)}\n")
             sys.stdout.flush()
             async for _ in signals:
                 break

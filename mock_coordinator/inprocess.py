@@ -16,6 +16,7 @@ from kip848_client.wire import negotiate, read_response, request_api, write_requ
 from kip848_client.wire._fields import Message
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.outputs import NoReply, Reply, TornReply
+from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.driver import CoreDriver
 from mock_coordinator.requests import read_received
 
@@ -27,8 +28,9 @@ _SIZE_BYTES: Final = 4
 class InProcessConnection:
     """One connection. It serves any number of requests at a time, unlike a socket.
 
-    ``client_id`` and ``host`` are what the broker sees of the client. ``node_id`` is the broker
-    that it is connected to; ``None`` means that each request reaches whichever broker it takes.
+    ``client_id``, ``host`` and ``principal`` are what the broker sees of the client. ``node_id`` is
+    the broker that it is connected to; ``None`` means that each request reaches whichever broker it
+    takes.
     """
 
     def __init__(
@@ -39,9 +41,10 @@ class InProcessConnection:
         host: str = "/127.0.0.1",
         through_bytes: bool = True,
         node_id: int | None = None,
+        principal: str = ANONYMOUS,
     ) -> None:
         self._driver: Final = driver
-        self._client: Final = ClientInfo(client_id, host)
+        self._client: Final = ClientInfo(client_id, host, principal)
         self._through_bytes: Final = through_bytes
         self._correlation = 0
         self._replies: dict[int, Reply | NoReply] = {}

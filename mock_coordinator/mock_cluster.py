@@ -20,9 +20,11 @@ from mock_coordinator.core.inputs import Input, LeaderMoved, NodeStarted, NodeSt
 from mock_coordinator.core.metadata import create_offsets_topic
 from mock_coordinator.core.nodes import Node
 from mock_coordinator.core.profile import DEFAULT_PROFILE
+from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.mock_broker import MockBroker
+from mock_coordinator.security.options import SecurityOptions
 
 __all__ = ["MockCluster"]
 
@@ -57,6 +59,7 @@ class MockCluster(MockBroker):
         clock: Clock | None = None,
         new_uuid: Callable[[], bytes] | None = None,
         log_size: int = 10_000,
+        security: SecurityOptions | None = None,
     ) -> None:
         if brokers < 1:
             raise ConfigError(f"a cluster of {brokers} brokers")
@@ -72,6 +75,7 @@ class MockCluster(MockBroker):
             log_size=log_size,
             brokers=brokers,
             racks=racks,
+            security=security,
         )
 
     # -- where -------------------------------------------------------------------------------------
@@ -97,6 +101,7 @@ class MockCluster(MockBroker):
         client_id: str | None = "in-process",
         host: str = "/127.0.0.1",
         through_bytes: bool = True,
+        principal: str = ANONYMOUS,
         node_id: int | None = None,
     ) -> InProcessConnection:
         """A connection without a socket, to a broker or to whichever it takes.
@@ -110,6 +115,7 @@ class MockCluster(MockBroker):
             client_id=client_id,
             host=host,
             through_bytes=through_bytes,
+            principal=principal,
             node_id=node_id,
         )
 

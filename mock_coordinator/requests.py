@@ -14,6 +14,7 @@ from kip848_client.wire._codec import decode_at
 from kip848_client.wire.messages.api_versions import ApiVersionsRequest
 from mock_coordinator.core.api_versions import API_VERSIONS_KEY
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
+from mock_coordinator.core.security.acl_apis import ACL_REQUESTS, is_unreadable
 
 __all__ = ["read_received"]
 
@@ -36,4 +37,6 @@ def read_received(connection: int, client: ClientInfo, payload: bytes) -> Reques
     message, end = decode_at(api.request, version, payload, position)
     if end > len(payload):
         raise WireError(f"{api.name} request v{version}: {len(payload)} bytes are not all of it")
+    if isinstance(message, ACL_REQUESTS) and is_unreadable(message):
+        raise WireError(f"{api.name} request v{version} names an unknown type")
     return RequestReceived(connection, header.correlation_id, version, client, message)

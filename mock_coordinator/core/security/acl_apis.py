@@ -33,7 +33,9 @@ from mock_coordinator.core.security.acls import (
 )
 from mock_coordinator.core.security.authorizer import Authorizer
 
-__all__ = ["create_acls", "delete_acls", "describe_acls", "is_unreadable"]
+__all__ = ["ACL_REQUESTS", "create_acls", "delete_acls", "describe_acls", "is_unreadable"]
+
+ACL_REQUESTS: Final = (CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest)
 
 _UNKNOWN: Final = 0
 _ANY: Final = 1

@@ -134,6 +134,8 @@ class SaslConversation:
             return self._authenticated(now_ms, received)
         if self._state is _State.TOKENS:
             return self._token_request(now_ms, received)
+        if self._state is _State.OVER:
+            return self._closed("a request after the end of the conversation")
         request = received.request
         if isinstance(request, SaslHandshakeRequest):
             return self._handshake(received.version, request)

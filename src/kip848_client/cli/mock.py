@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from kip848_client.cli import _mock_security
 from kip848_client.errors import ConfigError
 
 __all__ = ["configure", "run"]
@@ -40,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a broker setting by Kafka's name, e.g. group.consumer.assignment.interval.ms=0; "
         "may be given more than once",
     )
+    _mock_security.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,7 +57,13 @@ def run(arguments: argparse.Namespace) -> int:
     topics = dict(_topic(text) for text in arguments.topic)
     config = dict(_setting(text) for text in arguments.config)
     return serve(
-        topics, config, arguments.profile, arguments.host, arguments.port, arguments.brokers
+        topics,
+        config,
+        arguments.profile,
+        arguments.host,
+        arguments.port,
+        arguments.brokers,
+        _mock_security.security_data(arguments),
     )
 
 

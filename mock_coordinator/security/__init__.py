@@ -1,0 +1,22 @@
+"""Listeners with TLS and SASL, and the options that a broker's security is made from."""
+
+from __future__ import annotations
+
+from mock_coordinator.core.security.acls import (
+    Acl,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from mock_coordinator.security.options import ListenerOptions, SecurityOptions
+
+__all__ = [
+    "Acl",
+    "ListenerOptions",
+    "Operation",
+    "PatternType",
+    "Permission",
+    "ResourceType",
+    "SecurityOptions",
+]

@@ -1,0 +1,53 @@
+"""The servers of a broker's further listeners, and the broker's own rights."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mock_coordinator.core.security.sasl import SaslAccounts, SaslRules
+from mock_coordinator.core.security.state import SecurityState
+from mock_coordinator.driver import CoreDriver
+from mock_coordinator.security.door import DoorMaker
+from mock_coordinator.security.options import ListenerOptions, SecurityOptions
+from mock_coordinator.server import WireServer
+
+__all__ = ["LOCAL_PRINCIPAL", "extra_servers", "prepared_state"]
+
+LOCAL_PRINCIPAL: Final = "Local:mock-broker"
+"""Who the methods of a ``MockBroker`` act as: a super user that nobody can log in as."""
+
+
+def prepared_state(options: SecurityOptions | None) -> SecurityState | None:
+    """What a cluster starts with, its own principal among the super users."""
+    if options is None:
+        return None
+    state = options.state()
+    if state.authorizer is not None:
+        state.authorizer.super_users |= {LOCAL_PRINCIPAL}
+    return state
+
+
+def extra_servers(driver: CoreDriver, options: SecurityOptions | None) -> tuple[WireServer, ...]:
+    """A server for each listener and broker."""
+    if options is None:
+        return ()
+    nodes = driver.core.broker.nodes.ids
+    servers: list[WireServer] = []
+    for listener in options.listeners:
+        doors = _doors(driver, listener)
+        for index, node_id in enumerate(nodes):
+            port = listener.port and listener.port + index
+            only = None if len(nodes) == 1 else node_id
+            servers.append(WireServer(driver, listener.host, port, only, doors))
+    return tuple(servers)
+
+
+def _doors(driver: CoreDriver, listener: ListenerOptions) -> DoorMaker:
+    if not listener.uses_sasl:
+        return DoorMaker(listener)
+    broker = driver.core.broker
+    disk = broker.disk
+    limit_ms = broker.config.integer("connections.max.reauth.ms")
+    rules = SaslRules(listener.mechanisms, max(limit_ms, 0))
+    accounts = SaslAccounts(disk.security.passwords, disk.scram)
+    return DoorMaker(listener, rules, accounts, lambda: broker.new_uuid().hex())

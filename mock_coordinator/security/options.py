@@ -1,0 +1,210 @@
+"""What a user says about the security of a broker: accounts, rights, listeners; in Python or JSON.
+
+As JSON::
+
+    {
+      "users": {"alice": "her password"},
+      "super_users": ["User:admin"],
+      "allow_everyone_if_no_acl_found": false,
+      "acls": [
+        {"principal": "User:alice", "operation": "READ", "resource_type": "TOPIC", "name": "orders"}
+      ],
+      "listeners": [
+        {"name": "SASL", "protocol": "SASL_PLAINTEXT", "port": 9093, "mechanisms": ["PLAIN"]},
+        {"name": "TLS", "protocol": "SSL", "certificate": "server.pem", "key": "server.key",
+         "client_ca": "ca.pem", "client_auth": "required"}
+      ]
+    }
+
+Every user can log in with PLAIN and with SCRAM. There is an authorizer as soon as ``acls`` or
+``super_users`` are given (or ``"authorizer": true``); without one everybody may do everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from kip848_client.errors import ConfigError
+from mock_coordinator.core.scram_store import SCRAM_MECHANISMS, ScramCredential, ScramStore
+from mock_coordinator.core.security.acls import Acl, acls_from_data
+from mock_coordinator.core.security.authorizer import AclTable, Authorizer
+from mock_coordinator.core.security.sasl import MECHANISMS
+from mock_coordinator.core.security.state import SecurityState
+
+__all__ = ["PROTOCOLS", "ListenerOptions", "SecurityOptions"]
+
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_CLIENT_AUTH: Final = {
+    "none": ssl.CERT_NONE,
+    "requested": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
+_ITERATIONS: Final = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerOptions:
+    """One more address that a broker listens on.
+
+    ``protocol`` is one of Kafka's security protocols. ``port`` 0 picks a free one; with several
+    brokers a given port counts up. ``mechanisms`` are for SASL. TLS needs ``certificate`` and
+    ``key`` (PEM files; the chain may be in the first), or a ready ``ssl_context``; ``client_ca``
+    (PEM file) and ``client_auth`` (``none``, ``requested``, ``required``) decide about the
+    certificates of clients, whose subjects are then their principals.
+    """
+
+    name: str
+    protocol: str = "PLAINTEXT"
+    host: str = "127.0.0.1"
+    port: int = 0
+    mechanisms: tuple[str, ...] = MECHANISMS
+    certificate: str | None = None
+    key: str | None = None
+    client_ca: str | None = None
+    client_auth: str = "none"
+    ssl_context: ssl.SSLContext | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ``ConfigError`` for a listener that makes no sense."""
+        if self.protocol not in PROTOCOLS:
+            raise ConfigError(
+                f"listener {self.name}: protocol {self.protocol!r} is none of "
+                f"{', '.join(PROTOCOLS)}"
+            )
+        unknown = [each for each in self.mechanisms if each not in MECHANISMS]
+        if unknown or not self.mechanisms:
+            raise ConfigError(
+                f"listener {self.name}: mechanisms are some of {', '.join(MECHANISMS)}, not "
+                f"{', '.join(unknown) or 'none at all'}"
+            )
+        if self.client_auth not in _CLIENT_AUTH:
+            raise ConfigError(
+                f"listener {self.name}: client_auth is one of {', '.join(_CLIENT_AUTH)}, not "
+                f"{self.client_auth!r}"
+            )
+        if self.uses_tls and self.ssl_context is None and not (self.certificate and self.key):
+            raise ConfigError(f"listener {self.name}: {self.protocol} needs a certificate and key")
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether connections are encrypted."""
+        return self.protocol in ("SSL", "SASL_SSL")
+
+    @property
+    def uses_sasl(self) -> bool:
+        """Whether clients authenticate with SASL."""
+        return self.protocol in ("SASL_PLAINTEXT", "SASL_SSL")
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """The context of a TLS listener, else ``None``. Raises ``ConfigError`` for files that
+        cannot be read."""
+        if not self.uses_tls:
+            return None
+        if self.ssl_context is not None:
+            return self.ssl_context
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            context.load_cert_chain(str(self.certificate), self.key)
+            if self.client_ca is not None:
+                context.load_verify_locations(self.client_ca)
+        except (OSError, ssl.SSLError) as err:
+            raise ConfigError(f"listener {self.name}: {err}") from err
+        context.verify_mode = _CLIENT_AUTH[self.client_auth]
+        return context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecurityOptions:
+    """Accounts, rights and listeners of a broker; see the module for what they mean.
+
+    ``users`` maps names to passwords.
+    """
+
+    users: Mapping[str, str] = field(default_factory=dict)
+    super_users: tuple[str, ...] = ()
+    allow_everyone_if_no_acl_found: bool = False
+    acls: tuple[Acl, ...] = ()
+    authorizer: bool = False
+    listeners: tuple[ListenerOptions, ...] = ()
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> SecurityOptions:
+        """Options from plain data. Raises ``ConfigError`` for what is not understood."""
+        known = [each.name for each in fields(cls)]
+        _require_known(data, known, "security")
+        listeners = [_listener(each) for each in data.get("listeners", ())]
+        try:
+            return cls(
+                users={str(name): str(text) for name, text in data.get("users", {}).items()},
+                super_users=tuple(data.get("super_users", ())),
+                allow_everyone_if_no_acl_found=bool(
+                    data.get("allow_everyone_if_no_acl_found", False)
+                ),
+                acls=acls_from_data(data.get("acls", ())),
+                authorizer=bool(data.get("authorizer", False)),
+                listeners=tuple(listeners),
+            )
+        except (TypeError, AttributeError) as err:
+            raise ConfigError(f"security options: {err}") from err
+
+    @classmethod
+    def from_file(cls, path: str) -> SecurityOptions:
+        """Options from a JSON file. Raises ``ConfigError``."""
+        try:
+            data = json.loads(Path(path).read_text())
+        except (OSError, ValueError) as err:
+            raise ConfigError(f"security options {path}: {err}") from err
+        if not isinstance(data, dict):
+            raise ConfigError(f"security options {path}: not a JSON object")
+        return cls.from_data(data)
+
+    def state(self) -> SecurityState:
+        """What a cluster starts with."""
+        authorizer = None
+        if self.authorizer or self.acls or self.super_users:
+            authorizer = Authorizer(
+                AclTable(self.acls),
+                frozenset(self.super_users),
+                self.allow_everyone_if_no_acl_found,
+            )
+        addresses: dict[str, dict[int, tuple[str, int]]] = {}
+        for listener in self.listeners:
+            if listener.name in addresses:
+                raise ConfigError(f"there are two listeners {listener.name}")
+            addresses[listener.name] = {}
+        return SecurityState(authorizer, dict(self.users), addresses)
+
+    def put_scram_credentials(self, store: ScramStore, new_salt: Callable[[], bytes]) -> None:
+        """Store the users' SCRAM credentials; ``new_salt`` gives fresh bytes."""
+        for user, password in self.users.items():
+            for number, mechanism in SCRAM_MECHANISMS.items():
+                salt = new_salt()
+                salted = hashlib.pbkdf2_hmac(
+                    mechanism.hash_name, password.encode(), salt, _ITERATIONS
+                )
+                credential = ScramCredential.from_salted_password(number, _ITERATIONS, salt, salted)
+                store.put(user, credential)
+
+
+def _require_known(data: Mapping[str, Any], known: list[str], what: str) -> None:
+    strange = [key for key in data if key not in known]
+    if strange:
+        raise ConfigError(f"{what} has no {strange[0]!r}, only {', '.join(known)}")
+
+
+def _listener(data: Mapping[str, Any]) -> ListenerOptions:
+    known = [each.name for each in fields(ListenerOptions) if each.name != "ssl_context"]
+    _require_known(data, known, "a listener")
+    options = dict(data)
+    if "mechanisms" in options:
+        options["mechanisms"] = tuple(options["mechanisms"])
+    try:
+        return ListenerOptions(**options)
+    except TypeError as err:
+        raise ConfigError(f"a listener needs a name: {err}") from err
