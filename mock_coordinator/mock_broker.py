@@ -36,9 +36,12 @@ from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups import GroupSnapshot
 from mock_coordinator.core.profile import DEFAULT_PROFILE, profile_named
+from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.core.topic_settings import TOPIC_ID_SETTING
 from mock_coordinator.driver import CoreDriver, LoggedRequest
 from mock_coordinator.inprocess import InProcessConnection
+from mock_coordinator.security.listeners import LOCAL_PRINCIPAL, extra_servers, prepared_state
+from mock_coordinator.security.options import SecurityOptions
 from mock_coordinator.server import WireServer
 
 __all__ = ["MockBroker"]
@@ -55,6 +58,7 @@ class MockBroker:
     ``host`` and ``port`` are where to listen (port 0: any free one; ``listen=False``: not at all,
     in process only). ``clock`` gives the time; with a ``VirtualClock`` only ``advance`` moves it.
     ``new_uuid`` gives 16 bytes for each fresh id, random by default.
+    ``security`` gives accounts, access control lists and further listeners (TLS, SASL).
     ``log_size`` is how many requests ``requests`` remembers. For several ``brokers`` see
     ``MockCluster``.
 
@@ -78,6 +82,7 @@ class MockBroker:
         log_size: int = 10_000,
         brokers: int = 1,
         racks: Sequence[str] = (),
+        security: SecurityOptions | None = None,
     ) -> None:
         settings = BrokerConfig(profile_named(profile), config)
         self._clock: Final = clock or wall_clock()
@@ -89,9 +94,13 @@ class MockBroker:
             port=port,
             brokers=brokers,
             racks=racks,
+            security=prepared_state(security),
         )
+        if security is not None:
+            security.put_scram_credentials(core.broker.disk.scram, core.broker.new_uuid)
         self._driver: Final = CoreDriver(core, self._clock, log_size=log_size)
         self._servers: Final = self._make_servers(host, port) if listen else {}
+        self._more_servers: Final = extra_servers(self._driver, security) if listen else ()
         self._local: InProcessConnection | None = None
         self._stack = AsyncExitStack()
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -99,12 +108,13 @@ class MockBroker:
             self.create_topic(name, partitions)
 
     async def __aenter__(self) -> Self:
-        for server in self._servers.values():  # before the task group, which would wrap an OSError
+        # before the task group, which would wrap an OSError
+        for server in (*self._servers.values(), *self._more_servers):
             await server.listen()
         async with AsyncExitStack() as stack:
             tasks: anyio.abc.TaskGroup = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
-            for server in self._servers.values():
+            for server in (*self._servers.values(), *self._more_servers):
                 tasks.start_soon(server.serve)
             tasks.start_soon(self._driver.run_timers)
             self._tasks = tasks
@@ -147,6 +157,16 @@ class MockBroker:
         """``host:port``, for ``bootstrap_servers``."""
         return f"{self.host}:{self.port}"
 
+    def bootstrap_of(self, listener: str) -> str:
+        """``host:port`` (of each broker, with commas) of a further listener, by its name.
+
+        Raises ``KeyError`` for a listener that does not exist or has no address yet.
+        """
+        addresses = self.core.broker.disk.security.addresses[listener]
+        if not addresses:
+            raise KeyError(f"listener {listener} has no address before the broker listens")
+        return ",".join(f"{host}:{port}" for host, port in addresses.values())
+
     @property
     def address(self) -> tuple[str, int]:
         """What the broker is bound to; differs from where clients are sent to when it listens on
@@ -177,10 +197,15 @@ class MockBroker:
         client_id: str | None = "in-process",
         host: str = "/127.0.0.1",
         through_bytes: bool = True,
+        principal: str = ANONYMOUS,
     ) -> InProcessConnection:
-        """A connection without a socket."""
+        """A connection without a socket, of whichever principal you like."""
         return InProcessConnection(
-            self._driver, client_id=client_id, host=host, through_bytes=through_bytes
+            self._driver,
+            client_id=client_id,
+            host=host,
+            through_bytes=through_bytes,
+            principal=principal,
         )
 
     def create_topic(
@@ -318,7 +343,9 @@ class MockBroker:
 
     def _ask(self) -> InProcessConnection:
         if self._local is None or self._local.is_closed:
-            self._local = InProcessConnection(self._driver, client_id="mock-broker")
+            self._local = InProcessConnection(
+                self._driver, client_id="mock-broker", principal=LOCAL_PRINCIPAL
+            )
         return self._local
 
 
