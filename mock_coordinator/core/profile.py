@@ -183,6 +183,12 @@ class Profile:
     """Altering another broker's loggers is refused with that broker's id, not with one's own."""
     client_metrics_defaults_described: bool = False
     """DescribeConfigs of client metrics shows what was not set, too."""
+    transactions_begin_with_sequence_zero: bool = False
+    """A producer of transaction version 2 that a partition does not know must begin at 0."""
+    older_epoch_fenced_unasked: bool = False
+    """A partition that heard of a newer producer epoch does not ask the transaction coordinator."""
+    init_forgets_last_start: bool = False
+    """A producer that starts anew has no transaction start time, not that of its last one."""
     partition_growth_limited: bool = False
     """CreatePartitions refuses more than 10,000 at once politely, not by failing."""
 
@@ -292,6 +298,9 @@ _V4_4: Final = replace(
     foreign_logger_named=True,
     client_metrics_defaults_described=True,
     partition_growth_limited=True,
+    transactions_begin_with_sequence_zero=True,
+    older_epoch_fenced_unasked=True,
+    init_forgets_last_start=True,
 )
 
 PROFILES: Final[Mapping[str, Profile]] = {
