@@ -118,6 +118,7 @@ def produce(
                 request,
                 headers,
                 lambda partition: batches[partition][1].producers,
+                broker.profile,
             )
     topics = tuple(
         _produce_topic(broker, now_ms, version, request, data, refusals)

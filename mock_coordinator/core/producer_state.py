@@ -71,7 +71,7 @@ class _Verification:
 
     epoch: int
     lowest_sequence: int
-    bumps_epochs: bool
+    from_zero: bool
 
     def update(self, epoch: int, sequence: int) -> None:
         if epoch > self.epoch:
@@ -120,12 +120,15 @@ class ProducerStates:
 
     # -- data ------------------------------------------------------------------------------------
 
-    def start_verification(self, header: BatchHeader, *, bumps_epochs: bool) -> None:
-        """Note that the coordinator is asked about the transaction that this batch would open."""
+    def start_verification(self, header: BatchHeader, *, from_zero: bool) -> None:
+        """Note that the coordinator is asked about the transaction that this batch would open.
+
+        ``from_zero``: a producer that is not known here must begin with sequence number 0.
+        """
         known = self._verifications.get(header.producer_id)
         if known is None:
             self._verifications[header.producer_id] = _Verification(
-                header.producer_epoch, header.base_sequence, bumps_epochs
+                header.producer_epoch, header.base_sequence, from_zero
             )
         else:
             known.update(header.producer_epoch, header.base_sequence)
@@ -157,7 +160,7 @@ class ProducerStates:
         if asked is not None and sequence > asked.lowest_sequence:
             return False
         if producer is None:
-            return asked is None or not asked.bumps_epochs or sequence == 0
+            return asked is None or not asked.from_zero or sequence == 0
         if header.producer_epoch != producer.epoch:
             return sequence == 0
         last = producer.last_sequence

@@ -126,7 +126,7 @@ def _next(
         state=TransactionState.EMPTY,
         partitions=(),
         last_update_ms=now_ms,
-        start_ms=-1,
+        start_ms=-1 if env.profile.init_forgets_last_start else value.start_ms,
         client_version=ClientVersion.V0,
     )
     return Change(transactional_id, following, last)

@@ -119,7 +119,8 @@ class Transactions:
         group_id = request.group_id
         if not group_id or not self._groups.serves(group_id, received.node_id):
             return ErrorCode.NONE  # the group coordinator will refuse
-        if self._groups.has_seen_newer(group_id, *producer):
+        fenced_unasked = self._broker.profile.older_epoch_fenced_unasked
+        if fenced_unasked and self._groups.has_seen_newer(group_id, *producer):
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if not must_verify(self._broker) or self._groups.has_open_transaction(group_id, *producer):
             return ErrorCode.NONE

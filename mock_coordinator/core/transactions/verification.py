@@ -18,6 +18,7 @@ from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.produce import ProduceRequest
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.producer_state import ProducerStates
+from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.record_batch import NO_PRODUCER_ID, BatchHeader
 from mock_coordinator.core.transactions.records import TxnPartition
 
@@ -94,26 +95,29 @@ def refused_partitions(
     request: ProduceRequest,
     headers: Headers,
     states_of: Callable[[TxnPartition], ProducerStates],
+    profile: Profile,
 ) -> dict[TxnPartition, Refusal]:
     """Ask for the partitions in which the producer's transaction is not open yet; returns those to
     which nothing may be written."""
     asked: list[TxnPartition] = []
     refusals: dict[TxnPartition, Refusal] = {}
     producer = (NO_PRODUCER_ID, -1)
+    adds = version >= ADDS_SINCE
     for partition, header in headers.items():
         if not header.is_transactional or header.producer_id == NO_PRODUCER_ID:
             continue
         producer = (header.producer_id, header.producer_epoch)
         states = states_of(partition)
-        if states.has_seen_newer(*producer):
+        if profile.older_epoch_fenced_unasked and states.has_seen_newer(*producer):
             refusals[partition] = (ErrorCode.INVALID_PRODUCER_EPOCH, None)
         elif not states.has_open_transaction(*producer):
-            states.start_verification(header, bumps_epochs=version >= ADDS_SINCE)
+            from_zero = adds and profile.transactions_begin_with_sequence_zero
+            states.start_verification(header, from_zero=from_zero)
             asked.append(partition)
     if not asked:
         return refusals
     transactional_id = request.transactional_id or ""
-    answers = verifier.verify(now_ms, transactional_id, producer, asked, add=version >= ADDS_SINCE)
+    answers = verifier.verify(now_ms, transactional_id, producer, asked, add=adds)
     for partition, code in answers.items():
         if code:
             refusals[partition] = translated(code, knows_abortable=version >= ABORTABLE_SINCE)
