@@ -69,7 +69,7 @@ def describe_consumer_groups(
 def _described(env: Environment, group_id: str) -> ConsumerGroupDescribeResponseDescribedGroup:
     if not group_id:
         raise GroupError(ErrorCode.INVALID_GROUP_ID)
-    group = env.state.groups.get(group_id)
+    group = env.state.described().get(group_id)
     if group is None:
         raise group_id_not_found(group_id)
     if not isinstance(group, ConsumerGroup):
@@ -142,7 +142,7 @@ def describe_classic_groups(
 def _described_classic(
     env: Environment, version: int, group_id: str
 ) -> DescribeGroupsResponseDescribedGroup:
-    group = env.state.groups.get(group_id)
+    group = env.state.described().get(group_id)
     if group is not None and not isinstance(group, ConsumerGroup):
         return described_group(group)
     dead = DescribeGroupsResponseDescribedGroup(group_id=group_id, group_state=GroupState.DEAD)

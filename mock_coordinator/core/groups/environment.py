@@ -68,6 +68,8 @@ class Decision(Generic[R_co]):
     """A group and the regexes to resolve for it once the request is done."""
     live: tuple[str, LiveGroup] | None = None
     """A classic group and what is going on in it from now on; no record carries that."""
+    forget: str | None = None
+    """A group that Kafka forgets without writing it down (see ``GroupsState.forget``)."""
     replies: list[tuple[RequestReceived, Message]] = field(
         default_factory=list["tuple[RequestReceived, Message]"]
     )

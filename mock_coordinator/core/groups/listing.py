@@ -32,7 +32,7 @@ def list_groups(env: Environment, request: ListGroupsRequest) -> ListGroupsRespo
                 group_state=group.state,
                 group_type=group.type,
             )
-            for group in env.state.groups.values()
+            for group in env.state.described().values()
             if (not states or group.state.lower() in states) and (not types or group.type in types)
         )
     )

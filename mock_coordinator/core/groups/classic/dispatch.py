@@ -77,6 +77,9 @@ def _join_group(
     if isinstance(group, ConsumerGroup):
         if not group.is_empty:
             return decide_join_to_consumer_group(env, now_ms, received, request, group)
+        if request.member_id:
+            refusal = refused_join(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
+            return Decision(refusal, forget=request.group_id)
         tombstones, group = group_tombstones(group), None
     return decide_join(env, now_ms, received, request, group, tombstones)
 

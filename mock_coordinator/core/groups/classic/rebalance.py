@@ -263,6 +263,11 @@ class Rebalance:
             # only static members, none of which came: their sessions will tell
             self._arm(Timer(TimerKind.JOIN_PHASE, self.group_id), live.rebalance_timeout_ms)
             return
+        if live.members and live.elected_protocol() is None:
+            # somebody offers a protocol twice, which counts as two offers: Kafka fails here, and
+            # the members wait until they are given up
+            live.generation += 1
+            return
         live.next_generation(self.now_ms)
         if not live.members:
             self.store()

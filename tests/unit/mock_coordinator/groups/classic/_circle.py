@@ -44,11 +44,11 @@ def wants(*topics: str) -> bytes:
 
 
 class Circle:
-    """See the module. ``delay_ms`` is the initial rebalance delay; other settings by name."""
+    """See the module. ``delay_ms`` is the initial rebalance delay."""
 
-    def __init__(self, profile: str = "4.4", *, delay_ms: int = 0, **settings: str | int) -> None:
+    def __init__(self, profile: str = "4.4", *, delay_ms: int = 0) -> None:
         self._numbers = itertools.count(1)
-        self.world = World(profile, **{"group_initial_rebalance_delay_ms": delay_ms, **settings})
+        self.world = World(profile, group_initial_rebalance_delay_ms=delay_ms)
         self._draw = itertools.count(1)
         self.restart()  # so that member ids can be told apart
         self.ids: dict[str, str] = {}
@@ -116,6 +116,10 @@ class Circle:
             self.ids[name] = answer.member_id
             self.generations[name] = answer.generation_id
 
+    def forget_requests(self) -> None:
+        """Nobody waits any more: the connections were lost with the coordinator."""
+        self._asked.clear()
+
     def late(self) -> Mapping[str, Any]:
         """The answers that came late, by name; each is given once."""
         came, self._came = self._came, {}
@@ -167,18 +171,18 @@ class Circle:
         return answer
 
     def sync(
-        self, name: str, generation: int | None = None, **assignments: bytes
+        self, name: str, assignments: Mapping[str, bytes] | None = None
     ) -> SyncGroupResponse | None:
         """SyncGroup; leaders give bytes to names."""
         request = SyncGroupRequest(
             group_id="g",
-            generation_id=self.generations.get(name, 0) if generation is None else generation,
+            generation_id=self.generations.get(name, 0),
             member_id=self.ids.get(name, name),
             protocol_type=self.now.group.protocol_type or None,
             protocol_name=self.now.group.protocol,
             assignments=tuple(
                 SyncGroupRequestAssignment(member_id=self.ids[each], assignment=given)
-                for each, given in assignments.items()
+                for each, given in (assignments or {}).items()
             ),
         )
         answer = self.send(name, request, 4)
@@ -214,7 +218,7 @@ class Circle:
         given = {name: name.encode() for name in names}
         for name in names[1:]:
             self.sync(name)
-        self.sync(names[0], **given)
+        self.sync(names[0], given)
         self.late()
         assert self.now.state == "Stable"
         assert sorted(self.now.group.members) == sorted(self.ids[name] for name in names)

@@ -56,7 +56,7 @@ def test_whom_the_leader_forgets_gets_nothing_and_strangers_are_ignored() -> Non
     circle.join("A")
     circle.ids["Z"] = "nobody"
     assert circle.sync("B") is None
-    mine = circle.sync("A", A=b"mine", Z=b"for nobody")
+    mine = circle.sync("A", {"A": b"mine", "Z": b"for nobody"})
     assert mine is not None
     assert mine.assignment == b"mine"
     assert circle.late()["B"].assignment == b""
@@ -121,7 +121,7 @@ def test_static_members_keep_their_place_when_they_do_not_join() -> None:
 def test_only_static_members_none_of_which_joins_are_waited_for() -> None:
     circle = Circle()
     circle.join("S", instance="i1", session_ms=20_000, rebalance_ms=5_000)
-    circle.sync("S", S=b"x")
+    circle.sync("S", {"S": b"x"})
     circle.join("A", version=3, rebalance_ms=5_000)
     circle.leave("A")
     generation = circle.now.group.generation
@@ -152,10 +152,15 @@ def test_a_member_may_change_its_type_only_in_an_empty_group() -> None:
 
 
 def test_the_same_protocol_twice_is_nobodys_protocol() -> None:
-    """Kafka counts it twice, so it is never one that all members offer; nothing hangs here."""
+    """Kafka counts it twice, so it is never one that all members offer: the member waits for the
+    five minutes that a new member may."""
     circle = Circle()
-    answer = ok(circle.join("A", "range", "range"))
-    assert answer.protocol_name is None
+    assert circle.join("A", "range", "range") is None
+    circle.pass_ms(299_999)
+    assert circle.now.state == "PreparingRebalance"
+    circle.pass_ms(1)
+    assert circle.late()["A"].error_code == 25
+    assert circle.now.state == "Empty"
 
 
 def test_who_gives_up_and_asks_again_is_answered_once() -> None:

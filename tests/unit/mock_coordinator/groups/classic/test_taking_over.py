@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.wire.messages.groups import ListGroupsRequest
 from mock_coordinator.core.groups.records import (
     ClassicGeneration,
     ClassicGroupMember,
@@ -50,7 +51,7 @@ def test_only_the_elected_protocol_is_remembered() -> None:
     """So a follower that offers what it always did has changed, and everybody joins again."""
     circle = Circle()
     circle.join("A", "range", "sticky", version=3)
-    circle.sync("A", A=b"a")
+    circle.sync("A", {"A": b"a"})
     circle.restart()
     (member,) = circle.now.group.members.values()
     assert member.protocols == (ClassicProtocol("range", wants("foo")),)
@@ -76,7 +77,7 @@ def test_what_is_stored_is_what_was_agreed() -> None:
     circle.join("A", "range", version=3, session_ms=11_000, rebalance_ms=22_000)
     started_ms = circle.world.now
     circle.pass_ms(1_000)
-    circle.sync("A", A=b"a")
+    circle.sync("A", {"A": b"a"})
     (record,) = [each for each in circle.groups.records if isinstance(each, GroupMetadata)][-1:]
     assert record.value == ClassicGeneration(
         protocol_type="consumer",
@@ -115,3 +116,21 @@ def test_a_record_that_names_no_member_as_leader_is_no_trouble(leader: str | Non
     answer = circle.join("m", "range", topics=("foo",))
     assert answer is not None
     assert (answer.error_code, answer.generation_id, answer.leader) == (0, 5, "m")
+
+
+def test_a_consumer_group_that_is_forgotten_lives_again_from_the_start() -> None:
+    """Somebody joins an empty consumer group with a member id: Kafka loses it, and writes nothing.
+    Who describes groups sees it until something is written."""
+    circle = Circle()
+    circle.world.groups = circle.groups
+    first = circle.world.join("N")
+    circle.world.beat("N", -1)
+    refused = circle.ask_to_join("A", id_="zz")
+    assert refused is not None
+    assert (refused.error_code, refused.member_id) == (25, "zz")
+    assert circle.groups.snapshot("g") is None
+    listed = circle.send("admin", ListGroupsRequest(), 5).groups
+    assert [(each.group_id, each.group_state) for each in listed] == [("g", "Empty")]
+    assert circle.world.join("N").epoch == first.epoch
+    circle.restart()
+    assert circle.groups.snapshot("g") is not None

@@ -75,7 +75,7 @@ def test_the_sync_timer_takes_only_those_who_did_not_sync() -> None:
     for name in "AB":
         circle.join(name, rebalance_ms=8_000, session_ms=60_000)
     circle.late()
-    circle.sync("A", A=b"a", B=b"b", C=b"c")
+    circle.sync("A", {"A": b"a", "B": b"b", "C": b"c"})
     assert circle.now.state == "Stable"
     circle.sync("B")
     circle.pass_ms(7_999)

@@ -1,0 +1,129 @@
+"""Classic groups under requests in any order: what must hold whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mock_coordinator.core.groups import GroupCoordinator, GroupSnapshot
+from tests.unit.mock_coordinator.groups.classic._circle import Circle
+
+NAMES = ("A", "B", "C", "D")
+PROTOCOLS = st.lists(st.sampled_from(["range", "sticky", "odd"]), min_size=1, unique=True)
+STATIC = {"C": "i1", "D": "i1"}
+"""Two that fight for one instance id."""
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_whatever_is_asked_in_whatever_order(data: st.DataObject) -> None:
+    circle = Circle(delay_ms=data.draw(st.sampled_from([0, 2_000])))
+    for _ in range(data.draw(st.integers(1, 30))):
+        name = data.draw(st.sampled_from(NAMES))
+        data.draw(st.sampled_from(STEPS))(circle, name, data)
+        circle.late()
+        check(circle)
+    quiet(circle)
+
+
+def join(circle: Circle, name: str, data: st.DataObject) -> None:
+    circle.join(
+        name,
+        *data.draw(PROTOCOLS),
+        version=data.draw(st.sampled_from([3, 4, 9] if name not in STATIC else [5, 8, 9])),
+        instance=STATIC.get(name),
+        id_="" if data.draw(st.booleans()) and name in STATIC else None,
+        topics=data.draw(st.sampled_from([("foo",), ("foo", "bar")])),
+        kind=data.draw(st.sampled_from(["consumer"] * 5 + ["connect"])),
+        rebalance_ms=data.draw(st.sampled_from([1_000, 30_000])),
+    )
+
+
+def sync(circle: Circle, name: str, data: st.DataObject) -> None:
+    if circle.now.state == "Dead":
+        return
+    circle.sync(name, {each: each.encode() for each in circle.ids})
+
+
+def beat(circle: Circle, name: str, data: st.DataObject) -> None:
+    assert circle.beat(name, instance=STATIC.get(name)) in (0, 22, 25, 27, 82)
+
+
+def leave(circle: Circle, name: str, data: st.DataObject) -> None:
+    if circle.now.state != "Dead":
+        assert set(circle.leave(name)) <= {0, 25}
+
+
+def wait(circle: Circle, name: str, data: st.DataObject) -> None:
+    circle.pass_ms(data.draw(st.sampled_from([1_000, 5_000, 31_000, 301_000])))
+
+
+def crash(circle: Circle, name: str, data: st.DataObject) -> None:
+    circle.restart()
+    circle.forget_requests()
+
+
+STEPS: list[Callable[[Circle, str, st.DataObject], None]] = [
+    *([join] * 4),
+    *([sync] * 3),
+    beat,
+    leave,
+    wait,
+    crash,
+]
+
+
+def check(circle: Circle) -> None:
+    """One state, told in several ways."""
+    snapshot = circle.groups.snapshot("g")
+    if snapshot is None:
+        return
+    assert snapshot.classic is not None
+    group = snapshot.classic
+    members = group.members.values()
+    joining = [each for each in members if each.joining]
+    syncing = [each for each in members if each.syncing]
+    assert (group.leader in group.members) == bool(group.members)
+    assert not set(group.pending_joins) & set(group.members)
+    instances = [each.instance_id for each in members if each.instance_id is not None]
+    assert len(instances) == len(set(instances))
+    if snapshot.state in ("Empty", "Stable"):
+        assert not joining
+        assert not syncing
+        assert group.join_deadline_ms is None
+    if snapshot.state == "Empty":
+        assert not group.members
+        assert group.sync_deadline_ms is None
+    if snapshot.state == "PreparingRebalance":
+        assert group.join_deadline_ms is not None
+        assert not syncing
+    if snapshot.state == "CompletingRebalance":
+        assert group.members
+        assert group.sync_deadline_ms is not None
+        assert all(each.assignment == b"" or not each.syncing for each in members)
+    for each in members:  # nobody is waited for without end
+        assert each.session_deadline_ms is not None or each.joining or each.syncing
+    assert survivor(circle.groups) == survivor(again(circle))
+
+
+def again(circle: Circle) -> GroupCoordinator:
+    world = circle.world
+    records = circle.groups.records
+    return GroupCoordinator.replay(
+        world.profile, world.config, world.catalog, lambda: "unused", records, world.now
+    )
+
+
+def survivor(groups: GroupCoordinator) -> GroupSnapshot | None:
+    snapshot = groups.snapshot("g")
+    return None if snapshot is None else snapshot.without_timers()
+
+
+def quiet(circle: Circle) -> None:
+    """Left alone, every request is answered and the group ends empty, or is gone."""
+    for _ in range(4):
+        circle.pass_ms(400_000)
+        circle.late()
+    assert circle.now.state in ("Empty", "Dead")
