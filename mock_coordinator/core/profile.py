@@ -231,6 +231,9 @@ _V4_1: Final = replace(
     regex_refresh=True,
     regex_removal_bumps=True,
     regex_named_groups=True,
+    transactions_begin_with_sequence_zero=True,
+    older_epoch_fenced_unasked=True,
+    init_forgets_last_start=True,
     offset_commit_value_version=4,
     small_segments_allowed=False,
     share_groups=True,
@@ -298,9 +301,6 @@ _V4_4: Final = replace(
     foreign_logger_named=True,
     client_metrics_defaults_described=True,
     partition_growth_limited=True,
-    transactions_begin_with_sequence_zero=True,
-    older_epoch_fenced_unasked=True,
-    init_forgets_last_start=True,
 )
 
 PROFILES: Final[Mapping[str, Profile]] = {
