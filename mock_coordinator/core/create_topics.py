@@ -34,6 +34,9 @@ class TopicRefused(Exception):
         self.code = code
         self.message = message
 
+_METADATA_TOPIC: Final = "__cluster_metadata"
+"""The controllers' own log, which looks like a topic and is none."""
+
 
 def create_topics(
     broker: Broker, now_ms: int, request: CreateTopicsRequest
@@ -84,6 +87,11 @@ def _check_request(times_named: int, partitions_in_all: int, timeout_ms: int) ->
 
 def _checked(broker: Broker, now_ms: int, asked: CreateTopicsRequestCreatableTopic) -> Topic:
     """The topic as it will be. Raises ``TopicRefused``."""
+    if asked.name == _METADATA_TOPIC:
+        raise TopicRefused(
+            ErrorCode.INVALID_REQUEST,
+            f"Creation of internal topic {_METADATA_TOPIC} is prohibited.",
+        )
     problem = name_problem(asked.name)
     if problem is not None:
         raise TopicRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
