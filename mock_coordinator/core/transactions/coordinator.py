@@ -53,7 +53,7 @@ from mock_coordinator.core.transactions.ending import (
     refused_end,
 )
 from mock_coordinator.core.transactions.environment import Change, Ending, Environment
-from mock_coordinator.core.transactions.initializing import decide_init, refused_init
+from mock_coordinator.core.transactions.initializing import check_init, decide_init, refused_init
 from mock_coordinator.core.transactions.inspecting import (
     describe_transactions,
     list_transactions,
@@ -166,6 +166,7 @@ class TransactionCoordinator:
         self, now_ms: int, received: RequestReceived, request: InitProducerIdRequest
     ) -> Message:
         try:
+            check_init(self._env, request)
             self._require_here(received, request.transactional_id)
             decision = decide_init(self._env, now_ms, request)
         except TransactionRefusedError as refused:

@@ -25,24 +25,30 @@ from mock_coordinator.core.transactions.records import (
 from mock_coordinator.core.transactions.refusals import TransactionRefusedError
 from mock_coordinator.core.transactions.state import TransactionEntry
 
-__all__ = ["decide_init", "refused_init"]
+__all__ = ["check_init", "decide_init", "refused_init"]
+
+
+def check_init(env: Environment, request: InitProducerIdRequest) -> None:
+    """Raise ``TransactionRefusedError`` for what every broker refuses, coordinator or not."""
+    # an id to continue and its epoch come together or not at all (KIP-360)
+    if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
+        raise TransactionRefusedError(ErrorCode.INVALID_REQUEST)
+    if request.transactional_id is None:
+        return
+    if not request.transactional_id:
+        raise TransactionRefusedError(ErrorCode.INVALID_REQUEST)
+    limit_ms = env.config.integer("transaction.max.timeout.ms")
+    if not 0 < request.transaction_timeout_ms <= limit_ms:
+        raise TransactionRefusedError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
 
 
 def decide_init(
     env: Environment, now_ms: int, request: InitProducerIdRequest
 ) -> Decision[InitProducerIdResponse]:
-    """Decide one InitProducerId. Raises ``TransactionRefusedError``."""
-    # an id to continue and its epoch come together or not at all (KIP-360)
-    if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
-        raise TransactionRefusedError(ErrorCode.INVALID_REQUEST)
+    """Decide one InitProducerId that was checked. Raises ``TransactionRefusedError``."""
     transactional_id = request.transactional_id
     if transactional_id is None:
         return Decision(_answer(env.new_producer_id(), 0))
-    if not transactional_id:
-        raise TransactionRefusedError(ErrorCode.INVALID_REQUEST)
-    limit_ms = env.config.integer("transaction.max.timeout.ms")
-    if not 0 < request.transaction_timeout_ms <= limit_ms:
-        raise TransactionRefusedError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
     entry = env.state.entries.get(transactional_id)
     if entry is None:
         entry = TransactionEntry(_unborn(env, now_ms, request))

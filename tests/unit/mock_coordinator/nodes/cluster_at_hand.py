@@ -165,3 +165,9 @@ class ClusterAtHand:
         """Where the coordinators are, as a broker says it."""
         request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=keys)
         return self.at(node_id, request, 6).coordinators
+
+    def members(self, group: str) -> list[str]:
+        """The members of a group that is loaded."""
+        snapshot = self.cluster.snapshot(group)
+        assert snapshot is not None
+        return list(snapshot.members)
