@@ -19,6 +19,8 @@ from aiokafka.structs import TopicPartition
 from kip848_client.wire.messages.groups import DescribeGroupsRequest
 from mock_coordinator import MockBroker
 from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot
+from tests.support.kafka_tools import CONSOLE_CONSUMER, CONSUMER_GROUPS, run_tool
+from tests.support.pytest_kafka import skip_without_kafka
 
 confluent = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 
@@ -310,3 +312,55 @@ async def test_a_classic_group_from_join_to_leave(
         assert await step() == "both left"
         assert not classic(broker).members
         assert not broker.requests("ConsumerGroupHeartbeat")  # it was the classic protocol
+
+
+# -- Java ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.real_kafka
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_javas_console_consumer_and_group_command(profile: str) -> None:
+    async def tool(main_class: str, *arguments: str) -> str:
+        def call() -> str:
+            with skip_without_kafka():
+                return run_tool(main_class, *arguments)
+
+        return await anyio.to_thread.run_sync(call)
+
+    async with MockBroker({"orders": 4}, profile=profile, config=FAST) as broker:
+        fill(broker, 4, 10)
+        at = ("--bootstrap-server", broker.bootstrap)
+        printed = await tool(
+            CONSOLE_CONSUMER,
+            *at,
+            *("--topic", "orders", "--group", "g", "--from-beginning", "--max-messages", "40"),
+            *("--timeout-ms", "30000", "--command-property", "group.protocol=classic"),
+        )
+        assert len(printed.split()) == 40
+        assert broker.requests("JoinGroup")
+        assert not classic(broker).members, "the console consumer leaves its group"
+        member = aiokafka_member(broker, client_id="somebody")
+        await member.start()
+        try:
+            await broker.wait_until(lambda: is_stable(broker, 1), PATIENCE_S)
+            group = (CONSUMER_GROUPS, *at, "--describe", "--group", "g")
+            assert await tool(*group) != ""
+            members = await tool(*group, "--members", "--verbose")
+            assert "somebody" in members
+            assert "orders" in members
+            state = await tool(*group, "--state")
+            assert "roundrobin" in state
+            assert "Stable" in state
+        finally:
+            await member.stop()
+        assert "g" in await tool(CONSUMER_GROUPS, *at, "--list", "--type", "classic")
+        await tool(
+            CONSUMER_GROUPS,
+            *at,
+            *("--group", "g", "--reset-offsets", "--to-earliest", "--all-topics", "--execute"),
+        )
+        snapshot = broker.snapshot("g")
+        assert snapshot is not None
+        assert {each.offset for each in snapshot.offsets["orders"].values()} == {0}
+        await tool(CONSUMER_GROUPS, *at, "--group", "g", "--delete")
+        assert broker.snapshot("g") is None
