@@ -220,7 +220,7 @@ def test_transactions_at_another_broker() -> None:
     init = InitProducerIdRequest(transactional_id="t1", transaction_timeout_ms=10_000)
     assert hand.at(wrong, init, 5).error_code == NOT_COORDINATOR
     assert hand.at(coordinator, init, 5).error_code == 0
-    more = {"transactional_id": "t1", "producer_id": 1, "producer_epoch": 0}
+    more: dict[str, Any] = {"transactional_id": "t1", "producer_id": 1, "producer_epoch": 0}
     assert hand.at(wrong, AddOffsetsToTxnRequest(**more, group_id="g"), 4).error_code == (
         NOT_COORDINATOR
     )

@@ -1,0 +1,308 @@
+"""Three brokers at three ports: leaders and coordinators move under the feet of clients, brokers
+stop and die, and no record is lost and no commit goes back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio.to_thread
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+from kip848_client import Consumer
+from mock_coordinator import MockCluster
+from tests.integration.cluster import eventually, polling
+from tests.integration.test_server_cli import running
+
+pytestmark = [pytest.mark.asyncio]
+
+FAST = {
+    "group.consumer.min.heartbeat.interval.ms": "50",
+    "group.consumer.heartbeat.interval.ms": "100",
+    "group.consumer.assignment.interval.ms": "0",
+    "group.initial.rebalance.delay.ms": "0",
+}
+PARTITIONS = 6
+PATIENCE_S = 20.0
+
+
+@asynccontextmanager
+async def three_brokers() -> AsyncGenerator[MockCluster]:
+    async with MockCluster({"orders": PARTITIONS}, config=FAST) as cluster:
+        yield cluster
+
+
+def move_all(cluster: MockCluster, group: str) -> None:
+    """Every leader, and the group's coordinator, to the next broker that runs."""
+    up = [node.node_id for node in cluster.nodes if node.up]
+
+    def after(node_id: int | None) -> int:
+        return up[(up.index(node_id) + 1) % len(up)] if node_id in up else up[0]
+
+    for partition in range(PARTITIONS):
+        cluster.move_leader("orders", partition, after(cluster.leader_of("orders", partition)))
+    cluster.move_coordinator(group, after(cluster.coordinator_of(group)))
+
+
+async def produce(producer: AIOKafkaProducer, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        await producer.send("orders", b"%d" % number, partition=number % PARTITIONS)
+    await producer.flush()
+
+
+def committed(cluster: MockCluster, group: str) -> int:
+    snapshot = cluster.snapshot(group)
+    if snapshot is None:
+        return -1
+    return sum(offset.offset for offset in snapshot.offsets.get("orders", {}).values())
+
+
+def consumer(cluster: MockCluster) -> Consumer[bytes | None, bytes | None]:
+    return Consumer(
+        "orders",
+        bootstrap_servers=cluster.bootstrap,
+        group_id="g",
+        auto_offset_reset="earliest",
+        fetch_max_wait_ms=100,
+    )
+
+
+async def test_our_consumer_follows_whatever_moves() -> None:
+    async with (
+        three_brokers() as cluster,
+        AIOKafkaProducer(bootstrap_servers=cluster.bootstrap) as producer,
+        consumer(cluster) as one,
+        polling(one) as seen,
+    ):
+        total = 0
+        for _ in range(4):
+            await produce(producer, range(total, total + 30))
+            total += 30
+            await eventually(lambda: len(seen) >= total)  # noqa: B023 - asked at once
+            await one.commit()
+            assert committed(cluster, "g") == total
+            move_all(cluster, "g")
+        assert sorted(int(record.value or b"") for record in seen) == list(range(total))
+
+
+async def test_our_consumer_waits_for_a_coordinator_that_loads() -> None:
+    async with (
+        three_brokers() as cluster,
+        AIOKafkaProducer(bootstrap_servers=cluster.bootstrap) as producer,
+        consumer(cluster) as one,
+        polling(one) as seen,
+    ):
+        await produce(producer, range(30))
+        await eventually(lambda: len(seen) == 30)
+        cluster.load_time_ms = 700
+        move_all(cluster, "g")
+        began = time.monotonic()
+        await one.commit()
+        assert time.monotonic() - began > 0.5, "nothing could be committed while it loaded"
+        assert committed(cluster, "g") == 30
+        await produce(producer, range(30, 60))
+        await eventually(lambda: len(seen) == 60)
+        snapshot = cluster.snapshot("g")
+        assert snapshot is not None
+        assert len(snapshot.members) == 1, "the member has stayed who it was"
+
+
+async def test_two_of_our_consumers_live_through_a_rolling_restart() -> None:
+    async with (
+        three_brokers() as cluster,
+        AIOKafkaProducer(bootstrap_servers=cluster.bootstrap) as producer,
+        consumer(cluster) as one,
+        consumer(cluster) as two,
+        polling(one) as seen,
+        polling(two, seen),
+    ):
+        await eventually(lambda: len(one.assignment()) == len(two.assignment()) == 3)
+        total = 0
+        for node_id in (1, 2, 3):
+            await cluster.stop_broker(node_id)
+            await produce(producer, range(total, total + 30))
+            total += 30
+            numbers = set(range(total))
+            await eventually(lambda: {int(r.value or b"") for r in seen} == numbers)  # noqa: B023 - asked at once
+            await cluster.start_broker(node_id)
+        assert {cluster.leader_of("orders", p) for p in range(PARTITIONS)} <= {1, 2, 3}
+
+
+async def test_our_consumer_outlives_a_broker_that_dies() -> None:
+    async with (
+        three_brokers() as cluster,
+        AIOKafkaProducer(bootstrap_servers=cluster.bootstrap) as producer,
+        consumer(cluster) as one,
+        polling(one) as seen,
+    ):
+        await produce(producer, range(30))
+        await eventually(lambda: len(seen) == 30)
+        await one.commit()
+        victim = cluster.coordinator_of("g")
+        assert victim is not None
+        await cluster.crash_broker(victim, noticed_after_ms=1_000)
+        await produce(producer, range(30, 60))
+        await eventually(lambda: {int(r.value or b"") for r in seen} == set(range(60)))
+        await one.commit()
+        assert committed(cluster, "g") == 60
+
+
+async def test_aiokafkas_consumer_follows_whatever_moves() -> None:
+    async with (
+        three_brokers() as cluster,
+        AIOKafkaProducer(bootstrap_servers=cluster.bootstrap) as producer,
+        AIOKafkaConsumer(
+            "orders",
+            bootstrap_servers=cluster.bootstrap,
+            group_id="classic",
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            heartbeat_interval_ms=100,
+            retry_backoff_ms=50,
+        ) as one,
+    ):
+        seen: list[int] = []
+
+        async def read(count: int) -> None:
+            async with asyncio.timeout(PATIENCE_S):
+                while len(set(seen)) < count:
+                    batches = await one.getmany(timeout_ms=200)
+                    seen.extend(int(r.value or b"") for batch in batches.values() for r in batch)
+
+        total = 0
+        for _ in range(3):
+            await produce(producer, range(total, total + 30))
+            total += 30
+            await read(total)
+            await one.commit()
+            assert committed(cluster, "classic") == total
+            move_all(cluster, "classic")
+        await cluster.stop_broker(cluster.coordinator_of("classic") or 1)
+        await produce(producer, range(total, total + 30))
+        await read(total + 30)
+        await one.commit()
+        assert set(seen) == set(range(total + 30))
+        assert committed(cluster, "classic") == total + 30
+
+
+@pytest.mark.foreign
+@pytest.mark.parametrize("protocol", ["consumer", "classic"])
+async def test_librdkafkas_consumer_follows_whatever_moves(protocol: str) -> None:
+    confluent = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    common = {"reconnect.backoff.ms": 20, "retry.backoff.ms": 20, "retry.backoff.max.ms": 100}
+
+    def work(cluster: MockCluster, steps: asyncio.Queue[str], loop: Any) -> list[int]:
+        def ask(what: str) -> None:
+            asyncio.run_coroutine_threadsafe(steps.put(what), loop).result()
+            asyncio.run_coroutine_threadsafe(steps.join(), loop).result(PATIENCE_S)
+
+        producer = confluent.Producer({"bootstrap.servers": cluster.bootstrap, **common})
+        settings = {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": "g",
+            "group.protocol": protocol,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            **common,
+        }
+        if protocol == "classic":
+            settings["heartbeat.interval.ms"] = 100
+        reader = confluent.Consumer(settings)
+        reader.subscribe(["orders"])
+        seen: list[int] = []
+        total = 0
+        try:
+            for what in ("move", "move", "stop", "end"):
+                for number in range(total, total + 30):
+                    producer.produce("orders", b"%d" % number, partition=number % PARTITIONS)
+                assert producer.flush(PATIENCE_S) == 0
+                total += 30
+                give_up = time.monotonic() + PATIENCE_S
+                while len(set(seen)) < total:
+                    assert time.monotonic() < give_up, f"{len(set(seen))} of {total} came"
+                    message = reader.poll(0.05)
+                    if message is not None and message.error() is None:
+                        seen.append(int(message.value()))
+                reader.commit(asynchronous=False)
+                ask(what)
+        finally:
+            reader.close()
+        return seen
+
+    async with three_brokers() as cluster:
+        steps: asyncio.Queue[str] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        running_ = asyncio.ensure_future(anyio.to_thread.run_sync(work, cluster, steps, loop))
+        total = 0
+        for _ in range(4):
+            step = asyncio.ensure_future(steps.get())
+            await asyncio.wait({step, running_}, return_when=asyncio.FIRST_COMPLETED)
+            if running_.done():
+                step.cancel()
+                break
+            total += 30
+            assert committed(cluster, "g") == total
+            if step.result() == "move":
+                move_all(cluster, "g")
+            elif step.result() == "stop":
+                await cluster.stop_broker(cluster.coordinator_of("g") or 1)
+            steps.task_done()
+        seen = await running_
+        assert set(seen) == set(range(total))
+        assert total == 120
+
+
+async def test_transactions_follow_their_coordinator() -> None:
+    async with (
+        three_brokers() as cluster,
+        AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="t") as producer,
+        AIOKafkaConsumer(
+            "orders",
+            bootstrap_servers=cluster.bootstrap,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+        ) as one,
+    ):
+        for round_ in range(3):
+            async with producer.transaction():
+                await produce(producer, range(round_ * 6, round_ * 6 + 6))
+                moved = cluster.leader_of("__transaction_state", 0)
+                for partition in range(50):
+                    cluster.move_leader("__transaction_state", partition, (moved or 1) % 3 + 1)
+                move_all(cluster, "g")
+        seen: list[int] = []
+        async with asyncio.timeout(PATIENCE_S):
+            while len(seen) < 18:
+                batches = await one.getmany(timeout_ms=200)
+                seen.extend(int(r.value or b"") for batch in batches.values() for r in batch)
+        assert sorted(seen) == list(range(18))
+
+
+async def test_a_broker_that_is_down_accepts_no_connection_and_comes_back_at_its_port() -> None:
+    async with three_brokers() as cluster:
+        where = [(node.host, node.port) for node in cluster.nodes]
+        assert len(set(where)) == 3
+        await cluster.stop_broker(2)
+        with pytest.raises(OSError):  # noqa: PT011 - whatever the system says
+            await anyio.connect_tcp(*where[1])
+        await cluster.stop_broker(2)
+        await cluster.start_broker(2)
+        stream = await anyio.connect_tcp(*where[1])
+        await stream.aclose()
+        await cluster.start_broker(2)
+        assert [(node.host, node.port) for node in cluster.nodes] == where
+
+
+async def test_the_command_line_starts_several() -> None:
+    def story() -> list[str]:
+        with running("kip848_client", "--brokers", "3", "--topic", "orders:6") as process:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            return line.removeprefix("listening on ").strip().split(",")
+
+    addresses = await anyio.to_thread.run_sync(story)
+    assert len({address.rpartition(":")[2] for address in addresses}) == 3
