@@ -1,7 +1,8 @@
 """Reads a real broker's ``__consumer_offsets`` and decodes it with the broker's own schemas.
 
 Brokers of the oracle have one partition of it. The bytes are decoded by the definitions inside
-the release's group coordinator jar, so a record format that we misunderstand cannot hide.
+the release's group coordinator jar, so a record format that we misunderstand cannot hide. Whatever
+a broker wrote must also be what we make of it and write again, byte for byte.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from kip848_client.wire.messages.fetch import (
 )
 from kip848_client.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from mock_coordinator.core.groups.member_state import MemberState
+from mock_coordinator.core.groups.record_format import decode_record, encode_record
 from mock_coordinator.core.groups.records import (
+    ClassicGeneration,
+    ClassicGroupMember,
+    ClassicMemberMetadata,
+    ClassicProtocol,
     CurrentAssignment,
     CurrentMemberAssignment,
     GroupEpoch,
@@ -38,15 +44,16 @@ from mock_coordinator.core.groups.records import (
     TargetEpoch,
     TopicShape,
 )
+from mock_coordinator.core.profile import profile_named
 from tests.support.jar_codec import JarCodec
 from tests.support.kafka_jars import kafka_jar
 from tests.support.wire_connection import Requester
 
-__all__ = ["BrokerLog"]
+__all__ = ["KEY_NAMES", "BrokerLog", "read_by_definitions"]
 
 _TOPIC: Final = "__consumer_offsets"
 _FETCH_BYTES: Final = 1 << 20
-_KEY_NAMES: Final = {
+KEY_NAMES: Final = {
     0: "LegacyOffsetCommit",
     1: "OffsetCommit",
     2: "GroupMetadata",
@@ -68,6 +75,7 @@ class BrokerLog:
     def __init__(self, connection: Requester, release: str) -> None:
         self.connection = connection
         self._codec = JarCodec(kafka_jar(release, "kafka-group-coordinator"))
+        self._profile = profile_named(release.rpartition(".")[0])
         self._topic_id = self._find_topic()
         self._next_offset = 0
         self.records: list[StateRecord] = []
@@ -105,17 +113,31 @@ class BrokerLog:
                     self.records += [] if decoded is None else [decoded]
 
     def _decode(self, record: Any) -> StateRecord | None:
-        key_type = int.from_bytes(record.key[:2], "big")
-        name = _KEY_NAMES.get(key_type)
-        if name is None:
-            return None  # share and streams groups
-        key_version = self._codec.schemas[f"{name}Key"].versions.low
-        key = self._codec.decode(f"{name}Key", key_version, record.key[2:])
-        value = None
-        if record.value is not None:
-            version = int.from_bytes(record.value[:2], "big")
-            value = self._codec.decode(f"{name}Value", version, record.value[2:])
-        return _READERS[key_type](key, value)
+        key, value = bytes(record.key), None if record.value is None else bytes(record.value)
+        decoded = read_by_definitions(self._codec, key, value)
+        if decoded is not None:
+            ours = decode_record(key, value)
+            assert ours == decoded, (ours, decoded)
+            written = encode_record(self._profile, ours)
+            # 4.0 writes the topics of key type 4 in the order of a hash table
+            if not isinstance(ours, PartitionMetadata):
+                assert written == (key, value), (written, key, value)
+        return decoded
+
+
+def read_by_definitions(codec: JarCodec, key: bytes, value: bytes | None) -> StateRecord | None:
+    """A record by the definitions inside a jar; ``None`` for those of share and streams groups."""
+    key_type = int.from_bytes(key[:2], "big")
+    name = KEY_NAMES.get(key_type)
+    if name is None:
+        return None
+    key_version = codec.schemas[f"{name}Key"].versions.low
+    read_key = codec.decode(f"{name}Key", key_version, key[2:])
+    read_value = None
+    if value is not None:
+        version = int.from_bytes(value[:2], "big")
+        read_value = codec.decode(f"{name}Value", version, value[2:])
+    return _READERS[key_type](read_key, read_value)
 
 
 def _owned(topics: Sequence[Fields], member_epoch: int) -> dict[TopicId, dict[int, int]]:
@@ -129,18 +151,43 @@ def _owned(topics: Sequence[Fields], member_epoch: int) -> dict[TopicId, dict[in
 def _offset_commit(key: Fields, value: Fields | None) -> StateRecord:
     stored = None
     if value is not None:
+        expires = value.get("expireTimestamp", -1)
         stored = OffsetAndMetadata(
             offset=value["offset"],
-            leader_epoch=value["leaderEpoch"],
+            leader_epoch=value.get("leaderEpoch", -1),
             metadata=value["metadata"],
             commit_timestamp_ms=value["commitTimestamp"],
+            expire_timestamp_ms=None if expires == -1 else expires,
             topic_id=TopicId(value.get("topicId") or bytes(16)),
         )
     return OffsetCommit(key["group"], key["topic"], key["partition"], stored)
 
 
-def _group_metadata(key: Fields, value: Fields | None) -> StateRecord | None:
-    return GroupMetadata(key["group"]) if value is None else None
+def _group_metadata(key: Fields, value: Fields | None) -> StateRecord:
+    if value is None:
+        return GroupMetadata(key["group"])
+    members = tuple(
+        ClassicGroupMember(
+            member_id=member["memberId"],
+            instance_id=member["groupInstanceId"],
+            client_id=member["clientId"],
+            client_host=member["clientHost"],
+            rebalance_timeout_ms=member["rebalanceTimeout"],
+            session_timeout_ms=member["sessionTimeout"],
+            subscription=member["subscription"],
+            assignment=member["assignment"],
+        )
+        for member in value["members"]
+    )
+    generation = ClassicGeneration(
+        protocol_type=value["protocolType"],
+        generation=value["generation"],
+        protocol=value["protocol"],
+        leader=value["leader"],
+        state_timestamp_ms=value["currentStateTimestamp"],
+        members=members,
+    )
+    return GroupMetadata(key["group"], generation)
 
 
 def _group_epoch(key: Fields, value: Fields | None) -> StateRecord:
@@ -170,8 +217,18 @@ def _member_metadata(key: Fields, value: Fields | None) -> StateRecord:
             subscribed_topic_names=tuple(value["SubscribedTopicNames"]),
             subscribed_topic_regex=value["SubscribedTopicRegex"] or "",
             server_assignor=value["ServerAssignor"],
+            classic=_classic(value["ClassicMemberMetadata"]),
         )
     return MemberMetadata(key["GroupId"], key["MemberId"], said)
+
+
+def _classic(value: Fields | None) -> ClassicMemberMetadata | None:
+    if value is None:
+        return None
+    protocols = tuple(
+        ClassicProtocol(each["Name"], each["Metadata"]) for each in value["SupportedProtocols"]
+    )
+    return ClassicMemberMetadata(value["SessionTimeoutMs"], protocols)
 
 
 def _target_epoch(key: Fields, value: Fields | None) -> StateRecord:
@@ -212,7 +269,7 @@ def _regular_expression(key: Fields, value: Fields | None) -> StateRecord:
     return RegularExpression(key["GroupId"], key["RegularExpression"], resolved)
 
 
-_READERS: Final[Mapping[int, Callable[[Fields, Fields | None], StateRecord | None]]] = {
+_READERS: Final[Mapping[int, Callable[[Fields, Fields | None], StateRecord]]] = {
     0: _offset_commit,
     1: _offset_commit,
     2: _group_metadata,

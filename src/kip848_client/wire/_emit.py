@@ -162,12 +162,14 @@ class EncoderSource(_Source):
                     pack = self.bind("pack", struct.Struct(">" + FIXED[spec.kind][0]).pack)
                     self.put(f"{part} += {pack}({var}.{name})")
                 else:
-                    self._value(spec, f"{var}.{name}", part, where)
+                    self._value(spec, f"{var}.{name}", part, where, tagged=True)
                 self.put(f"{count} += 1; write_varint({tail}, {spec.tag})")
                 self.put(f"write_varint({tail}, len({part})); {tail} += {part}")
         self.put(f"write_varint({buffer}, {count}); {buffer} += {tail}")
 
-    def _value(self, spec: FieldSpec, expression: str, buffer: str, where: str) -> None:
+    def _value(
+        self, spec: FieldSpec, expression: str, buffer: str, where: str, *, tagged: bool = False
+    ) -> None:
         var = self.fresh("v")
         self.put(f"{var} = {expression}")
         nullable = self.version in spec.nullable
@@ -182,15 +184,15 @@ class EncoderSource(_Source):
             self._present(spec, var, buffer, where)
             return
         with self.block(f"if {var} is None:"):
-            self._null(spec, buffer)
+            self._null(spec, buffer, tagged=tagged)
         with self.block("else:"):
             if spec.kind == "struct":
                 self.put(f"{buffer}.append(1)")
             self._present(spec, var, buffer, where)
 
-    def _null(self, spec: FieldSpec, buffer: str) -> None:
-        if spec.kind == "struct":
-            self.put(f"{buffer}.append(255)")
+    def _null(self, spec: FieldSpec, buffer: str, *, tagged: bool) -> None:
+        if spec.kind == "struct":  # Kafka's tagged structs have another byte for null
+            self.put(f"{buffer}.append({0 if tagged else 255})")
         elif self.flexible:
             self.put(f"{buffer}.append(0)")
         else:
@@ -303,18 +305,20 @@ class DecoderSource(_Source):
                         if spec.kind in FIXED:
                             self._fixed([(name, spec, None)], var)
                         else:
-                            self._value(spec, f"{var}.{name}", f"{cls.__name__}.{name}")
+                            self._value(
+                                spec, f"{var}.{name}", f"{cls.__name__}.{name}", tagged=True
+                            )
                         with self.block(f"if p != {end}:"):
                             self.put(f"bad('{cls.__name__}.{name}', 'tagged size does not match')")
                 self.put(f"p = {end}")
 
-    def _value(self, spec: FieldSpec, target: str, where: str) -> None:
+    def _value(self, spec: FieldSpec, target: str, where: str, *, tagged: bool = False) -> None:
         nullable = self.version in spec.nullable
         if spec.kind == "uuid":
             self.put(f"{target} = data[p:p + 16]; p += 16")
             return
         if spec.kind == "struct":
-            self._nested(spec, target, where, nullable=nullable)
+            self._nested(spec, target, where, nullable=nullable, tagged=tagged)
             return
         length = self.fresh("n")
         self._length(length, "h" if spec.kind == "string" else "i")
@@ -328,7 +332,9 @@ class DecoderSource(_Source):
         with self.block("else:"):
             self._present(spec, target, length, where)
 
-    def _nested(self, spec: FieldSpec, target: str, where: str, *, nullable: bool) -> None:
+    def _nested(
+        self, spec: FieldSpec, target: str, where: str, *, nullable: bool, tagged: bool
+    ) -> None:
         assert isinstance(spec.element, type)
         inner = self.fresh("s")
         if not nullable:
@@ -337,7 +343,7 @@ class DecoderSource(_Source):
             return
         marker = self.fresh("marker")
         self.put(f"{marker} = data[p]; p += 1")
-        with self.block(f"if {marker} > 127:"):
+        with self.block(f"if {marker} > 127{f' or not {marker}' if tagged else ''}:"):
             self.put(f"{target} = None")
         with self.block(f"elif {marker} != 1:"):
             self.put(f"bad('{where}', 'neither null nor present')")
