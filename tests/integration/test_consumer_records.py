@@ -234,8 +234,6 @@ async def test_compressed_batches(cluster: Cluster, codec: str) -> None:
 
 
 async def test_only_committed_transactions_are_read(cluster: Cluster) -> None:
-    if cluster.kind == "mock":
-        pytest.skip("the bundled broker has no transactions yet")
     topic = cluster.unique("txn")
     await cluster.create_topic(topic, 1)
     async with cluster.producer(transactional_id=cluster.unique("txn")) as producer:
