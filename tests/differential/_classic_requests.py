@@ -14,7 +14,7 @@ from kip848_client.wire.messages.classic_group import (
     SyncGroupRequestAssignment,
 )
 from tests.differential._classic_clients import ClassicClient, ClassicModel
-from tests.differential._consumer_protocol import assignment, subscription
+from tests.differential._consumer_protocol import assigned, assignment, subscription
 from tests.differential._scene import Scene
 from tests.differential._steps import Send
 
@@ -42,6 +42,8 @@ class ClassicRequests:
         self.rebalance_ms = rebalance_ms
         self.session_ms = session_ms
         self.type = "consumer"
+        self.owns_what_it_got = False
+        """Members say in their subscription that they own what they were assigned last."""
         self._user_data = scene.rng.random() < 0.1
 
     # -- joining -----------------------------------------------------------------------------------
@@ -57,7 +59,11 @@ class ClassicRequests:
 
     def _metadata(self, client: ClassicClient) -> bytes:
         rng = self._scene.rng
-        owned = {name: [0] for name in client.names[:1]} if rng.random() < 0.2 else {}
+        owned: dict[str, list[int]] = {}
+        if self.owns_what_it_got:
+            owned = assigned(client.assignment) if rng.random() < 0.8 else {}
+        elif rng.random() < 0.2:
+            owned = {name: [0] for name in client.names[:1]}
         user_data = rng.choice([b"", b"user"]) if self._user_data else None
         return subscription(
             rng.randrange(4),
@@ -71,6 +77,9 @@ class ClassicRequests:
     def join(self, client: ClassicClient, action: str = "join", **changes: Any) -> Send:
         """A JoinGroup of a client as it is; ``changes`` are fields that are to be otherwise."""
         scene = self._scene
+        if self.owns_what_it_got:
+            names = [name for name, _ in client.protocols]
+            client.protocols = tuple((name, self._metadata(client)) for name in names)
         fields: dict[str, Any] = {
             "group_id": self._group.group_id,
             "session_timeout_ms": self.session_ms,

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from kip848_client._types import format_topic_id
 from mock_coordinator.core.record_batch import HEADER_BYTES, read_header
+from tests.differential._consumer_protocol import assigned, assignment
 
 __all__ = ["Difference", "differences", "plain", "texts", "value_at"]
 
@@ -69,6 +70,13 @@ UNORDERED: Final = {
 }
 """(class, field): the fields to sort by; none for a list of numbers."""
 
+
+ASSIGNMENTS: Final = {
+    ("SyncGroupResponse", "assignment"),
+    ("DescribeGroupsResponseDescribedGroupMember", "member_assignment"),
+}
+"""(class, field): assignments in the format of consumers, whose order is that of hash maps when
+the broker wrote them."""
 
 _OWNED: Final = {
     ("ListGroupsResponse", "groups"): "group_id",
@@ -139,11 +147,28 @@ def plain(message: Any, prefix: str = "") -> Any:
             if owned is not None:
                 items = [item for item in items if _belongs(item[owned], prefix)]
             found[field.name] = items
+        elif (kind, field.name) in ASSIGNMENTS:
+            found[field.name] = _assignment(value)
         elif field.name == "records" and isinstance(value, bytes):
             found[field.name] = _batches(value)
         else:
             found[field.name] = plain(value, prefix)
     return found
+
+
+def _assignment(data: bytes) -> object:
+    """Topics and partitions sorted, and what comes before and after them; the bytes themselves
+    if they are no assignment."""
+    partitions = assigned(data)
+    again = assignment(0, partitions)[2:-4]  # without the version and the user data
+    end = 2 + len(again)
+    if not partitions or again != data[2:end]:
+        return data
+    return {
+        "version": data[:2],
+        "rest": data[end:],
+        "partitions": {name: sorted(numbers) for name, numbers in sorted(partitions.items())},
+    }
 
 
 def _batches(records: bytes) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 
-__all__ = ["assignment", "subscription"]
+__all__ = ["assigned", "assignment", "subscription"]
 
 
 def subscription(
@@ -36,6 +36,24 @@ def assignment(
 ) -> bytes:
     """An assignment in version 0 to 3, which do not differ."""
     return struct.pack(">h", version) + _partitions(partitions) + _data(user_data)
+
+
+def assigned(data: bytes) -> dict[str, list[int]]:
+    """The partitions in an assignment; none if it is not one."""
+    found: dict[str, list[int]] = {}
+    try:
+        (count,) = struct.unpack_from(">i", data, 2)
+        position = 6
+        for _ in range(count):
+            (length,) = struct.unpack_from(">h", data, position)
+            name = data[position + 2 : position + 2 + length].decode()
+            position += 2 + length
+            (size,) = struct.unpack_from(">i", data, position)
+            found[name] = list(struct.unpack_from(f">{size}i", data, position + 4))
+            position += 4 + 4 * size
+    except (struct.error, UnicodeDecodeError):
+        return {}
+    return found
 
 
 def _partitions(partitions: Mapping[str, Iterable[int]]) -> bytes:

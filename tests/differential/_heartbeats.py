@@ -20,9 +20,13 @@ __all__ = [
     "HEARTBEATS",
     "Chooser",
     "acknowledge",
+    "full_request",
+    "heartbeat",
     "join",
     "join_static",
+    "leave",
     "leave_for_a_while",
+    "old_epoch",
     "return_static",
     "steady",
 ]

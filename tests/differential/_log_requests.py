@@ -4,6 +4,7 @@ OffsetForLeaderEpoch."""
 from __future__ import annotations
 
 import random
+import time
 from typing import Final
 
 from kip848_client.wire.messages.fetch import (
@@ -29,7 +30,9 @@ __all__ = ["NO_PRODUCER", "batch", "fetch", "list_offsets", "produce"]
 
 NO_PRODUCER: Final = (-1, -1, -1)
 _TRANSACTIONAL: Final = 0x10
-_TIME_MS: Final = 1_790_000_000_000
+_TIME_MS: Final = int(time.time() * 1000) - 60_000
+"""Near the present: a week between two records would begin a segment, and fetches end there."""
+
 _TOPIC_IDS_FROM: Final = 13
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kip848_client.wire.messages.groups import DeleteGroupsRequest
 from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -25,7 +26,7 @@ from tests.differential._model import GroupModel, MemberModel
 from tests.differential._scene import ABSENT_TOPIC, Scene
 from tests.differential._steps import Ask
 
-__all__ = ["OFFSETS"]
+__all__ = ["OFFSETS", "SIMPLE_GROUPS", "commit_topics", "some_epoch"]
 
 _METADATA_MAX: Final = 4096  # offset.metadata.max.bytes
 _FETCH_GROUPS_FROM: Final = 8
@@ -263,5 +264,38 @@ OFFSETS: Final[tuple[tuple[str, float, Chooser], ...]] = (
     ("odd-shape", 0.7, odd_shape),
     ("fetch", 5, fetch),
     ("delete-offsets", 1, delete_offsets),
+)
+"""(name, weight, chooser)."""
+
+
+def commit_simply(scene: Scene) -> Ask:
+    """A consumer without a group membership commits, in every version."""
+    group = scene.side
+    message = OffsetCommitRequest(group_id=group.group_id, topics=commit_topics(scene, group, None))
+    return scene.ask("commit-simply", message, scene.some_version("OffsetCommit"))
+
+
+def fetch_simply(scene: Scene) -> Ask:
+    """It looks at all of its offsets, in every version that can ask for all."""
+    low, high = scene.offered["OffsetFetch"]
+    version = scene.rng.randint(max(2, low), high)
+    stable = version >= 7 and scene.rng.random() < 0.4
+    group_id = scene.side.group_id
+    message = OffsetFetchRequest(group_id=group_id, topics=None, require_stable=stable)
+    if version >= _FETCH_GROUPS_FROM:
+        asked = OffsetFetchRequestGroup(group_id=group_id, topics=None)
+        message = OffsetFetchRequest(groups=(asked,), require_stable=stable)
+    return scene.ask("fetch-simply", message, version)
+
+
+def delete_simple(scene: Scene) -> Ask:
+    """Its group is deleted, offsets and all."""
+    return scene.ask("delete-simple", DeleteGroupsRequest(groups_names=(scene.side.group_id,)))
+
+
+SIMPLE_GROUPS: Final[tuple[tuple[str, float, Chooser], ...]] = (
+    ("commit-simply", 3, commit_simply),
+    ("fetch-simply", 3, fetch_simply),
+    ("delete-simple", 0.5, delete_simple),
 )
 """(name, weight, chooser)."""

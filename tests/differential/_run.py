@@ -65,17 +65,21 @@ class Arena:
     against: Against
     mock: MockAddress | None
     topics: list[Topic] = field(default_factory=list[Topic])
+    turn: threading.Lock = field(default_factory=threading.Lock)
     offered: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
     def sides(self) -> tuple[RealSide, Side]:
         """Connections for one thread."""
-        real = RealSide(self.kafka)
+        real = RealSide(self.kafka, turn=self.turn)
         return real, TwinSide(self.kafka) if self.mock is None else MockSide(self.mock)
 
     def prepare(self) -> None:
         """Create the topics, find out what both sides offer."""
         real, other = self.sides()
         self.offered = real.offered
+        real.warm_up()
+        if isinstance(other, MockSide):
+            other.warm_up()
         for name, count in _TOPICS.items():
             topic_id = real.new_topic(name, count, {})
             other.create_topic(name, count, topic_id, {})

@@ -59,6 +59,11 @@ class Scene:
         low, high = self.offered[api]
         return high if self.rng.random() < 0.5 else self.rng.randint(low, high)
 
+    def some_version(self, api: str) -> int:
+        """Any of the versions, all alike."""
+        low, high = self.offered[api]
+        return self.rng.randint(low, high)
+
     def ask(self, action: str, message: Any, version: int | None = None) -> Ask:
         chosen = self.version(request_api(message).name) if version is None else version
         return Ask(action, message, chosen)

@@ -97,12 +97,18 @@ def _plain_connection(host: str, port: int) -> Callable[[int], WireConnection]:
 
 
 class RealSide:
-    """A running Kafka broker. ``connect`` opens lanes that are not plain connections."""
+    """A running Kafka broker. ``connect`` opens lanes that are not plain connections; ``turn`` is
+    held during requests that a broker verifies with its transaction coordinator, because it asks
+    for several producers at once then, and answers one as another's version wants it."""
 
     def __init__(
-        self, kafka: RealKafka, connect: Callable[[int], WireConnection] | None = None
+        self,
+        kafka: RealKafka,
+        connect: Callable[[int], WireConnection] | None = None,
+        turn: threading.Lock | None = None,
     ) -> None:
         self.kafka = kafka
+        self._turn = turn or threading.Lock()
         self.lanes = Lanes(connect or _plain_connection(kafka.host, kafka.port))
         self._settled = 0
 
@@ -115,8 +121,16 @@ class RealSide:
             ranges[name] = (max(low, ours[0]), min(high, ours[1]))
         return ranges
 
+    def warm_up(self) -> None:
+        """Return when the transaction coordinator answers; the first request for it creates its
+        topic."""
+        _warm_up(self.lanes)
+
     def request(self, message: Any, version: int, lane: int = 0) -> Any:
-        return self.lanes.request(message, version, lane)
+        if getattr(message, "transactional_id", None) is None:
+            return self.lanes.request(message, version, lane)
+        with self._turn:
+            return self.lanes.request(message, version, lane)
 
     def send(self, message: Any, version: int, lane: int) -> None:
         self.lanes.send(message, version, lane)
@@ -259,6 +273,10 @@ class MockSide:
         self._control = socket.create_connection((address.host, address.control_port))
         self._control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
+    def warm_up(self) -> None:
+        """As the real side's."""
+        _warm_up(self.lanes)
+
     def request(
         self, message: Any, version: int, lane: int = 0, dice: Sequence[bytes] | None = None
     ) -> Any:
@@ -340,6 +358,17 @@ def _address(process: subprocess.Popen[str]) -> MockAddress:
     assert words[:2] == ["listening", "on"], f"the mock did not start: {line!r}"
     host, _, port = words[2].rpartition(":")
     return MockAddress(host, int(port), int(words[4]), threading.RLock())
+
+
+def _warm_up(lanes: Lanes) -> None:
+    find = api_named("FindCoordinator").request(key_type=1, coordinator_keys=("warm-up",))
+    init = api_named("InitProducerId").request(
+        transactional_id="warm-up", transaction_timeout_ms=60_000
+    )
+    deadline = time.monotonic() + _SETTLE_TIMEOUT_S
+    while lanes.control(find, 4).coordinators[0].error_code or lanes.control(init, 4).error_code:
+        assert time.monotonic() < deadline, "no transaction coordinator"
+        time.sleep(_POLL_S)
 
 
 def _grow(name: str, partitions: int) -> Any:

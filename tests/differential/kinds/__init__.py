@@ -10,11 +10,18 @@ from functools import cache
 from typing import Final
 
 from tests.differential._plan import Kind
-from tests.differential.kinds import classic, consumer, transactions
+from tests.differential.kinds import classic, consumer, migration, offsets, transactions
 
 __all__ = ["KINDS", "exists", "kind_named", "kind_of"]
 
-KINDS: Final[tuple[Kind, ...]] = (consumer.KIND, classic.KIND, transactions.KIND, consumer.INTERVAL)
+KINDS: Final[tuple[Kind, ...]] = (
+    consumer.KIND,
+    classic.KIND,
+    offsets.KIND,
+    transactions.KIND,
+    *migration.KINDS,
+    consumer.INTERVAL,
+)
 
 
 def kind_named(name: str) -> Kind:

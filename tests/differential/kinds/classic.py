@@ -28,12 +28,12 @@ class ClassicConversation:
     """One group, up to six clients. In a timed conversation rebalance timeouts are short: whenever
     requests wait, it lets the timer answer them before anything else is asked."""
 
-    def __init__(self, plan: Plan, scene: Scene) -> None:
+    def __init__(self, plan: Plan, scene: Scene, *, timed_share: float = _TIMED_SHARE) -> None:
         rng = scene.rng
         self._scene = scene
         self._plan = plan
         self._group = ClassicModel(plan.prefix)
-        self._timed = rng.random() < _TIMED_SHARE
+        self._timed = rng.random() < timed_share
         rebalance_ms = _TIMED_MS if self._timed else LONG_MS
         self._requests = ClassicRequests(scene, self._group, rebalance_ms)
         self._sent = 0
