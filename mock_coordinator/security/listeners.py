@@ -47,7 +47,9 @@ def _doors(driver: CoreDriver, listener: ListenerOptions) -> DoorMaker:
         return DoorMaker(listener)
     broker = driver.core.broker
     disk = broker.disk
-    limit_ms = broker.config.integer("connections.max.reauth.ms")
+    limit_ms = listener.max_reauth_ms
+    if limit_ms is None:
+        limit_ms = broker.config.integer("connections.max.reauth.ms")
     rules = SaslRules(listener.mechanisms, max(limit_ms, 0))
     accounts = SaslAccounts(disk.security.passwords, disk.scram)
     return DoorMaker(listener, rules, accounts, lambda: broker.new_uuid().hex())

@@ -56,7 +56,8 @@ class ListenerOptions:
     brokers a given port counts up. ``mechanisms`` are for SASL. TLS needs ``certificate`` and
     ``key`` (PEM files; the chain may be in the first), or a ready ``ssl_context``; ``client_ca``
     (PEM file) and ``client_auth`` (``none``, ``requested``, ``required``) decide about the
-    certificates of clients, whose subjects are then their principals.
+    certificates of clients, whose subjects are then their principals. ``max_reauth_ms`` is how long
+    a SASL session lasts (0: for ever), by default what ``connections.max.reauth.ms`` says.
     """
 
     name: str
@@ -69,6 +70,7 @@ class ListenerOptions:
     client_ca: str | None = None
     client_auth: str = "none"
     ssl_context: ssl.SSLContext | None = None
+    max_reauth_ms: int | None = None
 
     def __post_init__(self) -> None:
         """Raise ``ConfigError`` for a listener that makes no sense."""

@@ -85,6 +85,8 @@ def prepare(
 
 def await_transactions(admin: Requester) -> None:
     """Return once the transaction coordinator answers: its topic is made by the first question."""
+    for_groups = message("FindCoordinator", key_type=0, coordinator_keys=("warm-up",))
+    assert admin.request(for_groups, 4).coordinators[0].error_code == 0
     find = message("FindCoordinator", key_type=1, coordinator_keys=("warm-up",))
     begin = message("InitProducerId", transactional_id="warm-up", transaction_timeout_ms=60_000)
     deadline = time.monotonic() + _READY_TIMEOUT_S

@@ -199,6 +199,16 @@ def _deleted_acls(request: Any, words: str) -> Message:
     return DeleteAclsResponse(filter_results=(result,) * len(request.filters))
 
 
+def _unregister_broker(asker: Asker, _request: Any) -> Verdict:
+    """ALTER; older releases do not say why."""
+    if asker.may_cluster(Operation.ALTER):
+        return ADMITTED
+    profile = asker.broker.profile
+    form = profile.refused_request_form.format(Operation.ALTER.name)
+    words = f"Request UnregisterBrokerRequest {form}" if profile.unregister_says_why else ""
+    return Refused(UnregisterBrokerResponse(error_code=_DENIED, error_message=words))
+
+
 def _plainly(response: type[Any], **fields: Any) -> _Refusal:
     """A refusal of fixed fields, without words."""
     return lambda _request, _words: response(error_code=_DENIED, **fields)
@@ -227,7 +237,7 @@ ADMINISTRATION_RULES: Final[Mapping[int, Rule]] = {
     55: _needs(Operation.DESCRIBE, _plainly(DescribeQuorumResponse)),
     57: _needs(Operation.ALTER, _with_words(UpdateFeaturesResponse)),
     60: _describe_cluster,
-    64: _needs(Operation.ALTER, _with_words(UnregisterBrokerResponse)),
+    64: _unregister_broker,
     80: _needs(Operation.ALTER, _with_words(AddRaftVoterResponse)),
     81: _needs(Operation.ALTER, _with_words(RemoveRaftVoterResponse)),
     94: _needs(Operation.ALTER, _with_words(UnregisterControllerResponse)),
