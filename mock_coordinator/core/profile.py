@@ -141,6 +141,9 @@ class Profile:
     """[17] OffsetCommit and OffsetFetch v10."""
     classic_join_refused_by_policy: bool = False
     """A classic member may not join a consumer group when the migration policy is "disabled"."""
+    nonsense_stalls_join: bool = True
+    """A classic group whose member subscribes in bytes with impossible lengths stays in its join
+    phase: the broker fails where it would note the topics."""
     malformed_subscription_error: int = -1
     """[18] Error code for an unreadable classic subscription in a consumer group."""
     regex_removal_bumps: bool = False
@@ -181,8 +184,10 @@ class Profile:
     """UnregisterBroker of an unknown broker has a text."""
     foreign_logger_named: bool = False
     """Altering another broker's loggers is refused with that broker's id, not with one's own."""
-    client_metrics_defaults_described: bool = False
-    """DescribeConfigs of client metrics shows what was not set, too."""
+    client_metrics_described_whole: bool = False
+    """DescribeConfigs of client metrics shows what was not set, too, and types and synonyms."""
+    emptied_groups_stay_listed: bool = False
+    """ListConfigResources names a group whose settings were all taken away again."""
     transactions_begin_with_sequence_zero: bool = False
     """A producer of transaction version 2 that a partition does not know must begin at 0."""
     older_epoch_fenced_unasked: bool = False
@@ -237,6 +242,10 @@ _V4_1: Final = replace(
     offset_commit_value_version=4,
     small_segments_allowed=False,
     share_groups=True,
+    unregister_says_why=True,
+    foreign_logger_named=True,
+    client_metrics_described_whole=True,
+    emptied_groups_stay_listed=True,
 )
 _V4_2: Final = replace(
     _V4_1,
@@ -255,6 +264,7 @@ _V4_2: Final = replace(
     unrevoked_ack_advances_epoch=False,
     target_filtered_by_subscription=True,
     offsets_by_topic_id=True,
+    metadata_downgrade_names_both=True,
 )
 _V4_3: Final = replace(
     _V4_2,
@@ -264,6 +274,7 @@ _V4_3: Final = replace(
     supported_features=_feature_ranges(30, share=1, streams=1),
     finalized_features={**_V4_2.finalized_features, "metadata.version": 30},
     finalized_features_epoch=16,
+    emptied_groups_stay_listed=False,
     first_group_epoch=1,
     join_without_topics_bumps=False,
     has_assignment_interval=True,
@@ -295,11 +306,8 @@ _V4_4: Final = replace(
     malformed_subscription_error=23,
     target_built_over_members=True,
     group_bounds_named=False,
+    nonsense_stalls_join=False,
     quotas_must_be_finite=True,
-    metadata_downgrade_names_both=True,
-    unregister_says_why=True,
-    foreign_logger_named=True,
-    client_metrics_defaults_described=True,
     partition_growth_limited=True,
 )
 

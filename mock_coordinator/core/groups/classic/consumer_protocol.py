@@ -23,6 +23,7 @@ __all__ = [
     "ConsumerAssignment",
     "ConsumerSubscription",
     "TopicPartitions",
+    "has_impossible_length",
     "read_assignment",
     "read_subscription",
     "subscribed_topics",
@@ -34,6 +35,8 @@ M = TypeVar("M", bound=Message)
 
 _NEWEST: Final = 3
 _VERSION_BYTES: Final = 2
+_INT16: Final = 2
+_INT32: Final = 4
 
 
 @dataclass(slots=True, kw_only=True)
@@ -101,6 +104,35 @@ def subscribed_topics(raw: bytes) -> tuple[str, ...] | None:
     except WireError:
         return None
     return subscription.topics if end <= len(raw) else None
+
+
+def has_impossible_length(raw: bytes) -> bool:
+    """Whether a subscription, read as version 0, says that something is longer than the bytes that
+    follow, or shorter than nothing. One that just ends too early is not meant; and up to 4.3
+    brokers make a difference between the two."""
+    try:
+        position = _VERSION_BYTES
+        topics = _length(raw, position, _INT32)
+        position += _INT32
+        if not 0 <= topics <= len(raw) - position:
+            return True
+        for _ in range(topics):
+            size = _length(raw, position, _INT16)
+            position += _INT16
+            if not 0 <= size <= len(raw) - position:
+                return True
+            position += size
+        size = _length(raw, position, _INT32)
+    except IndexError:
+        return False
+    return size > len(raw) - position - _INT32
+
+
+def _length(raw: bytes, position: int, width: int) -> int:
+    """The length that stands there. Raises ``IndexError`` where the bytes end before."""
+    if position + width > len(raw):
+        raise IndexError(position)
+    return int.from_bytes(raw[position : position + width], "big", signed=True)
 
 
 def _read(cls: type[M], raw: bytes) -> tuple[int, M]:

@@ -30,6 +30,7 @@ from kip848_client.wire.messages.classic_group import (
     JoinGroupResponseMember,
     SyncGroupResponse,
 )
+from mock_coordinator.core.groups.classic.consumer_protocol import has_impossible_length
 from mock_coordinator.core.groups.classic.live import InitialDelay, LiveGroup, LiveMember
 from mock_coordinator.core.groups.consumer_group import GroupState
 from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
@@ -263,9 +264,7 @@ class Rebalance:
             # only static members, none of which came: their sessions will tell
             self._arm(Timer(TimerKind.JOIN_PHASE, self.group_id), live.rebalance_timeout_ms)
             return
-        if live.members and live.elected_protocol() is None:
-            # somebody offers a protocol twice, which counts as two offers: Kafka fails here, and
-            # the members wait until they are given up
+        if live.members and self._fails():
             live.generation += 1
             return
         live.next_generation(self.now_ms)
@@ -281,6 +280,22 @@ class Rebalance:
             self.arm_session(member_id, member.session_timeout_ms)
         timer = Timer(TimerKind.SYNC_PHASE, self.group_id)
         self._arm(timer, live.rebalance_timeout_ms, live.generation)
+
+    def _fails(self) -> bool:
+        """Whether Kafka fails to begin the generation, so that the members wait until they are
+        given up: when somebody offers a protocol twice, which counts as two offers and makes it
+        nobody's; and up to 4.3 when a subscription is nonsense."""
+        live = self.live
+        protocol = live.elected_protocol()
+        if protocol is None:
+            return True
+        if not live.uses_consumer_protocol or not self.env.profile.nonsense_stalls_join:
+            return False
+        said = (member.metadata(protocol) for member in live.members.values())
+        if not any(map(has_impossible_length, said)):
+            return False
+        live.protocol = protocol
+        return True
 
     def _elect_leader(self) -> bool:
         """The leader stays if it has joined; else the first one that did takes over. False when

@@ -15,6 +15,7 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
     ConsumerAssignment,
     ConsumerSubscription,
     TopicPartitions,
+    has_impossible_length,
     read_assignment,
     read_subscription,
     subscribed_topics,
@@ -73,6 +74,27 @@ def test_what_a_newer_version_adds_is_left_alone() -> None:
 def test_what_cannot_be_read_is_an_error(raw: bytes) -> None:
     with pytest.raises(WireError):
         read_subscription(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "impossible"),
+    [
+        (b"", False),
+        (b"\0\0", False),
+        (b"\0\0\xff\xff\xff\xff\0\0\0\0", True),  # minus one topic
+        (b"\0\0\0\0\0\1\0", False),  # cut
+        (b"\0\0\0\0\0\x09\0\1a", True),  # nine topics in three bytes
+        (b"\0\0\0\0\0\1\0\x09foo", True),  # a name of nine bytes in three
+        (b"\0\0\0\0\0\1\xff\xff\xff\xff\xff\xff", True),  # a name of minus one
+        (b"\0\0\0\0\0\1\0\1a", False),  # no user data
+        (b"\0\0\0\0\0\0\0\0\0\x09ab", True),  # nine bytes of user data in two
+        (b"\0\0\0\0\0\0\xff\xff\xff\0", False),  # less than none is none
+        (b"\0\0\0\0\0\0\0\0\0\0", False),
+    ],
+)
+def test_cut_short_is_not_nonsense(raw: bytes, impossible: bool) -> None:
+    """As brokers 4.0.2 to 4.3.1 were seen to tell one from the other."""
+    assert has_impossible_length(raw) is impossible
 
 
 @given(st.binary(max_size=60))

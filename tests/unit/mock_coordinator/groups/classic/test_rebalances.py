@@ -173,3 +173,15 @@ def test_who_gives_up_and_asks_again_is_answered_once() -> None:
     ok(circle.join("A"))
     assert sorted(circle.late()) == ["B", "C"]
     assert circle.waiting == ["B"]
+
+
+@pytest.mark.parametrize(("profile", "stalls"), [("4.0", True), ("4.3", True), ("4.4", False)])
+def test_nonsense_stalls_the_join_phase_up_to_4_3(profile: str, stalls: bool) -> None:
+    circle = Circle(profile)
+    answer = circle.join("A", metadata=b"\0\0\xff\xff\xff\xff\0\0\0\0")
+    assert (answer is None) is stalls
+    assert circle.now.state == ("PreparingRebalance" if stalls else "CompletingRebalance")
+    other = circle.join("B", kind="consumer", metadata=b"\0\0\0\0")  # only cut: topics unknown
+    assert other is None or other.error_code == 0
+    circle.pass_ms(301_000)
+    assert not circle.waiting
