@@ -63,7 +63,9 @@ ADMIN_HANDLERS: Final[Mapping[int, AdminHandler]] = {
     33: _plain(alter_configs),
     34: _plain(alter_replica_log_dirs),
     35: _plain(describe_log_dirs),
-    38: lambda _broker, _now, _version, client, request: create_delegation_token(client, request),
+    38: lambda _broker, _now, version, client, request: create_delegation_token(
+        client, version, request
+    ),
     39: lambda _broker, _now, _version, client, _request: renew_delegation_token(client),
     40: lambda _broker, _now, _version, client, _request: expire_delegation_token(client),
     41: lambda _broker, _now, _version, client, _request: describe_delegation_tokens(client),
@@ -75,7 +77,9 @@ ADMIN_HANDLERS: Final[Mapping[int, AdminHandler]] = {
     49: _plain(alter_client_quotas),
     50: _plain(describe_scram_credentials),
     51: _plain(alter_scram_credentials),
-    55: lambda broker, now, _version, _client, request: describe_quorum(broker, now, request),
+    55: lambda broker, now, version, _client, request: describe_quorum(
+        broker, now, version, request
+    ),
     57: _versioned(update_features),
     64: _plain(unregister_broker),
     74: _versioned(list_config_resources),

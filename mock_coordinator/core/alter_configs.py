@@ -225,6 +225,7 @@ def _alter_broker(
     if name:
         _require_this_broker(broker, name)
     own = config.broker_overrides if name else config.cluster_overrides
+    _check_min_isr(broker, name, changes)
     altered = _changed(own, changes, BROKER_SETTINGS.get, config.text)
     fixed = [
         change.name
@@ -243,6 +244,21 @@ def _alter_broker(
             config.replace_overrides(cluster=altered, dry_run=dry_run)
     except ConfigError as err:
         raise ConfigRefused(ErrorCode.INVALID_REQUEST, str(err)) from err
+
+
+def _check_min_isr(broker: Broker, name: str, changes: tuple[_Change, ...]) -> None:
+    """The cluster's setting cannot be taken away from eligible leader replicas (KIP-966)."""
+    if "eligible.leader.replicas.version" not in broker.profile.finalized_features:
+        return
+    for change in changes:
+        if change.name != "min.insync.replicas":
+            continue
+        if name:
+            text = "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
+            raise ConfigRefused(ErrorCode.INVALID_CONFIG, text)
+        if change.config_operation == _DELETE:
+            text = "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
+            raise ConfigRefused(ErrorCode.INVALID_CONFIG, text)
 
 
 def _node_named(name: str) -> int:

@@ -288,7 +288,7 @@ class BrokerConfig:
 
     def set_group_overrides(self, group_id: str, overrides: Mapping[str, str]) -> None:
         """Replace a group's overrides; the caller has checked them (see ``configs``)."""
-        if overrides:
+        if overrides or self.profile.emptied_groups_stay_listed:
             self._groups[group_id] = dict(overrides)
         else:
             self._groups.pop(group_id, None)

@@ -115,7 +115,7 @@ def _config_result(
             for name, value, source in (config.synonyms if synonyms else ())
         ),
         config_type=CONFIG_TYPES[config.setting.type],
-        documentation=None,
+        documentation=config.documentation,
     )
 
 

@@ -34,6 +34,7 @@ class TopicRefused(Exception):
         self.code = code
         self.message = message
 
+
 _METADATA_TOPIC: Final = "__cluster_metadata"
 """The controllers' own log, which looks like a topic and is none."""
 
@@ -45,12 +46,13 @@ def create_topics(
     counts: dict[str, int] = {}
     for asked in request.topics:
         counts[asked.name] = counts.get(asked.name, 0) + 1
+    before = tuple(broker.catalog.topics)  # Kafka's controller looks no further for collisions
     in_all = sum(max(asked.num_partitions, 0) for asked in request.topics)
     results: dict[str, CreateTopicsResponseCreatableTopicResult] = {}
     for asked in request.topics:
         try:
             _check_request(counts[asked.name], in_all, request.timeout_ms)
-            topic = _checked(broker, now_ms, asked)
+            topic = _checked(broker, now_ms, asked, before)
             replicas, factor = _placement(broker, asked)
             if not request.validate_only:
                 topic = broker.catalog.create(
@@ -85,7 +87,9 @@ def _check_request(times_named: int, partitions_in_all: int, timeout_ms: int) ->
         )
 
 
-def _checked(broker: Broker, now_ms: int, asked: CreateTopicsRequestCreatableTopic) -> Topic:
+def _checked(
+    broker: Broker, now_ms: int, asked: CreateTopicsRequestCreatableTopic, before: Sequence[str]
+) -> Topic:
     """The topic as it will be. Raises ``TopicRefused``."""
     if asked.name == _METADATA_TOPIC:
         raise TopicRefused(
@@ -95,7 +99,7 @@ def _checked(broker: Broker, now_ms: int, asked: CreateTopicsRequestCreatableTop
     problem = name_problem(asked.name)
     if problem is not None:
         raise TopicRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-    other = colliding_name(asked.name, broker.catalog.topics)
+    other = colliding_name(asked.name, before)
     if other is not None:
         raise TopicRefused(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
@@ -196,7 +200,7 @@ def _placement(
 def _check_assignments(broker: Broker, asked: CreateTopicsRequestCreatableTopic) -> None:
     for value, what in (
         (asked.replication_factor, "replication factor"),
-        (asked.num_partitions, "number of partitions"),
+        (asked.num_partitions, "numPartitions"),
     ):
         if value != -1:
             raise TopicRefused(

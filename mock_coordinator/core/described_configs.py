@@ -50,6 +50,7 @@ class DescribedConfig:
     source: int
     read_only: bool = False
     synonyms: tuple[Synonym, ...] = ()
+    documentation: str | None = None
 
     @property
     def name(self) -> str:
@@ -87,7 +88,7 @@ def described_group(config: BrokerConfig, group_id: str) -> list[DescribedConfig
         )
         synonyms: list[Synonym] = [(setting.name, default, _DEFAULT)]
         if setting.name in own:
-            synonyms.insert(0, (setting.name, own[setting.name], _GROUP))
+            synonyms = [(setting.name, own[setting.name], _GROUP)]
         found.append(_described(setting, synonyms, default))
     return found
 
@@ -116,13 +117,22 @@ def described_cluster(config: BrokerConfig) -> list[DescribedConfig]:
 def described_client_metrics(config: BrokerConfig, name: str) -> list[DescribedConfig]:
     """The settings of a client metrics subscription, sorted by name; it need not exist."""
     own = config.client_metrics_overrides(name)
+    if not config.profile.client_metrics_described_whole:
+        untyped = [
+            (Setting(key, "UNKNOWN", None, "-", "4.0", "live"), own.get(key))
+            for key in CLIENT_METRICS_SETTINGS
+        ]
+        return [
+            DescribedConfig(setting, value, _CLIENT_METRICS, documentation="")
+            for setting, value in untyped
+            if value is not None
+        ]
     found: list[DescribedConfig] = []
     for setting in CLIENT_METRICS_SETTINGS.values():
         synonyms: list[Synonym] = []
         if setting.name in own:
             synonyms.append((setting.name, own[setting.name], _CLIENT_METRICS))
-        if synonyms or config.profile.client_metrics_defaults_described:
-            found.append(_described(setting, synonyms, setting.default))
+        found.append(_described(setting, synonyms, setting.default))
     return found
 
 

@@ -177,7 +177,7 @@ class PartitionLog:
         """The first record with at least this timestamp."""
         for batch in self.batches:
             if batch.max_timestamp >= timestamp:
-                found = _first_in(batch, timestamp)
+                found = _first_in(batch, timestamp, self.log_start_offset)
                 if found is not None:
                     return found
         return None
@@ -193,20 +193,21 @@ class PartitionLog:
         return _first_in(newest, newest.max_timestamp)
 
 
-def _first_in(batch: StoredBatch, timestamp: int) -> TimestampedOffset | None:
+def _first_in(batch: StoredBatch, timestamp: int, lowest: int = 0) -> TimestampedOffset | None:
     header = read_header(batch.data)
     if header.is_log_append_time:
-        return TimestampedOffset(header.max_timestamp, batch.base_offset)
+        return TimestampedOffset(header.max_timestamp, max(batch.base_offset, lowest))
     try:
         records = records_of(header, batch.data)
         if records is None:  # a codec that is not installed: the batch is as precise as it gets
-            return TimestampedOffset(batch.max_timestamp, batch.base_offset)
+            return TimestampedOffset(batch.max_timestamp, max(batch.base_offset, lowest))
         for record in records:
             found = header.base_timestamp + record.timestamp_delta
-            if found >= timestamp:
-                return TimestampedOffset(found, batch.base_offset + record.offset_delta)
+            offset = batch.base_offset + record.offset_delta
+            if found >= timestamp and offset >= lowest:
+                return TimestampedOffset(found, offset)
     except BatchError:  # it was accepted unopened, and another codec version cannot read it
-        return TimestampedOffset(batch.max_timestamp, batch.base_offset)
+        return TimestampedOffset(batch.max_timestamp, max(batch.base_offset, lowest))
     return None
 
 

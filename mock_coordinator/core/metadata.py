@@ -119,6 +119,7 @@ def _by_name(
     broker: Broker, now_ms: int, entries: tuple[MetadataRequestTopic, ...], *, may_create: bool
 ) -> list[MetadataResponseTopic]:
     names = dict.fromkeys(entry.name for entry in entries if entry.name is not None)
+    before = tuple(broker.catalog.topics)
     known: list[MetadataResponseTopic] = []
     unknown: list[MetadataResponseTopic] = []
     for name in names:
@@ -131,17 +132,17 @@ def _by_name(
         if name_problem(name) is not None:
             code = ErrorCode.INVALID_TOPIC_EXCEPTION
         elif may_create and broker.config.boolean("auto.create.topics.enable"):
-            _auto_create(broker, now_ms, name)
+            _auto_create(broker, now_ms, name, before)
         unknown.append(MetadataResponseTopic(error_code=code, name=name))
     return known + unknown
 
 
-def _auto_create(broker: Broker, now_ms: int, name: str) -> None:
+def _auto_create(broker: Broker, now_ms: int, name: str, before: tuple[str, ...]) -> None:
     if name == OFFSETS_TOPIC:
         create_offsets_topic(broker, now_ms)
     elif name == TRANSACTIONS_TOPIC:
         create_transactions_topic(broker, now_ms)
-    elif colliding_name(name, broker.catalog.topics) is None:
+    elif colliding_name(name, before) is None:
         broker.catalog.create(
             name,
             broker.config.integer("num.partitions"),

@@ -68,7 +68,6 @@ def describe_client_quotas(
             error_code=refused.code, error_message=refused.message, entries=None
         )
     return DescribeClientQuotasResponse(
-        error_message=None,
         entries=tuple(
             _described(entity, values)
             for entity, values in broker.disk.quotas.quotas.items()

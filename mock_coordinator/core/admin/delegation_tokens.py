@@ -26,6 +26,7 @@ __all__ = [
 
 _ANONYMOUS: Final = "User:ANONYMOUS"
 _NEVER: Final = -1
+_REQUESTER_SINCE: Final = 3
 
 
 def _refusal(client: ClientInfo) -> ErrorCode:
@@ -35,7 +36,7 @@ def _refusal(client: ClientInfo) -> ErrorCode:
 
 
 def create_delegation_token(
-    client: ClientInfo, request: CreateDelegationTokenRequest
+    client: ClientInfo, version: int, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
     """Key 38. The refusal names who asked and for whom."""
     kind, _, name = client.principal.partition(":")
@@ -44,8 +45,8 @@ def create_delegation_token(
         error_code=_refusal(client),
         principal_type=(request.owner_principal_type or kind) if for_another else kind,
         principal_name=(request.owner_principal_name or name) if for_another else name,
-        token_requester_principal_type=kind,
-        token_requester_principal_name=name,
+        token_requester_principal_type=kind if version >= _REQUESTER_SINCE else "",
+        token_requester_principal_name=name if version >= _REQUESTER_SINCE else "",
         issue_timestamp_ms=_NEVER,
         expiry_timestamp_ms=_NEVER,
         max_timestamp_ms=_NEVER,

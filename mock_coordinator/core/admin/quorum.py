@@ -41,10 +41,11 @@ _Partition = DescribeQuorumResponsePartitionData
 
 _METADATA_TOPIC: Final = "__cluster_metadata"
 _EPOCH: Final = 1
+_NODES_SINCE: Final = 2
 
 
 def describe_quorum(
-    broker: Broker, now_ms: int, request: DescribeQuorumRequest
+    broker: Broker, now_ms: int, version: int, request: DescribeQuorumRequest
 ) -> DescribeQuorumResponse:
     """The one voter of the metadata partition. Kafka refuses a request that asks for more."""
     asked = request.topics
@@ -54,9 +55,7 @@ def describe_quorum(
         and [each.partition_index for each in asked[0].partitions] == [0]
     )
     if not good:
-        return DescribeQuorumResponse(
-            error_message=None, topics=tuple(_refused(topic) for topic in asked)
-        )
+        return DescribeQuorumResponse(topics=tuple(_refused(topic) for topic in asked))
     end, controller = broker.catalog.version, broker.nodes.controller_id
     voter = DescribeQuorumResponseReplicaState(
         replica_id=controller,
@@ -65,18 +64,14 @@ def describe_quorum(
         last_caught_up_timestamp=now_ms,
     )
     partition = _Partition(
-        error_message=None,
         leader_id=controller,
         leader_epoch=_EPOCH,
         high_watermark=end,
         current_voters=(voter,),
     )
     topic = DescribeQuorumResponseTopicData(topic_name=_METADATA_TOPIC, partitions=(partition,))
-    return DescribeQuorumResponse(
-        error_message=None,
-        topics=(topic,),
-        nodes=(DescribeQuorumResponseNode(node_id=controller),),
-    )
+    nodes = (DescribeQuorumResponseNode(node_id=controller),)
+    return DescribeQuorumResponse(topics=(topic,), nodes=nodes if version >= _NODES_SINCE else ())
 
 
 def _refused(topic: DescribeQuorumRequestTopicData) -> DescribeQuorumResponseTopicData:
@@ -102,7 +97,7 @@ def unregister_broker(broker: Broker, request: UnregisterBrokerRequest) -> Unreg
     text = f"Broker ID {request.broker_id} is not currently registered"
     return UnregisterBrokerResponse(
         error_code=ErrorCode.BROKER_ID_NOT_REGISTERED,
-        error_message=text if broker.profile.unregister_says_why else None,
+        error_message=text if broker.profile.unregister_says_why else "",
     )
 
 
@@ -117,6 +112,12 @@ def unregister_controller(request: UnregisterControllerRequest) -> UnregisterCon
 def add_raft_voter(broker: Broker, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
     """The quorum is static (kraft.version 0)."""
     code, text = _quorum_refusal(broker, request.cluster_id, "adding")
+    if code == ErrorCode.UNSUPPORTED_VERSION and not request.listeners:
+        code = ErrorCode.INVALID_REQUEST
+        text = (
+            "Add voter request didn't include the endpoint (Endpoints(endpoints={})) for the "
+            "default listener ListenerName(CONTROLLER)"
+        )
     return AddRaftVoterResponse(error_code=code, error_message=text)
 
 

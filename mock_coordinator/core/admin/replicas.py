@@ -91,7 +91,7 @@ def alter_reassignments(
     """Accept the replicas that a partition has, refuse all others."""
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
-        error_message=None,
+        error_message=None if request.topics else "",
         responses=tuple(
             AlterPartitionReassignmentsResponseReassignableTopicResponse(
                 name=topic.name,

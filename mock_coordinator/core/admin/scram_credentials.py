@@ -46,7 +46,7 @@ def describe_scram_credentials(
     results: list[_Described] = []
     for name in names:
         credentials = store.of(name)
-        result = _Described(user=name, error_message=None)
+        result = _Described(user=name)
         if asked.count(name) > 1:
             result.error_code = ErrorCode.DUPLICATE_RESOURCE
             result.error_message = (
@@ -65,7 +65,7 @@ def describe_scram_credentials(
             for each in (() if result.error_code else credentials)
         )
         results.append(result)
-    return DescribeUserScramCredentialsResponse(error_message=None, results=tuple(results))
+    return DescribeUserScramCredentialsResponse(results=tuple(results))
 
 
 def alter_scram_credentials(

@@ -113,7 +113,7 @@ REFUSED = [
     (
         new(replicas=-1, assignments=((0, (1,)),)),
         42,
-        "A manual partition assignment was specified, but number of partitions was not set to -1.",
+        "A manual partition assignment was specified, but numPartitions was not set to -1.",
     ),
     (
         placed((7,)),
