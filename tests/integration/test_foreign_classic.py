@@ -246,7 +246,7 @@ class KafkaPythonMember:
         from kafka.structs import TopicPartition as KafkaPartition
 
         wanted = [KafkaPartition("orders", partition) for partition in range(4)]
-        return [self._consumer.committed(part) for part in wanted]
+        return [self._consumer.committed(part) or 0 for part in wanted]
 
     def close(self) -> None:
         self._consumer.close()

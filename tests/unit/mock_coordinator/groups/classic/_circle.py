@@ -35,7 +35,7 @@ from tests.unit.mock_coordinator.groups._world import World
 
 __all__ = ["Circle", "wants"]
 
-NEWEST: Final = {JoinGroupRequest: 9, SyncGroupRequest: 5, HeartbeatRequest: 4}
+NEWEST: Final[Mapping[type, int]] = {JoinGroupRequest: 9, SyncGroupRequest: 5, HeartbeatRequest: 4}
 
 
 def wants(*topics: str) -> bytes:
