@@ -1,0 +1,110 @@
+"""The fixtures that come with the package, used as a user's test suite would."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PASSING = """
+import pytest
+from mock_coordinator import Match, Fault
+from mock_coordinator.core.faults import Refuse
+from kip848_client import Consumer
+
+
+@pytest.mark.mock_broker({"orders": 2}, profile="4.2")
+def test_blocking(mock_broker):
+    mock_broker.produce("orders", b"one", b"two", partition=1)
+    mock_broker.wait_until(lambda broker: len(broker.records("orders")) == 2)
+    assert [each.value for each in mock_broker.records("orders", 1)] == [b"one", b"two"]
+    assert mock_broker.snapshot("nobody") is None
+    mock_broker.create_topic("more", 4)
+    mock_broker.restart()
+    assert len(mock_broker.records("orders")) == 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.mock_broker(
+    topics={"orders": 1},
+    faults='[{"match": {"api": "ConsumerGroupHeartbeat"}, "error": "NOT_COORDINATOR"}]',
+)
+async def test_async(async_mock_broker):
+    broker = async_mock_broker
+    broker.produce("orders", b"one")
+    async with Consumer(
+        "orders", bootstrap_servers=broker.bootstrap, group_id="g", auto_offset_reset="earliest"
+    ) as consumer:
+        assert (await consumer.getone()).value == b"one"
+    assert len(broker.faults.hits) == 1
+
+
+def test_without_a_marker(mock_broker):
+    assert ":" in mock_broker.bootstrap
+"""
+
+FAILING = """
+import pytest
+
+
+def test_violation(mock_broker):
+    mock_broker.call(lambda broker: broker.driver.ownership.violations.append("two have t-0"))
+
+
+@pytest.mark.mock_broker(check_ownership=False)
+def test_forgiven(mock_broker):
+    mock_broker.call(lambda broker: broker.driver.ownership.violations.append("two have t-0"))
+
+
+@pytest.mark.mock_broker({"orders": 1})
+def test_wrong(mock_broker):
+    import confluent_kafka
+    confluent_kafka.Producer({"bootstrap.servers": mock_broker.bootstrap}).list_topics(timeout=5)
+    assert False
+
+
+@pytest.mark.mock_broker(profile="1.0")
+def test_no_such_profile(mock_broker):
+    pass
+"""
+
+
+def run(folder: Path, text: str) -> str:
+    (folder / "test_it.py").write_text(text, encoding="utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    finished = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "mock_coordinator.pytest_plugin", "-p", "no:xdist"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    return finished.stdout + finished.stderr
+
+
+def test_brokers_for_blocking_and_async_tests(tmp_path: Path) -> None:
+    output = run(tmp_path, PASSING)
+    assert " 3 passed" in output, output
+
+
+def test_failures_say_what_was_asked(tmp_path: Path) -> None:
+    output = run(tmp_path, FAILING)
+    assert "2 passed" in output, output
+    assert "1 failed" in output
+    assert "2 errors" in output
+    assert "OwnershipViolation: two have t-0" in output
+    assert "requests of the mock broker" in output
+    assert "rdkafka Metadata v" in output
+    assert "no profile '1.0'" in output
+
+
+def test_the_plugin_is_found_without_being_asked_for() -> None:
+    """By its entry point, in an installed package."""
+    from importlib.metadata import entry_points
+
+    found = {each.name for each in entry_points(group="pytest11")}
+    if "mock_coordinator.pytest_plugin" not in found:
+        pytest.fail("reinstall the package: pip install -e .")
