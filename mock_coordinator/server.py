@@ -238,7 +238,7 @@ class _Connection:
             return
         self._driver.submit(entry.received)
         if self._answer is None:
-            await self._answered.wait()
+            await self._wait(idle_s)
         taken = self._taken()
         if taken is None:
             return
@@ -248,6 +248,15 @@ class _Connection:
         await self._write(frame[:after_bytes], idle_s)
         if after_bytes is not None:
             self.closed(f"a fault, {after_bytes} bytes into the response")
+
+    async def _wait(self, idle_s: float) -> None:
+        """Until the request is answered. One that never will be (its member joined again over
+        another connection, or was removed) does not keep its connection for ever: a connection is
+        idle while its request waits, in Kafka, too."""
+        with anyio.move_on_after(None if idle_s < 0 else idle_s) as patience:
+            await self._answered.wait()
+        if patience.cancelled_caught and self._answer is None:
+            self.closed(f"its request has waited for {idle_s:g} s")
 
     async def _write(self, data: bytes, idle_s: float) -> None:
         with anyio.move_on_after(None if idle_s < 0 else idle_s) as patience:
