@@ -80,9 +80,12 @@ def encode_batch(
 
 
 def stored_records(topic: str, partition: int, log: PartitionLog) -> Iterator[StoredRecord]:
-    """What a partition holds, oldest first. Raises ``WireError`` for a codec that is missing."""
+    """What producers wrote to a partition, oldest first, aborted transactions and all; their
+    markers are no records. Raises ``WireError`` for a codec that is missing."""
     for batch in log.batches:
         header = read_header(batch.data)
+        if header.is_control:
+            continue
         records = records_of(header, batch.data)
         if records is None:
             raise WireError(
