@@ -58,6 +58,7 @@ class Disk:
             self.config.profile.finalized_features
         )
         self.leaders = Leaders(self.nodes, self.catalog, keeps_last=keeps_last)
+        self.catalog.racks_of = self._racks_of
 
     @classmethod
     def formatted(
@@ -74,6 +75,17 @@ class Disk:
         """A producer id that nobody had before."""
         self.next_producer_id += 1
         return self.next_producer_id - 1
+
+    def _racks_of(self, topic: Topic) -> tuple[tuple[str, ...], ...]:
+        """The racks of each partition's replicas, which are part of a topic's hash (KIP-1101)."""
+        racks = {node.node_id: node.rack for node in self.nodes}
+        if not any(racks.values()):
+            return ()
+        if len(racks) == 1:
+            return (tuple(rack for rack in racks.values() if rack),)
+        factor = max(1, self.config.integer("default.replication.factor"))
+        states = [self.leaders.of(topic, index, factor) for index in range(topic.partitions)]
+        return tuple(tuple(rack for r in state.replicas if (rack := racks[r])) for state in states)
 
     def journal(self, partition: int) -> Journal:
         """The journal of a partition of ``__consumer_offsets``."""

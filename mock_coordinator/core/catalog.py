@@ -8,7 +8,7 @@ runs inside another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
@@ -39,6 +39,10 @@ class CatalogChanges:
     deleted: tuple[Topic, ...]
 
 
+def _no_racks(_topic: Topic) -> tuple[tuple[str, ...], ...]:
+    return ()
+
+
 class Catalog:
     """All topics, in order of creation."""
 
@@ -51,6 +55,9 @@ class Catalog:
         """Grows with every change; a cheap test for "has anything happened"."""
         self.created_version = 0
         """``version`` when a topic was last created: regexes are resolved again because of it."""
+        self.racks_of: Callable[[Topic], tuple[tuple[str, ...], ...]] = _no_racks
+        """The racks of the replicas of each partition; fewer entries than partitions are repeated.
+        Whoever places topics on nodes says so."""
 
     def topic(self, name: str) -> Topic | None:
         """By name."""

@@ -55,6 +55,7 @@ class _Topic:
 
     asked: OffsetCommitRequestTopic
     name: str
+    topic_id: TopicId
     exists: bool
     answered: tuple[OffsetCommitResponsePartition, ...]
     open: tuple[OffsetCommitRequestPartition, ...]
@@ -169,7 +170,9 @@ class _Commit:
         self._producer = producer
         self._group_id = request.group_id
         self._now_ms = now_ms
-        self._stores_ids = version >= TOPIC_ID_VERSION
+        by_id = version >= TOPIC_ID_VERSION or env.profile.named_commits_store_topic_id
+        # the only record format that has a time of expiry has no room for an id
+        self._stores_ids = by_id and request.retention_time_ms == -1
         self._metadata_max = env.config.integer("offset.metadata.max.bytes")
         retention_ms = request.retention_time_ms
         self._expire_ms = None if retention_ms == -1 else now_ms + retention_ms
@@ -187,7 +190,7 @@ class _Commit:
             metadata=metadata,
             commit_timestamp_ms=self._now_ms,
             expire_timestamp_ms=self._expire_ms,
-            topic_id=TopicId(topic.asked.topic_id) if self._stores_ids else ZERO_TOPIC_ID,
+            topic_id=topic.topic_id if self._stores_ids else ZERO_TOPIC_ID,
         )
         record = OffsetCommit(
             self._group_id, topic.name, partition.partition_index, value, self._producer
@@ -214,6 +217,7 @@ def _looked_up(catalog: Catalog, version: int, asked: OffsetCommitRequestTopic) 
     return _Topic(
         asked,
         asked.name if found is None else found.name,
+        ZERO_TOPIC_ID if found is None else found.topic_id,
         found is not None,
         tuple(_answer(partition, missing) for partition in unknown),
         tuple(known),

@@ -5,8 +5,7 @@ inputs are once a heartbeat is counted in: which topics (``prospective_topics``)
 look like (``TopicSummary``), and what a change of a regex means (``regex_change``).
 
 Topic changes are noticed by comparing summaries. Kafka 4.0 stores the topics themselves, 4.1 and
-later a 64-bit hash of them (KIP-1101). The hash here is our own: equal inputs give equal hashes,
-the numbers differ from a broker's.
+later a 64-bit hash of them (KIP-1101, ``metadata_hash``).
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from hashlib import blake2b
 
 from kip848_client._types import TopicId
 from kip848_client.assignors import string_set_order
 from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Environment
+from mock_coordinator.core.groups.metadata_hash import group_hash, topic_hash
 from mock_coordinator.core.groups.records import (
     GroupEpoch,
     GroupEpochMetadata,
@@ -68,17 +67,16 @@ class TopicSummary:
 def summarize(env: Environment, names: Iterable[str]) -> TopicSummary:
     """Look at the topics of these names."""
     found = [topic for name in sorted(names) if (topic := env.catalog.topic(name)) is not None]
-    shapes = tuple(TopicShape(topic.name, topic.topic_id, topic.partitions) for topic in found)
     if not env.profile.metadata_hash:
-        return TopicSummary(shapes=shapes)
-    if not shapes:
-        return TopicSummary()
-    digest = blake2b(digest_size=8)
-    for shape in shapes:
-        name = shape.name.encode()
-        digest.update(len(name).to_bytes(4, "big") + name + shape.topic_id)
-        digest.update(shape.partitions.to_bytes(4, "big"))
-    return TopicSummary(metadata_hash=int.from_bytes(digest.digest(), "big", signed=True))
+        shapes = (TopicShape(topic.name, topic.topic_id, topic.partitions) for topic in found)
+        return TopicSummary(shapes=tuple(shapes))
+    racks_of = env.catalog.racks_of
+    return TopicSummary(
+        metadata_hash=group_hash(
+            topic_hash(topic.name, topic.topic_id, topic.partitions, racks_of(topic))
+            for topic in found
+        )
+    )
 
 
 def epoch_records(
