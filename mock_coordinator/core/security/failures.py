@@ -12,8 +12,10 @@ CREDENTIALS_DIFFER: Final = (
 
 
 class SaslFailure(Exception):
-    """The client is not who it says. Without words, none that could help a guesser are given."""
+    """The client is not who it says. Without words, none that could help a guesser are given;
+    ``silent``: the connection is closed without an answer."""
 
-    def __init__(self, words: str | None = None) -> None:
+    def __init__(self, words: str | None = None, *, silent: bool = False) -> None:
         super().__init__(words)
         self.words = words
+        self.silent = silent

@@ -194,6 +194,8 @@ class SaslConversation:
         try:
             answer = self._exchanged(now_ms, request.auth_bytes)
         except SaslFailure as failure:
+            if failure.silent:
+                return self._closed("a proof of the wrong length")
             self._state = _State.OVER
             again = "re-authentication" if self._before else "authentication"
             words = failure.words or (
