@@ -194,6 +194,8 @@ class Profile:
     """A partition that heard of a newer producer epoch does not ask the transaction coordinator."""
     init_forgets_last_start: bool = False
     """A producer that starts anew has no transaction start time, not that of its last one."""
+    deleted_groups_hashed: bool = False
+    """DeleteGroups answers in the order of a Java set of the group ids, not in the request's."""
     partition_growth_limited: bool = False
     """CreatePartitions refuses more than 10,000 at once politely, not by failing."""
 
@@ -231,6 +233,7 @@ _V4_1: Final = replace(
         "metadata.version": 27,
     },
     finalized_features_epoch=14,
+    deleted_groups_hashed=True,
     metadata_hash=True,
     rack_change_bumps=True,
     regex_refresh=True,

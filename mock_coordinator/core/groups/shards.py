@@ -22,8 +22,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from kip848_client.assignors._java_order import string_set_order
 from kip848_client.wire import ErrorCode
-from kip848_client.wire.messages.groups import ListGroupsRequest, ListGroupsResponse
+from kip848_client.wire.messages.groups import (
+    DeleteGroupsRequest,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 from mock_coordinator.core.catalog import Catalog, Topic
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.groups.coordinator import GroupCoordinator
@@ -102,6 +107,10 @@ class GroupShards:
         request: Any = received.request
         if isinstance(request, ListGroupsRequest):
             return self._list(now_ms, received)
+        if isinstance(request, DeleteGroupsRequest) and self._profile.deleted_groups_hashed:
+            ids = string_set_order(request.groups_names)
+            received = _with(received, DeleteGroupsRequest(groups_names=tuple(ids)))
+            request = received.request
         split = SPLITS.get(type(request))
         one_group = request.API_KEY == _OFFSET_FETCH and received.version < _BATCHED_FETCH_SINCE
         if split is None or one_group:
