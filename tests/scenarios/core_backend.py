@@ -19,30 +19,34 @@ from mock_coordinator.core.inputs import ClientInfo, Input, RequestReceived, Tim
 from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.profile import profile_named
 from tests.scenarios.admin import create_topic, delete_topic, grow_topic
+from tests.scenarios.given_ids import GivenIds, asks_for_an_id
 from tests.scenarios.stage import GroupView
 
 __all__ = ["CoreBackend"]
 
 _START_MS: Final = 1_700_000_000_000
 """Virtual time starts at a date, as a broker's does: 0 means "never" in some records."""
-_CLIENT: Final = ClientInfo("scenario")
+_CLIENT: Final = ClientInfo("kip848-tests")
+"""The client id of every test: member ids begin with it."""
 _ADMIN: Final = 1
 """The connection of everything that does not wait."""
 
 
 class CoreBackend:
-    """One fresh broker. ``topic_ids`` overrides the ids of topics, in order of creation."""
+    """One fresh broker. ``given_ids`` overrides the ids that it would choose itself."""
 
     def __init__(
         self,
         profile: str,
         settings: Mapping[str, str],
         *,
-        topic_ids: Sequence[TopicId] | None = None,
+        given_ids: GivenIds | None = None,
     ) -> None:
         self.profile = profile
         self._now_ms = _START_MS
-        self._topic_ids = None if topic_ids is None else list(topic_ids)
+        self._given = given_ids
+        self._topic_ids = None if given_ids is None else list(given_ids.topics)
+        self._member_uuid: bytes | None = None
         self._numbers = itertools.count(1)
         self._config = BrokerConfig(profile_named(profile), settings)
         self._correlations = itertools.count(_ADMIN + 1)
@@ -53,6 +57,9 @@ class CoreBackend:
         self._core = CoordinatorCore.create(self._config, self._new_uuid, self._now_ms)
 
     def _new_uuid(self) -> bytes:
+        if self._member_uuid is not None:
+            given, self._member_uuid = self._member_uuid, None
+            return given
         return (0xC0FFEE << 64 | next(self._numbers)).to_bytes(16, "big")
 
     # requests
@@ -72,7 +79,10 @@ class CoreBackend:
             del self._connections[self._waiting.pop(sender)], self._senders[sender]
         connection = self._senders.setdefault(sender, next(self._correlations))
         self._connections[connection] = sender
+        if self._given is not None and asks_for_an_id(message):
+            self._member_uuid = self._given.next_member()
         self._step(RequestReceived(connection, 1, version, _CLIENT, received))
+        self._member_uuid = None
         reply = self._replies.pop(connection, None)
         if reply is None:
             self._waiting[sender] = connection
@@ -134,6 +144,8 @@ class CoreBackend:
             deadlines = {
                 "session": member.session_deadline_ms,
                 "rebalance": member.rebalance_deadline_ms,
+                "join": member.join_deadline_ms,
+                "sync": member.sync_deadline_ms,
             }
             running = [
                 f"{kind} {deadline_ms - self._now_ms} ms"

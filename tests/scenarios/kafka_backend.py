@@ -18,6 +18,7 @@ from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDes
 from mock_coordinator.core.groups.records import StateRecord
 from tests.scenarios.admin import grow_topic
 from tests.scenarios.broker_log import BrokerLog
+from tests.scenarios.given_ids import asks_for_an_id
 from tests.scenarios.stage import GroupView, Unplayable
 from tests.support.real_kafka import RealKafka
 from tests.support.wire_connection import WireConnection
@@ -79,12 +80,15 @@ class KafkaStageHand:
 
 
 class KafkaBackend:
-    """One scenario on one broker. ``topic_ids`` are those it used, in order of creation."""
+    """One scenario on one broker. ``topic_ids`` and ``member_ids`` are those that it chose, in
+    order of creation."""
 
     def __init__(self, hand: KafkaStageHand) -> None:
         self._hand = hand
         self.profile = hand.kafka.profile
         self.topic_ids: list[TopicId] = []
+        self.member_ids: list[str | None] = []
+        self._nameless: dict[str, int] = {}
         self._connections: dict[str, WireConnection] = {}
         self._waiting: dict[str, tuple[Any, int, int]] = {}
 
@@ -100,6 +104,9 @@ class KafkaBackend:
             connection = self._connections[sender] = self._hand.kafka.connect()
         correlation = connection.send(message, version)
         self._waiting[sender] = (message, version, correlation)
+        if asks_for_an_id(message):
+            self._nameless[sender] = len(self.member_ids)
+            self.member_ids.append(None)
         if connection.has_answer(_PATIENCE_S):
             return self._receive(sender)
         return None
@@ -114,7 +121,11 @@ class KafkaBackend:
 
     def _receive(self, sender: str) -> Any:
         message, version, correlation = self._waiting.pop(sender)
-        return self._connections[sender].receive(request_api(message), version, correlation)
+        answer = self._connections[sender].receive(request_api(message), version, correlation)
+        place = self._nameless.pop(sender, None)
+        if place is not None and answer.member_id:
+            self.member_ids[place] = answer.member_id
+        return answer
 
     def close(self) -> None:
         """Give up the members' connections."""

@@ -1,6 +1,6 @@
 """Plays scenario files on Apache Kafka and compares: broker, file and bundled coordinator.
 
-A broker chooses its topic ids, and some results follow the hash order of ids. So the bundled
+A broker chooses topic and member ids, and some results follow the hash order of ids. So the bundled
 coordinator plays each file once more with the broker's ids, and those two must print the same;
 where the file's own ids lead to another outcome than the broker's, that is no difference.
 """
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tests.scenarios.given_ids import GivenIds
 from tests.scenarios.kafka_backend import KafkaBackend, KafkaStageHand
 from tests.scenarios.runner import compare, differences, play
 from tests.scenarios.script import Script
@@ -106,7 +107,9 @@ def _one(script: Script, hand: KafkaStageHand, suffix: str) -> list[str]:
         printed = play(script, backend, suffix=suffix)
     finally:
         backend.close()
-    same_ids = play_on_core(script, profile, topic_ids=backend.topic_ids)
+    same_ids = play_on_core(
+        script, profile, given_ids=GivenIds(backend.topic_ids, backend.member_ids)
+    )
     found = compare(script, profile, printed, same_ids, ("bundled coordinator", "Kafka"))
     if not found:
         return []

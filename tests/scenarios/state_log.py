@@ -76,9 +76,10 @@ def _line(record: StateRecord, topic_name: TopicName) -> str:
 def _described(record: StateRecord, topic_name: TopicName) -> tuple[str, str | None]:
     """Kafka's name of the record with its key, and its value in words."""
     match record:
-        case OffsetCommit(topic=topic, partition=partition, value=offset):
+        case OffsetCommit(topic=topic, partition=partition, value=offset, producer=producer):
             name = f"OffsetCommit {topic}[{partition}]"
-            return name, None if offset is None else f"offset {offset.offset}"
+            pending = "" if producer is None else ", pending"
+            return name, None if offset is None else f"offset {offset.offset}{pending}"
         case GroupMetadata(value=stored):
             return "GroupMetadata", None if stored is None else _generation(stored)
         case GroupEpochMetadata(value=epoch):
@@ -120,6 +121,11 @@ def _subscription(said: MemberSubscription) -> str:
     pieces += [f"regex {said.subscribed_topic_regex}"] if said.subscribed_topic_regex else []
     pieces += [f"assignor {said.server_assignor}"] if said.server_assignor is not None else []
     pieces.append(f"rebalance timeout {said.rebalance_timeout_ms} ms")
+    if said.classic is not None:
+        offered = "/".join(each.name for each in said.classic.supported_protocols)
+        pieces.append(
+            f"classic {offered} with session timeout {said.classic.session_timeout_ms} ms"
+        )
     return ", ".join(pieces)
 
 

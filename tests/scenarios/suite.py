@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from kip848_client._types import TopicId
 from tests.scenarios.core_backend import CoreBackend
+from tests.scenarios.given_ids import GivenIds
 from tests.scenarios.runner import Printed, differences, play
 from tests.scenarios.script import Script
 
@@ -25,11 +24,9 @@ def broker_settings(script: Script, profile: str) -> dict[str, str]:
     return {INITIAL_DELAY: "0", **interval, **script.broker}
 
 
-def play_on_core(
-    script: Script, profile: str, *, topic_ids: Sequence[TopicId] | None = None
-) -> Printed:
-    """Play a file on a fresh coordinator of a profile, with its own topic ids or those given."""
-    backend = CoreBackend(profile, broker_settings(script, profile), topic_ids=topic_ids)
+def play_on_core(script: Script, profile: str, *, given_ids: GivenIds | None = None) -> Printed:
+    """Play a file on a fresh coordinator of a profile, with its own ids or those given."""
+    backend = CoreBackend(profile, broker_settings(script, profile), given_ids=given_ids)
     return play(script, backend)
 
 

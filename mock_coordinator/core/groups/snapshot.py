@@ -31,7 +31,8 @@ __all__ = ["GroupSnapshot", "MemberSnapshot", "take_snapshot"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSnapshot:
     """One member. ``owned`` may be used by it, ``pending_revocation`` must be given up,
-    ``target`` is where it should get to. Deadlines are None for timers that do not run."""
+    ``target`` is where it should get to. Deadlines are None for timers that do not run; only
+    classic members have those for joining and syncing."""
 
     member_id: str
     epoch: int
@@ -44,6 +45,8 @@ class MemberSnapshot:
     target_metadata: AssignmentMetadata = NO_METADATA
     session_deadline_ms: int | None = None
     rebalance_deadline_ms: int | None = None
+    join_deadline_ms: int | None = None
+    sync_deadline_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,13 @@ class GroupSnapshot:
     def without_timers(self) -> GroupSnapshot:
         """What survives a crash."""
         members = {
-            member_id: replace(member, session_deadline_ms=None, rebalance_deadline_ms=None)
+            member_id: replace(
+                member,
+                session_deadline_ms=None,
+                rebalance_deadline_ms=None,
+                join_deadline_ms=None,
+                sync_deadline_ms=None,
+            )
             for member_id, member in self.members.items()
         }
         survivor = replace(self, members=members, resolving=False, computing=None)
@@ -123,6 +132,10 @@ def take_snapshot(env: Environment, group_id: str) -> GroupSnapshot | None:
 
 def _member(env: Environment, group: ConsumerGroup, member_id: str) -> MemberSnapshot:
     member = group.members[member_id]
+
+    def deadline(kind: TimerKind) -> int | None:
+        return env.timers.deadline_of(Timer(kind, group.group_id, member_id))
+
     return MemberSnapshot(
         member_id=member_id,
         epoch=member.epoch,
@@ -133,10 +146,8 @@ def _member(env: Environment, group: ConsumerGroup, member_id: str) -> MemberSna
         pending_revocation=member.pending_revocation,
         target=group.targets.get(member_id, NO_PARTITIONS),
         target_metadata=group.metadata_of(member_id),
-        session_deadline_ms=env.timers.deadline_of(
-            Timer(TimerKind.SESSION, group.group_id, member_id)
-        ),
-        rebalance_deadline_ms=env.timers.deadline_of(
-            Timer(TimerKind.REBALANCE, group.group_id, member_id)
-        ),
+        session_deadline_ms=deadline(TimerKind.SESSION),
+        rebalance_deadline_ms=deadline(TimerKind.REBALANCE),
+        join_deadline_ms=deadline(TimerKind.MEMBER_JOIN),
+        sync_deadline_ms=deadline(TimerKind.MEMBER_SYNC),
     )

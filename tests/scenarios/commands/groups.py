@@ -62,6 +62,7 @@ def _member_line(stage: Stage, member: Any) -> str:
     pieces = [f"epoch {member.member_epoch}"]
     pieces += [f"instance {member.instance_id}"] if member.instance_id is not None else []
     pieces += [f"rack {member.rack_id}"] if member.rack_id is not None else []
+    pieces += ["classic"] if member.member_type == 0 else []
     pieces.append(f"topics {words(member.subscribed_topic_names)}")
     pieces += [f"regex {member.subscribed_topic_regex}"] if member.subscribed_topic_regex else []
     pieces.append(f"assignment {_assigned(member.assignment)}")

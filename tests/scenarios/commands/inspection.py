@@ -45,7 +45,8 @@ def timers(stage: Stage, arguments: Arguments) -> list[str]:
     timers
     """
     group = arguments.text("group", DEFAULT_GROUP) or ""
-    return stage.backend.timers(stage.group_id(group)) or ["none"]
+    lines = stage.backend.timers(stage.group_id(group))
+    return [stage.shown(line) for line in lines] or ["none"]
 
 
 def records(stage: Stage, arguments: Arguments) -> list[str]:
