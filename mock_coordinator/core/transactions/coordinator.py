@@ -299,7 +299,7 @@ class TransactionCoordinator:
             _, transactional_id = heapq.heappop(self._time_outs)
             entry = self._env.state.entries.get(transactional_id)
             if entry is not None and _is_over(entry.value, now_ms):
-                change = fenced_abort(now_ms, transactional_id, entry)
+                change = fenced_abort(self._env, now_ms, transactional_id, entry)
                 self._make(now_ms, change)
         if self._expiry_ms is not None and self._expiry_ms <= now_ms:
             self._expire(now_ms)

@@ -144,20 +144,27 @@ def _prepared(
     *,
     began_ms: int | None = None,
 ) -> Decision[EndTxnResponse]:
-    value = entry.value
+    following = _raised(env, now_ms, entry.value, state)
+    if began_ms is not None:
+        following = replace(following, start_ms=began_ms)
+    change = Change(request.transactional_id, following, entry.value.producer_epoch)
+    return Decision(_bumped_answer(following), change)
+
+
+def _raised(
+    env: Environment, now_ms: int, value: TransactionMetadata, state: TransactionState
+) -> TransactionMetadata:
+    """The outcome is decided, and the epoch raised; after the last one there is another id."""
     used_up = value.producer_epoch >= LAST_EPOCH
-    following = replace(
+    return replace(
         value,
         previous_producer_id=value.producer_id,
         next_producer_id=env.new_producer_id() if used_up else NO_PRODUCER_ID,
         producer_epoch=value.producer_epoch + 1,
         state=state,
         last_update_ms=now_ms,
-        start_ms=value.start_ms if began_ms is None else began_ms,
         client_version=ClientVersion.V2,
     )
-    change = Change(request.transactional_id, following, value.producer_epoch)
-    return Decision(_bumped_answer(following), change)
 
 
 def _bumped_answer(value: TransactionMetadata) -> EndTxnResponse:
@@ -166,19 +173,12 @@ def _bumped_answer(value: TransactionMetadata) -> EndTxnResponse:
     return EndTxnResponse(producer_id=value.producer_id, producer_epoch=value.producer_epoch)
 
 
-def fenced_abort(now_ms: int, transactional_id: str, entry: TransactionEntry) -> Change:
+def fenced_abort(
+    env: Environment, now_ms: int, transactional_id: str, entry: TransactionEntry
+) -> Change:
     """Abort an open transaction behind its producer's back, who is fenced by a raised epoch."""
-    value = entry.value
-    following = replace(
-        value,
-        previous_producer_id=value.producer_id,
-        next_producer_id=NO_PRODUCER_ID,
-        producer_epoch=value.producer_epoch + 1,
-        state=_State.PREPARE_ABORT,
-        last_update_ms=now_ms,
-        client_version=ClientVersion.V2,
-    )
-    return Change(transactional_id, following, value.producer_epoch)
+    following = _raised(env, now_ms, entry.value, _State.PREPARE_ABORT)
+    return Change(transactional_id, following, entry.value.producer_epoch)
 
 
 def ending_of(transactional_id: str, value: TransactionMetadata) -> Ending:

@@ -58,7 +58,7 @@ def decide_init(
     if value.state.is_prepared:
         raise TransactionRefusedError(ErrorCode.CONCURRENT_TRANSACTIONS)
     if value.state is TransactionState.ONGOING:
-        change = fenced_abort(now_ms, transactional_id, entry)
+        change = fenced_abort(env, now_ms, transactional_id, entry)
         return Decision(refused_init(ErrorCode.CONCURRENT_TRANSACTIONS), change)
     change = _next(env, now_ms, transactional_id, entry, request)
     assert change.value is not None
