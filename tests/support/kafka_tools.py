@@ -11,14 +11,24 @@ from __future__ import annotations
 import subprocess
 from typing import Final
 
-from tests.support.kafka_jars import find_java, tools_libs
+from tests.support.kafka_jars import DEFAULT_VERSIONS, find_java, kafka_libs, tools_libs
 
 __all__ = [
+    "CONFIGS",
     "CONSOLE_CONSUMER",
     "CONSOLE_PRODUCER",
     "CONSUMER_GROUPS",
+    "DELETE_RECORDS",
+    "GET_OFFSETS",
+    "GROUPS",
+    "LEADER_ELECTION",
+    "LOG_DIRS",
+    "METADATA_QUORUM",
+    "REASSIGN_PARTITIONS",
     "TOPICS",
+    "TRANSACTIONS",
     "VERIFIABLE_CONSUMER",
+    "VERIFIABLE_PRODUCER",
     "ToolFailedError",
     "run_tool",
     "tool_command",
@@ -26,9 +36,20 @@ __all__ = [
 
 CONSOLE_CONSUMER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 CONSOLE_PRODUCER: Final = "org.apache.kafka.tools.ConsoleProducer"
+CONFIGS: Final = "kafka.admin.ConfigCommand"
+"""Part of the broker's jars, not of the tools', until 4.4."""
 CONSUMER_GROUPS: Final = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+DELETE_RECORDS: Final = "org.apache.kafka.tools.DeleteRecordsCommand"
+GET_OFFSETS: Final = "org.apache.kafka.tools.GetOffsetShell"
+GROUPS: Final = "org.apache.kafka.tools.GroupsCommand"
+LEADER_ELECTION: Final = "org.apache.kafka.tools.LeaderElectionCommand"
+LOG_DIRS: Final = "org.apache.kafka.tools.LogDirsCommand"
+METADATA_QUORUM: Final = "org.apache.kafka.tools.MetadataQuorumCommand"
+REASSIGN_PARTITIONS: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 TOPICS: Final = "org.apache.kafka.tools.TopicCommand"
+TRANSACTIONS: Final = "org.apache.kafka.tools.TransactionsCommand"
 VERIFIABLE_CONSUMER: Final = "org.apache.kafka.tools.VerifiableConsumer"
+VERIFIABLE_PRODUCER: Final = "org.apache.kafka.tools.VerifiableProducer"
 
 
 class ToolFailedError(AssertionError):
@@ -38,7 +59,8 @@ class ToolFailedError(AssertionError):
 def tool_command(main_class: str, *arguments: str) -> list[str]:
     """The command that runs a tool's main class. Raises ``KafkaUnavailableError``."""
     jvm = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    return [find_java(), *jvm, "-cp", f"{tools_libs()}/*", main_class, *arguments]
+    libs = kafka_libs(DEFAULT_VERSIONS[0]) if main_class == CONFIGS else tools_libs()
+    return [find_java(), *jvm, "-cp", f"{libs}/*", main_class, *arguments]
 
 
 def run_tool(
