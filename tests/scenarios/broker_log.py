@@ -7,6 +7,7 @@ a broker wrote must also be what we make of it and write again, byte for byte.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -110,6 +111,9 @@ class BrokerLog:
                 if record.offset >= self._next_offset:
                     self._next_offset = record.offset + 1
                     decoded = None if batch.is_control_batch else self._decode(record)
+                    if isinstance(decoded, OffsetCommit) and batch.is_transactional:
+                        producer = (batch.producer_id, batch.producer_epoch)
+                        decoded = dataclasses.replace(decoded, producer=producer)
                     self.records += [] if decoded is None else [decoded]
 
     def _decode(self, record: Any) -> StateRecord | None:

@@ -120,6 +120,7 @@ class Stage:
         self.topic_ids: dict[str, TopicId] = {}
         self._topic_names: dict[bytes, str] = {}
         self._aliases: dict[str, str] = {}
+        self.producers: dict[str, tuple[int, int]] = {}
         self._waiting: dict[str, tuple[Callable[[Any], None], Callable[[Any], list[str]]]] = {}
         self._late: list[tuple[str, Callable[[Any], list[str]], Any]] = []
 
@@ -178,6 +179,10 @@ class Stage:
     def group_id(self, name: str) -> str:
         """The group id on the wire. The empty one stays empty: scenarios send it on purpose."""
         return name + self.suffix if name.strip() else name
+
+    def transactional_id(self, name: str) -> str:
+        """The transactional id on the wire."""
+        return name + self.suffix
 
     def alias(self, member_id: str, shown: str) -> None:
         """Show a generated member id under a short name, and accept that name for it."""

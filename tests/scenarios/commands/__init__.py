@@ -29,6 +29,7 @@ from tests.scenarios.commands.inspection import crash, records, state, timers
 from tests.scenarios.commands.membership import heartbeat, join, leave, stabilize
 from tests.scenarios.commands.offsets import commit, delete_offsets, fetch
 from tests.scenarios.commands.topics import group_config, topic
+from tests.scenarios.commands.transactions import end, producer, txn_commit
 from tests.scenarios.notation import Arguments, NotationError
 from tests.scenarios.stage import Stage
 
@@ -50,6 +51,9 @@ COMMANDS: Final[Mapping[str, Handler]] = {
     "commit": commit,
     "fetch": fetch,
     "delete-offsets": delete_offsets,
+    "producer": producer,
+    "txn-commit": txn_commit,
+    "end": end,
     "describe": describe,
     "targets": targets,
     "describe-classic": describe_classic,

@@ -22,14 +22,14 @@ from kip848_client.wire.messages.offset_fetch import (
 from tests.scenarios.notation import Arguments, NotationError, read_partitions
 from tests.scenarios.stage import DEFAULT_GROUP, Stage
 
-__all__ = ["commit", "delete_offsets", "fetch"]
+__all__ = ["commit", "delete_offsets", "fetch", "identity", "wanted_partitions"]
 
 NOBODY: Final = "nobody"
 _COMMIT_BY_ID: Final = 10
 """First version of OffsetCommit and OffsetFetch that names topics by id (KIP-848)."""
 
 
-def _identity(stage: Stage, arguments: Arguments, group: str) -> tuple[str | None, int]:
+def identity(stage: Stage, arguments: Arguments, group: str) -> tuple[str | None, int]:
     """Member id and epoch; ``nobody`` is a consumer that is not a member."""
     name = arguments.word("a member, or nobody")
     if name == NOBODY:
@@ -38,7 +38,7 @@ def _identity(stage: Stage, arguments: Arguments, group: str) -> tuple[str | Non
     return member.member_id, arguments.number("epoch", member.epoch)
 
 
-def _partitions(arguments: Arguments) -> list[tuple[str, tuple[int, ...], int | None]]:
+def wanted_partitions(arguments: Arguments) -> list[tuple[str, tuple[int, ...], int | None]]:
     texts = [arguments.word("partitions") for _ in range(len(arguments.positional))]
     if not texts:
         raise NotationError(f"{arguments.command} needs partitions")
@@ -55,7 +55,7 @@ def commit(stage: Stage, arguments: Arguments) -> list[str]:
     ``metadata-length=4097`` sends that many characters of metadata.
     """
     group = arguments.text("group", DEFAULT_GROUP) or ""
-    member_id, epoch = _identity(stage, arguments, group)
+    member_id, epoch = identity(stage, arguments, group)
     version = arguments.number("version", 9)
     length = arguments.number("metadata-length", 0)
     metadata = arguments.text("metadata", "x" * length)
@@ -72,7 +72,7 @@ def commit(stage: Stage, arguments: Arguments) -> list[str]:
                 for number in numbers
             ),
         )
-        for topic, numbers, offset in _partitions(arguments)
+        for topic, numbers, offset in wanted_partitions(arguments)
     )
     request = OffsetCommitRequest(
         group_id=stage.group_id(group),
@@ -106,7 +106,7 @@ def fetch(stage: Stage, arguments: Arguments) -> list[str]:
     """
     group = arguments.text("group", DEFAULT_GROUP) or ""
     everything, stable = arguments.flag("all"), arguments.flag("stable")
-    member_id, epoch = _identity(stage, arguments, group)
+    member_id, epoch = identity(stage, arguments, group)
     version = arguments.number("version", 9)
     topics = None
     if not everything:
@@ -116,7 +116,7 @@ def fetch(stage: Stage, arguments: Arguments) -> list[str]:
                 topic_id=stage.topic_id(topic) if version >= _COMMIT_BY_ID else bytes(16),
                 partition_indexes=numbers,
             )
-            for topic, numbers, _ in _partitions(arguments)
+            for topic, numbers, _ in wanted_partitions(arguments)
         )
     request = OffsetFetchRequest(
         groups=(
@@ -163,7 +163,7 @@ def delete_offsets(stage: Stage, arguments: Arguments) -> list[str]:
                     OffsetDeleteRequestPartition(partition_index=number) for number in numbers
                 ),
             )
-            for topic, numbers, _ in _partitions(arguments)
+            for topic, numbers, _ in wanted_partitions(arguments)
         ),
     )
     response = stage.request(request, 0)
