@@ -1,9 +1,13 @@
-"""The broker: a ``CoordinatorCore`` that writes slowly, crashes, restarts, loads, and moves.
+"""The brokers: a ``CoordinatorCore`` that writes slowly, crashes, restarts, loads, and moves.
 
 A real coordinator appends the records of a request to its log and answers when they are safe. Until
 then its memory is ahead of its log, and a crash throws it back: nobody was told of what is lost. So
 here each answer waits for the records before it, and a crash keeps the records that were written by
 then. The new core is built from them alone, and must say of every group what the old one said.
+
+Where there are several brokers, the group's partition may also be led by another one from now on:
+nothing is lost then, but clients find the former coordinator, or one that loads. These are the
+core's own answers; the following are played.
 
 While a coordinator loads it answers COORDINATOR_LOAD_IN_PROGRESS; when the group's partition has
 moved, the former broker answers NOT_COORDINATOR and nobody can name a new one for a while.
@@ -13,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from kip848_client.wire._fields import Message
@@ -40,13 +45,19 @@ from kip848_client.wire.messages.offset_fetch import (
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.groups import GroupSnapshot
-from mock_coordinator.core.inputs import ClientInfo, RequestReceived, TimerFired
+from mock_coordinator.core.inputs import (
+    ClientInfo,
+    LeaderMoved,
+    RequestReceived,
+    TimerFired,
+)
 from mock_coordinator.core.outputs import Output, Reply
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC
 from mock_coordinator.sim.checkers import Violation
 from mock_coordinator.sim.kernel import Timer
 from mock_coordinator.sim.lane import pack, unpack_request
 from mock_coordinator.sim.network import Connection, Packet
-from mock_coordinator.sim.scene import BROKER, Scene
+from mock_coordinator.sim.scene import BROKER, Scene, server_name
 from mock_coordinator.sim.watch import Tag
 
 __all__ = ["BrokerActor"]
@@ -68,7 +79,13 @@ class BrokerActor:
         self._scene = scene
         self._rng = scene.kernel.rng("broker")
         ids = scene.kernel.rng("uuid")
-        self.core = CoordinatorCore.create(config, lambda: ids.randbytes(16), scene.kernel.now_ms)
+        self.core = CoordinatorCore.create(
+            config,
+            lambda: ids.randbytes(16),
+            scene.kernel.now_ms,
+            brokers=scene.options.brokers,
+        )
+        self._relocating: dict[str, GroupSnapshot] | None = None
         self.up = True
         self._life = 0
         self._refuse: int | None = None
@@ -77,12 +94,19 @@ class BrokerActor:
         self._safe = 0
         self._writes: deque[tuple[int, int]] = deque()
         self._answers_ms = 0
-        scene.network.servers[BROKER] = self.receive
+        self._listen()
+
+    def _listen(self) -> None:
+        """Every node takes requests."""
+        for node in self.core.broker.nodes:
+            self._scene.network.servers[server_name(node.node_id)] = partial(
+                self.receive, node.node_id
+            )
 
     # -- requests ----------------------------------------------------------------------------
 
-    def receive(self, connection: Connection, packet: Packet) -> None:
-        """A request arrived."""
+    def receive(self, node_id: int, connection: Connection, packet: Packet) -> None:
+        """A request arrived at a node."""
         request = unpack_request(packet)
         tag = packet.tag if isinstance(packet.tag, Tag) else None
         if self._refuse is not None:
@@ -97,6 +121,7 @@ class BrokerActor:
             packet.version,
             ClientInfo(connection.client),
             request,
+            node_id,
         )
         for output in self.core.step(self._scene.kernel.now_ms, event):
             assert isinstance(output, Reply), f"{output} for {request}"
@@ -112,6 +137,10 @@ class BrokerActor:
             self._tell_commit(tag, request, response, late=late)
         if tag is None or not isinstance(request, ConsumerGroupHeartbeatRequest):
             return
+        if response.error_code == _NOT_COORDINATOR:
+            self._scene.probes.reached("former coordinator asked")
+        elif response.error_code == _LOADING:
+            self._scene.probes.reached("new coordinator asked too early")
         self._scene.watch.heartbeat_served(self._scene.kernel.now_ms, tag, response, late=late)
         if response.error_code:
             code, said = response.error_code, ""
@@ -171,6 +200,7 @@ class BrokerActor:
 
     def _fire(self) -> None:
         self.core.step(self._scene.kernel.now_ms, TimerFired())
+        self._check_relocated()
         self._after_step(None)
         self._set_timer()
 
@@ -198,8 +228,9 @@ class BrokerActor:
         if not self._is_quiet():
             self._scene.probes.reached("crash during reconciliation")
         self._die()
-        del self._scene.network.servers[BROKER]
-        self._scene.network.reset_all(BROKER)
+        for node in self.core.broker.nodes:
+            del self._scene.network.servers[server_name(node.node_id)]
+            self._scene.network.reset_all(server_name(node.node_id))
         life = self._life
         self._scene.kernel.after(down_ms, lambda: self._restart(life, load_ms, _LOADING))
 
@@ -215,6 +246,34 @@ class BrokerActor:
         self._refuse = _NOT_COORDINATOR
         life = self._life
         self._scene.kernel.after(moving_ms, lambda: self._restart(life, load_ms, _LOADING))
+
+    def relocate(self, node_id: int, load_ms: int) -> None:
+        """Another node leads the groups' partition from now on; it loads, and nothing is lost."""
+        catalog = self.core.broker.catalog
+        if not self.up or self._refuse is not None or catalog.topic(OFFSETS_TOPIC) is None:
+            return
+        if self.core.broker.coordinator_node(0) == node_id:
+            return
+        self._scene.tell(BROKER, "relocate", f"to node {node_id}, loading {load_ms} ms")
+        self._scene.probes.reached("coordinator relocated")
+        if not self._is_quiet():
+            self._scene.probes.reached("relocated during reconciliation")
+        if self._relocating is None:
+            self._relocating = self._snapshots()
+        self.core.groups.load_ms = load_ms
+        self.core.step(self._scene.kernel.now_ms, LeaderMoved(OFFSETS_TOPIC, 0, node_id))
+        self._check_relocated()
+        self._set_timer()
+
+    def _check_relocated(self) -> None:
+        """When a load is over, the groups are what they were before it. (Their coordinator may have
+        done something at once, when it found members that are late; that is in the log then.)"""
+        before, groups = self._relocating, self.core.groups
+        if before is None or groups.is_loading:
+            return
+        self._relocating = None
+        if len(groups.records) == self._booked and before != self._snapshots():
+            raise Violation(ReplayDiffers, f"{before} became {self._snapshots()}")
 
     def _is_quiet(self) -> bool:
         snapshots = [self.core.groups.snapshot(g) for g in self.core.groups.group_ids]
@@ -233,7 +292,9 @@ class BrokerActor:
         if self._safe < len(records):
             self._scene.tell(BROKER, "forget", f"{len(records) - self._safe} records")
             self._scene.probes.reached("crash loses records")
-        before = self._snapshots() if self._safe == len(records) else None
+        known = self._safe == len(records) and not self.core.groups.is_loading
+        before = self._snapshots() if known else None
+        self._relocating = None
         if not isinstance(records, list):
             raise TypeError("the simulation needs a journal that can be cut")
         del records[self._safe :]
@@ -257,7 +318,7 @@ class BrokerActor:
         self.core = self.core.restarted(now_ms)  # sessions begin when the load is done
         self.up = True
         self._refuse = refuse
-        self._scene.network.servers[BROKER] = self.receive
+        self._listen()
         self._scene.kernel.after(load_ms, lambda: self._loaded(life))
 
     def _loaded(self, life: int) -> None:

@@ -1,4 +1,5 @@
-"""The troubles of the world: clogs, partitions, crashes and moves, at random times."""
+"""The troubles of the world: clogs, partitions, crashes, moves and relocations, at random
+times."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mock_coordinator.sim.broker_actor import BrokerActor
-from mock_coordinator.sim.scene import BROKER, Scene
+from mock_coordinator.sim.scene import BROKER, Scene, server_name
 
 __all__ = ["CLOG_MS_MAX", "Faults"]
 
@@ -31,6 +32,8 @@ class Faults:
         self._repeat(options.partition_every_ms, self._cut)
         self._repeat(options.crash_every_ms, self._crash)
         self._repeat(options.move_every_ms, self._move)
+        if options.brokers > 1:
+            self._repeat(options.relocate_every_ms, self._relocate)
 
     def stop(self) -> None:
         """No new trouble."""
@@ -53,7 +56,9 @@ class Faults:
         if not clients:
             return None
         client = self._rng.choice(clients)
-        return (client, BROKER) if self._rng.random() < 0.5 else (BROKER, client)
+        brokers = self._scene.options.brokers
+        server = BROKER if brokers == 1 else server_name(self._rng.randint(1, brokers))
+        return (client, server) if self._rng.random() < 0.5 else (server, client)
 
     def _clog(self) -> None:
         path = self._path()
@@ -75,3 +80,8 @@ class Faults:
         options = self._scene.options
         moving_ms = self._rng.randint(1, options.down_ms_max)
         self._broker.move(moving_ms, self._rng.randint(0, options.load_ms_max))
+
+    def _relocate(self) -> None:
+        options = self._scene.options
+        node_id = self._rng.randint(1, options.brokers)
+        self._broker.relocate(node_id, self._rng.randint(0, options.load_ms_max))

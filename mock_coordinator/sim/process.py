@@ -52,7 +52,7 @@ from mock_coordinator.sim.application import Application
 from mock_coordinator.sim.committing import Committing
 from mock_coordinator.sim.kernel import Timer
 from mock_coordinator.sim.lane import Answer, Lane
-from mock_coordinator.sim.scene import BROKER, Scene
+from mock_coordinator.sim.scene import BROKER, Scene, server_name
 from mock_coordinator.sim.watch import Tag, subscription_of
 
 __all__ = ["MemberPlan", "MemberProcess"]
@@ -102,8 +102,9 @@ class MemberProcess:
         self.paused = False
         self.rng = scene.kernel.rng(f"member/{plan.name}")
         self.core = MemberCore(self._settings(), self.member_id, self._jitter)
-        self.lane = self._lane()
-        self._any = self._lane()
+        self._coordinator = BROKER
+        self._lanes: dict[str, Lane] = {}
+        self._any = self._lane_to(BROKER)
         self._on_exit = on_exit
         self._inbox: deque[Event] = deque()
         self._draining = False
@@ -129,9 +130,17 @@ class MemberProcess:
             request_timeout_ms=options.request_timeout_ms,
         )
 
-    def _lane(self) -> Lane:
+    @property
+    def lane(self) -> Lane:
+        """The connection to the group's coordinator, as far as the process knows."""
+        lane = self._lanes.get(self._coordinator)
+        if lane is None:
+            lane = self._lanes[self._coordinator] = self._lane_to(self._coordinator)
+        return lane
+
+    def _lane_to(self, server: str) -> Lane:
         scene, codec = self.scene, self.scene.options.codec
-        return Lane(scene.kernel, scene.network, self.plan.name, BROKER, codec=codec)
+        return Lane(scene.kernel, scene.network, self.plan.name, server, codec=codec)
 
     def _jitter(self, pause_ms: int) -> int:
         return self.rng.randint(pause_ms * 4 // 5, max(pause_ms * 6 // 5, 1))
@@ -193,7 +202,8 @@ class MemberProcess:
             return
         self.scene.tell(self.name, "die", why)
         self.alive = False
-        self.lane.close()
+        for lane in self._lanes.values():
+            lane.close()
         self._any.close()
         if self._timer is not None:
             self._timer.cancel()
@@ -373,6 +383,7 @@ class MemberProcess:
                 self.feed(CoordinatorLookupFailed(lookup))
             else:
                 self.coordinator_known = True
+                self._coordinator = server_name(answer.coordinators[0].node_id)
                 self.feed(CoordinatorFound(lookup))
 
         self.ask_any(request, 10, done)

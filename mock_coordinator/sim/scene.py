@@ -12,10 +12,15 @@ from mock_coordinator.sim.swarm import Options
 from mock_coordinator.sim.trace import Trace
 from mock_coordinator.sim.watch import Watch
 
-__all__ = ["BROKER", "Scene"]
+__all__ = ["BROKER", "Scene", "server_name"]
 
 BROKER = "broker"
-"""The one server's name in the network."""
+"""The first server's name in the network; where there is one, it is all of them."""
+
+
+def server_name(node_id: int) -> str:
+    """The name of a node in the network."""
+    return BROKER if node_id <= 1 else f"{BROKER}{node_id}"
 
 
 @dataclass(slots=True)

@@ -75,6 +75,9 @@ class Options:
     move_every_ms: int
     down_ms_max: int
     load_ms_max: int
+    brokers: int = 1
+    relocate_every_ms: int = 0
+    """The group's partition gets another leader, and nothing else happens."""
     write_ms_max: int
     """How long a write takes; its answers wait for it, and a crash loses what was not written."""
 
@@ -155,6 +158,8 @@ def draw_options(seed: int) -> Options:
         write_ms_max=(0, 10, 500)[dice.between(0, 2)],
         act_every_ms=dice.between(1_500, 15_000),
         process_crash=dice.probability(1.0),
+        brokers=(1, 3)[dice.between(0, 1)],
+        relocate_every_ms=dice.period(5_000),
     )
 
 

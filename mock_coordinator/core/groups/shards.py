@@ -304,6 +304,11 @@ class GroupShards:
     # --- Inspection -------------------------------------------------------------------------------
 
     @property
+    def is_loading(self) -> bool:
+        """Whether any partition is being loaded."""
+        return any(shard.loaded_at_ms is not None for shard in self._shards.values())
+
+    @property
     def records(self) -> Sequence[StateRecord]:
         """What the journals hold, partition after partition."""
         if self.partitions == 1:
