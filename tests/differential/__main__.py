@@ -79,8 +79,8 @@ def _play(version: str, kind: Kind | None, options: argparse.Namespace) -> bool:
 
 def _replay(version: str, path: Path, against: Against) -> bool:
     trace = read_trace(path.read_text().splitlines())
-    settings = configs_of(kind_named(trace.kind), version)
-    with arena(version, settings, against) as place:
+    kind = kind_named(trace.kind)
+    with arena(version, configs_of(kind, version), against, secure=kind.secure) as place:
         real, other = place.sides()
         outcome = replayed(trace, place.topics, "0", real, other)
         real.close()

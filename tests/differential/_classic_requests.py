@@ -103,7 +103,7 @@ class ClassicRequests:
     def join_wrong(self, client: ClassicClient) -> Send:
         """A JoinGroup with a fault."""
         rng = self._scene.rng
-        changes = rng.choice(
+        changes: dict[str, Any] = rng.choice(
             [
                 {"session_timeout_ms": rng.choice([1, 1_800_001, -5])},
                 {"group_id": ""},

@@ -57,6 +57,22 @@ UNORDERED: Final = {
     ("DescribeTransactionsResponseTransactionState", "topics"): ("topic",),
     ("DescribeTransactionsResponseTopicData", "partitions"): (),
     ("DescribeProducersResponsePartitionResponse", "active_producers"): ("producer_id",),
+    ("DescribeAclsResponse", "resources"): ("resource_type", "resource_name", "pattern_type"),
+    ("DescribeAclsResponseDescribeAclsResource", "acls"): (
+        "principal",
+        "host",
+        "operation",
+        "permission_type",
+    ),
+    ("DeleteAclsResponseDeleteAclsFilterResult", "matching_acls"): (
+        "resource_type",
+        "resource_name",
+        "pattern_type",
+        "principal",
+        "host",
+        "operation",
+        "permission_type",
+    ),
     ("AddPartitionsToTxnResponse", "results_by_topic_v3_and_below"): ("name",),
     ("AddPartitionsToTxnResponseAddPartitionsToTxnResult", "topic_results"): ("name",),
     ("AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult", "results_by_partition"): (

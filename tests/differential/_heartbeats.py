@@ -23,12 +23,18 @@ __all__ = [
     "full_request",
     "heartbeat",
     "join",
+    "join_fields",
+    "join_like_another",
     "join_static",
     "leave",
     "leave_for_a_while",
+    "of",
     "old_epoch",
+    "rejoin",
+    "resubscribe",
     "return_static",
     "steady",
+    "stranger",
 ]
 
 Chooser = Callable[[Scene], Ask | None]

@@ -1,6 +1,7 @@
 """``kip848 mock`` with loaded dice: the same broker, whose random ids can be said beforehand.
 
-``python -m tests.differential._mock_process PROFILE [NAME=VALUE ...]``
+``python -m tests.differential._mock_process PROFILE [NAME=VALUE ...]``, where ``security=JSON``
+is as the file of ``kip848 mock --security``.
 
 What a broker draws by lot decides real answers: which member leads a group, which member gets which
 partitions follow from the hash of ids. A line of hexadecimal ids on the control connection says
@@ -10,6 +11,7 @@ answered ``ok``. Without such lines it draws at random, as ``kip848 mock`` does.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections import deque
@@ -19,6 +21,7 @@ import anyio
 import anyio.abc
 
 from mock_coordinator.mock_broker import MockBroker
+from mock_coordinator.security.options import SecurityOptions
 
 __all__ = ["main"]
 
@@ -39,7 +42,14 @@ class Dice:
 
 async def _serve(profile: str, config: dict[str, str]) -> None:
     dice = Dice()
-    broker = MockBroker(profile=profile, config=config, new_uuid=dice, log_size=0)
+    security = config.pop("security", None)
+    broker = MockBroker(
+        profile=profile,
+        config=config,
+        new_uuid=dice,
+        log_size=0,
+        security=None if security is None else SecurityOptions.from_data(json.loads(security)),
+    )
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
 
     async def control(stream: anyio.abc.SocketStream) -> None:
@@ -55,7 +65,10 @@ async def _serve(profile: str, config: dict[str, str]) -> None:
     async with broker, listener:
         host, port = broker.address
         control_port = listener.extra(anyio.abc.SocketAttribute.local_port)
-        sys.stdout.write(f"listening on {host}:{port} control {control_port}\n")
+        sasl_port = 0
+        if security is not None:
+            sasl_port = int(broker.bootstrap_of("SASL").rpartition(":")[2])
+        sys.stdout.write(f"listening on {host}:{port} control {control_port} sasl {sasl_port}\n")
         sys.stdout.flush()
         await listener.serve(control)
 

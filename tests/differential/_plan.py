@@ -9,10 +9,14 @@ from typing import Any
 
 from tests.differential._steps import Step, Topic
 
-__all__ = ["Kind", "Plan", "Steps", "TooSlowError"]
+__all__ = ["Answered", "Kind", "Plan", "Steps", "TooSlowError"]
 
 Steps = Generator[Step, Any, None]
 """A sequence: yields steps, is sent each step's result."""
+
+
+Answered = Generator[Step, Any, Any]
+"""A part of a sequence that ends with an answer."""
 
 
 class TooSlowError(Exception):
@@ -66,3 +70,5 @@ class Kind:
     configs: Mapping[str, str] = field(default_factory=dict[str, str])
     since: tuple[int, int] = (4, 0)
     has_interval: bool = False
+    secure: bool = False
+    """Played on brokers with an authorizer, by users; see ``_users``."""

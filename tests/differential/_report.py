@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kip848_client._types import format_topic_id
 from kip848_client.wire import error_name
+from mock_coordinator.core.record_batch import HEADER_BYTES, read_header
 from tests.differential._outcome import Exchange, Outcome
 
 __all__ = ["coverage", "story", "summary"]
@@ -16,6 +17,8 @@ __all__ = ["coverage", "story", "summary"]
 _HISTORY: Final = 14
 _LINE: Final = 1200
 _DIFFERENCES: Final = 8
+_MAGIC_AT: Final = 16
+_MAGIC: Final = 2
 
 
 def summary(version: str, outcomes: Iterable[Outcome], took_s: float = 0) -> str:
@@ -91,6 +94,10 @@ def shown(value: Any) -> str:
         return "[" + ", ".join(shown(each) for each in value) + "]"
     if isinstance(value, bytes) and len(value) == 16:
         return format_topic_id(value)
+    if isinstance(value, bytes) and len(value) > HEADER_BYTES and value[_MAGIC_AT] == _MAGIC:
+        head = read_header(value)
+        producer = f"producer {head.producer_id} epoch {head.producer_epoch}"
+        return f"<batch of {head.count}, {producer} sequence {head.base_sequence}>"
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         text = repr(value)
         return text if len(text) < 200 else f"{text[:60]}... ({len(text)} characters)"

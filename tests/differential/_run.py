@@ -10,8 +10,9 @@ each has groups and topics of its own.
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -20,10 +21,21 @@ from tests.differential._minimise import minimised
 from tests.differential._outcome import Outcome
 from tests.differential._plan import Kind, Plan
 from tests.differential._play import play
-from tests.differential._sides import MockAddress, MockSide, RealSide, Side, TwinSide, mock_process
+from tests.differential._sides import (
+    CLIENT_ID,
+    MockAddress,
+    MockSide,
+    RealSide,
+    Side,
+    TwinSide,
+    mock_process,
+)
 from tests.differential._steps import Topic
+from tests.differential._users import PASSWORD, SECURITY, USERS, connector
 from tests.differential.kinds import kind_of
 from tests.support.real_kafka import RealKafka
+from tests.support.secure_kafka import start_secure_kafka
+from tests.support.wire_connection import WireConnection
 
 __all__ = ["Against", "Arena", "Job", "arena", "configs_of", "run"]
 
@@ -64,14 +76,24 @@ class Arena:
     kafka: RealKafka
     against: Against
     mock: MockAddress | None
+    sasl_port: int = 0
+    """Of the real broker; 0 where there are no users."""
     topics: list[Topic] = field(default_factory=list[Topic])
     turn: threading.Lock = field(default_factory=threading.Lock)
     offered: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
     def sides(self) -> tuple[RealSide, Side]:
         """Connections for one thread."""
-        real = RealSide(self.kafka, turn=self.turn)
-        return real, TwinSide(self.kafka) if self.mock is None else MockSide(self.mock)
+        real = RealSide(self.kafka, self._connector(self.kafka, self.sasl_port), self.turn)
+        if self.mock is None:
+            return real, TwinSide(self.kafka, self._connector(self.kafka, self.sasl_port))
+        return real, MockSide(self.mock, self._connector(self.mock, self.mock.sasl_port))
+
+    @staticmethod
+    def _connector(
+        broker: RealKafka | MockAddress, sasl_port: int
+    ) -> Callable[[int], WireConnection] | None:
+        return connector(broker.host, broker.port, sasl_port, CLIENT_ID) if sasl_port else None
 
     def prepare(self) -> None:
         """Create the topics, find out what both sides offer."""
@@ -109,25 +131,36 @@ def run(
 
     Raises ``KafkaUnavailableError`` where Kafka cannot run.
     """
-    groups: dict[tuple[tuple[str, str], ...], list[Job]] = {}
+    groups: dict[tuple[bool, tuple[tuple[str, str], ...]], list[Job]] = {}
     for seed in seeds:
         chosen = kind or kind_of(seed, version)
         settings = tuple(sorted(configs_of(chosen, version).items()))
-        groups.setdefault(settings, []).append((seed, chosen))
-    for settings, jobs in groups.items():
-        with arena(version, dict(settings), against) as place:
+        groups.setdefault((chosen.secure, settings), []).append((seed, chosen))
+    for (secure, settings), jobs in groups.items():
+        with arena(version, dict(settings), against, secure=secure) as place:
             yield from _played(place, jobs, workers, minimise=minimise)
 
 
 @contextlib.contextmanager
-def arena(version: str, configs: dict[str, str], against: Against) -> Generator[Arena]:
-    """Both brokers, for the length of the block."""
+def arena(
+    version: str, configs: dict[str, str], against: Against, *, secure: bool = False
+) -> Generator[Arena]:
+    """Both brokers, for the length of the block; ``secure`` ones have an authorizer and users."""
     with contextlib.ExitStack() as stack:
-        kafka = stack.enter_context(RealKafka.start(version, {**configs, **_REAL_ONLY}))
+        settings = {**configs, **_REAL_ONLY}
+        sasl_port = 0
+        ours = dict(configs)
+        if secure:
+            users = {name: PASSWORD.format(name) for name in USERS}
+            started = stack.enter_context(start_secure_kafka(version, users, configs=settings))
+            kafka, sasl_port = started.kafka, started.ports["SASL"]
+            ours["security"] = json.dumps(SECURITY)
+        else:
+            kafka = stack.enter_context(RealKafka.start(version, settings))
         mock = None
         if against == "mock":
-            mock = stack.enter_context(mock_process(kafka.profile, configs))
-        place = Arena(kafka, against, mock)
+            mock = stack.enter_context(mock_process(kafka.profile, ours))
+        place = Arena(kafka, against, mock, sasl_port)
         place.prepare()
         yield place
 

@@ -39,11 +39,20 @@ from tests.differential._names import renamed
 from tests.support.real_kafka import RealKafka
 from tests.support.wire_connection import WireConnection
 
-__all__ = ["Closed", "MockAddress", "MockSide", "RealSide", "Side", "TwinSide", "mock_process"]
+__all__ = [
+    "CLIENT_ID",
+    "Closed",
+    "MockAddress",
+    "MockSide",
+    "RealSide",
+    "Side",
+    "TwinSide",
+    "mock_process",
+]
 
 MOCK_COMMAND: Final = (sys.executable, "-m", "tests.differential._mock_process")
 
-_CLIENT_ID = "differential"
+CLIENT_ID: Final = "differential"
 _START_TIMEOUT_S = 60
 _STOP_TIMEOUT_S = 10
 _SETTLE_TIMEOUT_S = 10
@@ -93,7 +102,7 @@ class Side(Protocol):
 
 
 def _plain_connection(host: str, port: int) -> Callable[[int], WireConnection]:
-    return lambda _lane: WireConnection(host, port, client_id=_CLIENT_ID)
+    return lambda _lane: WireConnection(host, port, client_id=CLIENT_ID)
 
 
 class RealSide:
@@ -244,6 +253,7 @@ class MockAddress:
     host: str
     port: int
     control_port: int
+    sasl_port: int
     dice_lock: threading.RLock
 
 
@@ -357,7 +367,7 @@ def _address(process: subprocess.Popen[str]) -> MockAddress:
     words = line.split()
     assert words[:2] == ["listening", "on"], f"the mock did not start: {line!r}"
     host, _, port = words[2].rpartition(":")
-    return MockAddress(host, int(port), int(words[4]), threading.RLock())
+    return MockAddress(host, int(port), int(words[4]), int(words[6]), threading.RLock())
 
 
 def _warm_up(lanes: Lanes) -> None:

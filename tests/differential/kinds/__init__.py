@@ -10,7 +10,17 @@ from functools import cache
 from typing import Final
 
 from tests.differential._plan import Kind
-from tests.differential.kinds import classic, consumer, migration, offsets, transactions
+from tests.differential.kinds import (
+    acl,
+    admin,
+    classic,
+    consumer,
+    log,
+    migration,
+    offsets,
+    timers,
+    transactions,
+)
 
 __all__ = ["KINDS", "exists", "kind_named", "kind_of"]
 
@@ -20,7 +30,11 @@ KINDS: Final[tuple[Kind, ...]] = (
     offsets.KIND,
     transactions.KIND,
     *migration.KINDS,
+    timers.KIND,
+    admin.KIND,
+    log.KIND,
     consumer.INTERVAL,
+    acl.KIND,
 )
 
 

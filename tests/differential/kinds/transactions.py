@@ -15,7 +15,7 @@ from tests.differential._conversation import new_scene
 from tests.differential._heartbeats import join, steady
 from tests.differential._log_requests import batch, fetch, list_offsets, produce
 from tests.differential._offsets import some_epoch
-from tests.differential._plan import Kind, Plan, Steps
+from tests.differential._plan import Answered, Kind, Plan, Steps
 from tests.differential._producers import (
     Producer,
     add_offsets,
@@ -105,9 +105,9 @@ class _Conversation:
             yield from self._look()
         else:
             group = scene.main
-            ask = join(scene) if len(group.members) < 2 else steady(scene)
-            if ask is not None and ask.message.group_id == group.group_id:
-                group.heard(ask.message, (yield from self._ask(ask)))
+            beat = join(scene) if len(group.members) < 2 else steady(scene)
+            if beat is not None and beat.message.group_id == group.group_id:
+                group.heard(beat.message, (yield from self._ask(beat)))
 
     def _init(self, producer: Producer) -> Steps:
         answer = yield from self._ask(init(self._scene, producer))
@@ -196,7 +196,7 @@ class _Conversation:
         scene = self._scene
         return scene.main.group_id if scene.rng.random() < 0.6 else scene.side.group_id
 
-    def _ask(self, ask: Ask) -> Steps:
+    def _ask(self, ask: Ask) -> Answered:
         self._sent += 1
         answer: Any = yield ask
         return answer

@@ -1,0 +1,44 @@
+"""Principals with rights of their own: who they are, and how a lane becomes one of them.
+
+Lane 0 and below are the administrator's, who may do everything (User:ANONYMOUS on the PLAINTEXT
+listener). Lane 1 is the first user, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kip848_client.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from tests.support.wire_connection import WireConnection
+
+__all__ = ["PASSWORD", "SECURITY", "USERS", "connector"]
+
+USERS: Final = ("alice", "bob", "carol")
+PASSWORD: Final = "secret-of-{}"
+SECURITY: Final = {
+    "users": {name: PASSWORD.format(name) for name in USERS},
+    "super_users": ["User:ANONYMOUS"],
+    "listeners": [{"name": "SASL", "protocol": "SASL_PLAINTEXT"}],
+}
+"""For our broker; the real one is told the same by ``start_secure_kafka``."""
+
+
+def connector(
+    host: str, port: int, sasl_port: int, client_id: str
+) -> Callable[[int], WireConnection]:
+    """Opens lanes."""
+
+    def connect(lane: int) -> WireConnection:
+        if lane <= 0:
+            return WireConnection(host, port, client_id=client_id)
+        name = USERS[(lane - 1) % len(USERS)]
+        connection = WireConnection(host, sasl_port, client_id=client_id)
+        answer = connection.request(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        assert answer.error_code == 0, answer
+        token = f"\0{name}\0{PASSWORD.format(name)}".encode()
+        answer = connection.request(SaslAuthenticateRequest(auth_bytes=token), 2)
+        assert answer.error_code == 0, answer
+        return connection
+
+    return connect

@@ -1,0 +1,125 @@
+"""Three users whose rights come and go ask for everything that groups, topics and transactions
+have to offer; what they may not do must be refused in the same words and in the same order of
+checks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from tests.differential._acl_requests import create_acls, delete_acls, describe_acls
+from tests.differential._conversation import new_scene
+from tests.differential._group_configs import GROUP_CONFIGS
+from tests.differential._groups import GROUPS
+from tests.differential._heartbeats import HEARTBEATS
+from tests.differential._log_requests import batch, fetch, list_offsets, produce
+from tests.differential._offsets import OFFSETS, SIMPLE_GROUPS
+from tests.differential._plan import Kind, Plan, Steps
+from tests.differential._producers import Producer, add_offsets, add_partitions, end, init
+from tests.differential._scene import Scene
+from tests.differential._steps import Ask, CreateTopic, SettleMetadata, Topic
+from tests.differential._users import USERS
+
+__all__ = ["KIND"]
+
+_REQUESTS: Final = 60
+_TABLE: Final = (*HEARTBEATS, *OFFSETS, *SIMPLE_GROUPS, *GROUPS, *GROUP_CONFIGS)
+_MADE_UP: Final = ("solo",)
+"""Left out: alone in its group, and of a version that only repeats the others."""
+
+
+class _Conversation:
+    def __init__(self, plan: Plan, scene: Scene) -> None:
+        self._plan = plan
+        self._scene = scene
+        self._sent = 0
+        self._producer = Producer(f"{plan.prefix}-t0")
+        self._table = [
+            (weight * scene.rng.choice([0.3, 1, 2]), chooser)
+            for name, weight, chooser in _TABLE
+            if name not in _MADE_UP
+        ]
+
+    def steps(self) -> Steps:
+        scene = self._scene
+        rng = scene.rng
+        scene.topics = {}
+        for number in range(2):
+            name = f"{self._plan.topic_prefix}-{number}"
+            scene.topics[name] = yield CreateTopic(name, rng.choice([1, 3]))
+        scene.future_topics = [f"{self._plan.topic_prefix}-9"]
+        yield from self._change_rights(create_acls(scene))
+        while self._sent < _REQUESTS:
+            roll = rng.random()
+            if roll < 0.08:
+                yield from self._change_rights(create_acls(scene))
+            elif roll < 0.1:
+                yield from self._change_rights(delete_acls(scene))
+            elif roll < 0.12:
+                yield from self._change_rights(describe_acls(scene))
+            else:
+                yield from self._use()
+        everything = replace(delete_acls(scene), action="delete-all-acls")
+        one = everything.message.filters[0]
+        one.resource_type_filter, one.pattern_type_filter = 1, 2
+        one.resource_name_filter = scene.main.group_id
+        yield from self._change_rights(everything)
+
+    def _change_rights(self, ask: Ask) -> Steps:
+        yield ask
+        yield SettleMetadata()
+
+    def _use(self) -> Steps:
+        scene = self._scene
+        rng = scene.rng
+        lane = rng.choice([1, 1, 1, *range(1, len(USERS) + 1), 0])
+        ask: Ask | None
+        if rng.random() < 0.25:
+            ask = self._about_logs()
+        else:
+            weights = [weight for weight, _ in self._table]
+            _, chooser = rng.choices(self._table, weights)[0]
+            ask = chooser(scene)
+        if ask is None:
+            return
+        self._sent += 1
+        answer: Any = yield replace(ask, lane=lane)
+        if isinstance(ask.message, ConsumerGroupHeartbeatRequest):
+            group = scene.group_named(ask.message.group_id)
+            if group is not None and hasattr(answer, "member_epoch"):
+                group.heard(ask.message, answer)
+        elif ask.action == "alter-group":
+            yield SettleMetadata()
+        elif ask.action == "init":
+            self._producer.started(answer)
+
+    def _about_logs(self) -> Ask:
+        scene = self._scene
+        rng = scene.rng
+        topic: Topic = scene.topics[rng.choice(sorted(scene.topics))]
+        number = rng.randrange(topic.partitions)
+        producer = self._producer
+        choice = rng.randrange(7)
+        if choice == 0:
+            return produce(scene, topic, number, batch(rng))
+        if choice == 1:
+            return fetch(scene, topic, number, 0)
+        if choice == 2:
+            return list_offsets(scene, topic, number, -1)
+        if choice == 3:
+            return init(scene, producer)
+        if choice == 4:
+            return add_partitions(scene, producer, list(scene.topics.values()))
+        if choice == 5:
+            return add_offsets(scene, producer, scene.main.group_id)
+        return end(scene, producer)
+
+
+def sequence(plan: Plan) -> Steps:
+    """The steps of one seed."""
+    return _Conversation(plan, new_scene(plan, pattern_share=0)).steps()
+
+
+KIND: Final = Kind("acl", 5, sequence, secure=True)

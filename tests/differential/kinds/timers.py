@@ -1,0 +1,185 @@
+"""Members that say nothing: sessions that end, revocations that take too long, static members that
+do not come back, patterns that are resolved again.
+
+No step sleeps until a timer should have ended: it waits for the state that the timer leads to, on
+both sides. Whoever must survive meanwhile has a timer that is far longer, because a group's setting
+counts from the heartbeat that follows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from tests.differential._conversation import new_scene
+from tests.differential._group_configs import alter, alter_group
+from tests.differential._groups import describe
+from tests.differential._heartbeats import (
+    acknowledge,
+    join,
+    join_like_another,
+    join_static,
+    leave_for_a_while,
+    of,
+    return_static,
+    stranger,
+)
+from tests.differential._model import MemberModel
+from tests.differential._offsets import commit, fetch
+from tests.differential._plan import Answered, Kind, Plan, Steps
+from tests.differential._scene import Scene
+from tests.differential._steps import Ask, AwaitGone, SettleMetadata
+
+__all__ = ["KIND"]
+
+_ROUNDS: Final = 3
+_SHORT_MS: Final = 600
+_LONG_MS: Final = 60_000
+_SAFE: Final = 0.5
+"""Of a timeout: for so long a member must still be there."""
+
+
+class _Conversation:
+    def __init__(self, plan: Plan, scene: Scene) -> None:
+        self._plan = plan
+        self._scene = scene
+
+    def steps(self) -> Steps:
+        scene = self._scene
+        rng = scene.rng
+        yield from self._set_session(_LONG_MS)
+        yield from self._ask(join(scene))
+        for _ in range(_ROUNDS):
+            for _ in range(rng.choice([1, 2, 3])):
+                chooser = rng.choice([join, join_like_another, join_static])
+                yield from self._ask(chooser(scene))
+            yield from self._converge()
+            ending = rng.choice([self._session, self._session, self._revocation, self._absence])
+            yield from ending()
+            for chooser in (describe, commit, fetch, stranger):
+                if rng.random() < 0.5:
+                    yield from self._ask(chooser(scene))
+            yield from self._converge()
+        yield from self._ask(describe(scene))
+
+    def _session(self) -> Steps:
+        """Some members heartbeat once more under a short session timeout, and never again."""
+        chosen = self._some_members()
+        if not chosen:
+            return
+        yield from self._set_session(_SHORT_MS)
+        armed_ms = self._plan.now_ms()
+        for member in chosen:
+            yield from self._ask(of(self._scene, "last-heartbeat", self._scene.main, member))
+        yield self._gone(chosen, armed_ms)
+        yield from self._set_session(_LONG_MS)
+        self._forget(chosen)
+
+    def _absence(self) -> Steps:
+        """A static member goes away for a while, and stays away until its session is over; or
+        comes back just in time."""
+        scene = self._scene
+        static = [each for each in scene.main.members.values() if each.instance_id]
+        if not static:
+            yield from self._ask(join_static(scene))
+            return
+        member = scene.rng.choice(static)
+        yield from self._set_session(_SHORT_MS if scene.rng.random() < 0.7 else _LONG_MS)
+        armed_ms = self._plan.now_ms()
+        answer = yield from self._ask(of(scene, "last-heartbeat", scene.main, member))
+        short = getattr(answer, "error_code", 1) == 0
+        for each in list(scene.main.members.values()):
+            each.is_away = each is not member and each.is_away
+        yield from self._ask(leave_for_a_while(scene))
+        if short and self._session_ms == _SHORT_MS:
+            yield self._gone([member], armed_ms)
+            self._forget([member])
+        yield from self._set_session(_LONG_MS)
+        yield from self._ask(return_static(scene))
+
+    def _revocation(self) -> Steps:
+        """A member has to give partitions up, and does not say that it did."""
+        scene = self._scene
+        owners = [each for each in scene.main.members.values() if len(each.assigned) > 1]
+        if not owners:
+            return
+        member = scene.rng.choice(owners)
+        quick = of(
+            scene,
+            "quick",
+            scene.main,
+            member,
+            rebalance_timeout_ms=_SHORT_MS,
+            topic_partitions=None,
+        )
+        yield from self._ask(quick)
+        before = member.assigned
+        name = scene.rng.choice(sorted(scene.topics))
+        armed_ms = self._plan.now_ms()
+        ask = of(scene, "give-up", scene.main, member, subscribed_topic_names=(name,))
+        answer = yield from self._ask(ask)
+        if getattr(answer, "error_code", 1) != 0:
+            return
+        if member.assigned != before and before - member.assigned:
+            yield self._gone([member], armed_ms)
+            self._forget([member])
+
+    # -- bits --------------------------------------------------------------------------------------
+
+    _session_ms = 0
+
+    def _set_session(self, value: int) -> Steps:
+        if value == self._session_ms:
+            return
+        self._session_ms = value
+        changes = (
+            alter("consumer.heartbeat.interval.ms", "100"),
+            alter("consumer.session.timeout.ms", str(value)),
+        )
+        message = alter_group(self._scene.main.group_id, *changes)
+        yield from self._ask(Ask("set-session", message, 1))
+        yield SettleMetadata()
+
+    def _gone(self, members: list[MemberModel], armed_ms: float) -> AwaitGone:
+        spent = self._plan.now_ms() - armed_ms
+        ids = tuple(each.member_id for each in members)
+        here = max(0, int(_SHORT_MS * _SAFE - spent))
+        return AwaitGone(self._scene.main.group_id, ids, here if spent < _SHORT_MS * 0.3 else 0)
+
+    def _some_members(self) -> list[MemberModel]:
+        rng = self._scene.rng
+        here = [each for each in self._scene.main.members.values() if not each.is_away]
+        return rng.sample(here, min(len(here), rng.choice([1, 1, 2])))
+
+    def _forget(self, members: list[MemberModel]) -> None:
+        for member in members:
+            if self._scene.main.members.pop(member.member_id, None) is not None:
+                self._scene.main.gone.append(member.member_id)
+
+    def _converge(self) -> Steps:
+        for _ in range(2):
+            for member in list(self._scene.main.members.values()):
+                if not member.is_away:
+                    yield from self._ask(acknowledge(self._scene, member))
+
+    def _ask(self, ask: Ask | None) -> Answered:
+        if ask is None:
+            return None
+        group_id = getattr(ask.message, "group_id", None)
+        heartbeat = isinstance(ask.message, ConsumerGroupHeartbeatRequest)
+        if heartbeat and group_id != self._scene.main.group_id:
+            message = replace(ask.message, group_id=self._scene.main.group_id)
+            ask = replace(ask, message=message)
+        answer: Any = yield ask
+        if heartbeat:
+            self._scene.main.heard(ask.message, answer)
+        return answer
+
+
+def sequence(plan: Plan) -> Steps:
+    """The steps of one seed."""
+    return _Conversation(plan, new_scene(plan, pattern_share=0)).steps()
+
+
+KIND: Final = Kind("timers", 5, sequence)
