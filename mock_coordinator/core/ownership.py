@@ -68,12 +68,12 @@ class _Group:
 
     def put(self, member_id: str, partitions: set[_Partition]) -> None:
         """The member may be using exactly these."""
-        for gone in self.using.get(member_id, set()) - partitions:
+        for gone in sorted(self.using.get(member_id, set()) - partitions):
             users = self.users[gone]
             users.discard(member_id)
             if not users:
                 del self.users[gone]
-        for each in partitions:
+        for each in sorted(partitions):
             self.users.setdefault(each, set()).add(member_id)
         if partitions:
             self.using[member_id] = partitions

@@ -96,6 +96,7 @@ def merged(
     uses the classic protocol no more. Returns the same object when nothing differs.
     """
     old = subscription
+    wanted = old.subscribed_topic_names if names is None else tuple(sorted(set(names)))
     if (
         (instance_id is None or instance_id == old.instance_id)
         and (rack_id is None or rack_id == old.rack_id)
@@ -107,16 +108,12 @@ def merged(
         and classic == old.classic
         and (client_assignors is None or client_assignors == old.client_assignors)
     ):
-        if names is None:
+        if wanted == old.subscribed_topic_names:
             return old
-        sorted_names = tuple(sorted(set(names)))
-        if sorted_names == old.subscribed_topic_names:
-            return old
-        return replace(old, subscribed_topic_names=sorted_names)
-    # a member either asks for an assignor of the broker or offers its own; the last word counts
+        return replace(old, subscribed_topic_names=wanted)
     asked = old.server_assignor if server_assignor is None else server_assignor
     offered = old.client_assignors if client_assignors is None else client_assignors
-    if client_assignors:
+    if client_assignors:  # whoever offers assignors asks for none of the broker's, and vice versa
         asked = None
     elif server_assignor is not None or classic is not None:
         offered = ()
@@ -128,9 +125,7 @@ def merged(
         rebalance_timeout_ms=(
             old.rebalance_timeout_ms if rebalance_timeout_ms == -1 else rebalance_timeout_ms
         ),
-        subscribed_topic_names=(
-            old.subscribed_topic_names if names is None else tuple(sorted(set(names)))
-        ),
+        subscribed_topic_names=wanted,
         subscribed_topic_regex=old.subscribed_topic_regex if regex is None else regex,
         server_assignor=asked,
         client_assignors=offered,

@@ -26,8 +26,8 @@ def join(stage: Stage, arguments: Arguments) -> list[str]:
     join "" version=0 topics=foo as=M     (the coordinator chooses the id; it is shown as M)
 
     Unless given, the rebalance timeout is 30 s and the owned partitions an empty list; topics,
-    regex, instance, rack, assignor and offers (client-side assignors, see ``prepare``) are null. ``none`` sends null (-1 for the timeout), e.g.
-    owned=none. The epoch may be overridden, and ``verbose`` prints the whole response.
+    regex, instance, rack, assignor and offers (client-side assignors, see ``prepare``) are null.
+    ``none`` sends null (-1 for the timeout), e.g. owned=none. The epoch may be overridden, and ``verbose`` prints the whole response.
     """
     arguments.options.setdefault("owned", [])
     arguments.options.setdefault("timeout", "30s")

@@ -10,6 +10,7 @@ from kip848_client.wire.messages.api_versions import ApiVersionsRequest
 from kip848_client.wire.messages.cluster import DescribeClusterRequest
 from kip848_client.wire.messages.connect_group import ConnectGroupHeartbeatRequest
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
+from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.core.profile import PROFILES
 from tests.unit.mock_coordinator.broker_at_hand import AtHand
 
@@ -28,14 +29,22 @@ def test_only_what_is_served_is_advertised_and_all_of_it_can_be_read(profile: st
     response = AtHand(profile=profile).ask(software(), 3)
     assert response.error_code == 0
     ranges = {a.api_key: (a.min_version, a.max_version) for a in response.api_keys}
+    drafts = {key: ranges.pop(key) for key in DRAFT_API_KEYS if key in ranges}
+    assert drafts == {10480: (0, 0), 10481: (0, 0)}, "client-side assignors, unless switched off"
     assert ranges == PROFILES[profile].api_versions
     for key, (low, high) in ranges.items():
         assert APIS[key].versions[1] >= high
         assert low <= high
-        assert key not in DRAFT_API_KEYS
     features = {f.name: f.max_version_level for f in response.finalized_features}
     assert features["group.version"] == 1
     assert "metadata.version" in {f.name for f in response.supported_features}
+
+
+def test_nothing_of_ours_is_offered_when_client_side_assignors_are_off() -> None:
+    broker = MockBroker(listen=False, clock=VirtualClock(), client_assignors=False)
+    response = broker.connect().ask(software(), 3)
+    offered = {each.api_key for each in response.api_keys}
+    assert offered == set(PROFILES["4.4"].api_versions)
 
 
 def test_the_consumer_protocol_can_be_switched_off() -> None:

@@ -7,3 +7,5 @@ target back (``install``). ``rounds`` knows whose turn it is.
 """
 
 from __future__ import annotations
+
+__all__: list[str] = []
