@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kip848_client._types import JOIN_EPOCH
@@ -135,7 +136,10 @@ class GroupCoordinator:
             assignors=configured_assignors(config),
             new_member_id=new_member_id,
         )
-        self._resolving: dict[str, tuple[str, ...]] = {}
+        self.may_describe: Callable[[ClientInfo, str], bool] | None = None
+        """Whether a client may know of a topic; ``None`` where everybody may. For regexes."""
+        self._resolving: dict[str, tuple[tuple[str, ...], ClientInfo]] = {}
+        self._client = ClientInfo()
         self._rounds: Final = Rounds(self._env)
         self._replies: list[tuple[RequestReceived, Message]] = []
         self._handlers: Final[dict[type, _Handler]] = {
@@ -201,7 +205,7 @@ class GroupCoordinator:
         its group, say): its answer comes out of ``take_replies`` after a later call of ``handle``
         or ``run_due``. Raises ``KeyError`` for a request that is not the coordinator's.
         """
-        request = received.request
+        request, self._client = received.request, received.client
         parking = self._parking_handlers.get(type(request))
         if parking is not None:
             return parking(now_ms, received, request)
@@ -355,13 +359,20 @@ class GroupCoordinator:
             elif timer.kind is TimerKind.COMPUTATION:
                 self._rounds.expired(now_ms, timer.group_id)
             elif timer.kind is TimerKind.REGEX:
-                regexes = self._resolving.pop(timer.group_id)
-                self._perform(now_ms, decide_resolution(self._env, now_ms, timer.group_id, regexes))
+                self._resolve(now_ms, timer.group_id)
             elif timer.kind in CLASSIC_TIMERS:
                 self._perform(now_ms, decide_timer(self._env, now_ms, timer, payload))
             else:
                 self._append(now_ms, decide_cleanup(self._env, now_ms))
                 self._arm_cleanup(now_ms)
+
+    def _resolve(self, now_ms: int, group_id: str) -> None:
+        """Match a group's regexes with the topics that the member may see that asked for it."""
+        regexes, client = self._resolving.pop(group_id)
+        may_describe = self.may_describe
+        is_visible = None if may_describe is None else partial(may_describe, client)
+        found = decide_resolution(self._env, now_ms, group_id, regexes, is_visible)
+        self._perform(now_ms, found)
 
     def topics_changed(
         self, now_ms: int, names: Iterable[str], deleted: Iterable[Topic | str] = ()
@@ -425,7 +436,7 @@ class GroupCoordinator:
             self._env.state.touch_simple_group(decision.simple_group)
         if decision.resolve is not None:
             group_id, regexes = decision.resolve
-            self._resolving[group_id] = regexes
+            self._resolving[group_id] = regexes, self._client
             self._env.timers.arm(Timer(TimerKind.REGEX, group_id), now_ms)
         return decision.response
 

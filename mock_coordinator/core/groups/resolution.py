@@ -7,7 +7,7 @@ any member computes the new target.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment
@@ -19,9 +19,16 @@ __all__ = ["decide_resolution"]
 
 
 def decide_resolution(
-    env: Environment, now_ms: int, group_id: str, regexes: Iterable[str]
+    env: Environment,
+    now_ms: int,
+    group_id: str,
+    regexes: Iterable[str],
+    is_visible: Callable[[str], bool] | None = None,
 ) -> Decision[None]:
-    """Match the regexes that are still in use. The group epoch moves when topics came or went."""
+    """Match the regexes that are still in use. The group epoch moves when topics came or went.
+
+    ``is_visible``: which topics the member may describe that made this necessary (``None``: all).
+    """
     group = env.state.groups.get(group_id)
     if not isinstance(group, ConsumerGroup):
         return Decision(None)
@@ -32,6 +39,8 @@ def decide_resolution(
         if regex not in group.regexes:
             continue
         topics = matching_topics(regex, env.catalog.topics)
+        if is_visible is not None:
+            topics = tuple(topic for topic in topics if is_visible(topic))
         old = group.resolved.get(regex)
         before = () if old is None else old.topics
         if topics != before:

@@ -110,6 +110,13 @@ class Guard:
             return lambda _name: follower
         return lambda name: asker.may_topic(Operation.READ, name)
 
+    def may_describe(self, client: ClientInfo, topic: str) -> bool:
+        """Whether a client may know of a topic: what a regex matches is filtered by it."""
+        if self._authorizer is None:
+            return True
+        asker = Asker(self._broker, self._authorizer, client, 0)
+        return asker.may_topic(Operation.DESCRIBE, topic)
+
 
 def _readdressing(
     finish: Callable[[Any], Any] | None, addresses: Mapping[int, tuple[str, int]]
