@@ -105,6 +105,8 @@ class CoordinatorCore:
         )
         self._transactions: Final = Transactions(self._broker, self._groups, now_ms)
         self._control: Final = ClusterControl(self._broker, self._groups)
+        if self._guard is not None:
+            self._groups.may_describe = self._guard.may_describe
         self._groups.load_all(now_ms)
 
     @classmethod

@@ -37,7 +37,7 @@ from mock_coordinator.core.groups.records import StateRecord, TransactionEnd
 from mock_coordinator.core.groups.refusals import refusal
 from mock_coordinator.core.groups.snapshot import GroupSnapshot
 from mock_coordinator.core.groups.splitting import SPLITS, coordinator_order, partition_for
-from mock_coordinator.core.inputs import RequestReceived
+from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.profile import Profile
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ class GroupShards:
     ) -> None:
         self.load_ms = 0
         """How long the load of a partition takes from now on."""
+        self.may_describe: Callable[[ClientInfo, str], bool] | None = None
+        """As of ``GroupCoordinator``, for all of them."""
         self.partitions: Final = config.integer("offsets.topic.num.partitions")
         self._profile: Final = profile
         self._config: Final = config
@@ -242,6 +244,7 @@ class GroupShards:
             now_ms,
             shard.journal,
         )
+        shard.coordinator.may_describe = self.may_describe
         self._settle(partition, shard)
         return shard.coordinator
 
