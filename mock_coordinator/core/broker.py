@@ -36,7 +36,8 @@ class Disk:
     """What survives a crash: configuration, nodes, topics, records, the cluster's id, producer ids,
     SCRAM credentials, quotas.
 
-    All nodes of a cluster share it. ``nodes`` are its brokers, ``config`` is the same for them all.
+    All nodes of a cluster share it. ``nodes`` are its brokers, ``config`` is what they have in
+    common, ``configs`` what each of them has.
     """
 
     config: BrokerConfig
@@ -45,6 +46,7 @@ class Disk:
     catalog: Catalog = field(default_factory=Catalog)
     logs: Logs = field(init=False)
     leaders: Leaders = field(init=False)
+    configs: dict[int, BrokerConfig] = field(init=False)
     next_producer_id: int = 0
     security: SecurityState = field(default_factory=SecurityState)
     transactions: TransactionJournal = field(default_factory=TransactionJournal)
@@ -57,6 +59,12 @@ class Disk:
         keeps_last = "eligible.leader.replicas.version" not in (
             self.config.profile.finalized_features
         )
+        # a broker by itself has all its settings in one place
+        alone = len(self.nodes) == 1
+        self.configs = {
+            node.node_id: self.config if alone else self.config.sibling(node.node_id, node.rack)
+            for node in self.nodes
+        }
         self.leaders = Leaders(self.nodes, self.catalog, keeps_last=keeps_last)
         self.catalog.racks_of = self._racks_of
 
@@ -108,7 +116,7 @@ class Broker:
     @property
     def config(self) -> BrokerConfig:
         """The broker's settings."""
-        return self.disk.config
+        return self.disk.configs[self.node_id]
 
     @property
     def profile(self) -> Profile:

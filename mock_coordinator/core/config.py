@@ -130,7 +130,25 @@ class BrokerConfig:
             self._cluster["min.insync.replicas"] = "1"  # KIP-966 pins it when it is switched on
         self._groups: dict[str, dict[str, str]] = {}
         self._client_metrics: dict[str, dict[str, str]] = {}
+        self._siblings: list[BrokerConfig] = [self]
         self._parsed = self._parse_all(self._cluster, self._dynamic)
+
+    def sibling(self, node_id: int, rack: str | None) -> BrokerConfig:
+        """The settings of another broker of the same cluster, which was started with the same
+        values but for who and where it is. What is set at runtime for all brokers, and for groups,
+        the two have in common; what is set for one broker is its own."""
+        values = {name: text for name, text in self._static.items() if name != "broker.rack"}
+        values |= {"node.id": str(node_id), "broker.id": str(node_id)}
+        if rack is not None:
+            values["broker.rack"] = rack
+        other = BrokerConfig(self.profile, values, client_assignors=self.client_assignors)
+        other._cluster = self._cluster
+        other._groups = self._groups
+        other._client_metrics = self._client_metrics
+        other._siblings = self._siblings
+        other.refresh()
+        self._siblings.append(other)
+        return other
 
     def _parse_all(
         self, cluster: Mapping[str, str], dynamic: Mapping[str, str]
@@ -253,8 +271,18 @@ class BrokerConfig:
         dynamic = self._dynamic if broker is None else dict(broker)
         everywhere = self._cluster if cluster is None else dict(cluster)
         parsed = self._parse_all(everywhere, dynamic)
-        if not dry_run:
-            self._dynamic, self._cluster, self._parsed = dynamic, everywhere, parsed
+        if dry_run:
+            return
+        self._dynamic, self._parsed = dynamic, parsed
+        if cluster is not None:
+            self._cluster.clear()
+            self._cluster.update(everywhere)
+            for other in self._siblings:
+                other.refresh()
+
+    def refresh(self) -> None:
+        """Take in what was changed for all brokers."""
+        self._parsed = self._parse_all(self._cluster, self._dynamic)
 
     # -- groups ----------------------------------------------------------------------------------
 
