@@ -1,0 +1,36 @@
+"""The table of what real brokers offer (``mock_coordinator.coverage``), against real brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kip848_client.wire.messages.api_versions import ApiVersionsRequest
+from mock_coordinator.coverage.apis import KAFKA_APIS
+from tests.support.jar_schemas import load_schemas
+from tests.support.real_kafka import RealKafka
+
+
+@pytest.mark.real_kafka
+def test_the_versions_are_those_of_a_real_broker(real_kafka: RealKafka) -> None:
+    ask = ApiVersionsRequest(client_software_name="kip848-tests", client_software_version="1")
+    with real_kafka.connect() as connection:
+        answer = connection.request(ask, 4)
+    offered = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+    table = {
+        api.key: api.offered[real_kafka.profile]
+        for api in KAFKA_APIS.values()
+        if real_kafka.profile in api.offered
+    }
+    assert table == offered
+
+
+@pytest.mark.real_kafka
+def test_the_names_are_those_of_the_newest_release(
+    kafka_clients_jar: Callable[[str], Path],
+) -> None:
+    schemas = load_schemas(kafka_clients_jar("4.4.0")).values()
+    requests = {each.api_key: each.name for each in schemas if each.kind == "request"}
+    assert {api.key: f"{api.name}Request" for api in KAFKA_APIS.values()} == requests

@@ -1,0 +1,41 @@
+"""The page of what is served: it is current, and it promises nothing that Kafka does not have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kip848_client.wire import APIS, DRAFT_API_KEYS
+from mock_coordinator.core.profile import PROFILES
+from mock_coordinator.coverage import page
+from mock_coordinator.coverage.apis import KAFKA_APIS, LINES
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "coverage.md"
+
+
+def test_the_page_is_current() -> None:
+    assert page() == PAGE.read_text(encoding="utf-8"), (
+        "run: python -m mock_coordinator.coverage > docs/reference/coverage.md"
+    )
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_profile_serves_nothing_that_its_release_does_not_offer(line: str) -> None:
+    for key, (low, high) in PROFILES[line].api_versions.items():
+        offered = KAFKA_APIS[key].offered[line]
+        assert offered[0] <= low <= high <= offered[1], KAFKA_APIS[key].name
+
+
+def test_every_message_that_we_know_is_in_the_table_by_its_name() -> None:
+    ours = {key: api.name for key, api in APIS.items() if key not in DRAFT_API_KEYS}
+    assert ours == {key: KAFKA_APIS[key].name for key in ours}
+    assert list(KAFKA_APIS) == list(range(max(KAFKA_APIS) + 1)), "no key is left out"
+
+
+def test_every_api_that_is_served_can_be_read_and_written() -> None:
+    for profile in PROFILES.values():
+        for key, (low, high) in profile.api_versions.items():
+            known = APIS[key].versions
+            assert high <= known[1], APIS[key].name
+            assert low >= known[0] or key == 0, APIS[key].name
