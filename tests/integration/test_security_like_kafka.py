@@ -18,6 +18,7 @@ from tests.support.security.acl_dialogue import acl_answers
 from tests.support.security.dialogues import DIALOGUES, USERS, hold
 from tests.support.security.play import differences, play
 from tests.support.security.principals import PRINCIPALS
+from tests.support.security.regex_members import regex_assignments
 from tests.support.security.sides import PASSWORD, SecureSide, mock_side, real_side
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(240)]
@@ -46,11 +47,17 @@ def _say_everything(side: SecureSide) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def test_every_conversation_about_passwords_and_rights(kafka_version: str, tmp_path: Path) -> None:
+    ids = {"yes-regex": b"\x01" * 16, "no-regex": b"\x02" * 16}
     with real_side(kafka_version, USERS) as real:
         _add_scram_users(real)
         said, acls = _say_everything(real)
-    with mock_side(kafka_version.rpartition(".")[0], USERS, {}, tmp_path) as mock:
+        seen = regex_assignments(real)
+    with mock_side(kafka_version.rpartition(".")[0], USERS, ids, tmp_path) as mock:
         our_said, our_acls = _say_everything(mock)
+        our_seen = regex_assignments(mock)
+    assert seen["alice alone"] == ["yes-regex"]
+    assert seen["bob alone"] == ["no-regex", "yes-regex"]
+    assert seen == our_seen
     wrong = [name for name in said if said[name] != our_said[name]]
     first = [f"{name}\n  real {said[name]}\n  ours {our_said[name]}" for name in wrong]
     assert not wrong, "\n".join(first)

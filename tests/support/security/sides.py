@@ -66,6 +66,11 @@ class User:
         assert answer.error_code == 0, answer
         return connection
 
+    @property
+    def name(self) -> str:
+        """Who the connection belongs to."""
+        return self._name
+
     def request(self, request: Any, version: int) -> Any:
         """The response message, or ``None`` when the connection was closed instead."""
         try:
