@@ -73,7 +73,10 @@ _HANDLERS: Final[dict[int, Handler]] = {
     60: lambda broker, _now, _version, request: describe_cluster(broker, request),
 }
 
-_GROUP_KEYS: Final = frozenset({8, 9, 11, 12, 13, 14, 15, 16, 42, 47, 68, 69})
+_ASSIGNOR_KEYS: Final = (10480, 10481)
+"""ConsumerGroupPrepareAssignment and ConsumerGroupInstallAssignment: this project's own keys."""
+
+_GROUP_KEYS: Final = frozenset({8, 9, 11, 12, 13, 14, 15, 16, 42, 47, 68, 69, *_ASSIGNOR_KEYS})
 
 
 class CoordinatorCore:
@@ -252,9 +255,7 @@ class CoordinatorCore:
         self, now_ms: int, event: RequestReceived, request: Any, outputs: list[Output]
     ) -> None:
         broker = self._brokers[event.node_id]
-        response = produce(
-            broker, self._transactions.coordinator, now_ms, event.version, request
-        )
+        response = produce(broker, self._transactions.coordinator, now_ms, event.version, request)
         if request.acks != 0:
             outputs.append(_reply(event, response))
         elif produce_failed(response):
@@ -312,12 +313,15 @@ class CoordinatorCore:
 
 
 def _served(broker: Broker) -> dict[int, tuple[int, int]]:
-    """The profile's APIs; without those of consumer groups when their protocol is switched off."""
+    """The profile's APIs; without those of consumer groups when their protocol is switched off, and
+    with those of client-side assignors unless they are."""
     served = dict(broker.profile.api_versions)
     protocols = broker.config.listing("group.coordinator.rebalance.protocols")
     if "consumer" not in protocols:
         served.pop(68, None)
         served.pop(69, None)
+    elif broker.config.client_assignors:
+        served.update(dict.fromkeys(_ASSIGNOR_KEYS, (0, 0)))
     return served
 
 
