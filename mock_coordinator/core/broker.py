@@ -13,9 +13,9 @@ from kip848_client._types import TopicId, format_topic_id
 from mock_coordinator.core.admin.loggers import ROOT_LOGGER
 from mock_coordinator.core.catalog import Catalog, Topic
 from mock_coordinator.core.config import BrokerConfig
-from mock_coordinator.core.groups.journal import Journal, MemoryJournal
 from mock_coordinator.core.log import Logs
 from mock_coordinator.core.nodes import Leaders, Node, Nodes, PartitionState
+from mock_coordinator.core.offsets_log import OffsetsLog
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.quota_store import QuotaStore
 from mock_coordinator.core.scram_store import ScramStore
@@ -52,7 +52,7 @@ class Disk:
     transactions: TransactionJournal = field(default_factory=TransactionJournal)
     scram: ScramStore = field(default_factory=ScramStore)
     quotas: QuotaStore = field(default_factory=QuotaStore)
-    _journals: dict[int, Journal] = field(default_factory=dict)
+    _journals: dict[int, OffsetsLog] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.logs = Logs()
@@ -95,9 +95,13 @@ class Disk:
         states = [self.leaders.of(topic, index, factor) for index in range(topic.partitions)]
         return tuple(tuple(rack for r in state.replicas if (rack := racks[r])) for state in states)
 
-    def journal(self, partition: int) -> Journal:
+    def journal(self, partition: int) -> OffsetsLog:
         """The journal of a partition of ``__consumer_offsets``."""
-        return self._journals.setdefault(partition, MemoryJournal())
+        journal = self._journals.get(partition)
+        if journal is None:
+            journal = OffsetsLog(self.config.profile, self.catalog, self.logs, partition)
+            self._journals[partition] = journal
+        return journal
 
 
 @dataclass(slots=True)

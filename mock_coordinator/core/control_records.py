@@ -12,7 +12,7 @@ from typing import Final
 
 import crc32c
 
-__all__ = ["end_transaction_marker", "marker_commits"]
+__all__ = ["end_transaction_marker", "marker_commits", "read_marker"]
 
 _TRANSACTIONAL_CONTROL: Final = 0x30
 _HEAD: Final = struct.Struct(">qiibI")
@@ -47,3 +47,13 @@ def marker_commits(key: bytes) -> bool:
     if version < 0 or kind not in (0, 1):
         raise ValueError(f"no transaction marker: version {version}, type {kind}")
     return bool(kind)
+
+
+def read_marker(key: bytes, value: bytes) -> tuple[bool, int]:
+    """Whether a marker says commit, and the epoch of the coordinator that wrote it. Raises
+    ``ValueError`` for a record that is no marker."""
+    try:
+        _, epoch = _VALUE.unpack_from(value)
+    except struct.error as err:
+        raise ValueError("a marker with a short value") from err
+    return marker_commits(key), epoch

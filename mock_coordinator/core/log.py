@@ -11,8 +11,8 @@ the parked fetches.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from kip848_client._types import TopicId, TopicIdPartition
 from mock_coordinator.core.aborted_transactions import (
@@ -21,9 +21,16 @@ from mock_coordinator.core.aborted_transactions import (
     OffsetIndex,
 )
 from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.control_records import end_transaction_marker
+from mock_coordinator.core.control_records import end_transaction_marker, read_marker
 from mock_coordinator.core.producer_state import ProducerStates
-from mock_coordinator.core.record_batch import BatchError, read_header, records_of, with_base_offset
+from mock_coordinator.core.record_batch import (
+    NO_PRODUCER_ID,
+    BatchError,
+    BatchHeader,
+    read_header,
+    records_of,
+    with_base_offset,
+)
 
 __all__ = ["Logs", "PartitionLog", "StoredBatch", "TimestampedOffset"]
 
@@ -51,7 +58,7 @@ class PartitionLog:
 
     def __init__(self) -> None:
         self.batches: list[StoredBatch] = []
-        self.producers: Final = ProducerStates()
+        self.producers = ProducerStates()
         self.log_start_offset = 0
         self.leader_epoch = 0
         self._epochs: list[tuple[int, int]] = [(0, 0)]
@@ -59,8 +66,8 @@ class PartitionLog:
         self._last_offsets: list[int] = []
         self._positions: list[int] = []
         self._size_bytes = 0
-        self._aborted: Final = AbortedTransactions()
-        self._index: Final = OffsetIndex()
+        self._aborted = AbortedTransactions()
+        self._index = OffsetIndex()
         self._end = 0
 
     @property
@@ -82,13 +89,69 @@ class PartitionLog:
         """Add a checked batch of so many records; returns its base offset."""
         base = self._end
         stored = with_base_offset(data, base, self.leader_epoch)
+        self._add(base, records, max_timestamp, stored)
+        return base
+
+    def restore(self, data: bytes) -> None:
+        """Add a batch as it was stored before, at its offset and with what it says of producers and
+        transactions; a log is read from a disk in this way, batch after batch.
+
+        Raises ``BatchError`` for one that ends before the log does.
+        """
+        header = read_header(data)
+        if header.base_offset < self._end:
+            raise BatchError(f"a batch of offset {header.base_offset} in a log up to {self._end}")
+        if header.leader_epoch > self.leader_epoch:
+            self._end = header.base_offset
+            self.begin_epoch(header.leader_epoch)
+        self._add(header.base_offset, header.last_offset_delta + 1, header.max_timestamp, data)
+        if header.is_control:
+            self._restore_marker(header, data)
+        elif header.producer_id != NO_PRODUCER_ID:
+            at = header.max_timestamp
+            self.producers.appended(at, header, header.base_offset, at)
+
+    def _restore_marker(self, header: BatchHeader, data: bytes) -> None:
+        for record in records_of(header, data) or ():
+            committed, epoch = read_marker(record.key or b"", record.value or b"")
+            producer = (header.producer_id, header.producer_epoch)
+            first = self.producers.ended(header.max_timestamp, *producer, epoch)
+            if first is not None and not committed:
+                stable = self.last_stable_offset
+                self._aborted.add(
+                    AbortedTransaction(header.producer_id, first, header.base_offset, stable)
+                )
+
+    def replace(self, batches: Sequence[StoredBatch]) -> None:
+        """Compaction: these batches are what is left, in order, each at its old offset. The end of
+        the log stays where it is, and so does what is known of producers."""
+        self.batches = []
+        self._last_offsets, self._positions = [], []
+        self._index, self._size_bytes = OffsetIndex(), 0
+        end = self._end
+        for batch in batches:
+            count = batch.last_offset - batch.base_offset + 1
+            self._add(batch.base_offset, count, batch.max_timestamp, batch.data)
+        self._end = end
+
+    def truncate(self, offset: int) -> None:
+        """Forget the batches from an offset on, with what they said of producers."""
+        kept = [batch.data for batch in self.batches if batch.last_offset < offset]
+        self.replace(())
+        self.producers = ProducerStates()
+        self._aborted = AbortedTransactions()
+        self._end = kept_from = self.log_start_offset
+        self._epochs = [(self.leader_epoch, kept_from)]
+        for data in kept:
+            self.restore(data)
+
+    def _add(self, base: int, records: int, max_timestamp: int, stored: bytes) -> None:
         self._end = base + records
         self.batches.append(StoredBatch(base, self._end - 1, max_timestamp, stored))
         self._last_offsets.append(self._end - 1)
         self._positions.append(self._size_bytes)
         self._index.appended(self._size_bytes, len(stored), self._end - 1)
         self._size_bytes += len(stored)
-        return base
 
     def end_transaction(
         self,
@@ -216,6 +279,7 @@ class Logs:
 
     def __init__(self) -> None:
         self._logs: dict[TopicIdPartition, PartitionLog] = {}
+        self._internal: dict[tuple[str, int], PartitionLog] = {}
         self._grown: dict[TopicIdPartition, None] = {}
 
     def of(self, topic: Topic, partition: int) -> PartitionLog | None:
@@ -225,8 +289,15 @@ class Logs:
         key = (topic.topic_id, partition)
         log = self._logs.get(key)
         if log is None:
-            log = self._logs[key] = PartitionLog()
+            log = self._internal.pop((topic.name, partition), None) or PartitionLog()
+            self._logs[key] = log
         return log
+
+    def of_internal(self, topic: Topic | None, name: str, partition: int) -> PartitionLog:
+        """The log of a partition of an internal topic, which may not exist yet: a coordinator that
+        is asked directly writes before anybody has looked for one."""
+        log = None if topic is None else self.of(topic, partition)
+        return self._internal.setdefault((name, partition), PartitionLog()) if log is None else log
 
     def note_growth(self, topic: Topic, partition: int) -> None:
         """Records were appended."""

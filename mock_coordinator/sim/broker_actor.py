@@ -16,7 +16,7 @@ moved, the former broker answers NOT_COORDINATOR and nobody can name a new one f
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -44,7 +44,7 @@ from kip848_client.wire.messages.offset_fetch import (
 )
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.coordinator import CoordinatorCore
-from mock_coordinator.core.groups import GroupSnapshot
+from mock_coordinator.core.groups import GroupSnapshot, StateRecord
 from mock_coordinator.core.inputs import (
     ClientInfo,
     LeaderMoved,
@@ -90,6 +90,10 @@ class BrokerActor:
         self._life = 0
         self._refuse: int | None = None
         self._timer: Timer | None = None
+        self._journal = self.core.broker.disk.journal(0)
+        self._journal.compacts = False  # a crash may cut it anywhere
+        self._journal.listener = self._appended
+        self._written: list[StateRecord] = []
         self._booked = 0
         self._safe = 0
         self._writes: deque[tuple[int, int]] = deque()
@@ -204,9 +208,13 @@ class BrokerActor:
         self._after_step(None)
         self._set_timer()
 
+    def _appended(self, partition: int, records: Sequence[StateRecord]) -> None:
+        assert partition == 0, "the simulation has one journal"
+        self._written += records
+
     def _after_step(self, tag: Tag | None, *, late: bool = False) -> None:
         """Report what the step wrote, and begin to make it safe."""
-        records = self.core.groups.records
+        records = self._written
         if len(records) == self._booked:
             return
         new = records[self._booked :]
@@ -288,22 +296,21 @@ class BrokerActor:
         self.up = False
         if self._timer is not None:
             self._timer.cancel()
-        records = self.core.groups.records
+        records = self._written
         if self._safe < len(records):
             self._scene.tell(BROKER, "forget", f"{len(records) - self._safe} records")
             self._scene.probes.reached("crash loses records")
         known = self._safe == len(records) and not self.core.groups.is_loading
         before = self._snapshots() if known else None
         self._relocating = None
-        if not isinstance(records, list):
-            raise TypeError("the simulation needs a journal that can be cut")
         del records[self._safe :]
+        self._journal.truncate(self._safe)
         self.core = self.core.restarted(now_ms)
         self._booked = len(records)
         self._answers_ms = now_ms
         if before is not None and before != self._snapshots():
             raise Violation(ReplayDiffers, f"{before} became {self._snapshots()}")
-        self._scene.watch.rewound(self.core.groups.records)
+        self._scene.watch.rewound(self._written)
 
     def _snapshots(self) -> dict[str, GroupSnapshot]:
         groups = self.core.groups
@@ -313,7 +320,7 @@ class BrokerActor:
     def _restart(self, life: int, load_ms: int, refuse: int) -> None:
         if life != self._life:
             return
-        self._scene.tell(BROKER, "restart", f"{len(self.core.groups.records)} records")
+        self._scene.tell(BROKER, "restart", f"{len(self._written)} records")
         now_ms = self._scene.kernel.now_ms
         self.core = self.core.restarted(now_ms)  # sessions begin when the load is done
         self.up = True
