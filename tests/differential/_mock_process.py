@@ -20,6 +20,8 @@ from collections.abc import Sequence
 import anyio
 import anyio.abc
 
+from kip848_client._types import TopicId, format_topic_id
+from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.mock_broker import MockBroker
 from mock_coordinator.security.options import SecurityOptions
 
@@ -43,6 +45,10 @@ class Dice:
 async def _serve(profile: str, config: dict[str, str]) -> None:
     dice = Dice()
     security = config.pop("security", None)
+    # Straight from the dice: not all of Kafka's member ids are drawn by the rules of topic ids.
+    ids = {"_new_member_id": lambda _core: format_topic_id(TopicId(dice()))}
+    for name, draw in ids.items():
+        setattr(CoordinatorCore, name, draw)
     broker = MockBroker(
         profile=profile,
         config=config,

@@ -41,6 +41,7 @@ from tests.support.wire_connection import WireConnection
 
 __all__ = [
     "CLIENT_ID",
+    "MOCK_COMMAND",
     "Closed",
     "MockAddress",
     "MockSide",
@@ -258,10 +259,12 @@ class MockAddress:
 
 
 @contextlib.contextmanager
-def mock_process(profile: str, configs: Mapping[str, str]) -> Generator[MockAddress]:
+def mock_process(
+    profile: str, configs: Mapping[str, str], command: Sequence[str] = MOCK_COMMAND
+) -> Generator[MockAddress]:
     """Run our broker with a profile and broker settings for the length of the block."""
     settings = [f"{key}={value}" for key, value in configs.items()]
-    command = [*MOCK_COMMAND, profile, *settings]
+    command = [*command, profile, *settings]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield _address(process)

@@ -59,12 +59,12 @@ def exists(kind: Kind, version: str) -> bool:
 
 @cache
 def _cycle() -> tuple[Kind, ...]:
-    """Each kind as often as its share, spread evenly: the one that is furthest behind comes
-    next."""
+    """Each kind once, then each as often as its share, spread evenly: the one that is furthest
+    behind comes next."""
     total = sum(kind.share for kind in KINDS)
-    given = dict.fromkeys(range(len(KINDS)), 0)
-    found: list[Kind] = []
-    for position in range(1, total + 1):
+    given = dict.fromkeys(range(len(KINDS)), 1)
+    found = list(KINDS)
+    for position in range(len(KINDS) + 1, total + 1):
         behind = max(
             given, key=lambda n: (KINDS[n].share * position / total - given[n], KINDS[n].share)
         )
