@@ -287,7 +287,7 @@ async def test_a_broker_that_is_down_accepts_no_connection_and_comes_back_at_its
         where = [(node.host, node.port) for node in cluster.nodes]
         assert len(set(where)) == 3
         await cluster.stop_broker(2)
-        with pytest.raises(OSError):  # noqa: PT011 - whatever the system says
+        with pytest.raises(OSError):
             await anyio.connect_tcp(*where[1])
         await cluster.stop_broker(2)
         await cluster.start_broker(2)

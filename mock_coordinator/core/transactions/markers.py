@@ -163,6 +163,8 @@ def _producers(
         answer.error_message = default_message(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     elif log is None:
         answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    elif broker.reached not in (None, *broker.partition_state(topic, partition).replicas):
+        answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
     else:
         expiration_ms = broker.config.integer("producer.id.expiration.ms")
         answer.active_producers = tuple(

@@ -28,6 +28,10 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsRequestCreatableReplicaAssignment,
     CreateTopicsRequestCreatableTopic,
 )
+from kip848_client.wire.messages.transaction_admin import (
+    DescribeProducersRequest,
+    DescribeProducersRequestTopicRequest,
+)
 from mock_coordinator import MockCluster
 from tests.unit.mock_coordinator.nodes.cluster_at_hand import ClusterAtHand
 
@@ -158,6 +162,15 @@ def test_epochs_are_the_leaders_to_tell() -> None:
     assert hand.epoch_end(hand.other(leader), "all", 0, epoch=9).error_code == UNKNOWN_EPOCH
     found = hand.epoch_end(leader, "all", 0)
     assert (found.error_code, found.leader_epoch, found.end_offset) == (0, 0, 1)
+
+
+def test_producers_are_known_to_every_replica_and_to_nobody_else() -> None:
+    hand = ClusterAtHand()
+    for topic, code in (("one", NOT_LEADER), ("all", 0)):
+        named = DescribeProducersRequestTopicRequest(name=topic, partition_indexes=(0,))
+        request = DescribeProducersRequest(topics=(named,))
+        response = hand.at(hand.other(hand.leader(topic)), request)
+        assert response.topics[0].partitions[0].error_code == code
 
 
 def test_a_failed_produce_without_acknowledgement_closes_the_connection() -> None:
