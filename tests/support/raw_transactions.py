@@ -72,14 +72,17 @@ Producer = tuple[int, int]
 class RawTransactions:
     """Requests about transactions to one broker.
 
-    ``topic_ids`` are the ids that topics have on this broker, by name.
+    ``topic_ids`` are the ids that topics have on this broker, by name; ``now_ms`` is the time that
+    producers write into their records.
     """
 
     def __init__(
         self,
         connect: Callable[[], Requester],
         topic_ids: Mapping[str, bytes],
+        now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
     ) -> None:
+        self._now_ms = now_ms
         self._connect = connect
         self._connection = connect()
         self._topic_ids = topic_ids
@@ -152,7 +155,7 @@ class RawTransactions:
         for (topic, partition), values in partitions.items():
             data = encode_batch(
                 [NewRecord(value) for value in values],
-                int(time.time() * 1000),
+                self._now_ms(),
                 producer_id=producer[0],
                 producer_epoch=producer[1],
                 base_sequence=sequence,

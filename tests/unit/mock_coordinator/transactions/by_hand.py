@@ -1,0 +1,115 @@
+"""A broker in process whose transactions are spoken to by hand, on a clock that stands still."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kip848_client.errors import TransportError
+from kip848_client.wire import api_named
+from mock_coordinator.core.topic_names import TRANSACTIONS_TOPIC
+from mock_coordinator.core.transactions import TransactionLog, TransactionMetadata
+from tests.support.raw_transactions import Producer, RawTransactions
+from tests.support.wire_connection import ConnectionLostError
+from tests.unit.mock_coordinator.broker_at_hand import AtHand
+
+__all__ = ["TOPIC", "ByHand"]
+
+TOPIC = "t"
+
+
+class ByHand(RawTransactions):
+    """A broker with topic ``t`` (3 partitions), and the requests of ``RawTransactions``.
+
+    Settings are written with underscores.
+    """
+
+    def __init__(self, *, profile: str = "4.4", partitions: int = 3, **config: str) -> None:
+        self.hand = AtHand({TOPIC: partitions}, profile=profile, **config)
+        super().__init__(self._reconnect, self._ids(), self.hand.clock)
+
+    def _reconnect(self) -> ByHand:
+        return self
+
+    def request(self, message: Any, version: int) -> Any:
+        """As a connection of its own, opened again when the broker closed it."""
+        if self.hand.connection.is_closed:
+            self.hand.connection = self.hand.broker.connect()
+        try:
+            return self.hand.ask(message, version)
+        except TransportError as err:
+            raise ConnectionLostError(str(err)) from err
+
+    def _ids(self) -> dict[str, bytes]:
+        topics = self.hand.broker.core.broker.catalog.topics
+        return {name: bytes(topic.topic_id) for name, topic in topics.items()}
+
+    def begin(self, name: str = "x", *, timeout_ms: int = 60_000) -> Producer:
+        """A producer of a transactional id."""
+        answer, producer = self.init(name, timeout_ms)
+        assert answer[0] == 0, answer
+        return producer
+
+    def write(
+        self,
+        name: str,
+        producer: Producer,
+        *values: bytes,
+        partition: int = 0,
+        sequence: int = 0,
+        version: int = 12,
+    ) -> int:
+        """Produce values in the producer's transaction; returns the error code."""
+        answer = self.produce(name, producer, sequence, {(TOPIC, partition): values}, version)
+        code: int = answer[0][2]
+        return code
+
+    def finish(self, name: str, producer: Producer, *, commit: bool) -> Producer:
+        """End the producer's transaction; returns the producer as it is afterwards."""
+        answer, after = self.end(name, producer, commit=commit)
+        assert answer[0] == 0, answer
+        return after
+
+    def state(self, name: str = "x") -> str:
+        """The state of a transactional id, or the error code as text."""
+        found = self.describe(name)[0]
+        return str(found[2] or found[1])
+
+    def values(self, partition: int = 0) -> list[bytes]:
+        """What a read_committed consumer gets to see, aborted records left out."""
+        _, _, _, _, aborted, batches = self.fetch(TOPIC, partition)
+        begins = sorted(aborted, key=lambda each: each[1])
+        hidden: set[str] = set()
+        seen: list[bytes] = []
+        for base, attributes, producer, _, _, _, records in batches:
+            while begins and begins[0][1] <= base:
+                hidden.add(begins.pop(0)[0])
+            if attributes & 0x20:
+                hidden.discard(producer)
+            elif not (attributes & 0x10 and producer in hidden):
+                seen += [value for _, value in records]
+        return seen
+
+    def restart(self) -> None:
+        """The broker crashes and comes back."""
+        self.hand.broker.restart()
+
+    def advance(self, by_ms: int) -> None:
+        """Time passes."""
+        self.hand.clock.advance(by_ms)
+
+    def put(self, name: str, value: TransactionMetadata) -> None:
+        """Write a record into the broker's transaction log behind its back; it counts after a
+        restart."""
+        broker = self.hand.broker.core.broker
+        broker.disk.transactions.append(self.hand.clock(), TransactionLog(name, value))
+
+    def records(self) -> dict[str, TransactionMetadata | None]:
+        """What is in the broker's transaction log."""
+        records = self.hand.broker.core.broker.disk.transactions.records
+        return {record.transactional_id: record.value for record in records}
+
+    def find_coordinator(self, name: str) -> Any:
+        """FindCoordinator of a transactional id; whether the internal topic exists then."""
+        request = api_named("FindCoordinator").request(key_type=1, coordinator_keys=(name,))
+        answer = self.hand.ask(request, 4).coordinators[0]
+        return answer.error_code, TRANSACTIONS_TOPIC in self._ids()
