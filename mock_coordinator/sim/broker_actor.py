@@ -280,7 +280,7 @@ class BrokerActor:
         if before is None or groups.is_loading:
             return
         self._relocating = None
-        if len(groups.records) == self._booked and before != self._snapshots():
+        if len(self._written) == self._booked and before != self._snapshots():
             raise Violation(ReplayDiffers, f"{before} became {self._snapshots()}")
 
     def _is_quiet(self) -> bool:
