@@ -246,7 +246,9 @@ class CoordinatorCore:
             return api_versions(broker, event.version, request, self._served)
         if key in ADMIN_HANDLERS:
             admin = ADMIN_HANDLERS[key]
-            return admin(broker, now_ms, event.version, event.client, event.request)
+            response = admin(broker, now_ms, event.version, event.client, event.request)
+            self._control.perform_wanted(now_ms)
+            return response
         if key in SECURITY_HANDLERS:
             return SECURITY_HANDLERS[key](broker, event.request)
         return _HANDLERS[key](broker, now_ms, event.version, event.request)

@@ -24,6 +24,7 @@ from kip848_client.wire.messages.replicas import (
     ListPartitionReassignmentsResponse,
 )
 from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.create_topics import TopicRefused, check_replicas
 
 __all__ = ["alter_reassignments", "elect_leaders", "list_reassignments"]
@@ -32,13 +33,15 @@ _Elected = ElectLeadersResponsePartitionResult
 _Election = ElectLeadersResponseReplicaElectionResult
 _Reassigned = AlterPartitionReassignmentsResponseReassignablePartitionResponse
 
-_ELECTION_TYPES: Final = (0, 1)  # preferred, unclean
+_PREFERRED: Final = 0
+_UNCLEAN: Final = 1
 
 
 def elect_leaders(broker: Broker, request: ElectLeadersRequest) -> ElectLeadersResponse:
-    """Say of each partition that it has its leader; of all partitions at once, nothing at all."""
+    """Have the first replica of each partition lead; of all partitions, only those are told that
+    needed it."""
     asked = request.topic_partitions
-    if request.election_type not in _ELECTION_TYPES:
+    if request.election_type not in (_PREFERRED, _UNCLEAN):
         text = f"Unknown election type {request.election_type}"
         return ElectLeadersResponse(
             error_code=ErrorCode.INVALID_REQUEST,
@@ -57,14 +60,19 @@ def elect_leaders(broker: Broker, request: ElectLeadersRequest) -> ElectLeadersR
                 for topic in asked or ()
             ),
         )
+    unclean = request.election_type == _UNCLEAN
     if asked is None:
-        results = tuple(_Election(topic=name) for name in broker.catalog.topics)
+        results = tuple(
+            _Election(topic=topic.name, partition_result=_needed(broker, topic, unclean=unclean))
+            for topic in broker.catalog.topics.values()
+        )
     else:
         results = tuple(
             _Election(
                 topic=topic.topic,
                 partition_result=tuple(
-                    _elected(broker, topic.topic, index) for index in topic.partitions
+                    _elected(broker, topic.topic, index, unclean=unclean)
+                    for index in topic.partitions
                 ),
             )
             for topic in asked
@@ -72,23 +80,47 @@ def elect_leaders(broker: Broker, request: ElectLeadersRequest) -> ElectLeadersR
     return ElectLeadersResponse(replica_election_results=results)
 
 
-def _elected(broker: Broker, name: str, index: int) -> _Elected:
+def _needed(broker: Broker, topic: Topic, *, unclean: bool) -> tuple[_Elected, ...]:
+    """The partitions of a topic that were not led as they should be."""
+    results = (
+        _elected(broker, topic.name, index, unclean=unclean) for index in range(topic.partitions)
+    )
+    return tuple(each for each in results if each.error_code != ErrorCode.ELECTION_NOT_NEEDED)
+
+
+def _elected(broker: Broker, name: str, index: int, *, unclean: bool) -> _Elected:
     topic = broker.catalog.topic(name)
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    code, text = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
     if topic is None:
         text = f"No such topic as {name}"
     elif not 0 <= index < topic.partitions:
         text = f"No such partition as {name}-{index}"
     else:
-        code = ErrorCode.ELECTION_NOT_NEEDED
-        text = default_message(code)
+        code = _election(broker, topic, index, unclean=unclean)
+        text = default_message(code) if code else None
     return _Elected(partition_id=index, error_code=code, error_message=text)
+
+
+def _election(broker: Broker, topic: Topic, index: int, *, unclean: bool) -> ErrorCode:
+    """Have the first replica lead, when it can and does not; an unclean election is for partitions
+    that nobody leads."""
+    state = broker.partition_state(topic, index)
+    preferred = broker.nodes[state.replicas[0]]
+    if state.leader == preferred.node_id or (unclean and state.leader is not None):
+        return ErrorCode.ELECTION_NOT_NEEDED
+    if not preferred.up or preferred.fenced:
+        if unclean:
+            return ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+        return ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    broker.disk.leaders.want(topic, index)
+    return ErrorCode.NONE
 
 
 def alter_reassignments(
     broker: Broker, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
-    """Accept the replicas that a partition has, refuse all others."""
+    """Give partitions other replicas, which have all records at once."""
+    same_size = not request.allow_replication_factor_change
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         error_message=None if request.topics else "",
@@ -96,7 +128,8 @@ def alter_reassignments(
             AlterPartitionReassignmentsResponseReassignableTopicResponse(
                 name=topic.name,
                 partitions=tuple(
-                    _reassigned(broker, topic.name, asked) for asked in topic.partitions
+                    _reassigned(broker, topic.name, asked, same_size=same_size)
+                    for asked in topic.partitions
                 ),
             )
             for topic in request.topics
@@ -105,25 +138,42 @@ def alter_reassignments(
 
 
 def _reassigned(
-    broker: Broker, name: str, asked: AlterPartitionReassignmentsRequestReassignablePartition
+    broker: Broker,
+    name: str,
+    asked: AlterPartitionReassignmentsRequestReassignablePartition,
+    *,
+    same_size: bool,
 ) -> _Reassigned:
     index = asked.partition_index
-    topic = broker.catalog.topic(name)
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    text: str | None = None
-    if topic is None:
-        text = f"Unable to find a topic named {name}."
-    elif not 0 <= index < topic.partitions:
-        text = f"Unable to find partition {name}:{index}."
-    elif asked.replicas is None:
-        code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-    else:
-        code = ErrorCode.NONE
-        try:
-            check_replicas(broker, asked.replicas)
-        except TopicRefused as refused:
-            code, text = refused.code, refused.message
+    code, text = ErrorCode.NONE, None
+    try:
+        _reassign(broker, name, index, asked.replicas, same_size=same_size)
+    except TopicRefused as refused:
+        code, text = refused.code, refused.message
     return _Reassigned(partition_index=index, error_code=code, error_message=text)
+
+
+def _reassign(
+    broker: Broker, name: str, index: int, replicas: tuple[int, ...] | None, *, same_size: bool
+) -> None:
+    """Check one partition and want its new replicas. Raises ``TopicRefused``."""
+    topic = broker.catalog.topic(name)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if topic is None:
+        raise TopicRefused(unknown, f"Unable to find a topic named {name}.")
+    if not 0 <= index < topic.partitions:
+        raise TopicRefused(unknown, f"Unable to find partition {name}:{index}.")
+    if replicas is None:
+        raise TopicRefused(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None)
+    check_replicas(broker, replicas)
+    before = len(broker.partition_state(topic, index).replicas)
+    if same_size and len(replicas) != before:
+        text = f"The replication factor is changed from {before} to {len(replicas)}"
+        raise TopicRefused(ErrorCode.INVALID_REPLICATION_FACTOR, text)
+    if all(broker.nodes[node_id].fenced for node_id in replicas):
+        text = "none of the replicas runs, and a reassignment is done at once or not at all"
+        raise TopicRefused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+    broker.disk.leaders.want(topic, index, replicas)
 
 
 def list_reassignments(

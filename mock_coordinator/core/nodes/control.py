@@ -51,6 +51,19 @@ class ClusterControl:
         for node_id in [n for n, due_ms in self._unnoticed.items() if due_ms <= now_ms]:
             self._fence(now_ms, node_id)
 
+    def perform_wanted(self, now_ms: int) -> None:
+        """Do what administrators asked of leaders and replicas; the request was checked."""
+        leaders = self._broker.disk.leaders
+        for (topic_id, partition), replicas in leaders.take_wanted().items():
+            topic = self._broker.catalog.topic_by_id(topic_id)
+            if topic is None:
+                continue
+            if replicas is not None:
+                self._have_moved(now_ms, leaders.reassign(topic, partition, replicas))
+                continue
+            first = self._broker.partition_state(topic, partition).replicas[0]
+            self._have_moved(now_ms, leaders.move(topic, partition, first))
+
     def take_moved(self) -> tuple[TopicIdPartition, ...]:
         """The partitions that have got another leader, or lost theirs, since the last call."""
         moved = tuple(self._moved)

@@ -52,6 +52,7 @@ class Leaders:
         self._keeps_last = keeps_last
         self._partitions: dict[TopicId, list[PartitionState]] = {}
         self._placed = 0
+        self._wanted: dict[tuple[TopicId, int], tuple[int, ...] | None] = {}
 
     def of(self, topic: Topic, partition: int, replication_factor: int = 1) -> PartitionState:
         """One partition of a topic. A topic that nobody has placed yet gets so many replicas, or
@@ -127,6 +128,34 @@ class Leaders:
         )
         self._partitions[topic.topic_id][partition] = changed
         return ((topic.topic_id, partition),)
+
+    def reassign(
+        self, topic: Topic, partition: int, replicas: tuple[int, ...]
+    ) -> tuple[tuple[TopicId, int], ...]:
+        """Give a partition other replicas, of which at least one runs: ``ValueError`` otherwise.
+        The leader stays when it is one of them, else the first that runs leads."""
+        live = tuple(node_id for node_id in replicas if self._lives(node_id))
+        if not live:
+            raise ValueError(f"none of the nodes {replicas} runs")
+        state = self.of(topic, partition)
+        stays = state.leader in live
+        self._partitions[topic.topic_id][partition] = PartitionState(
+            replicas,
+            live,
+            state.leader if stays else live[0],
+            state.leader_epoch if stays else state.leader_epoch + 1,
+        )
+        return () if stays else ((topic.topic_id, partition),)
+
+    def want(self, topic: Topic, partition: int, replicas: tuple[int, ...] | None = None) -> None:
+        """An administrator wants other replicas, or (``None``) the first one as leader. Whoever
+        drives the broker asks for these after each request (``take_wanted``)."""
+        self._wanted[topic.topic_id, partition] = replicas
+
+    def take_wanted(self) -> dict[tuple[TopicId, int], tuple[int, ...] | None]:
+        """What was wanted since the last call."""
+        wanted, self._wanted = self._wanted, {}
+        return wanted
 
     def node_fenced(self, node_id: int) -> tuple[tuple[TopicId, int], ...]:
         """The cluster has noticed that a node is down."""

@@ -1,0 +1,115 @@
+"""Deleting records, pages of topics, log directories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.plain_message import message
+from tests.unit.mock_coordinator.broker_at_hand import AtHand
+
+
+def deleted(hand: AtHand, offset: int, *, topic: str = "t", partition: int = 0) -> tuple[int, int]:
+    partitions = [{"partition_index": partition, "offset": offset}]
+    asked = message("DeleteRecords", topics=[{"name": topic, "partitions": partitions}])
+    result = hand.ask(asked).topics[0].partitions[0]
+    return result.error_code, result.low_watermark
+
+
+def offset_at(hand: AtHand, timestamp: int) -> int:
+    partitions = [{"partition_index": 0, "timestamp": timestamp}]
+    topics = [{"name": "t", "partitions": partitions}]
+    answer = hand.ask(message("ListOffsets", replica_id=-1, topics=topics), 7)
+    offset: int = answer.topics[0].partitions[0].offset
+    return offset
+
+
+def test_deleting_moves_the_start_of_the_log_forward_and_never_back() -> None:
+    hand = AtHand({"t": 1})
+    for _ in range(2):
+        hand.produce_bytes("t", hand.batch(b"a", b"b", b"c"))
+    assert deleted(hand, 2) == (0, 2)
+    assert (offset_at(hand, -2), offset_at(hand, -1), offset_at(hand, 0)) == (2, 6, 2)
+    log = hand.broker.core.broker.logs.of(hand.broker.core.broker.catalog.topics["t"], 0)
+    assert log is not None
+    assert len(log.batches) == 2
+    assert deleted(hand, 4) == (0, 4)
+    assert deleted(hand, 1) == (0, 4)
+    assert len(log.batches) == 1, "a batch without records is gone"
+    assert deleted(hand, -1) == (0, 6)
+    assert not log.batches
+    hand.produce_bytes("t", hand.batch(b"d"))
+    assert (offset_at(hand, -2), offset_at(hand, -1)) == (6, 7)
+    assert log.read(6, 1000)
+
+
+def test_a_fetch_below_the_start_is_out_of_range() -> None:
+    hand = AtHand({"t": 1})
+    hand.produce_bytes("t", hand.batch(b"a", b"b"))
+    assert deleted(hand, 1) == (0, 1)
+    assert hand.fetch(0).error_code == 1
+    assert hand.fetch(1).error_code == 0
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition", "offset", "code"),
+    [
+        ("t", 0, 3, 1),
+        ("t", 0, -2, 1),
+        ("t", 1, 0, 3),
+        ("no", 0, 0, 3),
+        ("__consumer_offsets", 0, 0, 17),
+        ("compacted", 0, 0, 44),
+    ],
+)
+def test_what_is_not_deleted(topic: str, partition: int, offset: int, code: int) -> None:
+    hand = AtHand({"t": 1, "compacted": 1})
+    hand.ask(message("FindCoordinator", coordinator_keys=["g"]), 4)
+    hand.broker.core.broker.catalog.topics["compacted"].config["cleanup.policy"] = "compact"
+    hand.produce_bytes("t", hand.batch(b"a", b"b"))
+    assert deleted(hand, offset, topic=topic, partition=partition) == (code, -1)
+
+
+def page(hand: AtHand, limit: int, cursor: Any = None) -> tuple[list[tuple[str, int]], Any]:
+    answer = hand.ask(
+        message("DescribeTopicPartitions", response_partition_limit=limit, cursor=cursor)
+    )
+    found = [(t.name, p.partition_index) for t in answer.topics for p in t.partitions]
+    return found, answer.next_cursor
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 100])
+def test_the_pages_together_are_all_partitions(limit: int) -> None:
+    hand = AtHand({"b": 3, "a": 2, "c": 1})
+    found: list[tuple[str, int]] = []
+    cursor: Any = None
+    while True:
+        part, following = page(hand, limit, cursor)
+        assert len(part) <= limit
+        found += part
+        if following is None:
+            break
+        cursor = {
+            "topic_name": following.topic_name,
+            "partition_index": following.partition_index,
+        }
+    assert found == [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("b", 2), ("c", 0)]
+
+
+def test_the_broker_limits_pages_too() -> None:
+    hand = AtHand({"a": 3}, max_request_partition_size_limit="2")
+    assert page(hand, 100)[0] == [("a", 0), ("a", 1)]
+
+
+def test_a_log_directory_tells_the_bytes_of_its_partitions() -> None:
+    hand = AtHand({"t": 2}, log_dirs="/data/one")
+    batch = hand.batch(b"a")
+    hand.produce_bytes("t", batch, partition=1)
+    result = hand.ask(message("DescribeLogDirs", topics=None)).results[0]
+    assert result.log_dir == "/data/one"
+    sizes = {p.partition_index: p.partition_size for p in result.topics[0].partitions}
+    assert sizes == {0: 0, 1: len(batch)}
+    moved = [{"path": "/data/one", "topics": [{"name": "t", "partitions": [0, 5]}]}]
+    answer = hand.ask(message("AlterReplicaLogDirs", dirs=moved)).results[0]
+    assert [p.error_code for p in answer.partitions] == [0, 3]
