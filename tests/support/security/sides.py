@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -86,7 +86,7 @@ class User:
 
 @contextlib.contextmanager
 def real_side(
-    version: str, users: Mapping[str, object], pem: Mapping[str, str] | None = None
+    version: str, users: Iterable[str], pem: Mapping[str, str] | None = None
 ) -> Generator[SecureSide]:
     """Apache Kafka of a release."""
     accounts = {name: PASSWORD.format(name) for name in users}
@@ -96,7 +96,7 @@ def real_side(
 
 @contextlib.contextmanager
 def mock_side(
-    profile: str, users: Mapping[str, object], ids: Mapping[str, bytes], folder: Path
+    profile: str, users: Iterable[str], ids: Mapping[str, bytes], folder: Path
 ) -> Generator[SecureSide]:
     """Our broker, started through its command line; topics get the ids that are given."""
     security = {
