@@ -108,8 +108,7 @@ def _create(kafka: RealKafka, name: str) -> bytes:
         answer = connection.request(request, 7).topics[0]
         assert answer.error_code == 0, answer
         raw = RawTransactions(kafka.connect, {})
-        for index in range(PARTITIONS):
-            _until(lambda index=index: raw.fetch(name, index)[0] == 0)  # type: ignore[misc]  # a default argument in a lambda
+        _until(lambda: all(raw.fetch(name, index)[0] == 0 for index in range(PARTITIONS)))
     return bytes(answer.topic_id)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kip848_client.wire import api_named
@@ -21,18 +21,6 @@ from kip848_client.wire.messages.fetch import FetchRequestFetchPartition, FetchR
 from kip848_client.wire.messages.list_offsets import (
     ListOffsetsRequestListOffsetsPartition,
     ListOffsetsRequestListOffsetsTopic,
-)
-from kip848_client.wire.messages.offset_commit import (
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from kip848_client.wire.messages.offset_delete import (
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
-from kip848_client.wire.messages.offset_fetch import (
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
 )
 from kip848_client.wire.messages.produce import (
     ProduceRequestPartitionProduceData,
@@ -53,69 +41,22 @@ from kip848_client.wire.messages.txn_offset_commit import (
 )
 from mock_coordinator.batches import NewRecord, encode_batch
 from mock_coordinator.core.record_batch import read_header, records_of
-from tests.support.wire_connection import ConnectionLostError, Requester
+from tests.support.raw_broker import CLOSED
+from tests.support.raw_offsets import RawOffsets
 
-__all__ = ["CLOSED", "Producer", "RawTransactions"]
-
-CLOSED: Final = "connection closed"
+__all__ = ["Producer", "RawTransactions"]
 
 _TRANSACTIONAL: Final = 0x10
 _SETTLE_TIMEOUT_S: Final = 20
 _POLL_S: Final = 0.02
 _UNDER_WAY: Final = ("PrepareCommit", "PrepareAbort")
-_IDS_SINCE: Final = {"Produce": 13, "Fetch": 13, "TxnOffsetCommit": 6}
 
 Producer = tuple[int, int]
 """Producer id and epoch."""
 
 
-class RawTransactions:
-    """Requests about transactions to one broker.
-
-    ``topic_ids`` are the ids that topics have on this broker, by name; ``now_ms`` is the time that
-    producers write into their records.
-    """
-
-    def __init__(
-        self,
-        connect: Callable[[], Requester],
-        topic_ids: Mapping[str, bytes],
-        now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
-    ) -> None:
-        self._now_ms = now_ms
-        self._connect = connect
-        self._connection = connect()
-        self._topic_ids = topic_ids
-        self._labels: dict[int, str] = {}
-
-    # -- what the answers are made of ----------------------------------------------------------
-
-    def label(self, producer_id: int) -> str:
-        """The name of a producer id in the answers."""
-        if producer_id < 0:
-            return str(producer_id)
-        return self._labels.setdefault(producer_id, f"P{len(self._labels) + 1}")
-
-    def _request(self, message: Any, version: int) -> Any:
-        try:
-            return self._connection.request(message, version)
-        except ConnectionLostError:
-            self._connection = self._connect()
-            return None
-
-    def _id(self, api: str, version: int, topic: str) -> dict[str, Any]:
-        """How a request names a topic."""
-        field = "topic" if api == "Fetch" else "name"
-        if version < _IDS_SINCE[api]:
-            return {field: topic}
-        return {"topic_id": self._topic_ids.get(topic, b"\7" * 16)}
-
-    def _name(self, answer: Any) -> str:
-        name = getattr(answer, "topic", None) or getattr(answer, "name", "")
-        if name:
-            return str(name)
-        known = {topic_id: topic for topic, topic_id in self._topic_ids.items()}
-        return known.get(bytes(answer.topic_id), "unknown")
+class RawTransactions(RawOffsets):
+    """Requests about transactions to one broker."""
 
     # -- producers -----------------------------------------------------------------------------
 
@@ -430,116 +371,6 @@ class RawTransactions:
             return CLOSED
         found = answer.topics[0].partitions[0]
         return (found.error_code, found.offset, found.leader_epoch)
-
-    # -- groups --------------------------------------------------------------------------------
-
-    def commit(
-        self,
-        group: str,
-        offsets: Mapping[tuple[str, int], int],
-        version: int = 9,
-        *,
-        member: tuple[str, int] = ("", -1),
-    ) -> Any:
-        """OffsetCommit, outside of any transaction."""
-        topics: dict[str, list[Any]] = {}
-        for (topic, partition), offset in offsets.items():
-            topics.setdefault(topic, []).append(
-                OffsetCommitRequestPartition(
-                    partition_index=partition, committed_offset=offset, committed_metadata=""
-                )
-            )
-        request = api_named("OffsetCommit").request(
-            group_id=group,
-            generation_id_or_member_epoch=member[1],
-            member_id=member[0],
-            topics=tuple(
-                OffsetCommitRequestTopic(name=topic, partitions=tuple(partitions))
-                for topic, partitions in topics.items()
-            ),
-        )
-        answer = self._request(request, version)
-        if answer is None:
-            return CLOSED
-        return tuple(
-            (topic.name, each.partition_index, each.error_code)
-            for topic in answer.topics
-            for each in topic.partitions
-        )
-
-    def offsets(
-        self,
-        group: str,
-        partitions: Sequence[tuple[str, int]] | None,
-        *,
-        stable: bool = True,
-    ) -> Any:
-        """OffsetFetch; ``None`` asks for everything that the group has."""
-        topics = None
-        if partitions is not None:
-            topics = tuple(
-                OffsetFetchRequestTopics(
-                    name=name,
-                    partition_indexes=tuple(index for topic, index in partitions if topic == name),
-                )
-                for name in dict.fromkeys(topic for topic, _ in partitions)
-            )
-        request = api_named("OffsetFetch").request(
-            groups=(OffsetFetchRequestGroup(group_id=group, topics=topics),), require_stable=stable
-        )
-        answer = self._request(request, 8)
-        if answer is None:
-            return CLOSED
-        found = answer.groups[0]
-        return (
-            found.error_code,
-            tuple(
-                sorted(
-                    (
-                        topic.name,
-                        each.partition_index,
-                        each.error_code,
-                        each.committed_offset,
-                        each.metadata,
-                    )
-                    for topic in found.topics
-                    for each in topic.partitions
-                )
-            ),
-        )
-
-    def delete_offsets(self, group: str, partitions: Sequence[tuple[str, int]]) -> Any:
-        """OffsetDelete."""
-        request = api_named("OffsetDelete").request(
-            group_id=group,
-            topics=tuple(
-                OffsetDeleteRequestTopic(
-                    name=name,
-                    partitions=tuple(
-                        OffsetDeleteRequestPartition(partition_index=index)
-                        for topic, index in partitions
-                        if topic == name
-                    ),
-                )
-                for name in dict.fromkeys(topic for topic, _ in partitions)
-            ),
-        )
-        answer = self._request(request, 0)
-        if answer is None:
-            return CLOSED
-        return (
-            answer.error_code,
-            tuple(
-                (topic.name, each.partition_index, each.error_code)
-                for topic in answer.topics
-                for each in topic.partitions
-            ),
-        )
-
-    def delete_group(self, group: str) -> Any:
-        """DeleteGroups."""
-        answer = self._request(api_named("DeleteGroups").request(groups_names=(group,)), 2)
-        return CLOSED if answer is None else answer.results[0].error_code
 
     # -- administration ------------------------------------------------------------------------
 
