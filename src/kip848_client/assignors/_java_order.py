@@ -250,9 +250,12 @@ def string_set_order(texts: Iterable[str]) -> list[str]:
     return table_order(list(dict.fromkeys(listed)), string_spread, set_copy_capacity(len(listed)))
 
 
-def string_map_order(texts: Iterable[str]) -> list[str]:
-    """Iteration order of a ``HashMap`` that was empty and got these keys, each once."""
-    return table_order(list(texts), string_spread, DEFAULT_CAPACITY)
+def string_map_order(keys: Iterable[str], peak: int = 0) -> list[str]:
+    """Iteration order of a ``HashMap`` that was empty and got these keys in order, each once.
+
+    ``peak`` is the largest size that it ever had, when keys were removed: it does not shrink.
+    """
+    return table_order(list(keys), string_spread, DEFAULT_CAPACITY, peak=peak)
 
 
 def member_order(

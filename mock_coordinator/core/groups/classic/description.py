@@ -31,6 +31,6 @@ def described_group(group: ClassicGroup) -> DescribeGroupsResponseDescribedGroup
                 member_metadata=member.metadata(live.protocol) if stable else b"",
                 member_assignment=member.assignment,
             )
-            for member in live.members.values()
+            for member in live.in_order()
         ),
     )

@@ -11,11 +11,11 @@ it as joined until its session ends (KIP-62, and Kafka's own).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from kip848_client.assignors import string_map_order, string_set_order
+from kip848_client.assignors import string_map_order
 from mock_coordinator.core.groups.classic.consumer_protocol import subscribed_topics
 from mock_coordinator.core.groups.consumer_group import GroupState
 from mock_coordinator.core.groups.records import (
@@ -80,6 +80,8 @@ class LiveGroup:
     leader: str | None = None
     members: dict[str, LiveMember] = field(default_factory=dict[str, LiveMember])
     static_members: dict[str, str] = field(default_factory=dict[str, str])
+    peak_size: int = 0
+    """The most members that there ever were: Kafka's hash map does not shrink."""
     pending_joins: dict[str, None] = field(default_factory=dict[str, None])
     pending_syncs: dict[str, None] = field(default_factory=dict[str, None])
     subscribed_topics: frozenset[str] | None = None
@@ -132,11 +134,16 @@ class LiveGroup:
                     subscription=member.metadata(self.protocol),
                     assignment=member.assignment,
                 )
-                for member in map(self.members.__getitem__, string_map_order(self.members))
+                for member in self.in_order()
             ),
         )
 
     # --- Questions --------------------------------------------------------------------------------
+
+    def in_order(self) -> Iterator[LiveMember]:
+        """The members in the order of Kafka's hash map of them, which decides who follows a leader
+        that goes, and in which order members are listed and written down."""
+        return (self.members[each] for each in string_map_order(self.members, self.peak_size))
 
     @property
     def uses_consumer_protocol(self) -> bool:
@@ -176,11 +183,11 @@ class LiveGroup:
         supporters = self._supporters()
         common = {name for name, count in supporters.items() if count == len(self.members)}
         votes: dict[str, int] = {}
-        for member in self.members.values():
+        for member in self.in_order():
             vote = next((each.name for each in member.protocols if each.name in common), None)
             if vote is not None:
                 votes[vote] = votes.get(vote, 0) + 1
-        return max(string_set_order(votes), key=votes.__getitem__, default=None)
+        return max(string_map_order(votes), key=votes.__getitem__, default=None)
 
     def _supporters(self) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -216,6 +223,7 @@ class LiveGroup:
     def put(self, member: LiveMember) -> None:
         """Add a member, or replace the one with its id. The first one decides the leader."""
         self.members[member.member_id] = member
+        self.peak_size = max(self.peak_size, len(self.members))
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
         self.pending_joins.pop(member.member_id, None)
@@ -228,7 +236,7 @@ class LiveGroup:
         if member is not None and member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
         if self.leader == member_id:
-            self.leader = next(iter(self.members), None)
+            self.leader = next((each.member_id for each in self.in_order()), None)
         self.pending_joins.pop(member_id, None)
         self.pending_syncs.pop(member_id, None)
 

@@ -75,7 +75,7 @@ def generation_info(
                 group_instance_id=member.instance_id,
                 metadata=member.metadata(live.protocol),
             )
-            for member in live.members.values()
+            for member in live.in_order()
         )
     return JoinGroupResponse(
         generation_id=live.generation,
@@ -306,7 +306,7 @@ class Rebalance:
         leader = live.members.get(live.leader)
         if leader is not None and leader.awaiting_join is not None:
             return True
-        joined = (m.member_id for m in live.members.values() if m.awaiting_join is not None)
+        joined = (each.member_id for each in live.in_order() if each.awaiting_join is not None)
         successor = next(joined, None)
         if successor is None:
             return False

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.wire.messages.classic_group import JoinGroupResponse
+from mock_coordinator.core.groups.classic.live import LiveGroup, LiveMember
+from mock_coordinator.core.groups.records import ClassicProtocol
 from tests.unit.mock_coordinator.groups.classic._circle import Circle, wants
 
 
@@ -185,3 +187,23 @@ def test_nonsense_stalls_the_join_phase_up_to_4_3(profile: str, stalls: bool) ->
     assert other is None or other.error_code == 0
     circle.pass_ms(301_000)
     assert not circle.waiting
+
+
+def test_who_follows_a_leader_is_decided_by_a_hash_map() -> None:
+    """As a broker chose among these very ids."""
+    live = LiveGroup()
+    for member_id in (
+        "differential-9fdba852-89a3-48d6-b0b1-4ff3824ea7fa",
+        "i3-a607ac70-2cb1-43a1-aa59-647f37726c53",
+        "differential-304ae5d9-c622-4c11-a1fd-2014a8f11c79",
+    ):
+        live.put(
+            LiveMember(
+                member_id=member_id,
+                rebalance_timeout_ms=1,
+                session_timeout_ms=1,
+                protocols=(ClassicProtocol("p", b""),),
+            )
+        )
+    live.remove("differential-9fdba852-89a3-48d6-b0b1-4ff3824ea7fa")
+    assert live.leader == "differential-304ae5d9-c622-4c11-a1fd-2014a8f11c79"

@@ -114,7 +114,8 @@ def check(mixed: Mixed) -> None:
     )
     live, rebuilt = mixed.groups.snapshot("g"), again.snapshot("g")
     if live is None:
-        assert rebuilt is None
+        # Kafka forgets an empty group that is joined by member id, and its records stay
+        assert rebuilt is None or rebuilt.state == "Empty"
         return
     assert rebuilt is not None
     assert rebuilt.without_timers() == live.without_timers()
