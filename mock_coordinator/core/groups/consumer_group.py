@@ -359,8 +359,9 @@ class ConsumerGroup:
     def _count_classic(self, classic: ClassicMemberMetadata | None, change: int) -> None:
         if classic is not None:
             self.classic_members += change
-            for name in dict.fromkeys(protocol.name for protocol in classic.supported_protocols):
-                _count(self.classic_protocols, name, change)
+            # a protocol that is offered twice counts twice, and then suits nobody: as in Kafka
+            for protocol in classic.supported_protocols:
+                _count(self.classic_protocols, protocol.name, change)
 
     def _vote(self, assignor: str | None, change: int) -> None:
         if assignor is None:

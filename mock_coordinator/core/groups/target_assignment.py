@@ -102,10 +102,7 @@ def compute_target(
     try:
         result = assignor.assign(spec, topics).members
     except AssignorError as err:
-        raise GroupError(
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            f"Failed to compute a new target assignment for epoch {epoch}: {err}",
-        ) from err
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR) from err  # why is only in a broker's log
     records: list[StateRecord] = [
         TargetAssignmentMember(group.group_id, member_id, target)
         for member_id, target in result.items()

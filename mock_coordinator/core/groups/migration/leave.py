@@ -46,7 +46,10 @@ def decide_leave_from_consumer_group(
     response = LeaveGroupResponse(members=tuple(answers))
     if not leaving:
         return Decision(response)
-    return fence(env, now_ms, group, tuple(leaving.values())).answering(response)
+    try:
+        return fence(env, now_ms, group, tuple(leaving.values())).answering(response)
+    except GroupError as err:  # a downgrade that cannot be done: nobody goes
+        return Decision(LeaveGroupResponse(error_code=err.code))
 
 
 def _named(group: ConsumerGroup, asked: LeaveGroupRequestMemberIdentity) -> Member:

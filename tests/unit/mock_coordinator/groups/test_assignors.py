@@ -149,9 +149,6 @@ def test_a_failing_assignor_refuses_the_heartbeat_and_changes_nothing() -> None:
     world = World("4.4")
     world.groups._env.assignors["uniform"] = _Broken()
     answer = world.join("A")
-    assert (answer.error, answer.message) == (
-        -1,
-        "Failed to compute a new target assignment for epoch 2: no way for 1 of 2",
-    )
+    assert (answer.error, answer.message) == (-1, None)
     assert world.groups.records == []
     assert world.groups.group_ids == ()

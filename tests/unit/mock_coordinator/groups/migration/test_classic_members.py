@@ -182,3 +182,12 @@ def test_a_static_member_takes_its_place_whatever_its_protocol() -> None:
     assert mixed.world.join("N2", inst="i1").assigned == parts(**owned)
     assert mixed.beat("c1", instance="i1") == 82
     assert mixed.world.member("N2").owned[FOO]
+
+
+def test_a_protocol_that_is_offered_twice_suits_nobody() -> None:
+    mixed = Mixed()
+    mixed.world.join("N")
+    mixed.join("c1", "range", "range")
+    refused = mixed.ask_to_join("c2", "range", id_="c2")
+    assert refused is not None
+    assert refused.error_code == 23
