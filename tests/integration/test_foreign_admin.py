@@ -154,9 +154,8 @@ async def test_javas_tools_and_the_cluster(tmp_path: Path) -> None:
 
 def confluent_story(bootstrap: str) -> dict[str, Any]:
     """What confluent-kafka's AdminClient does and sees."""
-    from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-    from confluent_kafka import admin as ck
-
+    confluent = pytest.importorskip("confluent_kafka")
+    ck = pytest.importorskip("confluent_kafka.admin")
     client = ck.AdminClient({"bootstrap.servers": bootstrap})
 
     def done(futures: dict[Any, Any]) -> list[Any]:
@@ -172,7 +171,7 @@ def confluent_story(bootstrap: str) -> dict[str, Any]:
     done(client.incremental_alter_configs([topic]))
     described = done(client.describe_configs([ck.ConfigResource(ck.ResourceType.TOPIC, "a")]))[0]
     seen["configs"] = (described["retention.ms"].value, described["segment.ms"].value)
-    deleted = done(client.delete_records([TopicPartition("a", 0, 0)]))[0]
+    deleted = done(client.delete_records([confluent.TopicPartition("a", 0, 0)]))[0]
     seen["low_watermark"] = deleted.low_watermark
     scram = ck.ScramCredentialInfo(ck.ScramMechanism.SCRAM_SHA_512, 8192)
     upsertion = ck.UserScramCredentialUpsertion("bob", scram, b"password")
@@ -180,7 +179,7 @@ def confluent_story(bootstrap: str) -> dict[str, Any]:
     users = client.describe_user_scram_credentials().result(PATIENCE_S)
     seen["scram"] = users["bob"].scram_credential_infos[0].iterations
     seen["nodes"] = len(client.describe_cluster().result(PATIENCE_S).nodes)
-    offsets = ConsumerGroupTopicPartitions("g", [TopicPartition("a", 0, 0)])
+    offsets = confluent.ConsumerGroupTopicPartitions("g", [confluent.TopicPartition("a", 0, 0)])
     done(client.alter_consumer_group_offsets([offsets]))
     listed = client.list_consumer_groups().result(PATIENCE_S)
     seen["groups"] = [group.group_id for group in listed.valid]
@@ -193,7 +192,6 @@ def confluent_story(bootstrap: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("profile", ["4.0", "4.4"])
 async def test_the_admin_client_of_confluent_kafka(profile: str) -> None:
-    pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
     async with MockBroker(profile=profile) as broker:
         seen = await anyio.to_thread.run_sync(confluent_story, broker.bootstrap)
     assert seen == {
@@ -210,10 +208,9 @@ async def test_the_admin_client_of_confluent_kafka(profile: str) -> None:
 
 def kafka_python_story(bootstrap: str) -> dict[str, Any]:
     """What kafka-python's KafkaAdminClient does and sees."""
-    from kafka.admin import ConfigResource, KafkaAdminClient
-    from kafka.structs import OffsetAndMetadata, TopicPartition
-
-    client = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin = pytest.importorskip("kafka.admin")
+    structs = pytest.importorskip("kafka.structs")
+    client = admin.KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         client.create_topics({"a": {"num_partitions": 2, "replication_factor": 1}})
         client.create_partitions({"a": 3})
@@ -221,12 +218,12 @@ def kafka_python_story(bootstrap: str) -> dict[str, Any]:
             "partitions": len(client.describe_topics(["a"])[0]["partitions"]),
             "page": len(client.describe_topic_partitions(["a"])["topics"][0]["partitions"]),
         }
-        client.alter_configs([ConfigResource("topic", "a", configs={"retention.ms": "1000"})])
-        configs = client.describe_configs([ConfigResource("topic", "a")])
+        client.alter_configs([admin.ConfigResource("topic", "a", configs={"retention.ms": "1000"})])
+        configs = client.describe_configs([admin.ConfigResource("topic", "a")])
         seen["retention"] = configs["topic"]["a"]["retention.ms"]["value"]
-        here = TopicPartition("a", 0)
+        here = structs.TopicPartition("a", 0)
         seen["low_watermark"] = client.delete_records({here: 0})[here]["low_watermark"]
-        client.alter_group_offsets("g", {here: OffsetAndMetadata(0, "", -1)})
+        client.alter_group_offsets("g", {here: structs.OffsetAndMetadata(0, "", -1)})
         seen["groups"] = [group["group_id"] for group in client.list_groups()]
         client.delete_groups(["g"])
         seen["leader"] = client.describe_metadata_quorum()["topics"][0]["partitions"][0][
