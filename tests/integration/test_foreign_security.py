@@ -220,8 +220,9 @@ async def test_kafka_python(certificates: Certificates, way: tuple[str, str]) ->
         def work() -> bytes | None:
             import kafka
 
-            with kafka.KafkaProducer(**options) as producer:
-                producer.send("t", b"hello", partition=1).get(15)
+            producer = kafka.KafkaProducer(**options)
+            producer.send("t", b"hello", partition=1).get(15)
+            producer.close()
             consumer = kafka.KafkaConsumer(
                 "t", group_id="g", auto_offset_reset="earliest", **options
             )

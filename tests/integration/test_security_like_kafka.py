@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mock_coordinator.core.security.distinguished_names import principal_of
 from tests.support.plain_message import message
 from tests.support.security.acl_dialogue import acl_answers
 from tests.support.security.dialogues import DIALOGUES, USERS, hold
 from tests.support.security.play import differences, play
-from tests.support.security.principals import PRINCIPALS
+from tests.support.security.principals import PRINCIPALS, Right
 from tests.support.security.regex_members import regex_assignments
 from tests.support.security.sides import PASSWORD, SecureSide, mock_side, real_side
+from tests.support.security.tls import SUBJECTS, Certificates, connect_with_tls
+from tests.support.wire_connection import ConnectionLostError, WireConnection
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(240)]
 
@@ -89,3 +93,76 @@ def _add_scram_users(side: SecureSide) -> None:
             answer = admin.request(altered, 0)
             assert all(each.error_code == 0 for each in answer.results), answer
     time.sleep(0.5)  # until the broker has heard of it from its controller
+
+
+def _tls_answers(side: SecureSide, certificates: Certificates) -> dict[str, Any]:
+    """Which topics a client sees, each of whose principals-to-be has a topic of its own."""
+    names = {
+        f"topic-{number}": principal_of(_subject(subject))
+        for number, subject in enumerate(SUBJECTS)
+    }
+    names["topic-anonymous"] = "User:nobody"
+    for name in names:
+        side.create_topic(name, 1)
+    creations = [
+        {**Right("TOPIC", "READ", name, prefixed=False).acl(principal)}
+        for name, principal in names.items()
+    ]
+    with side.connect() as admin:
+        answer = admin.request(message("CreateAcls", creations=creations), 3)
+        assert all(each.error_code == 0 for each in answer.results), answer
+    seen: dict[str, Any] = {}
+    for number, subject in enumerate(SUBJECTS):
+        context = certificates.client(number, subject)
+        seen[f"client {number}"] = _topics_seen(connect_with_tls(side, "MUTUAL", context))
+    for listener in ("TLS", "MUTUAL"):
+        connection = connect_with_tls(side, listener, certificates.anonymous())
+        seen[f"anonymous on {listener}"] = _topics_seen(connection)
+    connection = connect_with_tls(side, "SASLTLS", certificates.anonymous())
+    assert connection is not None
+    token = f"\0alice\0{PASSWORD.format('alice')}".encode()
+    for request, version in (
+        (message("SaslHandshake", mechanism="PLAIN"), 1),
+        (message("SaslAuthenticate", auth_bytes=token), 2),
+    ):
+        assert connection.request(request, version).error_code == 0
+    seen["alice on SASLTLS"] = _topics_seen(connection)
+    return seen
+
+
+def _topics_seen(connection: WireConnection | None) -> list[str] | None:
+    """``None`` when the broker hung up, during the handshake or after it (TLS 1.3)."""
+    if connection is None:
+        return None
+    try:
+        answer = connection.request(message("Metadata", topics=None), 12)
+    except (ConnectionLostError, OSError):
+        return None
+    finally:
+        connection.close()
+    return sorted(topic.name for topic in answer.topics if topic.name.startswith("topic-"))
+
+
+def _subject(subject: Mapping[str, str]) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """As ``ssl`` shows it: in the order in which trustme writes it."""
+    return (
+        (("organizationName", subject["organization_name"]),),
+        (("organizationalUnitName", subject["organization_unit_name"]),),
+        (("commonName", subject["common_name"]),),
+    )
+
+
+def test_the_principals_of_tls_clients(kafka_version: str, tmp_path: Path) -> None:
+    certificates = Certificates(tmp_path)
+    with real_side(kafka_version, USERS, certificates.pem()) as real:
+        theirs = _tls_answers(real, certificates)
+    chain, key = certificates.server
+    tls = {"certificate": chain, "key": key, "client_ca": certificates.ca}
+    ids = {
+        f"topic-{name}": str(name).encode().rjust(16, b"\x03") for name in (*range(4), "anonymous")
+    }
+    with mock_side(kafka_version.rpartition(".")[0], USERS, ids, tmp_path, tls) as mock:
+        ours = _tls_answers(mock, certificates)
+    assert theirs["client 0"] == ["topic-0"]
+    assert theirs["anonymous on MUTUAL"] is None
+    assert theirs == ours

@@ -34,7 +34,8 @@ _OIDS: Final = {
     "title": "2.5.4.12",
 }
 _IA5: Final = ("emailAddress",)
-_SPECIAL: Final = ',+"\\<>;'
+_SPECIAL: Final = ',=+<>#;"\\'
+"""More than RFC 2253 asks for, as Java has it."""
 
 Subject = Iterable[Iterable[tuple[str, str]]]
 
@@ -62,7 +63,7 @@ def _pair(kind: str, value: str) -> str:
 
 def _escaped(value: str) -> str:
     text = "".join(f"\\{char}" if char in _SPECIAL else char for char in value)
-    if text.startswith(("#", " ")):
+    if text.startswith(" "):
         text = "\\" + text
     if text.endswith(" ") and len(text) > 1:
         text = text[:-1] + "\\ "

@@ -96,17 +96,24 @@ def real_side(
 
 @contextlib.contextmanager
 def mock_side(
-    profile: str, users: Iterable[str], ids: Mapping[str, bytes], folder: Path
+    profile: str,
+    users: Iterable[str],
+    ids: Mapping[str, bytes],
+    folder: Path,
+    tls: Mapping[str, str] | None = None,
 ) -> Generator[SecureSide]:
-    """Our broker, started through its command line; topics get the ids that are given."""
-    security = {
+    """Our broker, started through its command line; topics get the ids that are given. ``tls`` (a
+    listener's ``certificate``, ``key`` and ``client_ca``) adds the TLS listeners."""
+    security: dict[str, Any] = {
         "users": {name: PASSWORD.format(name) for name in users},
         "super_users": ["User:ANONYMOUS", "User:root"],
         "listeners": [
             {"name": "SASL", "protocol": "SASL_PLAINTEXT"},
             {"name": "SHORT", "protocol": "SASL_PLAINTEXT", "max_reauth_ms": _SESSION_MS},
+            *_tls_listeners(tls),
         ],
     }
+    names = ("PLAINTEXT", *(each["name"] for each in security["listeners"]))
     path = folder / "security.json"
     path.write_text(json.dumps(security))
     configs = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
@@ -121,7 +128,7 @@ def mock_side(
         text=True,
     ) as process:
         try:
-            ports = _ports(process, ("PLAINTEXT", "SASL", "SHORT"))
+            ports = _ports(process, names)
             admin = WireConnection(_HOST, ports["PLAINTEXT"])
             yield SecureSide(ports, lambda name, count: _create(admin, name, count, ids))
             admin.close()
@@ -130,6 +137,16 @@ def mock_side(
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_STOP_TIMEOUT_S)
             process.kill()
+
+
+def _tls_listeners(tls: Mapping[str, str] | None) -> list[dict[str, str]]:
+    if tls is None:
+        return []
+    return [
+        {"name": "TLS", "protocol": "SSL", **tls},
+        {"name": "MUTUAL", "protocol": "SSL", "client_auth": "required", **tls},
+        {"name": "SASLTLS", "protocol": "SASL_SSL", **tls},
+    ]
 
 
 def _ports(process: subprocess.Popen[str], names: tuple[str, ...]) -> dict[str, int]:

@@ -23,8 +23,8 @@ from mock_coordinator.core.security.distinguished_names import Subject, principa
             "User:CN=alice,OU=a\\+b,O=Shop\\, Inc.,C=NL",
         ),
         (((("commonName", "a"), ("userId", "7")),), "User:CN=a+UID=7"),
-        (((("commonName", " #x "),),), "User:CN=\\ #x\\ "),
-        (((("commonName", "#x"),),), "User:CN=\\#x"),
+        (((("commonName", " #x "),),), "User:CN=\\ \\#x\\ "),
+        (((("commonName", "#x#=y"),),), "User:CN=\\#x\\#\\=y"),
         (((("commonName", 'q"\\<>;'),),), 'User:CN=q\\"\\\\\\<\\>\\;'),
         (
             ((("emailAddress", "a@b.c"),), (("commonName", "a"),)),
