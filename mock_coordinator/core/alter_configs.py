@@ -7,9 +7,11 @@ as the incremental change that comes to the same (KIP-339).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from kip848_client.assignors import string_map_order
 from kip848_client.errors import ConfigError
 from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.config_resources import (
@@ -50,6 +52,9 @@ _SET: Final = 0
 _DELETE: Final = 1
 _APPEND: Final = 2
 _SUBTRACT: Final = 3
+
+_SHARE_RESET: Final = "share.auto.offset.reset"
+_DURATION: Final = re.compile(r"by_duration:[-+]?p(\d+d)?(t(\d+h)?(\d+m)?(\d+(\.\d+)?s)?)?")
 
 _Resource = IncrementalAlterConfigsRequestAlterConfigsResource
 _Change = IncrementalAlterConfigsRequestAlterableConfig
@@ -146,7 +151,7 @@ def _alter(broker: Broker, resource: _Resource, times: int, *, dry_run: bool, wh
     ]
     if missing:
         raise ConfigRefused(
-            ErrorCode.INVALID_REQUEST, f"Null value not supported for : {','.join(missing)}"
+            ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(missing)}"
         )
     kind, name = resource.resource_type, resource.resource_name
     if kind == _TOPIC:
@@ -172,7 +177,8 @@ def _changed(
 ) -> dict[str, str]:
     """The resource's own settings after the changes."""
     result = dict(own)
-    for change in changes:
+    by_name = {change.name: change for change in changes}
+    for change in (by_name[name] for name in string_map_order(by_name)):
         if change.config_operation == _DELETE:
             result.pop(change.name, None)
         elif change.config_operation == _SET:
@@ -198,22 +204,22 @@ def _changed(
 
 
 def _alter_topic(broker: Broker, name: str, changes: tuple[_Change, ...], *, dry_run: bool) -> None:
-    if not name:
-        raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     topic = broker.catalog.topic(name)
-    if topic is None:
-        raise ConfigRefused(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
-        )
     config = _changed(
-        topic.config,
+        {} if topic is None else topic.config,
         changes,
         lambda key: topic_setting_of(broker.profile, key),
-        lambda key: topic_text(broker.config, topic, key),
+        lambda key: "" if topic is None else topic_text(broker.config, topic, key),
     )
+    if not name:
+        raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     problem = topic_config_problem(broker.profile, config)
     if problem is not None:
         raise ConfigRefused(ErrorCode.INVALID_CONFIG, problem)
+    if topic is None:  # Kafka's controller asks for the topic last
+        raise ConfigRefused(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
+        )
     if not dry_run:
         topic.config = config
 
@@ -307,8 +313,6 @@ _GROUP_BOUNDS: Final = {
 
 
 def _alter_group(broker: Broker, name: str, changes: tuple[_Change, ...], *, dry_run: bool) -> None:
-    if not name:
-        raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
     config = broker.config
     altered = _changed(
         config.group_overrides(name),
@@ -316,6 +320,8 @@ def _alter_group(broker: Broker, name: str, changes: tuple[_Change, ...], *, dry
         lambda key: group_setting_of(broker.profile, key),
         lambda key: config.group_overrides(name).get(key),
     )
+    if not name:
+        raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
     for key in altered:
         if group_setting_of(broker.profile, key) is None:
             raise ConfigRefused(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {key}")
@@ -325,6 +331,8 @@ def _alter_group(broker: Broker, name: str, changes: tuple[_Change, ...], *, dry
             value = None if setting is None else setting.parse(text)
         except ValueError as err:
             raise ConfigRefused(ErrorCode.INVALID_CONFIG, str(err)) from err
+        if key == _SHARE_RESET:
+            _check_share_reset(text)
         if key in _GROUP_BOUNDS and isinstance(value, int):
             _require_in_bounds(broker, key, value)
     if not dry_run:
@@ -345,3 +353,15 @@ def _require_in_bounds(broker: Broker, key: str, value: int) -> None:
     else:
         text = f"{key} must be less than or equal to {highest}"
     raise ConfigRefused(ErrorCode.INVALID_CONFIG, text)
+
+
+def _check_share_reset(text: str) -> None:
+    """Where a share group begins (KIP-932, KIP-1106)."""
+    if text.lower() in ("earliest", "latest") or _DURATION.fullmatch(text.lower()):
+        return
+    raise ConfigRefused(
+        ErrorCode.INVALID_CONFIG,
+        f"Invalid value {text} for configuration {_SHARE_RESET}: Invalid value `{text}` for "
+        f"configuration {_SHARE_RESET}. The value must be either 'earliest', 'latest' or of the "
+        "format 'by_duration:<PnDTnHnMn.nS>'.",
+    )

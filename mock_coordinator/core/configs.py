@@ -66,7 +66,7 @@ def _described(
     name = resource.resource_name
     found = _all_described(broker, resource.resource_type, name)
     keys = resource.configuration_keys
-    return found if keys is None else [config for config in found if config.name in keys]
+    return [config for config in found if config.name in keys] if keys else found
 
 
 def _all_described(broker: Broker, resource_type: int, name: str) -> list[DescribedConfig]:

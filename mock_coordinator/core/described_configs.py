@@ -80,8 +80,14 @@ def described_group(config: BrokerConfig, group_id: str) -> list[DescribedConfig
     for setting in GROUP_SETTINGS.values():
         if setting.since > config.profile.name:
             continue
-        if by_broker:
+        if by_broker and setting.broker_name is not None:
             found.append(_layered(config, setting, own.get(setting.name), _GROUP))
+            continue
+        if by_broker:
+            layers: list[Synonym] = [(setting.name, setting.default, _DEFAULT)]
+            if setting.name in own:
+                layers.insert(0, (setting.name, own[setting.name], _GROUP))
+            found.append(_described(setting, layers, setting.default))
             continue
         default = (
             setting.default if setting.broker_name is None else config.text(setting.broker_name)

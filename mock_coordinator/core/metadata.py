@@ -60,7 +60,7 @@ def metadata(
         topics = _by_name(broker, now_ms, entries, may_create=may_create)
     if request.include_topic_authorized_operations:
         for topic in topics:
-            if not topic.error_code:
+            if topic.name is not None:  # a topic that does not exist may be used all the same
                 topic.topic_authorized_operations = TOPIC_OPERATIONS
     cluster_operations = request.include_cluster_authorized_operations
     return MetadataResponse(

@@ -374,10 +374,12 @@ def _address(process: subprocess.Popen[str]) -> MockAddress:
 
 
 def _warm_up(lanes: Lanes) -> None:
+    for_groups = api_named("FindCoordinator").request(coordinator_keys=("warm-up",))
     find = api_named("FindCoordinator").request(key_type=1, coordinator_keys=("warm-up",))
     init = api_named("InitProducerId").request(
         transactional_id="warm-up", transaction_timeout_ms=60_000
     )
+    lanes.control(for_groups, 4)  # creates __consumer_offsets
     deadline = time.monotonic() + _SETTLE_TIMEOUT_S
     while lanes.control(find, 4).coordinators[0].error_code or lanes.control(init, 4).error_code:
         assert time.monotonic() < deadline, "no transaction coordinator"

@@ -78,7 +78,6 @@ def _malformed(request: DescribeTopicPartitionsRequest, asked: list[str]) -> Err
 
 
 def _page(found: list[_Topic], cursor: _Cursor | None) -> DescribeTopicPartitionsResponse:
-    found.sort(key=lambda topic: topic.error_code != 0)
     return DescribeTopicPartitionsResponse(topics=tuple(found), next_cursor=cursor)
 
 
