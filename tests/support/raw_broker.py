@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from tests.support.wire_connection import ConnectionLostError, Requester
 
-__all__ = ["CLOSED", "RawBroker"]
+__all__ = ["CLOSED", "ClosableRequester", "RawBroker"]
 
 CLOSED: Final = "connection closed"
 """What stands for an answer that never came."""
 
 _IDS_SINCE: Final = {"Produce": 13, "Fetch": 13, "TxnOffsetCommit": 6}
+
+
+class ClosableRequester(Requester, Protocol):
+    """A connection, or what behaves like one."""
+
+    def close(self) -> None: ...
 
 
 class RawBroker:
@@ -26,7 +32,7 @@ class RawBroker:
 
     def __init__(
         self,
-        connect: Callable[[], Requester],
+        connect: Callable[[], ClosableRequester],
         topic_ids: Mapping[str, bytes],
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
     ) -> None:
@@ -35,6 +41,10 @@ class RawBroker:
         self._connection = connect()
         self._topic_ids = topic_ids
         self._labels: dict[int, str] = {}
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
 
     def label(self, producer_id: int) -> str:
         """The name of a producer id in the answers."""
@@ -46,6 +56,7 @@ class RawBroker:
         try:
             return self._connection.request(message, version)
         except ConnectionLostError:
+            self._connection.close()
             self._connection = self._connect()
             return None
 

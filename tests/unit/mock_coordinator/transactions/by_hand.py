@@ -39,6 +39,9 @@ class ByHand(RawTransactions):
         except TransportError as err:
             raise ConnectionLostError(str(err)) from err
 
+    def close(self) -> None:
+        """Nothing: the broker is this object's own."""
+
     def _ids(self) -> dict[str, bytes]:
         topics = self.hand.broker.core.broker.catalog.topics
         return {name: bytes(topic.topic_id) for name, topic in topics.items()}
