@@ -20,14 +20,17 @@ from tests.support.security.acl_dialogue import acl_answers
 from tests.support.security.dialogues import DIALOGUES, USERS, hold
 from tests.support.security.play import differences, play
 from tests.support.security.principals import PRINCIPALS, Right
+from tests.support.security.random_rights import ours, random_acls, theirs
 from tests.support.security.regex_members import regex_assignments
 from tests.support.security.sides import PASSWORD, SecureSide, mock_side, real_side
+from tests.support.security.stage import await_transactions
 from tests.support.security.tls import SUBJECTS, Certificates, connect_with_tls
 from tests.support.wire_connection import ConnectionLostError, WireConnection
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(240)]
 
 _SHOWN = 40
+_SEEDS = 100
 
 
 def test_every_request_of_every_principal(kafka_version: str, tmp_path: Path) -> None:
@@ -166,3 +169,22 @@ def test_the_principals_of_tls_clients(kafka_version: str, tmp_path: Path) -> No
     assert theirs["client 0"] == ["topic-0"]
     assert theirs["anonymous on MUTUAL"] is None
     assert theirs == ours
+
+
+def test_random_rights(kafka_version: str) -> None:
+    with real_side(kafka_version, USERS) as real, real.connect() as admin:
+        await_transactions(admin)
+        users = [real.login(user) for user in USERS]
+        wrong: list[str] = []
+        outcomes: set[str] = set()
+        for seed in range(_SEEDS):
+            acls = random_acls(seed)
+            answers = theirs(real, admin, acls, users)
+            expected = [ours(acls, user) for user in USERS]
+            outcomes.update(str(answer) for answer in answers)
+            if answers != expected:
+                wrong.append(f"seed {seed}: real {answers}, ours {expected}: {acls}")
+        for user in users:
+            user.close()
+    assert not wrong, "\n".join(wrong[:5])
+    assert len(outcomes) > _SEEDS // 2, "the rights are too much alike to prove anything"

@@ -19,10 +19,37 @@ __all__ = ["PRODUCING_CASES"]
 from mock_coordinator.batches import NewRecord, encode_batch
 
 _NOW_MS: Final = 1_700_000_000_000
+_TRANSACTIONAL: Final = 0x10
 
 
 def _batch() -> bytes:
     return encode_batch([NewRecord(b"value", b"key", timestamp_ms=_NOW_MS)], _NOW_MS)
+
+
+def _transactional_batch() -> bytes:
+    return encode_batch(
+        [NewRecord(b"value", b"key", timestamp_ms=_NOW_MS)],
+        _NOW_MS,
+        producer_id=4000,
+        producer_epoch=0,
+        base_sequence=0,
+        attributes=_TRANSACTIONAL,
+    )
+
+
+def _produce_transactional(transactional_id: str | None) -> Case:
+    data = [{"index": 0, "records": _transactional_batch()}]
+    topics = [{"name": name, "partition_data": data} for name in NAMES]
+    return case(
+        f"Produce transactional records as {transactional_id}",
+        11,
+        lambda _s, _w: {
+            "acks": -1,
+            "timeout_ms": 5000,
+            "transactional_id": transactional_id,
+            "topic_data": topics,
+        },
+    )
 
 
 def _produce(names: tuple[str, ...], **fields: Any) -> dict[str, Any]:
@@ -91,6 +118,7 @@ PRODUCING_CASES: Final[tuple[Case, ...]] = (
         11,
         lambda _s, _w: _produce(BOTH, transactional_id="no-txn"),
     ),
+    *(_produce_transactional(each) for each in ("yes-txn", "no-txn", None)),
     case(
         "InitProducerId",
         4,
