@@ -28,6 +28,7 @@ _Deleted = DeleteTopicsResponseDeletableTopicResult
 _Grown = CreatePartitionsResponseCreatePartitionsTopicResult
 
 _NAMES_ONLY_BEFORE = 6
+_DISABLED_SINCE = 3
 
 
 def delete_topics(
@@ -40,10 +41,12 @@ def delete_topics(
         else tuple(DeleteTopicsRequestDeleteTopicState(name=n) for n in request.topic_names)
     )
     if not broker.config.boolean("delete.topic.enable"):
+        code = ErrorCode.TOPIC_DELETION_DISABLED
+        if version < _DISABLED_SINCE:
+            code = ErrorCode.INVALID_REQUEST
         return DeleteTopicsResponse(
             responses=tuple(
-                _Deleted(name=t.name, topic_id=t.topic_id, error_code=code, error_message=message)
-                for code, message in (_deletion_disabled(version),)
+                _Deleted(name=t.name, topic_id=t.topic_id, error_code=code, error_message=None)
                 for t in asked
             )
         )
@@ -52,12 +55,6 @@ def delete_topics(
         broker.catalog.delete(topic.name)
     deleted = [_Deleted(name=t.name, topic_id=t.topic_id, error_message=None) for t in doomed]
     return DeleteTopicsResponse(responses=(*refused, *deleted))
-
-
-def _deletion_disabled(version: int) -> tuple[ErrorCode, str | None]:
-    if version < 3:
-        return ErrorCode.INVALID_REQUEST, "Topic deletion is disabled."
-    return ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled."
 
 
 def _sorted_out(

@@ -133,7 +133,8 @@ def _by_name(
             code = ErrorCode.INVALID_TOPIC_EXCEPTION
         elif may_create and broker.config.boolean("auto.create.topics.enable"):
             _auto_create(broker, now_ms, name, before)
-        unknown.append(MetadataResponseTopic(error_code=code, name=name))
+        internal = name in INTERNAL_TOPICS
+        unknown.append(MetadataResponseTopic(error_code=code, name=name, is_internal=internal))
     return known + unknown
 
 

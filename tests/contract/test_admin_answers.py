@@ -17,7 +17,7 @@ import pytest
 from kip848_client.wire import api_named
 from mock_coordinator import MockBroker
 from mock_coordinator.inprocess import InProcessConnection
-from tests.contract.dialogues import DIALOGUES
+from tests.contract.dialogues import DIALOGUES, switched_off
 from tests.contract.dialogues.step import LOG_DIR, IdOf, Step
 from tests.support.plain_message import message
 from tests.support.real_kafka import RealKafka
@@ -69,15 +69,27 @@ class InProcess:
 
 
 def test_the_answers_are_those_of_a_real_broker(kafka_version: str, tmp_path: Path) -> None:
-    with RealKafka.start(kafka_version, SETTINGS, tmp_path) as kafka, kafka.connect() as real:
+    check(kafka_version, tmp_path, SETTINGS, DIALOGUES)
+
+
+def test_what_is_switched_off_is_refused_alike(kafka_version: str, tmp_path: Path) -> None:
+    settings = {**SETTINGS, **switched_off.SETTINGS}
+    check(kafka_version, tmp_path, settings, {"switched off": switched_off.STEPS})
+
+
+def check(
+    version: str, tmp_path: Path, settings: dict[str, str], dialogues: dict[str, list[Step]]
+) -> None:
+    """Play dialogues on both brokers."""
+    with RealKafka.start(version, settings, tmp_path) as kafka, kafka.connect() as real:
         folder = str(tmp_path / "data")
-        settings = {**SETTINGS, "log.dirs": folder}
-        ours = MockBroker(profile=kafka.profile, config=settings, listen=False)
+        config = {**settings, "log.dirs": folder}
+        ours = MockBroker(profile=kafka.profile, config=config, listen=False)
         side = InProcess(ours.connect())
         side.request(message("FindCoordinator", coordinator_keys=("warm-up",)), 4)
         found = {
             f"{name} {number}: {step}": differences
-            for name, steps in DIALOGUES.items()
+            for name, steps in dialogues.items()
             for number, step in enumerate(steps)
             if step.since <= kafka.profile and (differences := played(step, real, side, folder))
         }

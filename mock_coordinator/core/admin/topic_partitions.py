@@ -21,7 +21,7 @@ from kip848_client.wire.messages.topic_partitions import (
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.metadata import TOPIC_OPERATIONS
-from mock_coordinator.core.topic_names import name_problem
+from mock_coordinator.core.topic_names import INTERNAL_TOPICS, name_problem
 
 __all__ = ["describe_topic_partitions"]
 
@@ -85,7 +85,12 @@ def _unknown(name: str) -> _Topic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if name_problem(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    return _Topic(name=name, error_code=code, topic_authorized_operations=TOPIC_OPERATIONS)
+    return _Topic(
+        name=name,
+        error_code=code,
+        is_internal=name in INTERNAL_TOPICS,
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
 
 
 def _described(broker: Broker, topic: Topic, indexes: range) -> _Topic:

@@ -119,6 +119,7 @@ STEPS: list[Step] = [
     _pages(""),
     _pages("a b"),
     _pages("a", ""),
+    _pages("__transaction_state"),
     # elections
     ask("ElectLeaders", timeout_ms=1000, topic_partitions=None),
     ask("ElectLeaders", timeout_ms=1000, topic_partitions=None, election_type=1),
