@@ -24,7 +24,7 @@ from typing import Final
 
 from tests.support.kafka_jars import find_java, kafka_libs
 
-__all__ = ["BrokerFailedError", "KafkaBroker", "free_ports"]
+__all__ = ["BrokerFailedError", "KafkaBroker", "free_ports", "new_cluster_id"]
 
 _HOST: Final = "127.0.0.1"
 _START_TIMEOUT_S: Final = 40
@@ -65,6 +65,11 @@ def free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
+def new_cluster_id() -> str:
+    """An id that no cluster has."""
+    return base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
+
+
 class KafkaBroker:
     """A broker of one release in one folder. ``start``, ``stop`` and ``kill`` may alternate; the
     data and, after the first start, the port stay the same."""
@@ -72,12 +77,18 @@ class KafkaBroker:
     host: Final = _HOST
 
     def __init__(
-        self, version: str, folder: Path, configs: Mapping[str, str] | None = None
+        self,
+        version: str,
+        folder: Path,
+        configs: Mapping[str, str] | None = None,
+        *,
+        cluster_id: str | None = None,
     ) -> None:
         self.version = version
         self.folder = folder
         self.port = 0
         self._configs = dict(configs or {})
+        self._cluster_id = cluster_id or new_cluster_id()
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
 
@@ -151,10 +162,9 @@ class KafkaBroker:
         if (self.folder / "data" / "meta.properties").exists():
             return
         shutil.rmtree(self.folder / "data", ignore_errors=True)
-        cluster_id = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
         settings = str(self.folder / "server.properties")
         # With "=", because an id may begin with a hyphen and would then be read as an option.
-        identity = f"--cluster-id={cluster_id}"
+        identity = f"--cluster-id={self._cluster_id}"
         command = self._java("kafka.tools.StorageTool", "format", identity, "-c", settings)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
