@@ -183,13 +183,18 @@ class ProducerStates:
     # -- markers ---------------------------------------------------------------------------------
 
     def marker_refusal(
-        self, producer_id: int, epoch: int, coordinator_epoch: int
+        self, producer_id: int, epoch: int, coordinator_epoch: int, *, raised: bool = False
     ) -> ErrorCode | None:
-        """Why a marker may not be appended."""
+        """Why a marker may not be appended.
+
+        ``raised``: ending the transaction raised the epoch, so a marker in the epoch of an open
+        transaction is not meant for it (KIP-890).
+        """
         producer = self._producers.get(producer_id)
         if producer is None:
             return None
-        if epoch < producer.epoch:
+        is_open = producer.first_offset is not None
+        if epoch < producer.epoch or (raised and is_open and epoch == producer.epoch):
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if coordinator_epoch < producer.coordinator_epoch:
             return ErrorCode.TRANSACTION_COORDINATOR_FENCED

@@ -473,6 +473,7 @@ class RawTransactions(RawOffsets):
         *,
         commit: bool,
         coordinator_epoch: int = 0,
+        transaction_version: int = 0,
         version: int = 1,
     ) -> Any:
         """WriteTxnMarkers, which brokers send, and administrators to end a hanging transaction."""
@@ -483,6 +484,7 @@ class RawTransactions(RawOffsets):
                     producer_epoch=producer[1],
                     transaction_result=commit,
                     coordinator_epoch=coordinator_epoch,
+                    transaction_version=transaction_version,
                     topics=tuple(
                         WriteTxnMarkersRequestWritableTxnMarkerTopic(
                             name=name,

@@ -9,6 +9,7 @@ coordinator that was replaced (TRANSACTION_COORDINATOR_FENCED 52). A marker for 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kip848_client.wire import ErrorCode, default_message
@@ -26,8 +27,10 @@ from kip848_client.wire.messages.transaction_admin import (
     WriteTxnMarkersResponseWritableTxnMarkerTopicResult,
 )
 from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.nodes.leadership import leader_problem
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC, name_problem
 from mock_coordinator.core.transactions.environment import Ending
+from mock_coordinator.core.transactions.records import ClientVersion
 
 __all__ = ["PendingOffsets", "describe_producers", "write_ending", "write_txn_markers"]
 
@@ -51,36 +54,68 @@ class PendingOffsets(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Marker:
+    """What is written to a partition. ``raised``: the transaction's end raised the epoch."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    coordinator_epoch: int = _COORDINATOR_EPOCH
+    raised: bool = False
+
+
 def write_ending(broker: Broker, groups: PendingOffsets, now_ms: int, ending: Ending) -> None:
     """Write the markers of a transaction. Partitions that were deleted, or whose producer is ahead
     of the transaction already, need none."""
-    producer = (ending.producer_id, ending.producer_epoch)
+    marker = _Marker(ending.producer_id, ending.producer_epoch, ending.committed)
     for topic, partition in ending.partitions:
-        if topic == OFFSETS_TOPIC:
-            groups.complete_transaction(now_ms, partition, *producer, ending.committed)
-        else:
-            _write(broker, now_ms, topic, partition, producer, _COORDINATOR_EPOCH, ending.committed)
+        _write(broker, groups, now_ms, topic, partition, marker)
 
 
 def _write(
     broker: Broker,
+    groups: PendingOffsets,
     now_ms: int,
     topic_name: str,
     partition: int,
-    producer: tuple[int, int],
-    coordinator_epoch: int,
-    committed: bool,
+    marker: _Marker,
 ) -> ErrorCode:
     topic = broker.catalog.topic(topic_name)
     log = None if topic is None else broker.logs.of(topic, partition)
+    if topic_name == OFFSETS_TOPIC and topic is None:  # which nobody has looked for yet
+        _end_offsets(groups, now_ms, partition, marker)
+        return ErrorCode.NONE
     if topic is None or log is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    refusal = log.producers.marker_refusal(*producer, coordinator_epoch)
-    if refusal is not None:
-        return refusal
-    log.end_transaction(now_ms, *producer, coordinator_epoch, committed=committed)
+    problem = leader_problem(broker, topic, partition, log)
+    if problem is None:
+        problem = log.producers.marker_refusal(
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            raised=marker.raised,
+        )
+    if problem is not None:
+        return problem
+    if topic_name == OFFSETS_TOPIC:
+        _end_offsets(groups, now_ms, partition, marker)
+        return ErrorCode.NONE
+    log.end_transaction(
+        now_ms,
+        marker.producer_id,
+        marker.producer_epoch,
+        marker.coordinator_epoch,
+        committed=marker.committed,
+    )
     broker.logs.note_growth(topic, partition)
     return ErrorCode.NONE
+
+
+def _end_offsets(groups: PendingOffsets, now_ms: int, partition: int, marker: _Marker) -> None:
+    groups.complete_transaction(
+        now_ms, partition, marker.producer_id, marker.producer_epoch, marker.committed
+    )
 
 
 def write_txn_markers(
@@ -88,46 +123,44 @@ def write_txn_markers(
 ) -> WriteTxnMarkersResponse:
     """Write the markers that another broker, or an administrator, asks for."""
     return WriteTxnMarkersResponse(
-        markers=tuple(_marker(broker, groups, now_ms, marker) for marker in request.markers)
+        markers=tuple(_answer(broker, groups, now_ms, asked) for asked in request.markers)
     )
 
 
-def _marker(
+def _answer(
     broker: Broker,
     groups: PendingOffsets,
     now_ms: int,
-    marker: WriteTxnMarkersRequestWritableTxnMarker,
+    asked: WriteTxnMarkersRequestWritableTxnMarker,
 ) -> WriteTxnMarkersResponseWritableTxnMarkerResult:
-    producer = (marker.producer_id, marker.producer_epoch)
-    topics: list[WriteTxnMarkersResponseWritableTxnMarkerTopicResult] = []
-    for topic in marker.topics:
-        results: list[WriteTxnMarkersResponseWritableTxnMarkerPartitionResult] = []
-        for index in topic.partition_indexes:
-            if topic.name == OFFSETS_TOPIC:
-                groups.complete_transaction(now_ms, index, *producer, marker.transaction_result)
-                code = ErrorCode.NONE
-            else:
-                code = _write(
-                    broker,
-                    now_ms,
-                    topic.name,
-                    index,
-                    producer,
-                    marker.coordinator_epoch,
-                    marker.transaction_result,
-                )
-            results.append(
-                WriteTxnMarkersResponseWritableTxnMarkerPartitionResult(
-                    partition_index=index, error_code=code
-                )
-            )
-        topics.append(
-            WriteTxnMarkersResponseWritableTxnMarkerTopicResult(
-                name=topic.name, partitions=tuple(results)
-            )
-        )
+    marker = _Marker(
+        asked.producer_id,
+        asked.producer_epoch,
+        asked.transaction_result,
+        asked.coordinator_epoch,
+        raised=asked.transaction_version >= ClientVersion.V2,
+    )
+    impossible = asked.producer_epoch < 0 or asked.transaction_version < 0
+
+    def write(topic: str, index: int) -> ErrorCode:
+        if impossible:
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        return _write(broker, groups, now_ms, topic, index, marker)
+
     return WriteTxnMarkersResponseWritableTxnMarkerResult(
-        producer_id=marker.producer_id, topics=tuple(topics)
+        producer_id=asked.producer_id,
+        topics=tuple(
+            WriteTxnMarkersResponseWritableTxnMarkerTopicResult(
+                name=topic.name,
+                partitions=tuple(
+                    WriteTxnMarkersResponseWritableTxnMarkerPartitionResult(
+                        partition_index=index, error_code=write(topic.name, index)
+                    )
+                    for index in topic.partition_indexes
+                ),
+            )
+            for topic in asked.topics
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.wire.messages.fetch import FetchRequest, FetchRequestFetchPartition
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC
 from tests.unit.mock_coordinator.transactions.by_hand import TOPIC, ByHand
 
 OTHER_PRODUCER = 1000
@@ -184,6 +185,7 @@ def test_producers_of_a_partition() -> None:
 
 def test_an_administrator_ends_a_hanging_transaction() -> None:
     broker = ByHand()
+    broker.begin()
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
     places = [(TOPIC, 0), ("missing", 0)]
@@ -197,6 +199,41 @@ def test_an_administrator_ends_a_hanging_transaction() -> None:
     assert broker.values() == []
     again = broker.write_markers(producer, places[:1], commit=True, coordinator_epoch=-1)
     assert again[0][1] == ((TOPIC, 0, 52),), "a coordinator of the past"
+    nobody = (producer[0], -1)
+    assert broker.write_markers(nobody, places[:1], commit=True)[0][1] == ((TOPIC, 0, -1),)
+
+
+def test_a_marker_of_version_2_is_not_for_a_transaction_of_its_own_epoch() -> None:
+    broker = ByHand()
+    producer = broker.begin()
+    assert broker.write("x", producer, b"1") == 0
+    place = [(TOPIC, 0)]
+
+    def code(epoch: int, transaction_version: int) -> int:
+        answer = broker.write_markers(
+            (producer[0], epoch),
+            place,
+            commit=False,
+            version=2,
+            transaction_version=transaction_version,
+        )
+        found: int = answer[0][1][0][2]
+        return found
+
+    assert code(producer[1], -1) == -1
+    assert code(producer[1], 2) == 47
+    assert broker.list_offsets(TOPIC) == (0, 0, 0)
+    assert code(producer[1] + 1, 2) == 0
+    assert code(producer[1] + 1, 2) == 0, "nothing is open any more: a retry"
+    assert broker.values() == []
+
+
+def test_markers_for_groups() -> None:
+    broker = ByHand(offsets_topic_num_partitions="1")
+    producer = broker.begin()
+    broker.txn_commit("x", producer, "g", {(TOPIC, 0): 5})
+    assert broker.write_markers(producer, [(OFFSETS_TOPIC, 0)], commit=True)[0][1][0][2] == 0
+    assert broker.offsets("g", [(TOPIC, 0)])[1][0][3] == 5
 
 
 def test_a_deleted_topic_needs_no_marker() -> None:
