@@ -31,10 +31,12 @@ __all__ = ["EFFECTIVE", "BrokerConfig", "near_names"]
 EFFECTIVE: Final = frozenset(
     {
         "advertised.listeners",
+        "authorizer.class.name",
         "auto.create.topics.enable",
         "broker.id",
         "broker.rack",
         "connections.max.idle.ms",
+        "connections.max.reauth.ms",
         "delete.topic.enable",
         "fetch.max.bytes",
         "group.consumer.assignment.interval.ms",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from mock_coordinator.core.security.sasl import SaslAccounts, SaslRules
@@ -11,10 +13,44 @@ from mock_coordinator.security.door import DoorMaker
 from mock_coordinator.security.options import ListenerOptions, SecurityOptions
 from mock_coordinator.server import WireServer
 
-__all__ = ["LOCAL_PRINCIPAL", "extra_servers", "prepared_state"]
+__all__ = [
+    "LOCAL_PRINCIPAL",
+    "extra_servers",
+    "prepared_state",
+    "without_authorizer_settings",
+]
+
+_AUTHORIZER: Final = "authorizer.class.name"
+_SUPER_USERS: Final = "super.users"
+_OPEN: Final = "allow.everyone.if.no.acl.found"
 
 LOCAL_PRINCIPAL: Final = "Local:mock-broker"
 """Who the methods of a ``MockBroker`` act as: a super user that nobody can log in as."""
+
+
+def without_authorizer_settings(
+    config: Mapping[str, str] | None, options: SecurityOptions | None
+) -> tuple[dict[str, str], SecurityOptions | None]:
+    """The broker's settings without those of its authorizer, and the options with them.
+
+    They are Kafka's: ``authorizer.class.name``, and StandardAuthorizer's own ``super.users``
+    (separated by semicolons) and ``allow.everyone.if.no.acl.found``.
+    """
+    rest = dict(config or {})
+    users = rest.pop(_SUPER_USERS, "")
+    everyone = rest.pop(_OPEN, "")
+    if not rest.get(_AUTHORIZER):
+        return rest, options
+    given = options or SecurityOptions()
+    names = tuple(name.strip() for name in users.split(";") if name.strip())
+    options = replace(
+        given,
+        authorizer=True,
+        super_users=(*given.super_users, *names),
+        allow_everyone_if_no_acl_found=given.allow_everyone_if_no_acl_found
+        or everyone.strip().lower() == "true",
+    )
+    return rest, options
 
 
 def prepared_state(options: SecurityOptions | None) -> SecurityState | None:

@@ -13,6 +13,10 @@ from kip848_client.wire.messages.classic_group import (
     LeaveGroupResponse,
     SyncGroupResponse,
 )
+from kip848_client.wire.messages.client_assignors import (
+    ConsumerGroupInstallAssignmentResponse,
+    ConsumerGroupPrepareAssignmentResponse,
+)
 from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
     ConsumerGroupDescribeResponseDescribedGroup,
@@ -228,6 +232,19 @@ def _no_coordinator(key: str, code: ErrorCode) -> FindCoordinatorResponseCoordin
     )
 
 
+def _prepare_assignment(asker: Asker, request: Any) -> Verdict:
+    """READ on the group, as its heartbeats need it."""
+    if asker.may_group(Operation.READ, request.group_id):
+        return ADMITTED
+    return Refused(ConsumerGroupPrepareAssignmentResponse(error_code=_DENIED))
+
+
+def _install_assignment(asker: Asker, request: Any) -> Verdict:
+    if asker.may_group(Operation.READ, request.group_id):
+        return ADMITTED
+    return Refused(ConsumerGroupInstallAssignmentResponse(error_code=_DENIED))
+
+
 GROUP_RULES: Final[Mapping[int, Rule]] = {
     10: _find_coordinator,
     11: _join_group,
@@ -239,5 +256,7 @@ GROUP_RULES: Final[Mapping[int, Rule]] = {
     42: _delete_groups,
     68: _heartbeat,
     69: _consumer_group_describe,
+    10480: _prepare_assignment,
+    10481: _install_assignment,
 }
 """By API key."""

@@ -166,3 +166,11 @@ def test_a_listener_has_no_address_before_it_listens() -> None:
         broker.bootstrap_of("INSIDE")
     with pytest.raises(KeyError):
         broker.bootstrap_of("OUTSIDE")
+
+
+@pytest.mark.parametrize(
+    "api", ["ConsumerGroupPrepareAssignment", "ConsumerGroupInstallAssignment"]
+)
+def test_assignments_are_made_by_who_may_read_the_group(broker: MockBroker, api: str) -> None:
+    assert ask(broker, "alice", message(api, group_id="theirs", member_id="m"), 0).error_code == 30
+    assert ask(broker, "alice", message(api, group_id="mine", member_id="m"), 0).error_code != 30

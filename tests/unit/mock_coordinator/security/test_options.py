@@ -11,6 +11,7 @@ import pytest
 
 from kip848_client.cli import _mock_security
 from kip848_client.errors import ConfigError
+from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.security import ListenerOptions, Operation, SecurityOptions
 
 
@@ -128,3 +129,19 @@ def test_the_command_line_adds_to_the_file(tmp_path: Path) -> None:
 def test_arguments_that_make_no_sense(words: tuple[str, str]) -> None:
     with pytest.raises(ConfigError):
         _mock_security.security_data(parsed(*words))
+
+
+def test_kafkas_own_settings_switch_the_authorizer_on() -> None:
+    config = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:root; User:admin",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    broker = MockBroker(config=config, listen=False, clock=VirtualClock())
+    authorizer = broker.core.broker.disk.security.authorizer
+    assert authorizer is not None
+    assert authorizer.allow_if_no_acl
+    assert {"User:root", "User:admin"} <= authorizer.super_users
+    assert broker.core.broker.config.without_effect == ()
+    idle = MockBroker(config={"super.users": "User:root"}, listen=False, clock=VirtualClock())
+    assert idle.core.broker.disk.security.authorizer is None
