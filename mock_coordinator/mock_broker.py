@@ -40,7 +40,12 @@ from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.core.topic_settings import TOPIC_ID_SETTING
 from mock_coordinator.driver import CoreDriver, LoggedRequest
 from mock_coordinator.inprocess import InProcessConnection
-from mock_coordinator.security.listeners import LOCAL_PRINCIPAL, extra_servers, prepared_state
+from mock_coordinator.security.listeners import (
+    LOCAL_PRINCIPAL,
+    extra_servers,
+    prepared_state,
+    without_authorizer_settings,
+)
 from mock_coordinator.security.options import SecurityOptions
 from mock_coordinator.server import WireServer
 
@@ -84,6 +89,7 @@ class MockBroker:
         racks: Sequence[str] = (),
         security: SecurityOptions | None = None,
     ) -> None:
+        config, security = without_authorizer_settings(config, security)
         settings = BrokerConfig(profile_named(profile), config)
         self._clock: Final = clock or wall_clock()
         core = CoordinatorCore.create(
