@@ -305,13 +305,6 @@ def _alter_client_metrics(
         config.set_client_metrics_overrides(name, altered)
 
 
-_GROUP_BOUNDS: Final = {
-    "consumer.session.timeout.ms": "session.timeout.ms",
-    "consumer.heartbeat.interval.ms": "heartbeat.interval.ms",
-    "consumer.assignment.interval.ms": "assignment.interval.ms",
-}
-
-
 def _alter_group(broker: Broker, name: str, changes: tuple[_Change, ...], *, dry_run: bool) -> None:
     config = broker.config
     altered = _changed(
@@ -333,7 +326,7 @@ def _alter_group(broker: Broker, name: str, changes: tuple[_Change, ...], *, dry
             raise ConfigRefused(ErrorCode.INVALID_CONFIG, str(err)) from err
         if key == _SHARE_RESET:
             _check_share_reset(text)
-        if key in _GROUP_BOUNDS and isinstance(value, int):
+        if isinstance(value, int):
             _require_in_bounds(broker, key, value)
     if not dry_run:
         config.set_group_overrides(name, altered)
@@ -341,8 +334,10 @@ def _alter_group(broker: Broker, name: str, changes: tuple[_Change, ...], *, dry
 
 def _require_in_bounds(broker: Broker, key: str, value: int) -> None:
     """A group may only choose what the broker's administrator allows (KIP-848)."""
-    what = _GROUP_BOUNDS[key]
-    lowest, highest = (f"group.consumer.{end}.{what}" for end in ("min", "max"))
+    kind, _, what = key.partition(".")
+    lowest, highest = (f"group.{kind}.{end}.{what}" for end in ("min", "max"))
+    if lowest not in BROKER_SETTINGS or highest not in BROKER_SETTINGS:
+        return
     low, high = broker.config.integer(lowest), broker.config.integer(highest)
     if low <= value <= high:
         return

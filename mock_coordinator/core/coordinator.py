@@ -257,6 +257,10 @@ class CoordinatorCore:
         self, now_ms: int, event: RequestReceived, request: Any, outputs: list[Output]
     ) -> None:
         broker = self._brokers[event.node_id]
+        if any(part.records is None for topic in request.topic_data for part in topic.partition_data):
+            why = "a produce request has a partition without records, not even empty ones"
+            outputs.append(CloseConnection(event.connection, why))
+            return
         response = produce(broker, self._transactions.coordinator, now_ms, event.version, request)
         if request.acks != 0:
             outputs.append(_reply(event, response))

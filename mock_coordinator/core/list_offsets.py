@@ -70,7 +70,9 @@ def _list_topic(
         if counts[index] > 1:
             continue
         log = None if known is None else broker.logs.of(known, index)
-        if known is None or log is None:
+        if _is_too_new(version, asked.timestamp):
+            answers.append(_error(index, ErrorCode.UNSUPPORTED_VERSION))
+        elif known is None or log is None:
             answers.append(_error(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         else:
             problem = leader_problem(broker, known, index, log, epoch=asked.current_leader_epoch)
@@ -79,6 +81,11 @@ def _list_topic(
         _error(index, ErrorCode.INVALID_REQUEST) for index, count in counts.items() if count > 1
     )
     return ListOffsetsResponseListOffsetsTopicResponse(name=topic.name, partitions=tuple(answers))
+
+
+def _is_too_new(version: int, timestamp: int) -> bool:
+    """Whether a special timestamp means nothing in this version."""
+    return timestamp < 0 and version < _SINCE_VERSION.get(timestamp, version + 1)
 
 
 def _error(index: int, code: ErrorCode) -> _Partition:
@@ -93,8 +100,6 @@ def _list_partition(
     problem: ErrorCode | None,
 ) -> _Partition:
     index, timestamp = asked.partition_index, asked.timestamp
-    if timestamp < 0 and version < _SINCE_VERSION.get(timestamp, version + 1):
-        return _error(index, ErrorCode.UNSUPPORTED_VERSION)
     if isolation_level not in (0, 1):
         return _error(index, ErrorCode.UNKNOWN_SERVER_ERROR)
     if problem is not None:

@@ -20,7 +20,9 @@ import crc32c
 
 __all__ = ["Names", "renamed"]
 
-_PRODUCER_FIELDS: Final = frozenset({"producer_id", "ongoing_txn_producer_id"})
+_PRODUCER_FIELDS: Final = frozenset(
+    {"producer_id", "v3_and_below_producer_id", "ongoing_txn_producer_id"}
+)
 _BATCH_HEADER_BYTES: Final = 61
 _CRC_AT: Final = 17
 _CRC_FROM: Final = 21

@@ -55,8 +55,13 @@ _INTERVAL_CONFIGS: Final = {
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.max.assignment.interval.ms": "600000",
 }
-_REAL_ONLY: Final = {"group.coordinator.append.linger.ms": "0"}
-"""Speed alone: real Kafka otherwise collects writes for 5 ms before it answers."""
+_REAL_ONLY: Final = {
+    "group.coordinator.append.linger.ms": "0",
+    "num.network.threads": "1",
+    "num.io.threads": "1",
+}
+"""Speed: real Kafka otherwise collects writes for 5 ms before it answers. And order: with one
+thread each, a request that was sent before another one is looked at before it."""
 
 _TOPICS: Final = {
     "topic-a": 1,

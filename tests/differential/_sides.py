@@ -28,6 +28,11 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
+from kip848_client.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from kip848_client.wire.messages.topics import (
     CreatePartitionsRequestCreatePartitionsTopic,
     CreateTopicsRequestCreatableTopic,
@@ -167,6 +172,12 @@ class RealSide:
     def delete_topic(self, name: str) -> None:
         self.kafka.delete_topic(name)
         self.kafka.await_topic(name, 0)
+
+    def stir(self) -> None:
+        """Commit an offset for a group of its own."""
+        partition = OffsetCommitRequestPartition(partition_index=0, committed_metadata="")
+        topic = OffsetCommitRequestTopic(name="topic-a", partitions=(partition,))
+        self.lanes.control(OffsetCommitRequest(group_id=BARRIER_GROUP, topics=(topic,)), 8)
 
     def settle_metadata(self) -> None:
         """Return when all changes of metadata made so far have their effect.

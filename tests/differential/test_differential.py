@@ -114,6 +114,9 @@ class Scripted:
     def settle_metadata(self) -> None:
         """Everything has its effect at once."""
 
+    def stir(self) -> None:
+        """Nothing waits for it."""
+
     def new_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> TopicId:
         assert not configs
         self.topics[name] = partitions

@@ -66,6 +66,9 @@ class Leader:
     def settle_metadata(self) -> None:
         """Everything has its effect at once."""
 
+    def stir(self) -> None:
+        """Nothing waits for it."""
+
 
 @contextlib.contextmanager
 def sides(kind: Kind, command: Sequence[str]) -> Generator[tuple[Leader, MockSide, list[Topic]]]:
