@@ -25,13 +25,16 @@ def serve(
     port: int,
     brokers: int = 1,
     security: Mapping[str, object] | None = None,
+    data_dir: str | None = None,
+    fsync: str = "always",
 ) -> int:
     """Run so many brokers until SIGINT or SIGTERM; returns the exit code.
 
     Prints ``listening on HOST:PORT`` when connections are accepted, with a comma between several;
     then a line ``NAME on HOST:PORT`` for each listener of ``security``
     (``SecurityOptions`` as data).
-    Raises ``ConfigError`` for topics or settings that Kafka would refuse.
+    ``data_dir`` and ``fsync`` are as for ``MockBroker``. Raises ``ConfigError`` for topics or
+    settings that Kafka would refuse, and for a data folder that cannot be used.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     try:
@@ -44,6 +47,8 @@ def serve(
             port=port,
             log_size=0,
             security=None if security is None else SecurityOptions.from_data(security),
+            data_dir=data_dir,
+            fsync=fsync,
         )
     except BrokerError as err:
         raise ConfigError(f"--topic: {err}") from err

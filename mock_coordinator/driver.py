@@ -23,6 +23,7 @@ from kip848_client.wire.messages.produce import ProduceRequest
 from mock_coordinator.clock import Clock, VirtualClock
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.faults import FaultInjector
+from mock_coordinator.core.groups.snapshot import GroupSnapshot
 from mock_coordinator.core.groups.splitting import partition_for
 from mock_coordinator.core.inputs import (
     ConnectionLost,
@@ -32,11 +33,15 @@ from mock_coordinator.core.inputs import (
     TimerFired,
 )
 from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply, TornReply
+from mock_coordinator.core.ownership import OwnershipChecker
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.storage import Storage
 
 __all__ = ["CoreDriver", "LoggedRequest", "Sink"]
 
 _log: Final = logging.getLogger("mock_coordinator")
+_IDLE_FLUSH_S: Final = 1
+"""How often a storage that writes to the disk once a second is asked to."""
 
 
 class Sink(Protocol):
@@ -72,7 +77,14 @@ class LoggedRequest:
 class CoreDriver:
     """One broker at work. ``log_size`` is how many requests ``requests`` keeps."""
 
-    def __init__(self, core: CoordinatorCore, clock: Clock, *, log_size: int = 10_000) -> None:
+    def __init__(
+        self,
+        core: CoordinatorCore,
+        clock: Clock,
+        *,
+        log_size: int = 10_000,
+        storage: Storage | None = None,
+    ) -> None:
         self._core = core
         self._clock: Final = clock
         self._sinks: dict[int, Sink] = {}
@@ -82,7 +94,11 @@ class CoreDriver:
         self._wake = anyio.Event()
         self._waiting_until: int | None = None
         self._watchers: Final[dict[int, Callable[[], None]]] = {}
+        self._storage: Final = storage
+        self._held: list[Output] = []
+        self._dirty: anyio.Event | None = None
         self.faults: Final = FaultInjector(self._topic_names, self._coordinator_move)
+        self.ownership: Final = OwnershipChecker(lambda: self._core.broker.catalog, self._group)
         self.requests: Final[deque[LoggedRequest]] = deque(maxlen=log_size)
         if isinstance(clock, VirtualClock):
             clock.attach(lambda: self.deadline_ms, self.fire_timers)
@@ -138,19 +154,68 @@ class CoreDriver:
                 event = replace(event, node_id=self._nodes[event.connection])
             self._note(now_ms, event)
             try:
-                outputs = self.faults.step(now_ms, event, self._core.step)
+                outputs = self.faults.step(now_ms, event, self._step)
             except Exception:  # noqa: BLE001  # one request must not end the broker
                 _log.exception("the broker failed on %r", event)
                 outputs = (CloseConnection(event.connection, "the broker failed on a request"),)
         else:
-            outputs = self.faults.step(now_ms, event, self._core.step)
-        for output in outputs:
-            self._perform(output)
+            outputs = self.faults.step(now_ms, event, self._step)
+        self._tell(outputs)
         deadline = self.deadline_ms
         if deadline is not None and (self._waiting_until is None or deadline < self._waiting_until):
             self._wake.set()
         for watcher in tuple(self._watchers.values()):
             watcher()
+
+    def _step(self, now_ms: int, event: Input) -> tuple[Output, ...]:
+        outputs = self._core.step(now_ms, event)
+        self.ownership.observe(now_ms, event, outputs)
+        if self._storage is not None:
+            self._storage.take(self._core.broker.disk, event, outputs)
+        return outputs
+
+    def _tell(self, outputs: tuple[Output, ...]) -> None:
+        """Perform outputs, or hold them back until what was written before them is safe."""
+        if self._storage is None or not (self._storage.is_dirty or self._held):
+            for output in outputs:
+                self._perform(output)
+            return
+        self._held += outputs
+        if self._dirty is None:
+            self.flush()
+        else:
+            self._dirty.set()
+
+    def flush(self) -> None:
+        """Make safe what was written, and tell everybody who waits for it.
+
+        Raises ``OSError`` when the disk refuses: then nobody is told, and the broker has to stop.
+        """
+        if self._storage is None:
+            return
+        self._storage.flush()
+        held, self._held = self._held, []
+        for output in held:
+            self._perform(output)
+
+    async def run_storage(self) -> None:
+        """Flush once in each turn of the event loop in which anything was written, for ever. All
+        requests of the turn share one write to the disk. Without a storage there is nothing to do.
+
+        Raises ``OSError`` when the disk refuses.
+        """
+        if self._storage is None:
+            return
+        try:
+            while True:
+                self._dirty = anyio.Event()
+                if not self._held:
+                    with anyio.move_on_after(_IDLE_FLUSH_S):
+                        await self._dirty.wait()
+                await anyio.lowlevel.checkpoint()  # let the others of this turn write, too
+                self.flush()
+        finally:
+            self._dirty = None
 
     def fire_timers(self) -> None:
         """Let the broker do what is due."""
@@ -161,6 +226,7 @@ class CoreDriver:
 
         All connections are closed; clients have to come back, as after a real crash.
         """
+        self.flush()
         self._core = self._core.restarted(self.now_ms())
         for sink in tuple(self._sinks.values()):
             sink.closed("the broker restarts")
@@ -194,6 +260,9 @@ class CoreDriver:
                     await stepped.wait()
                 finally:
                     del self._watchers[id(stepped)]
+
+    def _group(self, group_id: str) -> GroupSnapshot | None:
+        return self._core.groups.snapshot(group_id)
 
     def _topic_names(self) -> dict[bytes, str]:
         topics = self._core.broker.catalog.topics

@@ -111,6 +111,7 @@ class InProcessConnection:
         Raises ``TransportError`` when there is no answer yet; it will be dropped when it comes.
         """
         version, correlation = self._submit(request, version)
+        self._driver.flush()
         return self._take(request, version, correlation)
 
     def _submit(self, request: Message, version: int | None) -> tuple[int, int]:

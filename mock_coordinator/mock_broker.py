@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
@@ -35,6 +36,7 @@ from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups import GroupSnapshot
+from mock_coordinator.core.metadata import create_offsets_topic
 from mock_coordinator.core.profile import DEFAULT_PROFILE, profile_named
 from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.core.topic_settings import TOPIC_ID_SETTING
@@ -48,6 +50,7 @@ from mock_coordinator.security.listeners import (
 )
 from mock_coordinator.security.options import SecurityOptions
 from mock_coordinator.server import WireServer
+from mock_coordinator.storage import Storage
 
 __all__ = ["MockBroker"]
 
@@ -63,8 +66,13 @@ class MockBroker:
     ``host`` and ``port`` are where to listen (port 0: any free one; ``listen=False``: not at all,
     in process only). ``clock`` gives the time; with a ``VirtualClock`` only ``advance`` moves it.
     ``new_uuid`` gives 16 bytes for each fresh id, random by default.
+    ``data_dir`` is a folder in which topics, settings, records and groups survive the process, and
+    ``fsync`` when they are on the disk: ``always`` (before any answer), ``second`` or ``never``
+    (when the operating system likes; a killed process loses nothing all the same). ``topics`` that
+    are there already stay as they are.
     ``security`` gives accounts, access control lists and further listeners (TLS, SASL).
-    ``log_size`` is how many requests ``requests`` remembers. For several ``brokers`` see
+    ``log_size`` is how many requests ``requests`` remembers. ``client_assignors=False`` takes back
+    what no Kafka offers: assignments that members compute. For several ``brokers`` see
     ``MockCluster``.
 
     Use it as an async context manager, under asyncio or trio. The constructor raises
@@ -88,13 +96,18 @@ class MockBroker:
         brokers: int = 1,
         racks: Sequence[str] = (),
         security: SecurityOptions | None = None,
+        check_ownership: bool = True,
+        client_assignors: bool = True,
+        data_dir: str | os.PathLike[str] | None = None,
+        fsync: str = "always",
     ) -> None:
         config, security = without_authorizer_settings(config, security)
-        settings = BrokerConfig(profile_named(profile), config)
+        settings = BrokerConfig(profile_named(profile), config, client_assignors=client_assignors)
         self._clock: Final = clock or wall_clock()
+        new_uuid = new_uuid or _random_uuid
         core = CoordinatorCore.create(
             settings,
-            new_uuid or _random_uuid,
+            new_uuid,
             self._clock(),
             host=host,
             port=port,
@@ -102,16 +115,23 @@ class MockBroker:
             racks=racks,
             security=prepared_state(security),
         )
+        self._storage: Final = None if data_dir is None else Storage(Path(data_dir), fsync)
+        if self._storage is not None:
+            core = _on_disk(self._storage, core, self._clock())
         if security is not None:
             security.put_scram_credentials(core.broker.disk.scram, core.broker.new_uuid)
-        self._driver: Final = CoreDriver(core, self._clock, log_size=log_size)
+        self._driver: Final = CoreDriver(
+            core, self._clock, log_size=log_size, storage=self._storage
+        )
         self._servers: Final = self._make_servers(host, port) if listen else {}
         self._more_servers: Final = extra_servers(self._driver, security) if listen else ()
         self._local: InProcessConnection | None = None
+        self._checks_ownership: Final = check_ownership
         self._stack = AsyncExitStack()
         self._tasks: anyio.abc.TaskGroup | None = None
         for name, partitions in (topics or {}).items():
-            self.create_topic(name, partitions)
+            if data_dir is None or name not in core.broker.catalog.topics:
+                self.create_topic(name, partitions)
 
     async def __aenter__(self) -> Self:
         # before the task group, which would wrap an OSError
@@ -123,6 +143,7 @@ class MockBroker:
             for server in (*self._servers.values(), *self._more_servers):
                 tasks.start_soon(server.serve)
             tasks.start_soon(self._driver.run_timers)
+            tasks.start_soon(self._driver.run_storage)
             self._tasks = tasks
             self._stack = stack.pop_all()
         return self
@@ -145,6 +166,15 @@ class MockBroker:
     ) -> None:
         # the body's own exception goes on as it is: handing it to the task group would wrap it
         await self._stack.aclose()
+        self.close()
+        if exc is None and self._checks_ownership:
+            self.check_ownership()
+
+    def close(self) -> None:
+        """Let go of the data folder, if there is one; leaving ``async with`` does it. A broker that
+        has one must not be asked anything afterwards."""
+        if self._storage is not None:
+            self._storage.close()
 
     # -- where -------------------------------------------------------------------------------------
 
@@ -310,6 +340,12 @@ class MockBroker:
         self._local = None
         self._driver.restart()
 
+    def check_ownership(self) -> None:
+        """Raise ``OwnershipViolation``, with the conversation, when two members of a group may have
+        used the same partition, or one used what it was not given. Leaving the ``async with``
+        block does it, too, unless ``check_ownership=False``."""
+        self._driver.ownership.check()
+
     async def wait_until(self, condition: Callable[[], bool], timeout_s: float = 10) -> None:
         """Wait until a condition holds; it is looked at after everything that the broker does.
 
@@ -353,6 +389,28 @@ class MockBroker:
                 self._driver, client_id="mock-broker", principal=LOCAL_PRINCIPAL
             )
         return self._local
+
+
+def _on_disk(storage: Storage, empty: CoordinatorCore, now_ms: int) -> CoordinatorCore:
+    """The broker whose disk is a data folder. The topics of coordinators are made at once, so that
+    their records have a place in it. Raises ``ConfigError`` for a folder that cannot be used."""
+    disk = empty.broker.disk
+    try:
+        _require_one(len(disk.nodes))
+        storage.load(disk)
+        core = CoordinatorCore(disk, empty.broker.new_uuid, now_ms)
+        create_offsets_topic(core.broker, now_ms)
+        storage.take(disk, None, ())
+        storage.flush()
+    except BaseException:
+        storage.abandon()
+        raise
+    return core
+
+
+def _require_one(brokers: int) -> None:
+    if brokers > 1:
+        raise ConfigError("a data folder is for one broker, not for several")
 
 
 def _random_uuid() -> bytes:

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -60,6 +61,8 @@ class MockCluster(MockBroker):
         new_uuid: Callable[[], bytes] | None = None,
         log_size: int = 10_000,
         security: SecurityOptions | None = None,
+        data_dir: str | os.PathLike[str] | None = None,
+        fsync: str = "always",
     ) -> None:
         if brokers < 1:
             raise ConfigError(f"a cluster of {brokers} brokers")
@@ -76,6 +79,8 @@ class MockCluster(MockBroker):
             brokers=brokers,
             racks=racks,
             security=security,
+            data_dir=data_dir,
+            fsync=fsync,
         )
 
     # -- where -------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ from mock_coordinator.core.list_offsets import list_offsets, offset_for_leader_e
 from mock_coordinator.core.metadata import metadata
 from mock_coordinator.core.nodes import Node, Nodes
 from mock_coordinator.core.nodes.control import ClusterControl
-from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply
+from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Persist, Reply
 from mock_coordinator.core.parked import Parked, ParkedFetches
 from mock_coordinator.core.produce import produce, produce_failed
 from mock_coordinator.core.security.guard import Guard
@@ -203,7 +203,9 @@ class CoordinatorCore:
         self._run_due(now_ms)
         self._wake(now_ms, changed, outputs)
         outputs += (_reply(waited, response) for waited, response in self._groups.take_replies())
-        return tuple(outputs) if self._guard is None else self._guard.complete(outputs)
+        told = tuple(outputs) if self._guard is None else self._guard.complete(outputs)
+        unsaved = self._broker.logs.take_unsaved()
+        return (Persist(unsaved), *told) if unsaved else told
 
     def _run_due(self, now_ms: int) -> None:
         deadline = self._groups.deadline_ms

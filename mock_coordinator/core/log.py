@@ -134,6 +134,18 @@ class PartitionLog:
             self._add(batch.base_offset, count, batch.max_timestamp, batch.data)
         self._end = end
 
+    def restore_all(self, batches: Sequence[bytes], start: int) -> None:
+        """Read an empty log back; it begins at an offset. Raises as ``restore``."""
+        for data in batches:
+            self.restore(data)
+        self._end = max(self._end, start)
+        self.delete_before(start)
+
+    def since(self, offset: int) -> tuple[bytes, ...]:
+        """The batches that begin at an offset or after it."""
+        index = bisect_left(self._last_offsets, offset)
+        return tuple(b.data for b in self.batches[index:] if b.base_offset >= offset)
+
     def truncate(self, offset: int) -> None:
         """Forget the batches from an offset on, with what they said of producers."""
         kept = [batch.data for batch in self.batches if batch.last_offset < offset]
@@ -281,6 +293,8 @@ class Logs:
         self._logs: dict[TopicIdPartition, PartitionLog] = {}
         self._internal: dict[tuple[str, int], PartitionLog] = {}
         self._grown: dict[TopicIdPartition, None] = {}
+        self._unsaved: dict[TopicIdPartition, None] = {}
+        self._saved_to: dict[TopicIdPartition, int] | None = None
 
     def of(self, topic: Topic, partition: int) -> PartitionLog | None:
         """The log of a partition, ``None`` when the topic has no such partition."""
@@ -302,6 +316,8 @@ class Logs:
     def note_growth(self, topic: Topic, partition: int) -> None:
         """Records were appended."""
         self._grown[topic.topic_id, partition] = None
+        if self._saved_to is not None:
+            self._unsaved[topic.topic_id, partition] = None
 
     def take_grown(self) -> tuple[TopicIdPartition, ...]:
         """The partitions that got records since the last call."""
@@ -309,7 +325,34 @@ class Logs:
         self._grown = {}
         return grown
 
+    def keep_unsaved(self) -> None:
+        """From now on ``take_unsaved`` tells what is appended; what is there counts as saved."""
+        self._saved_to = {key: log.high_watermark for key, log in self._logs.items()}
+
+    def take_unsaved(self) -> tuple[tuple[TopicId, int, tuple[bytes, ...]], ...]:
+        """What was appended since the last call, by partition; nothing before ``keep_unsaved``."""
+        if not self._unsaved or self._saved_to is None:
+            return ()
+        found: list[tuple[TopicId, int, tuple[bytes, ...]]] = []
+        for key in self._unsaved:
+            log = self._logs.get(key)
+            if log is not None:
+                found.append((*key, log.since(self._saved_to.get(key, 0))))
+                self._saved_to[key] = log.high_watermark
+        self._unsaved = {}
+        return tuple(found)
+
+    def known(self, topic_id: TopicId, partition: int) -> PartitionLog | None:
+        """The log of a partition, if anybody has asked for it."""
+        return self._logs.get((topic_id, partition))
+
+    def all(self) -> tuple[tuple[TopicIdPartition, PartitionLog], ...]:
+        """All logs of topics that exist."""
+        return tuple(self._logs.items())
+
     def drop_topic(self, topic_id: TopicId, partitions: int) -> None:
         """Forget the logs of a deleted topic."""
         for partition in range(partitions):
             self._logs.pop((topic_id, partition), None)
+            if self._saved_to is not None:
+                self._saved_to.pop((topic_id, partition), None)

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kip848_client._types import TopicId
 from kip848_client.wire._fields import Message
 
-__all__ = ["CloseConnection", "NoReply", "Output", "Reply", "TornReply"]
+__all__ = ["CloseConnection", "NoReply", "Output", "Persist", "Reply", "TornReply"]
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """Base of everything that ``CoordinatorCore.step`` returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Persist(Output):
+    """Record batches were appended and have to be safe before anything else of this step, or of a
+    later one, is told to anybody. Only of a broker whose disk is really one (``keep_unsaved``).
+
+    ``appended``: topic id, partition, and the batches with their final offsets, in order.
+    """
+
+    appended: tuple[tuple[TopicId, int, tuple[bytes, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)

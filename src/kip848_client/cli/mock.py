@@ -41,6 +41,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a broker setting by Kafka's name, e.g. group.consumer.assignment.interval.ms=0; "
         "may be given more than once",
     )
+    parser.add_argument(
+        "--data-dir",
+        default=None,
+        metavar="FOLDER",
+        help="keep topics, settings, records and groups in this folder: they survive the process",
+    )
+    parser.add_argument(
+        "--fsync",
+        choices=("always", "second", "never"),
+        default="always",
+        help="with --data-dir, when data are on the disk: before every answer, once a second, or "
+        "when the operating system likes; a killed process loses nothing either way (%(default)s)",
+    )
     _mock_security.configure(parser)
 
 
@@ -64,6 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.port,
         arguments.brokers,
         _mock_security.security_data(arguments),
+        arguments.data_dir,
+        arguments.fsync,
     )
 
 

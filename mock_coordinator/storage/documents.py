@@ -1,0 +1,168 @@
+"""What a cluster is, apart from its records, as documents: and a cluster again from them.
+
+Keys: ``cluster`` (ids and counters), ``settings`` (what was altered at runtime), ``topic/ID``
+(hex), ``group/ID`` (settings of a group), ``scram``, ``quotas``, ``acls``, ``transaction/ID`` (the
+record of a transactional id).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from kip848_client._types import TopicId
+from mock_coordinator.core.broker import Disk
+from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.scram_store import ScramCredential
+from mock_coordinator.core.security.acls import (
+    Acl,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from mock_coordinator.core.security.authorizer import AclTable
+from mock_coordinator.core.transactions.records import (
+    ClientVersion,
+    TransactionLog,
+    TransactionMetadata,
+    TransactionState,
+)
+
+__all__ = ["TRANSACTION", "documents_of", "restore_documents", "transaction_document"]
+
+_TOPIC: Final = "topic/"
+_GROUP: Final = "group/"
+TRANSACTION: Final = "transaction/"
+
+
+def documents_of(disk: Disk) -> dict[str, Any]:
+    """Everything but transactions, by key."""
+    config = disk.config
+    found: dict[str, Any] = {
+        "cluster": {
+            "cluster_id": disk.cluster_id,
+            "profile": config.profile.name,
+            "catalog_version": disk.catalog.version,
+            "next_producer_id": disk.next_producer_id,
+        },
+        "settings": {
+            "broker": dict(config.broker_overrides),
+            "cluster": dict(config.cluster_overrides),
+        },
+        "scram": {user: [_scram(c) for c in disk.scram.of(user)] for user in disk.scram.users},
+        "quotas": [[entity, dict(own)] for entity, own in disk.quotas.quotas.items()],
+    }
+    if disk.security.authorizer is not None:
+        found["acls"] = [list(asdict(acl).values()) for acl in disk.security.authorizer.table]
+    for number, topic in enumerate(disk.catalog.topics.values()):
+        found[_TOPIC + topic.topic_id.hex()] = _topic(disk, topic, number)
+    for group_id in config.groups_with_overrides:
+        found[_GROUP + group_id] = dict(config.group_overrides(group_id))
+    return found
+
+
+def _topic(disk: Disk, topic: Topic, number: int) -> dict[str, Any]:
+    starts: dict[str, int] = {}
+    for index in range(topic.partitions):
+        log = disk.logs.known(topic.topic_id, index)
+        if log is not None and log.log_start_offset:
+            starts[str(index)] = log.log_start_offset
+    return {
+        "number": number,
+        "name": topic.name,
+        "partitions": topic.partitions,
+        "config": dict(topic.config),
+        "internal": topic.internal,
+        "created_ms": topic.created_ms,
+        "starts": starts,
+    }
+
+
+def _scram(credential: ScramCredential) -> dict[str, Any]:
+    fields = asdict(credential)
+    return {
+        name: base64.b64encode(value).decode() if isinstance(value, bytes) else value
+        for name, value in fields.items()
+    }
+
+
+def transaction_document(record: TransactionLog) -> Any:
+    """The document of a transactional id; ``None`` for one that is gone."""
+    return None if record.value is None else asdict(record.value)
+
+
+def restore_documents(disk: Disk, documents: Mapping[str, Any]) -> None:
+    """Make an empty disk what the documents say; the logs of topics are filled by the caller.
+
+    Raises ``KeyError``, ``TypeError`` or ``ValueError`` for documents that make no sense, and
+    ``ConfigError`` for settings that the profile does not take.
+    """
+    cluster = documents["cluster"]
+    disk.cluster_id = cluster["cluster_id"]
+    disk.next_producer_id = cluster["next_producer_id"]
+    topics = [(key, doc) for key, doc in documents.items() if key.startswith(_TOPIC)]
+    for key, doc in sorted(topics, key=lambda each: int(each[1]["number"])):
+        disk.catalog.create(
+            doc["name"],
+            doc["partitions"],
+            TopicId(bytes.fromhex(key.removeprefix(_TOPIC))),
+            config=doc["config"],
+            internal=doc["internal"],
+            created_ms=doc["created_ms"],
+        )
+    version = max(disk.catalog.version, cluster["catalog_version"])
+    disk.catalog.version = disk.catalog.created_version = version
+    disk.catalog.take_changes()
+    settings = documents["settings"]
+    disk.config.replace_overrides(broker=settings["broker"], cluster=settings["cluster"])
+    for key, doc in documents.items():
+        if key.startswith(_GROUP):
+            disk.config.set_group_overrides(key.removeprefix(_GROUP), doc)
+        elif key.startswith(TRANSACTION):
+            disk.transactions.append(0, _transaction(key.removeprefix(TRANSACTION), doc))
+    for user, credentials in documents["scram"].items():
+        for credential in credentials:
+            disk.scram.put(user, _credential(credential))
+    for entity, quotas in documents["quotas"]:
+        disk.quotas.alter(tuple((kind, name) for kind, name in entity), quotas)
+    if disk.security.authorizer is not None and "acls" in documents:
+        disk.security.authorizer.table = AclTable(_acl(*fields) for fields in documents["acls"])
+
+
+def _transaction(transactional_id: str, doc: Mapping[str, Any]) -> TransactionLog:
+    fields = dict(doc)
+    fields["state"] = TransactionState(fields["state"])
+    fields["client_version"] = ClientVersion(fields["client_version"])
+    fields["partitions"] = tuple((topic, partition) for topic, partition in fields["partitions"])
+    return TransactionLog(transactional_id, TransactionMetadata(**fields))
+
+
+def _credential(doc: Mapping[str, Any]) -> ScramCredential:
+    return ScramCredential(
+        doc["mechanism"],
+        doc["iterations"],
+        *(base64.b64decode(doc[name]) for name in ("salt", "stored_key", "server_key")),
+    )
+
+
+def _acl(
+    resource_type: int,
+    name: str,
+    pattern_type: int,
+    principal: str,
+    host: str,
+    operation: int,
+    permission: int,
+) -> Acl:
+    return Acl(
+        ResourceType(resource_type),
+        name,
+        PatternType(pattern_type),
+        principal,
+        host,
+        Operation(operation),
+        Permission(permission),
+    )

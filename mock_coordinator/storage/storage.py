@@ -1,0 +1,249 @@
+"""A broker's disk in a folder: read at the start, written before anybody is told.
+
+Theory of operation
+===================
+
+The core says in its outputs what was appended to its logs (``Persist``); everything else that
+survives a crash is compared with what was stored before, after each request that may change it. The
+driver hands both to ``take`` and holds every answer back, of all connections and in order, until
+``flush`` has written what was taken. One flush serves all requests of a turn of the event loop.
+
+What *written* means is the fsync policy. ``always``: on the disk (fsync) before any answer, so an
+acknowledged record or commit survives a crash of the machine. ``second``: handed to the operating
+system before any answer, and on the disk at most about a second later; a killed process loses
+nothing, a crash of the machine the last second. ``never``: the operating system decides when.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from kip848_client._types import TopicId
+from kip848_client.errors import ConfigError
+from mock_coordinator.core.broker import Disk
+from mock_coordinator.core.groups.record_format import RecordFormatError
+from mock_coordinator.core.inputs import Input, RequestReceived
+from mock_coordinator.core.outputs import Output, Persist
+from mock_coordinator.core.record_batch import BatchError
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.transactions.records import TransactionLog
+from mock_coordinator.storage.data_file import DataDamaged, DataFile
+from mock_coordinator.storage.documents import (
+    TRANSACTION,
+    documents_of,
+    restore_documents,
+    transaction_document,
+)
+from mock_coordinator.storage.entries import Batch, Document, Entry
+
+__all__ = ["FSYNC_POLICIES", "Storage"]
+
+_log: Final = logging.getLogger("mock_coordinator")
+
+FSYNC_POLICIES: Final = ("always", "second", "never")
+_SECOND_S: Final = 1.0
+_GARBAGE_BYTES: Final = 64 << 20
+_CHANGING: Final = frozenset({19, 20, 21, 30, 31, 33, 37, 43, 44, 45, 49, 51})
+"""API keys of requests that may change what documents say; topics and producer ids have counters of
+their own."""
+
+
+class Storage:
+    """The folder ``path``, made when it does not exist. ``fsync`` is one of ``FSYNC_POLICIES``.
+
+    Call ``load`` once with an empty disk. Raises ``ConfigError`` for a folder that another process
+    uses or a policy that does not exist, and ``DataDamaged`` for content that cannot be used.
+    """
+
+    def __init__(self, path: Path, fsync: str = "always") -> None:
+        if fsync not in FSYNC_POLICIES:
+            raise ConfigError(f"fsync {fsync!r} is none of {', '.join(FSYNC_POLICIES)}")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(path / "lock")
+            self._file: Final = DataFile(path / "data")
+        except OSError as err:
+            raise ConfigError(f"the data folder {path} cannot be used: {err}") from err
+        self._path: Final = path
+        self._fsync: Final = fsync
+        self._synced_s = time.monotonic()
+        self._documents: dict[str, Any] = {}
+        self._seen = (-1, -1)
+        self._taken: list[Entry] = []
+        self._live_bytes = 0
+        self._disk: Disk | None = None
+
+    # --- Starting ---------------------------------------------------------------------------------
+
+    def load(self, disk: Disk) -> bool:
+        """Fill an empty disk; returns whether there was anything. From now on the disk tells what
+        is appended to it."""
+        batches: dict[tuple[TopicId, int], list[bytes]] = {}
+        documents: dict[str, Any] = {}
+        for entry in self._file.read():
+            if isinstance(entry, Batch):
+                batches.setdefault((entry.topic_id, entry.partition), []).append(entry.data)
+            elif entry.value is None:
+                documents.pop(entry.key, None)
+            else:
+                documents[entry.key] = entry.value
+        self._disk = disk
+        found = "cluster" in documents
+        if found:
+            self._restore(disk, documents, batches)
+        self._documents = documents
+        disk.logs.keep_unsaved()
+        disk.transactions.listener = self._transaction_written
+        self._live_bytes = sum(len(b.data) for _, log in disk.logs.all() for b in log.batches)
+        return found
+
+    def _restore(
+        self,
+        disk: Disk,
+        documents: dict[str, Any],
+        batches: dict[tuple[TopicId, int], list[bytes]],
+    ) -> None:
+        try:
+            restore_documents(disk, documents)
+            wanted = self._offsets_partitions(disk)
+            for topic in disk.catalog.topics.values():
+                starts = documents[f"topic/{topic.topic_id.hex()}"]["starts"]
+                for partition in range(topic.partitions):
+                    stored = batches.get((topic.topic_id, partition), ())
+                    start = int(starts.get(str(partition), 0))
+                    if stored or start:
+                        log = disk.logs.of(topic, partition)
+                        if log is not None:
+                            log.restore_all(stored, start)
+            for partition in range(wanted):
+                journal = disk.journal(partition)
+                journal.compact()
+                _ = journal.records  # whatever is wrong with them is said now
+        except ConfigError:
+            raise
+        except (
+            BatchError, RecordFormatError, KeyError, TypeError, ValueError, AttributeError
+        ) as err:  # fmt: skip
+            raise DataDamaged(
+                f"the data folder {self._path} holds what makes no sense: "
+                f"{type(err).__name__}: {err}. Nothing was changed."
+            ) from err
+
+    def _offsets_partitions(self, disk: Disk) -> int:
+        """How many partitions group records have. Raises ``ConfigError`` when that has changed."""
+        wanted = disk.config.integer("offsets.topic.num.partitions")
+        offsets = disk.catalog.topic(OFFSETS_TOPIC)
+        if offsets is not None and offsets.partitions != wanted:
+            raise ConfigError(
+                f"the data folder {self._path} has {offsets.partitions} partitions of "
+                f"{OFFSETS_TOPIC}, and offsets.topic.num.partitions is {wanted}"
+            )
+        return wanted
+
+    # --- Working ----------------------------------------------------------------------------------
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether anything was taken that is not written yet."""
+        return bool(self._taken)
+
+    def take(self, disk: Disk, event: Input | None, outputs: Sequence[Output]) -> None:
+        """Note what a step changed; ``event`` is ``None`` for changes that no request made."""
+        seen = (disk.catalog.version, disk.next_producer_id)
+        asked = event is None or (
+            isinstance(event, RequestReceived) and type(event.request).API_KEY in _CHANGING
+        )
+        if asked or seen != self._seen:
+            self._seen = seen
+            self._take_documents(documents_of(disk))
+        for output in outputs:
+            if isinstance(output, Persist):
+                self._taken += (
+                    Batch(topic_id, partition, data)
+                    for topic_id, partition, batches in output.appended
+                    for data in batches
+                )
+
+    def _take_documents(self, now: dict[str, Any]) -> None:
+        for key, value in now.items():
+            if self._documents.get(key) != value:
+                self._taken.append(Document(key, value))
+                self._documents[key] = value
+        gone = [key for key in self._documents if key not in now and not _is_transaction(key)]
+        for key in gone:
+            self._taken.append(Document(key, None))
+            del self._documents[key]
+
+    def _transaction_written(self, _now_ms: int, record: TransactionLog) -> None:
+        document = Document(TRANSACTION + record.transactional_id, transaction_document(record))
+        self._taken.append(document)
+        if document.value is None:
+            self._documents.pop(document.key, None)
+        else:
+            self._documents[document.key] = document.value
+
+    def flush(self) -> None:
+        """Write what was taken, as the policy says. Raises ``OSError``: then nothing that was taken
+        may be acknowledged."""
+        if self._taken:
+            self._file.append(self._taken)
+            self._taken = []
+            if self._fsync == "always":
+                self._file.sync()
+        if self._fsync == "second" and time.monotonic() - self._synced_s >= _SECOND_S:
+            self._file.sync()
+            self._synced_s = time.monotonic()
+        if self._file.size_bytes > 2 * self._live_bytes + _GARBAGE_BYTES:
+            self.rewrite()
+
+    def rewrite(self) -> None:
+        """Leave out of the file what does not count any more."""
+        if self._disk is not None:
+            before = self._file.size_bytes
+            self._file.rewrite(self._everything(self._disk))
+            self._live_bytes = self._file.size_bytes
+            _log.info("%s: %d bytes became %d", self._path, before, self._live_bytes)
+
+    def _everything(self, disk: Disk) -> Iterator[Entry]:
+        for key, value in {**self._documents, **documents_of(disk)}.items():
+            yield Document(key, value)
+        for (topic_id, partition), log in disk.logs.all():
+            for batch in log.batches:
+                yield Batch(topic_id, partition, batch.data)
+
+    def close(self) -> None:
+        """Write what is left and let go of the folder."""
+        with contextlib.suppress(OSError):
+            self.flush()
+            self._file.sync()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the folder without writing anything."""
+        self._file.close()
+        self._lock.close()
+
+
+def _is_transaction(key: str) -> bool:
+    return key.startswith(TRANSACTION)
+
+
+def _locked(path: Path) -> BinaryIO:
+    """Raises ``ConfigError`` when another process has the folder."""
+    file = path.open("ab")
+    try:
+        fcntl: Any = importlib.import_module("fcntl")
+    except ImportError:  # Windows: two processes on one folder are the user's own care
+        return file
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as err:
+        file.close()
+        raise ConfigError(f"the data folder {path.parent} is used by another process") from err
+    return file
