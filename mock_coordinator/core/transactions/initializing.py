@@ -18,7 +18,6 @@ from mock_coordinator.core.transactions.environment import Change, Decision, Env
 from mock_coordinator.core.transactions.records import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
-    ClientVersion,
     TransactionMetadata,
     TransactionState,
 )
@@ -133,6 +132,5 @@ def _next(
         partitions=(),
         last_update_ms=now_ms,
         start_ms=-1 if env.profile.init_forgets_last_start else value.start_ms,
-        client_version=ClientVersion.V0,
     )
     return Change(transactional_id, following, last)
