@@ -80,7 +80,7 @@ async def is_closed(stream: anyio.abc.SocketStream) -> bool:
         ("an unknown version", struct.pack(">ihhih", 10, 3, 99, 1, -1)),
         ("a version of old", struct.pack(">ihhih", 10, 1, 3, 1, -1)),
         ("garbage in a body", struct.pack(">ihhih", 14, 3, 1, 1, -1) + b"\x7f\xff\xff\xff"),
-        ("an API of SASL", struct.pack(">ihhih", 15, 17, 0, 1, -1) + b"\0\3abc"),
+        ("an API of brokers", struct.pack(">ihhih", 15, 4, 0, 1, -1) + b"\0\3abc"),
         ("plain text", b"GET / HTTP/1.1\r\n\r\n" + b"x" * 64),
     ],
 )

@@ -90,7 +90,9 @@ class Guard:
             return output if finish is None else replace(output, response=finish(output.response))
         if isinstance(output, NoReply):
             finish = self._incomplete.pop((output.connection, output.correlation), None)
-            if finish is not None and finish(ProduceResponse()).responses:  # type: ignore[attr-defined]  # only Produce goes without reply
+            # only Produce goes without a reply; what is added to nothing was held back
+            added: Any = None if finish is None else finish(ProduceResponse())
+            if added is not None and added.responses:
                 return CloseConnection(output.connection, _UNHEARD)
         return output
 

@@ -22,7 +22,8 @@ from mock_coordinator.core.security.failures import CREDENTIALS_DIFFER, SaslFail
 __all__ = ["ScramExchange"]
 
 _FIRST: Final = re.compile(
-    r"n,(?:a=(?P<authzid>[^,]*))?,(?P<bare>n=(?P<user>[^,]+),r=(?P<nonce>[!-+\--~]+))(?P<more>,.*)?",
+    r"n,(?:a=(?P<authzid>[^,]*))?,"
+    r"(?P<bare>n=(?P<user>[^,]+),r=(?P<nonce>[!-+\--~]+))(?P<more>,.*)?",
     re.DOTALL,
 )
 _FINAL: Final = re.compile(
