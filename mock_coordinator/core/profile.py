@@ -194,6 +194,9 @@ class Profile:
     """A partition that heard of a newer producer epoch does not ask the transaction coordinator."""
     init_forgets_last_start: bool = False
     """A producer that starts anew has no transaction start time, not that of its last one."""
+    heartbeats_checked_by_any: bool = False
+    """A ConsumerGroupHeartbeat that makes no sense is refused as such by every broker, not by the
+    group's coordinator alone."""
     deleted_groups_hashed: bool = False
     """DeleteGroups answers in the order of a Java set of the group ids, not in the request's."""
     partition_growth_limited: bool = False
@@ -234,6 +237,7 @@ _V4_1: Final = replace(
     },
     finalized_features_epoch=14,
     deleted_groups_hashed=True,
+    heartbeats_checked_by_any=True,
     metadata_hash=True,
     rack_change_bumps=True,
     regex_refresh=True,

@@ -221,7 +221,10 @@ def plain(value: Any) -> Any:
             for f in dataclasses.fields(value)
         }
     if isinstance(value, tuple):
-        return [plain(each) for each in value]
+        found = [plain(each) for each in value]
+        if all(isinstance(each, dict) and "partition_index" in each for each in found):
+            found.sort(key=lambda each: each["partition_index"])  # 4.0 has them in no order
+        return found
     return value
 
 
@@ -294,16 +297,16 @@ async def play(ask: Ask, stop: Callable[[int], Awaitable[None]]) -> list[tuple[s
         await until(ask, node_id, old, 16, lambda f: f.responses[0].partitions[0].error_code == 74)
     for group in GROUPS:
         found = await ask(1, FindCoordinatorRequest(key_type=0, coordinator_keys=(group,)), 4)
-        describe = DescribeGroupsRequest(groups=(group,))
+        described = DescribeGroupsRequest(groups=(group,))
         await until(
             ask,
             found.coordinators[0].node_id,
-            describe,
+            described,
             5,
             lambda d: d.groups[0].error_code not in (14, 16),
         )
-    describe_all = DescribeClusterRequest(include_fenced_brokers=True)
-    await every([(metadata(*PLACES), 12), (describe_all, 2)], (1, 2))
+    described_all = DescribeClusterRequest(include_fenced_brokers=True)
+    await every([(metadata(*PLACES), 12), (described_all, 2)], (1, 2))
     await every(of_partitions("one", ids["one"]), (1, 2))
     await every(of_partitions("all", ids["all"]), (1, 2))
     await every(of_groups(), (1, 2))

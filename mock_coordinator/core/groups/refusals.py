@@ -30,6 +30,7 @@ from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
     ConsumerGroupDescribeResponseDescribedGroup,
 )
+from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.wire.messages.groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -48,6 +49,7 @@ from kip848_client.wire.messages.offset_fetch import (
 )
 from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from mock_coordinator.core.inputs import RequestReceived
+from mock_coordinator.core.profile import Profile
 
 __all__ = ["refusal"]
 
@@ -66,19 +68,24 @@ _STANDING: Final = frozenset(
 )
 """Refusals that are decided before anybody looks for a coordinator."""
 
+_DENIED: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+
 _BATCHED_FETCH_SINCE: Final = 8
 _FETCH_ERROR_SINCE: Final = 2
 _NULL_PROTOCOL_SINCE: Final = 7
 
 
-def refusal(received: RequestReceived, code: ErrorCode, answer: Message | None) -> Message:
+def refusal(
+    profile: Profile, received: RequestReceived, code: ErrorCode, answer: Message | None
+) -> Message:
     """The answer of a broker that cannot serve a request about groups because of ``code``.
 
     ``answer`` is what a coordinator of no groups says; ``None`` when it would let the request wait.
     """
-    if answer is not None and _stands(answer):
-        return answer
     kind = type(received.request)
+    checked = profile.heartbeats_checked_by_any or kind is not ConsumerGroupHeartbeatRequest
+    if answer is not None and _error(answer) in (_STANDING if checked else _DENIED):
+        return answer
     if kind is SyncGroupRequest and _error(answer) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
         return answer or HeartbeatResponse()
     refuse = _REFUSE.get(kind)
@@ -91,10 +98,6 @@ def refusal(received: RequestReceived, code: ErrorCode, answer: Message | None) 
 def _error(answer: Message | None) -> int:
     code = getattr(answer, "error_code", 0)
     return code if isinstance(code, int) else 0
-
-
-def _stands(answer: Message) -> bool:
-    return _error(answer) in _STANDING
 
 
 def _heartbeat(_received: RequestReceived, code: ErrorCode, _answer: Any) -> Message:

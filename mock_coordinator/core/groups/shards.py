@@ -128,7 +128,7 @@ class GroupShards:
     def _handle(self, now_ms: int, partition: int, received: RequestReceived) -> Message | None:
         code = self._problem(partition, received.node_id)
         if code is not None:
-            return refusal(received, code, self._stranger().handle(now_ms, received))
+            return refusal(self._profile, received, code, self._stranger().handle(now_ms, received))
         shard = self._shard(partition)
         coordinator = self._loaded(now_ms, partition, shard)
         answer = coordinator.handle(now_ms, received)
@@ -216,7 +216,7 @@ class GroupShards:
         """A partition of ``__consumer_offsets`` has another leader, or none any more."""
         shard = self._shard(partition)
         for received in shard.waiting.values():
-            answer = refusal(received, ErrorCode.NOT_COORDINATOR, None)
+            answer = refusal(self._profile, received, ErrorCode.NOT_COORDINATOR, None)
             self._replies.append((received, answer))
         shard.waiting.clear()
         shard.coordinator = None

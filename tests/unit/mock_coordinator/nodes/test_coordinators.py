@@ -167,6 +167,14 @@ def test_requests_for_one_group_at_another_broker(
         assert response.protocol_name == (None if version >= 7 else "")
 
 
+@pytest.mark.parametrize(("profile", "code"), [("4.0", NOT_COORDINATOR), ("4.1", 42)])
+def test_a_nonsensical_heartbeat_at_another_broker(profile: str, code: int) -> None:
+    hand = ClusterAtHand(profile=profile, config=SIX)
+    wrong = hand.other(hand.coordinator("g1"))
+    assert hand.at(wrong, join("g1", ""), 1).error_code == code
+    assert hand.at(hand.coordinator("g1"), join("g1", ""), 1).error_code == 42
+
+
 def test_an_empty_group_id_is_refused_wherever_it_comes() -> None:
     hand = cluster()
     wrong = hand.other(hand.coordinator(""))
