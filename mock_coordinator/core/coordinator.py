@@ -48,7 +48,7 @@ from mock_coordinator.core.nodes import Node, Nodes
 from mock_coordinator.core.nodes.control import ClusterControl
 from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Persist, Reply
 from mock_coordinator.core.parked import Parked, ParkedFetches
-from mock_coordinator.core.produce import produce, produce_failed
+from mock_coordinator.core.produce import lacks_records, produce, produce_failed
 from mock_coordinator.core.security.guard import Guard
 from mock_coordinator.core.security.handlers import SECURITY_HANDLERS
 from mock_coordinator.core.security.state import SecurityState
@@ -259,7 +259,7 @@ class CoordinatorCore:
         self, now_ms: int, event: RequestReceived, request: Any, outputs: list[Output]
     ) -> None:
         broker = self._brokers[event.node_id]
-        if any(part.records is None for topic in request.topic_data for part in topic.partition_data):
+        if lacks_records(broker, request):
             why = "a produce request has a partition without records, not even empty ones"
             outputs.append(CloseConnection(event.connection, why))
             return

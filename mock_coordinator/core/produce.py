@@ -61,7 +61,7 @@ from mock_coordinator.core.transactions.verification import (
     refused_request,
 )
 
-__all__ = ["produce", "produce_failed"]
+__all__ = ["lacks_records", "produce", "produce_failed"]
 
 _ZSTD: Final = 4
 _IDS_SINCE: Final = 13
@@ -171,6 +171,18 @@ def _topic(broker: Broker, version: int, data: ProduceRequestTopicProduceData) -
     if version >= _IDS_SINCE:
         return broker.catalog.topic_by_id(data.topic_id)
     return broker.catalog.topic(data.name)
+
+
+def lacks_records(broker: Broker, request: ProduceRequest) -> bool:
+    """Whether a partition that exists is sent null for records: Kafka fails on the request then,
+    and closes its connection."""
+    for topic in request.topic_data:
+        found = broker.catalog.topic(topic.name) if topic.name else None
+        known = found or broker.catalog.topic_by_id(topic.topic_id)
+        for part in topic.partition_data:
+            if part.records is None and known is not None and 0 <= part.index < known.partitions:
+                return True
+    return False
 
 
 def produce_failed(response: ProduceResponse) -> bool:

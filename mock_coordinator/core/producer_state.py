@@ -24,6 +24,8 @@ from mock_coordinator.core.record_batch import BatchHeader
 __all__ = ["AppendedBatch", "ProducerState", "ProducerStates"]
 
 _REMEMBERED: Final = 5
+_NO_EPOCH: Final = -1
+"""Of a producer that has an id and does not say its epoch: Kafka takes it, and then any sequence."""
 _LAST_SEQUENCE: Final = 0x7FFFFFFF
 _NONE: Final = -1
 
@@ -162,7 +164,7 @@ class ProducerStates:
         if producer is None:
             return asked is None or not asked.from_zero or sequence == 0
         if header.producer_epoch != producer.epoch:
-            return sequence == 0
+            return sequence == 0 or producer.epoch == _NO_EPOCH
         last = producer.last_sequence
         return sequence == (0 if last == _LAST_SEQUENCE else last + 1)
 

@@ -46,6 +46,8 @@ class _Conversation:
         self._scene = scene
         self._plan = plan
         self._sent = 0
+        self._cut: set[str] = set()
+        """Topics of which records were deleted."""
         self._topics: list[Topic] = []
         self._ends: dict[tuple[str, int], int] = {}
         self._producers = [Producer(None) for _ in range(rng.choice([1, 2]))]
@@ -94,6 +96,8 @@ class _Conversation:
             )
         elif choice == "list-offsets":
             when = rng.choice([-1, -1, -2, -2, -3, -4, -5, -6, -9, 0, 1_790_000_000_000, 2**62])
+            if when == -3 and topic.name in self._cut:
+                when = -1  # Kafka finds the latest time of records that are deleted, too
             committed = rng.random() < 0.3
             yield from self._ask(
                 list_offsets(scene, self._odd(topic), number, when, committed=committed)
@@ -101,6 +105,7 @@ class _Conversation:
         elif choice == "leader-epoch":
             yield from self._ask(self._leader_epoch(topic, number))
         elif choice == "delete-records":
+            self._cut.add(topic.name)
             yield from self._ask(self._delete(topic, number))
         else:
             yield from self._ask(describe_producers(scene, self._topics))
