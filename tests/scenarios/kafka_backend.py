@@ -98,6 +98,7 @@ class KafkaBackend:
     def send(self, sender: str, message: Any, version: int) -> Any:
         if sender in self._waiting:
             del self._waiting[sender]
+            self._nameless.pop(sender, None)
             self._connections.pop(sender).close()
         connection = self._connections.get(sender)
         if connection is None:
@@ -133,6 +134,7 @@ class KafkaBackend:
             connection.close()
         self._connections.clear()
         self._waiting.clear()
+        self._nameless.clear()
 
     def create_topic(self, name: str, partitions: int, topic_id: TopicId) -> TopicId:
         del topic_id  # the broker chooses
