@@ -1,0 +1,100 @@
+"""Fail-over from the bytes of the log: whoever takes over at any moment knows what was true then.
+
+A random conversation is played on a coordinator that writes to a partition of
+``__consumer_offsets``. After every step its log is copied as a new leader would find it, whole or
+compacted, and what a replay of the copy says must be what the living coordinator knew.
+"""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mock_coordinator.core.catalog import Catalog
+from mock_coordinator.core.groups import GroupCoordinator, GroupSnapshot, GroupType
+from mock_coordinator.core.log import Logs
+from mock_coordinator.core.offsets_log import OffsetsLog
+from tests.unit.mock_coordinator.groups._world import ALL_PROFILES, World
+from tests.unit.mock_coordinator.groups.test_replay import _play
+
+
+def world_on_a_log(profile: str) -> tuple[World, OffsetsLog]:
+    world = World(profile)
+    journal = OffsetsLog(world.profile, Catalog(), Logs(), 0)
+    world.groups = GroupCoordinator(
+        world.profile, world.config, world.catalog, lambda: "unused", world.now, journal
+    )
+    return world, journal
+
+
+def copied(world: World, journal: OffsetsLog) -> OffsetsLog:
+    """The log as another broker has it."""
+    copy = OffsetsLog(world.profile, Catalog(), Logs(), 0)
+    for batch in journal.log.batches:
+        copy.log.restore(batch.data)
+    return copy
+
+
+def known(groups: GroupCoordinator, *, compacted: bool) -> dict[str, GroupSnapshot]:
+    """What must survive. A classic group that only offsets made is forgotten with the last of them
+    when the log is compacted, as in Kafka."""
+    found: dict[str, GroupSnapshot] = {}
+    for group_id in groups.group_ids:
+        snapshot = groups.snapshot(group_id)
+        assert snapshot is not None
+        if not compacted or snapshot.offsets or snapshot.type is GroupType.CONSUMER:
+            found[group_id] = snapshot.without_timers()
+    return found
+
+
+def taken_over(world: World, journal: OffsetsLog) -> GroupCoordinator:
+    return GroupCoordinator.replay(
+        world.profile,
+        world.config,
+        world.catalog,
+        lambda: "unused",
+        journal.records,
+        world.now,
+        journal,
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(ALL_PROFILES), st.integers(1, 20), st.data())
+def test_a_new_leader_knows_what_the_old_one_knew(
+    profile: str, steps: int, data: st.DataObject
+) -> None:
+    world, journal = world_on_a_log(profile)
+    for _ in range(steps):
+        _play(world, data)
+        whole, thin = copied(world, journal), copied(world, journal)
+        thin.compact()
+        for copy, compacted in ((whole, False), (thin, True)):
+            successor = taken_over(world, copy)
+            assert known(successor, compacted=compacted) == known(world.groups, compacted=compacted)
+        assert whole.log.high_watermark == thin.log.high_watermark
+        if data.draw(st.integers(0, 5)) == 0:
+            journal.compact()  # and the living one goes on
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(ALL_PROFILES), st.integers(2, 16), st.data())
+def test_a_crash_goes_back_to_a_moment_that_was(
+    profile: str, steps: int, data: st.DataObject
+) -> None:
+    """A disk that was behind: the log is cut at some decision. The groups are then as they were
+    when that decision had been made, and the coordinator goes on from there."""
+    world, journal = world_on_a_log(profile)
+    journal.compacts = False
+    moments = {0: known(world.groups, compacted=False)}
+    for _ in range(steps):
+        _play(world, data)
+        moments[journal.log.high_watermark] = known(world.groups, compacted=False)
+    offset = data.draw(st.sampled_from(sorted(moments)))
+    journal.truncate(offset)
+    world.groups = taken_over(world, journal)
+    assert known(world.groups, compacted=False) == moments[offset]
+    for _ in range(3):
+        _play(world, data)
+    again = taken_over(world, copied(world, journal))
+    assert known(again, compacted=True) == known(world.groups, compacted=True)
