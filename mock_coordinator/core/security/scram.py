@@ -9,7 +9,6 @@ keys is needed, and the server's part of the nonce comes in from outside.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import re
@@ -92,7 +91,7 @@ class ScramExchange:
         try:
             binding = base64.b64decode(found["binding"], validate=True)
             proof = base64.b64decode(found["proof"], validate=True)
-        except binascii.Error:
+        except ValueError:  # not base64, or not even ASCII
             raise SaslFailure from None
         name = self._mechanism.hash_name
         message = f"{self._so_far},{found['unproven']}".encode()
