@@ -154,7 +154,7 @@ def eager_librdkafka(cluster: Cluster, topic: str, group: str) -> Worker:
 
 def cooperative_librdkafka(cluster: Cluster, topic: str, group: str) -> Worker:
     """librdkafka giving up only what it must. Its sticky assignors write user data into the
-    assignments, and brokers do not upgrade a classic group that has such: it can only join later."""
+    assignments, and brokers do not upgrade a classic group that has such: it can join later."""
     return LibrdkafkaWorker(cluster, topic, group, strategy="cooperative-sticky")
 
 

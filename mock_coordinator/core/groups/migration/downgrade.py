@@ -114,7 +114,7 @@ def downgrade_by_replacement(
     rebalance = _converted(env, now_ms, group, [*staying, joining], targets)
     if outdated:
         rebalance.prepare()
-    decision = rebalance.decision(_answer(joining))
+    decision = rebalance.decision(joined(joining))
     renamed = (joining.member_id if each == replaced.member_id else each for each in group.order)
     decision.records[:0] = [*update.records, *_tombstones(group, list(renamed))]
     join_timer = Timer(TimerKind.MEMBER_JOIN, group.group_id, joining.member_id)
@@ -122,17 +122,13 @@ def downgrade_by_replacement(
     return decision
 
 
-def _answer(member: Member) -> JoinGroupResponse | None:
-    return joined(member)
-
-
-def joined(member: Member) -> JoinGroupResponse:
+def joined(member: Member) -> JoinGroupResponse | None:
     """The answer of a rebalance that is over before it began: nobody leads, nobody is listed."""
-    protocols = member.classic.supported_protocols if member.classic else ()
+    protocols = () if member.classic is None else member.classic.supported_protocols
     return JoinGroupResponse(
         generation_id=member.epoch,
         protocol_type=CONSUMER_PROTOCOL_TYPE,
-        protocol_name=protocols[0].name,
+        protocol_name=next((each.name for each in protocols), None),
         member_id=member.member_id,
     )
 
