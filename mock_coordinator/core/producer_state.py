@@ -25,7 +25,7 @@ __all__ = ["AppendedBatch", "ProducerState", "ProducerStates"]
 
 _REMEMBERED: Final = 5
 _NO_EPOCH: Final = -1
-"""Of a producer that has an id and does not say its epoch: Kafka takes it, and then any sequence."""
+"""Of a producer with an id that does not say its epoch: Kafka takes it, and then any sequence."""
 _LAST_SEQUENCE: Final = 0x7FFFFFFF
 _NONE: Final = -1
 

@@ -50,6 +50,8 @@ _POLL_S: Final = 0.02
 _ATTEMPTS: Final = 6
 _MOMENT_S: Final = 0.012  # for an answer that should have come with the request
 _AFTER_S: Final = 0.004  # for answers to others, which come after the one that caused them
+_WAITING: Final = ("JoinGroupRequest", "SyncGroupRequest")
+"""Requests that are answered when others have come."""
 _SLOW_S: Final = 0.3
 _LATE_S: Final = 3.0  # for an answer that the other side has given
 _ASIDE_LANE: Final = -2
@@ -186,7 +188,9 @@ class Player:
     def _send(self, step: Send) -> dict[int, Any]:
         self._real.send(step.message, step.version, step.lane)
         self._sent[step.lane] = step
-        answers = self._real.arrived_within(_MOMENT_S, frozenset([step.lane]))
+        may_wait = type(step.message).__name__ in _WAITING
+        limit_s = _MOMENT_S if may_wait else _LATE_S
+        answers = self._real.arrived_within(limit_s, frozenset([step.lane]))
         if len(self._sent) > len(answers):
             answers.update(self._real.arrived_within(_AFTER_S, frozenset(self._sent)))
         dice = self._dice(step, answers) if draws(step.message) else None

@@ -70,7 +70,6 @@ GOOD = encode_batch([NewRecord(b"x"), NewRecord(b"y")], START_MS)
 @pytest.mark.parametrize(
     ("name", "records", "code", "log_start"),
     [
-        ("null", None, INVALID_RECORD, -1),
         ("empty", b"", INVALID_RECORD, -1),
         ("three bytes", b"xyz", INVALID_RECORD, -1),
         ("ones", b"\1" * 100, INVALID_RECORD, -1),
@@ -92,14 +91,17 @@ GOOD = encode_batch([NewRecord(b"x"), NewRecord(b"y")], START_MS)
         ("producer without sequence", rechecked(patched(GOOD, 43, ">q", 5)), INVALID_RECORD, 0),
     ],
 )
-def test_a_batch_that_does_not_add_up(
-    name: str, records: bytes | None, code: int, log_start: int
-) -> None:
+def test_a_batch_that_does_not_add_up(name: str, records: bytes, code: int, log_start: int) -> None:
     del name
     hand = AtHand({"t": 1})
     answer = hand.produce_bytes("t", records)
     assert (answer.error_code, answer.log_start_offset) == (code, log_start)
     assert len(hand.broker.records("t")) == (0 if code else 2)
+
+
+def test_no_records_at_all_end_the_connection() -> None:
+    with pytest.raises(TransportError):
+        AtHand({"t": 1}).produce_bytes("t", None)
 
 
 def test_offsets_inside_a_batch_are_consecutive() -> None:
