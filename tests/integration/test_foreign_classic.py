@@ -83,9 +83,11 @@ async def until(condition: Callable[[], bool]) -> None:
             await anyio.sleep(0.02)
 
 
-async def settled(broker: MockBroker, members: Sequence[AIOKafkaConsumer]) -> None:
-    """Return once the members have all eight partitions among them, and the broker agrees."""
-    everything = list(range(8))
+async def settled(
+    broker: MockBroker, members: Sequence[AIOKafkaConsumer], partitions: int = 8
+) -> None:
+    """Return once the members have all partitions among them, and the broker agrees."""
+    everything = list(range(partitions))
     await until(lambda: is_stable(broker, len(members)) and owned_by(members) == everything)
 
 
@@ -103,31 +105,31 @@ async def consume(members: Sequence[AIOKafkaConsumer], count: int) -> Counter[tu
 
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_aiokafka_from_join_to_leave(profile: str) -> None:
-    async with MockBroker({"orders": 8}, profile=profile, config=FAST) as broker:
-        fill(broker, 8, 5)
+    async with MockBroker({"orders": 32}, profile=profile, config=FAST) as broker:
+        fill(broker, 32, 5)
         first = aiokafka_member(broker, client_id="first")
         await first.start()
         members = [first]
         try:
-            assert (await consume(members, 40)).total() == 40
+            assert (await consume(members, 160)).total() == 160
             await first.commit()
-            for size in (2, 4, 8):
-                members += [aiokafka_member(broker) for _ in range(size - len(members))]
-                await asyncio.gather(*(each.start() for each in members[size // 2 :]))
-                await settled(broker, members)
-                assert {len(each.assignment()) for each in members} == {8 // size}
-            parts = [TopicPartition("orders", partition) for partition in range(8)]
-            assert [await members[-1].committed(part) for part in parts] == [5] * 8
-            fill(broker, 8, 2)
-            late = await consume(members, 16)
+            for size in (2, 8, 32):
+                new = [aiokafka_member(broker) for _ in range(size - len(members))]
+                members += new
+                await asyncio.gather(*(each.start() for each in new))
+                await settled(broker, members, 32)
+                assert {len(each.assignment()) for each in members} == {32 // size}
+            parts = [TopicPartition("orders", partition) for partition in range(32)]
+            assert [await members[-1].committed(part) for part in parts] == [5] * 32
+            fill(broker, 32, 2)
+            late = await consume(members, 64)
             assert set(late.values()) == {1}
             await asyncio.gather(*(each.commit() for each in members))
             assert classic(broker).protocol_type == "consumer"
             described = broker_view(broker)
-            assert len(described.members) == 8
-            while len(members) > 1:
-                await members.pop().stop()
-            await settled(broker, members)
+            assert len(described.members) == 32
+            await asyncio.gather(*(members.pop().stop() for _ in range(31)))
+            await settled(broker, members, 32)
         finally:
             await asyncio.gather(*(each.stop() for each in members))
         assert not classic(broker).members
