@@ -192,6 +192,9 @@ class Profile:
     """A producer of transaction version 2 that a partition does not know must begin at 0."""
     older_epoch_fenced_unasked: bool = False
     """A partition that heard of a newer producer epoch does not ask the transaction coordinator."""
+    fencing_may_change_producer_id: bool = False
+    """Aborting an open transaction behind its producer's back gives the transactional id another
+    producer id when that used up the epochs; before, InitProducerId does."""
     init_forgets_last_start: bool = False
     """A producer that starts anew has no transaction start time, not that of its last one."""
     heartbeats_checked_by_any: bool = False
@@ -288,6 +291,7 @@ _V4_3: Final = replace(
     commits_use_assignment_epoch=True,
     describe_shows_pending_revocation=True,
     classic_rejoin_by_assignment_epoch=True,
+    fencing_may_change_producer_id=True,
     classic_join_refused_by_policy=True,
     named_commits_store_topic_id=True,
     log_dirs_can_be_cordoned=True,
