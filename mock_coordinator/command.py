@@ -59,6 +59,14 @@ def serve(
     except OSError as err:
         sys.stderr.write(f"kip848 mock: cannot listen on {host}:{port}: {err}\n")
         return 1
+    except ExceptionGroup as group:
+        refused, others = group.split(OSError)
+        if refused is None or others is not None:
+            raise
+        sys.stderr.write(f"kip848 mock: the data folder cannot be written: {refused}\n")
+        return 1
+    finally:
+        broker.close()
 
 
 async def _serve(broker: MockCluster) -> int:

@@ -78,6 +78,7 @@ class Storage:
         self._taken: list[Entry] = []
         self._live_bytes = 0
         self._disk: Disk | None = None
+        self._failure: OSError | None = None
 
     # --- Starting ---------------------------------------------------------------------------------
 
@@ -189,8 +190,20 @@ class Storage:
             self._documents[document.key] = document.value
 
     def flush(self) -> None:
-        """Write what was taken, as the policy says. Raises ``OSError``: then nothing that was taken
-        may be acknowledged."""
+        """Write what was taken, as the policy says.
+
+        Raises ``OSError``: then nothing that was taken may be acknowledged, ever. A disk that
+        failed once is not trusted again, because what it holds is not known.
+        """
+        if self._failure is not None:
+            raise self._failure
+        try:
+            self._write()
+        except OSError as err:
+            self._failure = err
+            raise
+
+    def _write(self) -> None:
         if self._taken:
             self._file.append(self._taken)
             self._taken = []
@@ -218,7 +231,9 @@ class Storage:
                 yield Batch(topic_id, partition, batch.data)
 
     def close(self) -> None:
-        """Write what is left and let go of the folder."""
+        """Write what is left and let go of the folder. Calling it twice is harmless."""
+        if self._lock.closed:
+            return
         with contextlib.suppress(OSError):
             self.flush()
             self._file.sync()

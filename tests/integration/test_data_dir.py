@@ -14,6 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from kip848_client.wire.messages.classic_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+from kip848_client.wire.messages.fetch import (
+    FetchRequest,
+    FetchRequestFetchPartition,
+    FetchRequestFetchTopic,
+)
 from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -31,6 +42,7 @@ from kip848_client.wire.messages.produce import (
 )
 from mock_coordinator import MockBroker, NewRecord
 from mock_coordinator.batches import encode_batch
+from mock_coordinator.core.groups.splitting import partition_for
 from tests.support.kafka_tools import CONSOLE_CONSUMER, run_tool
 from tests.support.wire_connection import ConnectionLostError, WireConnection
 
@@ -174,11 +186,51 @@ def test_kafkas_console_consumer_prints_the_groups_records(
         with WireConnection("127.0.0.1", port) as connection:
             writer._produce(connection)
             writer._commit(connection)
-        printed = run_tool(
-            CONSOLE_CONSUMER,
-            *("--bootstrap-server", f"127.0.0.1:{port}", "--topic", "__consumer_offsets"),
-            *("--from-beginning", "--max-messages", "1", "--timeout-ms", "20000"),
-            *("--formatter", "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"),
-        )
+        _complete_classic_group(port)
+        committed_in = partition_for("g1", 2)
+        printed = _printed(port, committed_in, "OffsetsMessageFormatter")
+        classic = _printed(port, partition_for("old", 2), "GroupMetadataMessageFormatter")
     assert '"group":"g1","topic":"t","partition":1' in printed
     assert '"offset":7' in printed
+    assert '"group":"old"' in classic
+    assert '"protocolType":"consumer","generation":1,"protocol":"range"' in classic
+
+
+def _printed(port: int, partition: int, formatter: str) -> str:
+    """What the console consumer makes of all records of a partition of the internal topic."""
+    wanted = FetchRequestFetchPartition(
+        partition=partition, fetch_offset=0, partition_max_bytes=1 << 20
+    )
+    topic = FetchRequestFetchTopic(topic="__consumer_offsets", partitions=(wanted,))
+    with WireConnection("127.0.0.1", port) as connection:
+        fetched = connection.request(FetchRequest(topics=(topic,)), 12)
+    end: int = fetched.responses[0].partitions[0].high_watermark
+    return run_tool(
+        CONSOLE_CONSUMER,
+        *("--bootstrap-server", f"127.0.0.1:{port}", "--topic", "__consumer_offsets"),
+        *("--partition", str(partition), "--offset", "earliest"),
+        *("--max-messages", str(end), "--timeout-ms", "20000"),
+        *("--formatter", f"org.apache.kafka.tools.consumer.{formatter}"),
+    )
+
+
+def _complete_classic_group(port: int) -> None:
+    with WireConnection("127.0.0.1", port) as connection:
+        protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
+        join = JoinGroupRequest(
+            group_id="old",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            protocol_type="consumer",
+            protocols=(protocol,),
+        )
+        joined = connection.request(join, 3)
+        assert joined.error_code == 0, joined
+        share = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"")
+        sync = SyncGroupRequest(
+            group_id="old",
+            generation_id=joined.generation_id,
+            member_id=joined.member_id,
+            assignments=(share,),
+        )
+        assert connection.request(sync, 3).error_code == 0

@@ -163,6 +163,27 @@ def test_nobody_is_told_of_what_is_not_written(
     broker.close()
 
 
+def test_a_disk_that_failed_is_not_trusted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = broker_on(tmp_path)
+    storage = broker._storage
+    assert storage is not None
+    connection = broker.connect()
+    wanted = OffsetCommitRequestPartition(partition_index=0, committed_offset=9)
+    topic = OffsetCommitRequestTopic(name="t", partitions=(wanted,))
+    monkeypatch.setattr(storage._file, "append", _refusing)  # as a full disk does
+    for _ in range(2):
+        with pytest.raises(OSError, match="no space"):
+            connection.ask(OffsetCommitRequest(group_id="g", topics=(topic,)), 9)
+    assert connection._replies == {}
+    broker.close()
+
+
+def _refusing(_entries: object) -> None:
+    raise OSError("no space left")
+
+
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     first = broker_on(tmp_path)
     with pytest.raises(ConfigError, match="used by another process"):
