@@ -178,6 +178,8 @@ def fenced_abort(
 ) -> Change:
     """Abort an open transaction behind its producer's back, who is fenced by a raised epoch."""
     following = _raised(env, now_ms, entry.value, _State.PREPARE_ABORT)
+    if not env.profile.fencing_may_change_producer_id:
+        following = replace(following, next_producer_id=NO_PRODUCER_ID)
     return Change(transactional_id, following, entry.value.producer_epoch)
 
 

@@ -104,7 +104,8 @@ def _next(
     entry: TransactionEntry,
     request: InitProducerIdRequest,
 ) -> Change:
-    """The producer of the next epoch. Raises ``TransactionRefusedError`` 90."""
+    """The producer of the next epoch. Raises ``TransactionRefusedError`` 90, and -1 in a case that
+    Kafka did not foresee either: an outdated epoch when the current one is the last."""
     value = entry.value
     named = request.producer_id != NO_PRODUCER_ID
     current = value.producer_epoch
@@ -112,6 +113,8 @@ def _next(
     if current >= LAST_EPOCH and (not named or request.producer_epoch == current):
         producer_id, epoch = env.new_producer_id(), 0
         last = current if named else NO_PRODUCER_EPOCH
+    elif current >= LAST_EPOCH:
+        raise TransactionRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     elif not named:
         epoch = current + 1
     elif current in (NO_PRODUCER_EPOCH, request.producer_epoch):

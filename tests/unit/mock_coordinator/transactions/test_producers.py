@@ -63,15 +63,15 @@ def test_an_open_transaction_is_aborted_first() -> None:
     assert broker.values() == []
 
 
-def used_up(state: TransactionState = TransactionState.EMPTY) -> ByHand:
+def used_up(profile: str = "4.4") -> ByHand:
     """A broker with a producer that has only one epoch left."""
-    broker = ByHand()
+    broker = ByHand(profile=profile)
     producer_id = broker.begin("other")[0]
     value = TransactionMetadata(
         producer_id=producer_id + 100,
         producer_epoch=LAST_EPOCH - 1,
         timeout_ms=60_000,
-        state=state,
+        state=TransactionState.EMPTY,
         last_update_ms=0,
     )
     broker.put("x", value)
@@ -104,14 +104,21 @@ def test_the_end_of_a_transaction_may_use_up_the_epochs(commit: bool) -> None:
     assert broker.values()[-1] == b"2"
 
 
-def test_fencing_may_use_up_the_epochs() -> None:
-    broker = used_up()
+@pytest.mark.parametrize(("profile", "epoch"), [("4.2", 0), ("4.3", 1)])
+def test_fencing_may_use_up_the_epochs(profile: str, epoch: int) -> None:
+    broker = used_up(profile)
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
     assert broker.init("x")[0][0] == 51
     after = broker.begin()
     assert after[0] != producer[0]
-    assert after[1] == 1
+    assert after[1] == epoch
+
+
+def test_an_outdated_epoch_beside_the_last_one_is_not_foreseen() -> None:
+    broker = used_up()
+    producer = broker.begin()
+    assert broker.init("x", producer=(producer[0], 5))[0][0] == -1
 
 
 def test_who_asks_for_the_coordinator_makes_its_topic_visible() -> None:
