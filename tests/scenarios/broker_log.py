@@ -121,6 +121,7 @@ class BrokerLog:
         decoded = read_by_definitions(self._codec, key, value)
         if decoded is not None:
             ours = decode_record(key, value)
+            assert ours is not None
             assert ours == decoded, (ours, decoded)
             written = encode_record(self._profile, ours)
             # 4.0 writes the topics of key type 4 in the order of a hash table

@@ -23,9 +23,11 @@ class Journal(Protocol):
     @property
     def records(self) -> Sequence[StateRecord]:
         """What replaying would read, oldest first. It may have to be decoded: do not ask often."""
+        ...
 
     def append(self, now_ms: int, records: Sequence[StateRecord]) -> None:
         """Write the records of one decision, in order; there is at least one."""
+        ...
 
 
 class MemoryJournal:
