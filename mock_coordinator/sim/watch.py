@@ -66,7 +66,8 @@ class Watch:
         self.overwritten: set[MemberView] = set()
         """Members whose newest subscription was overwritten by a request out of order."""
         self.renamed: set[str] = set()
-        """Topics that were deleted and made again, where commits name topics (before 4.2)."""
+        """Topics that were deleted and made again, where commits name topics (before 4.2), or that
+        were deleted while the coordinator loaded: the offsets of the old one may still be there."""
 
     # -- processes ---------------------------------------------------------------------------
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from kip848_client import Consumer
+from kip848_client import Consumer, Record
 from mock_coordinator import MockCluster
 from tests.integration.cluster import eventually, polling
 from tests.integration.test_server_cli import running
@@ -61,6 +62,11 @@ def committed(cluster: MockCluster, group: str) -> int:
     return sum(offset.offset for offset in snapshot.offsets.get("orders", {}).values())
 
 
+def has_all(seen: list[Record[Any, Any]], total: int) -> bool:
+    """Whether every number below ``total`` has come."""
+    return {int(record.value or b"") for record in seen} == set(range(total))
+
+
 def consumer(cluster: MockCluster) -> Consumer[bytes | None, bytes | None]:
     return Consumer(
         "orders",
@@ -82,7 +88,7 @@ async def test_our_consumer_follows_whatever_moves() -> None:
         for _ in range(4):
             await produce(producer, range(total, total + 30))
             total += 30
-            await eventually(lambda: len(seen) >= total)  # noqa: B023 - asked at once
+            await eventually(partial(has_all, seen, total))
             await one.commit()
             assert committed(cluster, "g") == total
             move_all(cluster, "g")
@@ -126,8 +132,7 @@ async def test_two_of_our_consumers_live_through_a_rolling_restart() -> None:
             await cluster.stop_broker(node_id)
             await produce(producer, range(total, total + 30))
             total += 30
-            numbers = set(range(total))
-            await eventually(lambda: {int(r.value or b"") for r in seen} == numbers)  # noqa: B023 - asked at once
+            await eventually(partial(has_all, seen, total))
             await cluster.start_broker(node_id)
         assert {cluster.leader_of("orders", p) for p in range(PARTITIONS)} <= {1, 2, 3}
 
@@ -189,71 +194,70 @@ async def test_aiokafkas_consumer_follows_whatever_moves() -> None:
         assert committed(cluster, "classic") == total + 30
 
 
+RECONNECT = {"reconnect.backoff.ms": 20, "retry.backoff.ms": 20, "retry.backoff.max.ms": 100}
+
+
+def librdkafka_at_work(bootstrap: str, protocol: str, ask: Callable[[str], None]) -> set[int]:
+    """Produce, consume and commit, and after each round ``ask`` for something to happen; returns
+    what was consumed. Runs in a thread."""
+    confluent = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    producer = confluent.Producer({"bootstrap.servers": bootstrap, **RECONNECT})
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "g",
+        "group.protocol": protocol,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        **RECONNECT,
+    }
+    if protocol == "classic":
+        settings["heartbeat.interval.ms"] = 100
+    reader = confluent.Consumer(settings)
+    reader.subscribe(["orders"])
+    seen: set[int] = set()
+    total = 0
+    try:
+        for what in ("move", "move", "stop", "end"):
+            for number in range(total, total + 30):
+                producer.produce("orders", b"%d" % number, partition=number % PARTITIONS)
+            assert producer.flush(PATIENCE_S) == 0
+            total += 30
+            give_up = time.monotonic() + PATIENCE_S
+            while len(seen) < total:
+                assert time.monotonic() < give_up, f"{len(seen)} of {total} came"
+                message = reader.poll(0.05)
+                if message is not None and message.error() is None:
+                    seen.add(int(message.value()))
+            reader.commit(asynchronous=False)
+            ask(what)
+    finally:
+        reader.close()
+    return seen
+
+
 @pytest.mark.foreign
 @pytest.mark.parametrize("protocol", ["consumer", "classic"])
 async def test_librdkafkas_consumer_follows_whatever_moves(protocol: str) -> None:
-    confluent = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
-    common = {"reconnect.backoff.ms": 20, "retry.backoff.ms": 20, "retry.backoff.max.ms": 100}
+    rounds = 0
 
-    def work(cluster: MockCluster, steps: asyncio.Queue[str], loop: Any) -> list[int]:
-        def ask(what: str) -> None:
-            asyncio.run_coroutine_threadsafe(steps.put(what), loop).result()
-            asyncio.run_coroutine_threadsafe(steps.join(), loop).result(PATIENCE_S)
-
-        producer = confluent.Producer({"bootstrap.servers": cluster.bootstrap, **common})
-        settings = {
-            "bootstrap.servers": cluster.bootstrap,
-            "group.id": "g",
-            "group.protocol": protocol,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            **common,
-        }
-        if protocol == "classic":
-            settings["heartbeat.interval.ms"] = 100
-        reader = confluent.Consumer(settings)
-        reader.subscribe(["orders"])
-        seen: list[int] = []
-        total = 0
-        try:
-            for what in ("move", "move", "stop", "end"):
-                for number in range(total, total + 30):
-                    producer.produce("orders", b"%d" % number, partition=number % PARTITIONS)
-                assert producer.flush(PATIENCE_S) == 0
-                total += 30
-                give_up = time.monotonic() + PATIENCE_S
-                while len(set(seen)) < total:
-                    assert time.monotonic() < give_up, f"{len(set(seen))} of {total} came"
-                    message = reader.poll(0.05)
-                    if message is not None and message.error() is None:
-                        seen.append(int(message.value()))
-                reader.commit(asynchronous=False)
-                ask(what)
-        finally:
-            reader.close()
-        return seen
+    async def happen(cluster: MockCluster, what: str) -> None:
+        nonlocal rounds
+        rounds += 1
+        assert committed(cluster, "g") == 30 * rounds
+        if what == "move":
+            move_all(cluster, "g")
+        elif what == "stop":
+            await cluster.stop_broker(cluster.coordinator_of("g") or 1)
 
     async with three_brokers() as cluster:
-        steps: asyncio.Queue[str] = asyncio.Queue()
         loop = asyncio.get_running_loop()
-        running_ = asyncio.ensure_future(anyio.to_thread.run_sync(work, cluster, steps, loop))
-        total = 0
-        for _ in range(4):
-            step = asyncio.ensure_future(steps.get())
-            await asyncio.wait({step, running_}, return_when=asyncio.FIRST_COMPLETED)
-            if running_.done():
-                step.cancel()
-                break
-            total += 30
-            assert committed(cluster, "g") == total
-            if step.result() == "move":
-                move_all(cluster, "g")
-            elif step.result() == "stop":
-                await cluster.stop_broker(cluster.coordinator_of("g") or 1)
-            steps.task_done()
-        seen = await running_
-        assert set(seen) == set(range(total))
-        assert total == 120
+
+        def ask(what: str) -> None:
+            asyncio.run_coroutine_threadsafe(happen(cluster, what), loop).result(PATIENCE_S)
+
+        seen = await anyio.to_thread.run_sync(librdkafka_at_work, cluster.bootstrap, protocol, ask)
+    assert rounds == 4
+    assert seen == set(range(120))
 
 
 async def test_transactions_follow_their_coordinator() -> None:

@@ -385,8 +385,8 @@ async def test_a_restart_of_everything_keeps_who_is_down_and_who_leads() -> None
 # -- topics over several brokers ---------------------------------------------------------------
 
 
-def create(hand: ClusterAtHand, **topic: object) -> tuple[int, str | None]:
-    asked = CreateTopicsRequestCreatableTopic(name="new", **topic)  # type: ignore[arg-type]  # the test's own fields
+def create(hand: ClusterAtHand, **topic: Any) -> tuple[int, str | None]:
+    asked = CreateTopicsRequestCreatableTopic(name="new", **topic)
     result = hand.at(2, CreateTopicsRequest(topics=(asked,), timeout_ms=1000), 7).topics[0]
     return result.error_code, result.error_message
 
