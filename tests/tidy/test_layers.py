@@ -74,7 +74,8 @@ ONLY_IMPORTER = {
     "aiokafka": ("kip848_client._aiokafka",),
     "pydantic": ("kip848_client.config",),
     "anyio": ("kip848_client", "mock_coordinator"),
-    "re2": ("mock_coordinator.core.groups",),
+    # Kafka matches subscriptions (KIP-848) and transactional ids (KIP-1152) with RE2/J
+    "re2": ("mock_coordinator.core.groups", "mock_coordinator.core.transactions"),
     "rich": ("kip848_client.cli",),
 }
 

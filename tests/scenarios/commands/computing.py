@@ -68,16 +68,13 @@ def prepare(stage: Stage, arguments: Arguments) -> list[str]:
         return [f"{shown}: {stage.error_text(response.error_code, response.error_message)}"]
     member.prepared_epoch = response.group_epoch
     topics = sorted(f"{each.topic_name}({each.num_partitions})" for each in response.topics)
-    lines = [
-        f"{shown}: group epoch {response.group_epoch}, assignor {response.assignor_name}, "
-        f"topics {' '.join(topics)}"
-    ]
-    lines += [
-        f"  {stage.shown(each.member_id)}: epoch {each.member_epoch}, "
-        f"version {each.assignor.metadata_version}, "
-        f"target {stage.partitions_text(each.topic_partitions)}"
-        for each in sorted(response.members, key=lambda each: each.member_id)
-    ]
+    what = f"group epoch {response.group_epoch}, assignor {response.assignor_name}"
+    lines = [f"{shown}: {what}, topics {' '.join(topics)}"]
+    for each in sorted(response.members, key=lambda each: each.member_id):
+        version, target = each.assignor.metadata_version, each.topic_partitions
+        what = f"epoch {each.member_epoch}, version {version}"
+        given = stage.partitions_text(target)
+        lines.append(f"  {stage.shown(each.member_id)}: {what}, target {given}")
     return lines
 
 

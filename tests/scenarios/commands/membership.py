@@ -27,7 +27,8 @@ def join(stage: Stage, arguments: Arguments) -> list[str]:
 
     Unless given, the rebalance timeout is 30 s and the owned partitions an empty list; topics,
     regex, instance, rack, assignor and offers (client-side assignors, see ``prepare``) are null.
-    ``none`` sends null (-1 for the timeout), e.g. owned=none. The epoch may be overridden, and ``verbose`` prints the whole response.
+    ``none`` sends null (-1 for the timeout), e.g. owned=none. The epoch may be overridden, and
+    ``verbose`` prints the whole response.
     """
     arguments.options.setdefault("owned", [])
     arguments.options.setdefault("timeout", "30s")
