@@ -51,6 +51,7 @@ UNORDERED: Final = {
     ("DeleteTopicsResponse", "responses"): ("name", "topic_id"),
     ("CreatePartitionsResponse", "results"): ("name",),
     ("MetadataResponse", "topics"): ("name",),
+    ("MetadataResponseTopic", "partitions"): ("partition_index",),
     ("DescribeGroupsResponseDescribedGroup", "members"): ("member_id",),
     ("JoinGroupResponse", "members"): ("member_id",),
     ("DescribeTransactionsResponse", "transaction_states"): ("transactional_id",),
