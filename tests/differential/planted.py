@@ -21,7 +21,7 @@ __all__ = ["BUGS"]
 
 def _no_validation() -> None:
     """Requests that break the rules of KIP-848 are taken as they come."""
-    vars(heartbeat)["validate_heartbeat"] = lambda *_: None
+    heartbeat.__dict__.update(validate_heartbeat=lambda *_: None)
 
 
 def _other_words() -> None:
@@ -36,7 +36,7 @@ def _other_words() -> None:
 
 def _other_assignor() -> None:
     """Whoever asks for the uniform assignor gets ranges."""
-    vars(environment)["BUILTIN"] = {"uniform": BUILTIN["range"], "range": BUILTIN["range"]}
+    environment.__dict__.update(BUILTIN={"uniform": BUILTIN["range"], "range": BUILTIN["range"]})
 
 
 BUGS: Final[dict[str, Callable[[], None]]] = {
