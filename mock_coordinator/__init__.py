@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from mock_coordinator.batches import NewRecord, StoredRecord
 from mock_coordinator.clock import Clock, VirtualClock, wall_clock
+from mock_coordinator.core.faults import Fault, Match
+from mock_coordinator.core.ownership import OwnershipViolation
 from mock_coordinator.driver import LoggedRequest
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.mock_broker import MockBroker
@@ -24,11 +26,14 @@ from mock_coordinator.mock_cluster import MockCluster
 
 __all__ = [
     "Clock",
+    "Fault",
     "InProcessConnection",
     "LoggedRequest",
+    "Match",
     "MockBroker",
     "MockCluster",
     "NewRecord",
+    "OwnershipViolation",
     "StoredRecord",
     "VirtualClock",
     "wall_clock",

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import anyio
 
 from kip848_client.errors import BrokerError, ConfigError
+from mock_coordinator.core.faults import faults_from_json
 from mock_coordinator.core.profile import DEFAULT_PROFILE
 from mock_coordinator.mock_cluster import MockCluster
 from mock_coordinator.security.options import SecurityOptions
@@ -27,16 +28,20 @@ def serve(
     security: Mapping[str, object] | None = None,
     data_dir: str | None = None,
     fsync: str = "always",
+    faults: str = "",
 ) -> int:
     """Run so many brokers until SIGINT or SIGTERM; returns the exit code.
 
     Prints ``listening on HOST:PORT`` when connections are accepted, with a comma between several;
     then a line ``NAME on HOST:PORT`` for each listener of ``security``
     (``SecurityOptions`` as data).
-    ``data_dir`` and ``fsync`` are as for ``MockBroker``. Raises ``ConfigError`` for topics or
-    settings that Kafka would refuse, and for a data folder that cannot be used.
+    ``data_dir`` and ``fsync`` are as for ``MockBroker``, ``faults`` is JSON
+    (``mock_coordinator.core.faults.as_json``). Members of a group that used what is not theirs are
+    told of on standard error in the end. Raises ``ConfigError`` for topics or settings that Kafka
+    would refuse, and for a data folder that cannot be used.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    bad_day = faults_from_json(faults) if faults else ()
     try:
         broker = MockCluster(
             topics,
@@ -49,9 +54,11 @@ def serve(
             security=None if security is None else SecurityOptions.from_data(security),
             data_dir=data_dir,
             fsync=fsync,
+            check_ownership=False,
         )
     except BrokerError as err:
         raise ConfigError(f"--topic: {err}") from err
+    broker.faults.add(*bad_day)
     for name in broker.core.broker.config.without_effect:
         sys.stderr.write(f"kip848 mock: {name} is a setting of Kafka's, but has no effect here\n")
     try:
@@ -67,6 +74,8 @@ def serve(
         return 1
     finally:
         broker.close()
+        for violation in broker.driver.ownership.violations:
+            sys.stderr.write(f"kip848 mock: {violation}\n")
 
 
 async def _serve(broker: MockCluster) -> int:

@@ -63,6 +63,8 @@ class MockCluster(MockBroker):
         security: SecurityOptions | None = None,
         data_dir: str | os.PathLike[str] | None = None,
         fsync: str = "always",
+        check_ownership: bool = True,
+        client_assignors: bool = True,
     ) -> None:
         if brokers < 1:
             raise ConfigError(f"a cluster of {brokers} brokers")
@@ -81,6 +83,8 @@ class MockCluster(MockBroker):
             security=security,
             data_dir=data_dir,
             fsync=fsync,
+            check_ownership=check_ownership,
+            client_assignors=client_assignors,
         )
 
     # -- where -------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from kip848_client.cli import _mock_security
 from kip848_client.errors import ConfigError
@@ -54,6 +55,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --data-dir, when data are on the disk: before every answer, once a second, or "
         "when the operating system likes; a killed process loses nothing either way (%(default)s)",
     )
+    parser.add_argument(
+        "--faults",
+        default=None,
+        metavar="FILE",
+        help="what is to go wrong, in JSON (docs/reference/faults.md)",
+    )
     _mock_security.configure(parser)
 
 
@@ -79,7 +86,17 @@ def run(arguments: argparse.Namespace) -> int:
         _mock_security.security_data(arguments),
         arguments.data_dir,
         arguments.fsync,
+        _faults(arguments.faults),
     )
+
+
+def _faults(file: str | None) -> str:
+    if file is None:
+        return ""
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as err:
+        raise ConfigError(f"--faults {file}: {err}") from err
 
 
 def _topic(text: str) -> tuple[str, int]:
