@@ -24,17 +24,14 @@ from mock_coordinator.clock import Clock, VirtualClock
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups.snapshot import GroupSnapshot
-from mock_coordinator.core.groups.splitting import partition_for
 from mock_coordinator.core.inputs import (
     ConnectionLost,
     Input,
-    LeaderMoved,
     RequestReceived,
     TimerFired,
 )
 from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply, TornReply
 from mock_coordinator.core.ownership import OwnershipChecker
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
 from mock_coordinator.storage import Storage
 
 __all__ = ["CoreDriver", "LoggedRequest", "Sink"]
@@ -97,7 +94,7 @@ class CoreDriver:
         self._storage: Final = storage
         self._held: list[Output] = []
         self._dirty: anyio.Event | None = None
-        self.faults: Final = FaultInjector(self._topic_names, self._coordinator_move)
+        self.faults: Final = FaultInjector(self._topic_names)
         self.ownership: Final = OwnershipChecker(lambda: self._core.broker.catalog, self._group)
         self.requests: Final[deque[LoggedRequest]] = deque(maxlen=log_size)
         if isinstance(clock, VirtualClock):
@@ -267,17 +264,6 @@ class CoreDriver:
     def _topic_names(self) -> dict[bytes, str]:
         topics = self._core.broker.catalog.topics
         return {bytes(topic.topic_id): name for name, topic in topics.items()}
-
-    def _coordinator_move(self, group_id: str, node_id: int | None) -> LeaderMoved | None:
-        """What makes another broker the coordinator of a group: the next one unless it is named."""
-        broker = self._core.broker
-        count = broker.config.integer("offsets.topic.num.partitions")
-        partition = partition_for(group_id, count)
-        if node_id is None:
-            ids = broker.nodes.ids
-            now = broker.coordinator_node(partition)
-            node_id = ids[(ids.index(now) + 1) % len(ids)] if now in ids else ids[0]
-        return LeaderMoved(OFFSETS_TOPIC, partition, node_id)
 
     def _note(self, now_ms: int, event: RequestReceived) -> None:
         if not self.requests.maxlen:

@@ -15,6 +15,7 @@ __all__ = [
     "LOCAL_CLIENT",
     "ClientInfo",
     "ConnectionLost",
+    "CoordinatorMoved",
     "Input",
     "LeaderMoved",
     "NodeStarted",
@@ -88,6 +89,18 @@ class LeaderMoved(Input):
     topic: str
     partition: int
     node_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorMoved(Input):
+    """The coordinator of a group is to be another node: this one, or the next that runs.
+
+    ``__consumer_offsets`` is created for it when nobody has asked for a coordinator yet. Where
+    there is no other node the same one is elected again, and loads its groups anew.
+    """
+
+    group_id: str
+    node_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

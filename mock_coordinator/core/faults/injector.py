@@ -12,6 +12,7 @@ when the next of those is due. Time and the core come in as arguments; nothing i
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -34,15 +35,19 @@ from mock_coordinator.core.faults.actions import (
 from mock_coordinator.core.faults.fault import Fault
 from mock_coordinator.core.faults.match import mentions
 from mock_coordinator.core.faults.refusal import refusal
-from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
+from mock_coordinator.core.inputs import (
+    ConnectionLost,
+    CoordinatorMoved,
+    Input,
+    RequestReceived,
+)
 from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply, TornReply
 
 __all__ = ["FaultInjector", "Hit"]
 
 Step = Callable[[int, Input], tuple[Output, ...]]
-Mover = Callable[[str, int | None], Input | None]
-"""(group id, node) -> the input that moves the group's coordinator there."""
 
+_HITS: Final = 10_000
 _CHECKSUMMED_FROM: Final = 30
 """Well inside of what the checksum of a record batch covers."""
 
@@ -84,19 +89,18 @@ _Place = tuple[int, int]  # connection, correlation
 class FaultInjector:
     """The faults of one cluster.
 
-    ``topic_names`` gives the name of a topic id now; ``move`` the input that moves a coordinator.
+    ``topic_names`` gives the name of a topic id now.
     """
 
-    def __init__(self, topic_names: Callable[[], Mapping[bytes, str]], move: Mover) -> None:
+    def __init__(self, topic_names: Callable[[], Mapping[bytes, str]]) -> None:
         self._topic_names: Final = topic_names
-        self._move: Final = move
         self._armed: list[_Armed] = []
         self._spoiled: dict[_Place, Action] = {}
         self._doubled: dict[_Place, int] = {}
         self._later: list[tuple[int, int, Input | Output]] = []
         self._sequence = 0
         self._muted: dict[int, int] = {}
-        self._hits: list[Hit] = []
+        self._hits: Final = deque[Hit](maxlen=_HITS)
 
     # -- what the user says ------------------------------------------------------------------------
 
@@ -118,7 +122,7 @@ class FaultInjector:
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """Everything that was hit, oldest first."""
+        """What was hit, oldest first; of more than 10,000 the newest."""
         return tuple(self._hits)
 
     @property
@@ -210,9 +214,7 @@ class FaultInjector:
         outputs: list[Output],
     ) -> None:
         for group_id in sorted(mentions(event.request, self._topic_names()).groups):
-            moved = self._move(group_id, node_id)
-            if moved is not None:
-                self._run(now_ms, moved, core, outputs)
+            self._run(now_ms, CoordinatorMoved(group_id, node_id), core, outputs)
 
     def _run(self, now_ms: int, event: Input, core: Step, outputs: list[Output]) -> None:
         for output in core(now_ms, event):

@@ -13,7 +13,14 @@ from typing import Final
 from kip848_client._types import TopicId, TopicIdPartition
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.groups.shards import GroupShards
-from mock_coordinator.core.inputs import Input, LeaderMoved, NodeStarted, NodeStopped
+from mock_coordinator.core.inputs import (
+    CoordinatorMoved,
+    Input,
+    LeaderMoved,
+    NodeStarted,
+    NodeStopped,
+)
+from mock_coordinator.core.metadata import create_offsets_topic
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC
 
 __all__ = ["ClusterControl"]
@@ -41,6 +48,8 @@ class ClusterControl:
             self._broker.partition_state(topic, event.partition)
             leaders = self._broker.disk.leaders
             self._have_moved(now_ms, leaders.move(topic, event.partition, event.node_id))
+        elif isinstance(event, CoordinatorMoved):
+            self._move_coordinator(now_ms, event)
         elif isinstance(event, NodeStopped):
             self._stop(now_ms, event)
         elif isinstance(event, NodeStarted):
@@ -69,6 +78,24 @@ class ClusterControl:
         moved = tuple(self._moved)
         self._moved = {}
         return moved
+
+    def _move_coordinator(self, now_ms: int, event: CoordinatorMoved) -> None:
+        create_offsets_topic(self._broker, now_ms)
+        topic = self._broker.catalog.topics[OFFSETS_TOPIC]
+        partition = self._groups.partition_of(event.group_id)
+        leaders = self._broker.disk.leaders
+        now = self._broker.partition_state(topic, partition).leader
+        node_id = self._next(now) if event.node_id is None else event.node_id
+        if node_id == now:
+            self._have_moved(now_ms, leaders.elect_again(topic, partition))
+        elif node_id is not None:
+            self._have_moved(now_ms, leaders.move(topic, partition, node_id))
+
+    def _next(self, node_id: int | None) -> int | None:
+        """The running node after this one, in the order of their ids and round again."""
+        running = [node.node_id for node in self._broker.nodes if node.up]
+        later = [each for each in running if node_id is None or each > node_id]
+        return next(iter([*later, *running]), None)
 
     def _stop(self, now_ms: int, event: NodeStopped) -> None:
         node = self._broker.nodes[event.node_id]

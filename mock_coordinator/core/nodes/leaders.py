@@ -129,6 +129,16 @@ class Leaders:
         self._partitions[topic.topic_id][partition] = changed
         return ((topic.topic_id, partition),)
 
+    def elect_again(self, topic: Topic, partition: int) -> tuple[tuple[TopicId, int], ...]:
+        """Let the leader of a partition begin a new leader epoch. Without a leader nothing
+        happens."""
+        state = self.of(topic, partition)
+        if state.leader is None:
+            return ()
+        again = replace(state, leader_epoch=state.leader_epoch + 1)
+        self._partitions[topic.topic_id][partition] = again
+        return ((topic.topic_id, partition),)
+
     def reassign(
         self, topic: Topic, partition: int, replicas: tuple[int, ...]
     ) -> tuple[tuple[TopicId, int], ...]:
