@@ -116,10 +116,22 @@ def create_partitions(broker: Broker, request: CreatePartitionsRequest) -> Creat
     counts: dict[str, int] = {}
     for asked in request.topics:
         counts[asked.name] = counts.get(asked.name, 0) + 1
+    refused_as_a_whole = _whole_refusal(broker, request, counts)
+    if refused_as_a_whole is not None:
+        code, text = refused_as_a_whole
+        return CreatePartitionsResponse(
+            results=tuple(
+                _Grown(name=asked.name, error_code=code, error_message=text)
+                for asked in request.topics
+            )
+        )
     results: dict[str, _Grown] = {}
+    grown_by = 0
     for asked in request.topics:
         try:
             topic = _check_growth(broker, asked, counts[asked.name])
+            grown_by += asked.count - topic.partitions
+            _check_batch(grown_by)
             if not request.validate_only:
                 factor = len(broker.partition_state(topic, 0).replicas)
                 broker.catalog.grow(asked.name, asked.count)
@@ -132,6 +144,31 @@ def create_partitions(broker: Broker, request: CreatePartitionsRequest) -> Creat
                 name=asked.name, error_code=refused.code, error_message=refused.message
             )
     return CreatePartitionsResponse(results=tuple(results.values()))
+
+
+def _check_batch(grown_by: int) -> None:
+    """Brokers before 4.4 fail on it; later ones have refused it by now. Raises ``TopicRefused``."""
+    if grown_by > MAX_PARTITIONS_PER_REQUEST:
+        raise TopicRefused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+
+
+def _whole_refusal(
+    broker: Broker, request: CreatePartitionsRequest, counts: dict[str, int]
+) -> tuple[ErrorCode, str | None] | None:
+    """Why nothing is done at all, as an error and its words; then each topic is told so."""
+    if request.timeout_ms <= 0:
+        return ErrorCode.REQUEST_TIMED_OUT, None
+    if not broker.profile.partition_growth_limited:
+        return None
+    grown_by = 0
+    for asked in request.topics:
+        topic = broker.catalog.topic(asked.name)
+        if topic is not None and counts[asked.name] == 1:
+            grown_by += max(asked.count - topic.partitions, 0)
+    if grown_by <= MAX_PARTITIONS_PER_REQUEST:
+        return None
+    text = "Excessively large number of additional partitions per request."
+    return ErrorCode.POLICY_VIOLATION, text
 
 
 def _check_growth(
@@ -154,13 +191,6 @@ def _check_growth(
             f"{asked.count} would not be an increase.",
         )
     more = asked.count - topic.partitions
-    if more > MAX_PARTITIONS_PER_REQUEST and not broker.profile.partition_growth_limited:
-        raise TopicRefused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
-    if more > MAX_PARTITIONS_PER_REQUEST:
-        raise TopicRefused(
-            ErrorCode.POLICY_VIOLATION,
-            "Excessively large number of additional partitions per request.",
-        )
     if asked.assignments is None:
         return topic
     if len(asked.assignments) != more:

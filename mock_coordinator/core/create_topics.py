@@ -24,6 +24,9 @@ from mock_coordinator.core.topic_settings import TOPIC_ID_SETTING
 __all__ = ["MAX_PARTITIONS_PER_REQUEST", "TopicRefused", "check_replicas", "create_topics"]
 
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
+_MAX_RECORDS: Final = 10_000
+"""What one request may write into the cluster's metadata: a record for each topic, for each of its
+settings and for each of its partitions."""
 
 
 class TopicRefused(Exception):
@@ -46,42 +49,86 @@ def create_topics(
     counts: dict[str, int] = {}
     for asked in request.topics:
         counts[asked.name] = counts.get(asked.name, 0) + 1
+    once = [asked for asked in request.topics if counts[asked.name] == 1]
+    try:
+        _check_request(broker, once, request.timeout_ms)
+        results = _create_all(broker, now_ms, once, validate_only=request.validate_only)
+    except TopicRefused as refused:  # then everything is, as often as it was named
+        return CreateTopicsResponse(
+            topics=tuple(_refusal(asked.name, refused) for asked in request.topics)
+        )
+    twice = TopicRefused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    results += [_refusal(name, twice) for name, times in counts.items() if times > 1]
+    return CreateTopicsResponse(topics=tuple(results))
+
+
+def _create_all(
+    broker: Broker,
+    now_ms: int,
+    topics: Sequence[CreateTopicsRequestCreatableTopic],
+    *,
+    validate_only: bool,
+) -> list[CreateTopicsResponseCreatableTopicResult]:
+    """What becomes of each. Raises ``TopicRefused`` when they are too much together."""
     before = tuple(broker.catalog.topics)  # Kafka's controller looks no further for collisions
-    in_all = sum(max(asked.num_partitions, 0) for asked in request.topics)
-    results: dict[str, CreateTopicsResponseCreatableTopicResult] = {}
-    for asked in request.topics:
+    results: list[CreateTopicsResponseCreatableTopicResult] = []
+    accepted: list[tuple[int, Topic, list[tuple[int, ...]] | None, int]] = []
+    taken: set[TopicId] = set()
+    records = 0
+    for asked in topics:
         try:
-            _check_request(counts[asked.name], in_all, request.timeout_ms)
             topic = _checked(broker, now_ms, asked, before)
-            replicas, factor = _placement(broker, asked)
-            if not request.validate_only:
-                topic = broker.catalog.create(
-                    topic.name,
-                    topic.partitions,
-                    topic.topic_id,
-                    config=topic.config,
-                    internal=topic.internal,
-                    created_ms=now_ms,
-                )
-                broker.disk.leaders.place(topic, replicas, factor)
-            results[asked.name] = _created(broker, topic, factor)
+            _check_id(topic, taken)
         except TopicRefused as refused:
-            results[asked.name] = CreateTopicsResponseCreatableTopicResult(
-                name=asked.name,
-                error_code=refused.code,
-                error_message=refused.message,
-                configs=(),
+            results.append(_refusal(asked.name, refused))
+            continue
+        replicas, factor = _placement(broker, asked)
+        taken.add(topic.topic_id)
+        accepted.append((len(results), topic, replicas, factor))
+        results.append(_created(broker, topic, factor))
+        records += 1 + len(topic.config) + topic.partitions
+        if records > _MAX_RECORDS:
+            raise TopicRefused(
+                ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
             )
-    return CreateTopicsResponse(topics=tuple(results.values()))
+    for at, topic, replicas, factor in () if validate_only else accepted:
+        made = broker.catalog.create(
+            topic.name,
+            topic.partitions,
+            topic.topic_id,
+            config=topic.config,
+            internal=topic.internal,
+            created_ms=now_ms,
+        )
+        broker.disk.leaders.place(made, replicas, factor)
+        results[at] = _created(broker, made, factor)
+    return results
 
 
-def _check_request(times_named: int, partitions_in_all: int, timeout_ms: int) -> None:
-    """What is wrong with a topic because of the request around it."""
-    if times_named > 1:
-        raise TopicRefused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+def _check_id(topic: Topic, taken: set[TopicId]) -> None:
+    if topic.topic_id in taken:
+        text = f"{TOPIC_ID_SETTING}: two topics of the request want the same"
+        raise TopicRefused(ErrorCode.INVALID_CONFIG, text)
+
+
+def _refusal(name: str, refused: TopicRefused) -> CreateTopicsResponseCreatableTopicResult:
+    return CreateTopicsResponseCreatableTopicResult(
+        name=name, error_code=refused.code, error_message=refused.message, configs=()
+    )
+
+
+def _check_request(
+    broker: Broker, topics: Sequence[CreateTopicsRequestCreatableTopic], timeout_ms: int
+) -> None:
+    """What is wrong with the request as a whole."""
     if timeout_ms <= 0:
         raise TopicRefused(ErrorCode.REQUEST_TIMED_OUT, None)
-    if partitions_in_all > MAX_PARTITIONS_PER_REQUEST:
+    default = broker.config.integer("num.partitions")
+    partitions = 0
+    for asked in topics:
+        count = default if asked.num_partitions == -1 else asked.num_partitions
+        partitions += len(asked.assignments) if asked.assignments else max(count, 0)
+    if partitions > MAX_PARTITIONS_PER_REQUEST:
         raise TopicRefused(
             ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
         )

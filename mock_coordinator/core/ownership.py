@@ -51,6 +51,8 @@ from mock_coordinator.core.outputs import Output, Reply
 __all__ = ["OwnershipChecker", "OwnershipViolation"]
 
 _TIMELINE: Final = 1000
+_VIOLATIONS: Final = 100
+"""How many are told in full: one may be a thousand lines, and a wrong client makes many."""
 
 _Partition = tuple[TopicId, int]
 
@@ -85,7 +87,8 @@ class OwnershipChecker:
     """Reads along with the requests and replies of a broker.
 
     ``snapshot`` gives a group as its coordinator has it; it is asked only when something looks
-    wrong. ``violations`` are the texts of what was found.
+    wrong. ``violations`` are the texts of what was found first; ``check`` counts
+    the others, too.
     """
 
     def __init__(
@@ -97,11 +100,12 @@ class OwnershipChecker:
         self._asked: Final[dict[tuple[int, int], Any]] = {}
         self._timeline: Final = deque[tuple[int, Any, Any]](maxlen=_TIMELINE)
         self.violations: Final[list[str]] = []
+        self._untold = 0
 
     def check(self) -> None:
         """Raise ``OwnershipViolation`` for the first violation; it tells how many there are."""
         if self.violations:
-            more = len(self.violations) - 1
+            more = len(self.violations) - 1 + self._untold
             rest = f"\n({more} more)" if more else ""
             raise OwnershipViolation(self.violations[0] + rest)
 
@@ -285,6 +289,9 @@ class OwnershipChecker:
     # --- Words ------------------------------------------------------------------------------------
 
     def _object(self, group_id: str, what: str) -> None:
+        if len(self.violations) >= _VIOLATIONS:
+            self._untold += 1
+            return
         said = [entry for entry in self._timeline if entry[1].group_id == group_id]
         lines = [self._line(*entry) for entry in said]
         self.violations.append("\n".join([f"group {group_id}: {what}; what was said:", *lines]))

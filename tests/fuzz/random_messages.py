@@ -2,17 +2,19 @@
 
 ``RandomMessages(rng).message(cls, version)`` gives an instance that the version can carry;
 ``mutated`` cuts, stretches, splices or changes bytes, with a liking for the bytes that mean
-something to a decoder.
+something to a decoder. ``SharpMessages`` draws from what a broker knows (topics, groups, members,
+ids) and from the edges of each type instead: such messages get past the first checks.
 """
 
 from __future__ import annotations
 
 import random
+from collections import deque
 from typing import Any, Final
 
 from kip848_client.wire._fields import FieldSpec, field_specs
 
-__all__ = ["RandomMessages", "mutated"]
+__all__ = ["RandomMessages", "SharpMessages", "mutated"]
 
 # Empty, null, present, tag counts, continuation of a variable-length integer, extremes.
 _SHARP: Final = (0x00, 0x01, 0x02, 0x7F, 0x80, 0x81, 0xFE, 0xFF)
@@ -71,6 +73,62 @@ class RandomMessages:
             case _:
                 number = rng.getrandbits(_BITS[str(kind)])
                 return number if str(kind).startswith("u") or rng.random() < 0.5 else -number
+
+
+class SharpMessages(RandomMessages):
+    """Messages made of what the broker knows, and of the edges of the types.
+
+    ``texts``, ``ids``, ``blobs`` and ``numbers`` are drawn from; ``learn`` takes what a response
+    told.
+    """
+
+    def __init__(
+        self, rng: random.Random, texts: list[str], ids: list[bytes], blobs: list[bytes]
+    ) -> None:
+        super().__init__(rng)
+        self.texts: Final = texts
+        self.ids: Final = ids
+        self.blobs: Final = blobs
+        self.numbers: Final[deque[int]] = deque(maxlen=30)
+        self._own: Final = (len(texts), len(ids))
+
+    def learn(self, message: Any) -> None:
+        """Remember texts, ids and numbers of a response, and forget the oldest that were learnt."""
+        for name, spec, _ in field_specs(type(message)):
+            value = getattr(message, name)
+            for each in value if isinstance(value, tuple) else (value,):
+                if isinstance(each, str) and len(each) < 60:
+                    _keep(self.texts, each, self._own[0])
+                elif spec.kind == "uuid" and isinstance(each, bytes) and any(each):
+                    _keep(self.ids, each, self._own[1])
+                elif isinstance(each, int) and not isinstance(each, bool):
+                    self.numbers.append(each)
+                elif hasattr(type(each), "VERSIONS") or hasattr(type(each), "__dataclass_fields__"):
+                    self.learn(each)
+
+    def _item(self, kind: type | str | None, version: int, flexible: bool) -> Any:
+        rng = self._rng
+        if isinstance(kind, type) or kind in ("bool", "float64"):
+            return super()._item(kind, version, flexible)
+        if kind == "string":
+            return rng.choice(self.texts)
+        if kind == "uuid":
+            return rng.choice(self.ids)
+        if kind == "bytes":
+            return rng.choice(self.blobs)
+        bits = _BITS[str(kind)]
+        low = 0 if str(kind).startswith("u") else -(1 << bits)
+        high = (1 << bits) - 1
+        edges = (-1, -2, 0, 0, 1, 1, 2, 3, 5, 100, 1000, 60_000, low, high, high - 1)
+        drawn = rng.choice(self.numbers) if self.numbers and rng.random() < 0.3 else None
+        return min(max(rng.choice(edges) if drawn is None else drawn, low), high)
+
+
+def _keep(known: list[Any], value: Any, own: int) -> None:
+    if value not in known:
+        known.append(value)
+        if len(known) > own + 40:
+            del known[own]
 
 
 def mutated(raw: bytes, rng: random.Random) -> bytes:

@@ -73,7 +73,9 @@ def list_transactions(
     pattern = None
     if request.transactional_id_pattern:
         try:
-            pattern = re2.compile(request.transactional_id_pattern)
+            options = re2.Options()
+            options.log_errors = False  # a client's mistake is no line in this process's stderr
+            pattern = re2.compile(request.transactional_id_pattern, options)
         except re2.error:
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     states = {_NAMES[name] for name in request.state_filters if name in _NAMES}

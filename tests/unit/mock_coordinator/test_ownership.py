@@ -217,6 +217,18 @@ def test_whoever_joins_again_keeps_only_what_it_says() -> None:
     checker.observe(6, ConnectionLost(8), ())
 
 
+def test_a_client_that_goes_on_and_on_is_told_of_a_hundred_times() -> None:
+    scene = Scene()
+    scene.pass_half_to_b()
+    for _ in range(40):  # each time, three partitions that were given up are reported, and lost
+        scene.beat("A", range(6))
+        scene.beat("A", range(3))
+    checker = scene.broker.driver.ownership
+    assert len(checker.violations) == 100
+    with pytest.raises(OwnershipViolation, match=r"\(119 more\)"):
+        checker.check()
+
+
 @pytest.mark.asyncio
 async def test_leaving_the_broker_fails_the_test_unless_it_is_told_not_to() -> None:
     with pytest.raises(OwnershipViolation, match="which it was not given"):

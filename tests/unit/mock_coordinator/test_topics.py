@@ -314,7 +314,9 @@ def grow(
         name=more.pop("name", "t"), count=count, assignments=placed_on
     )
     version = more.pop("version", 3)
-    (result,) = hand.ask(CreatePartitionsRequest(topics=(topic,), **more), version).results
+    (result,) = hand.ask(
+        CreatePartitionsRequest(topics=(topic,), timeout_ms=1, **more), version
+    ).results
     return result.error_code, result.error_message
 
 
@@ -371,12 +373,78 @@ def test_growing_one_topic_twice() -> None:
         CreatePartitionsRequestCreatePartitionsTopic(name="t", count=n, assignments=None)
         for n in (3, 4)
     )
-    (result,) = hand.ask(CreatePartitionsRequest(topics=twice), 3).results
+    (result,) = hand.ask(CreatePartitionsRequest(topics=twice, timeout_ms=1), 3).results
     assert (result.error_code, result.error_message) == (42, "Duplicate topic name.")
 
 
 def test_a_large_growth_in_older_lines() -> None:
     assert grow(AtHand({"t": 2}, profile="4.3"), 20_000) == (-1, None)
+
+
+_TOO_MANY = (44, "Excessively large number of partitions per request.")
+_TOO_MUCH = (44, "Unable to perform excessively large batch operation.")
+
+
+@pytest.mark.parametrize(
+    ("topics", "answers"),
+    [
+        ((new("a", 9_999),), [(0, None)]),
+        ((new("a", 10_000),), [_TOO_MUCH]),
+        ((new("a", 10_001),), [_TOO_MANY]),
+        ((new("a", -1), new("b", 10_000)), [_TOO_MANY] * 2),
+        ((new("a", -5), new("b", 10_000)), [_TOO_MUCH] * 2),
+        ((new("a", 9_998, config=(("segment.bytes", "1048576"),)),), [(0, None)]),
+        ((new("a", 9_999, config=(("segment.bytes", "1048576"),)),), [_TOO_MUCH]),
+        ((placed(*[(1,)] * 10_001),), [_TOO_MANY]),
+        ((new("a"), new("a"), new("b", 10_001)), [_TOO_MANY] * 3),
+        ((new("a", 6_000), new("a", 6_000), new("b")), [(0, None), (42, "Duplicate topic name.")]),
+        ((new("t"), new("b", 5_000), new("c", 4_999)), [_TOO_MUCH] * 3),
+    ],
+)
+def test_more_than_one_request_may_create(topics: Any, answers: list[Any]) -> None:
+    """Every answer here is that of Kafka 4.0.2 and 4.4.0."""
+    hand = AtHand({"t": 1})
+    got = [(each.error_code, each.error_message) for each in create(hand, *topics)]
+    assert got == answers
+    if all(code for code, _ in answers):
+        assert [*hand.broker.core.broker.catalog.topics] == ["t"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "counts", "answers"),
+    [
+        ("4.4", (("t", 5_002), ("u", 5_002)), [0, 0]),
+        ("4.4", (("t", 5_002), ("u", 5_003)), [44, 44]),
+        ("4.3", (("t", 5_002), ("u", 5_003)), [0, -1]),
+        ("4.4", (("t", 1), ("u", 10_004)), [44, 44]),
+        ("4.4", (("no", 20_000), ("u", 4)), [3, 0]),
+        ("4.4", (("no", 20_000), ("u", 10_004)), [44, 44]),
+        ("4.4", (("t", 3), ("t", 3), ("u", 10_004)), [44, 44, 44]),
+        ("4.3", (("t", 1), ("u", 10_004)), [37, -1]),
+    ],
+)
+def test_more_than_one_request_may_add(profile: str, counts: Any, answers: list[int]) -> None:
+    hand = AtHand({"t": 2, "u": 2}, profile=profile)
+    topics = tuple(
+        CreatePartitionsRequestCreatePartitionsTopic(name=name, count=count, assignments=None)
+        for name, count in counts
+    )
+    asked = CreatePartitionsRequest(topics=topics, validate_only=True, timeout_ms=1)
+    assert [each.error_code for each in hand.ask(asked, 3).results] == answers
+
+
+def test_adding_partitions_without_any_time() -> None:
+    asked = CreatePartitionsRequestCreatePartitionsTopic(name="t", count=9, assignments=None)
+    hand = AtHand({"t": 2})
+    (row,) = hand.ask(CreatePartitionsRequest(topics=(asked,), timeout_ms=0), 3).results
+    assert (row.error_code, row.error_message) == (7, None)
+    assert hand.broker.core.broker.catalog.topics["t"].partitions == 2
+
+
+def test_two_topics_cannot_choose_one_id() -> None:
+    wish = (("mock.topic.id", "AAAAAAAAAAAAAAAAAAAABw"),)
+    rows = create(AtHand(), new("a", config=wish), new("b", config=wish))
+    assert [row.error_code for row in rows] == [0, 40]
 
 
 def test_the_short_forms_raise() -> None:

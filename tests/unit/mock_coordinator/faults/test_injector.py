@@ -194,3 +194,12 @@ def test_removing_and_clearing() -> None:
     assert made.connect().ask(JOIN).error_code == 0
     with pytest.raises(KeyError):
         made.faults.remove("a")
+
+
+def test_a_long_run_keeps_the_newest_hits() -> None:
+    made = broker(Fault(Refuse(16), HEARTBEATS, times=None))
+    connection = made.connect(through_bytes=False)
+    for _ in range(10_050):
+        connection.ask(JOIN)
+    assert len(made.faults.hits) == 10_000
+    assert made.faults.hits[0].correlation == 51
