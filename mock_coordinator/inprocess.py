@@ -47,6 +47,7 @@ class InProcessConnection:
         self._client: Final = ClientInfo(client_id, host, principal)
         self._through_bytes: Final = through_bytes
         self._correlation = 0
+        self._expected: Final[set[int]] = set()
         self._replies: dict[int, Reply | NoReply] = {}
         self._waiting: dict[int, anyio.Event] = {}
         self._why_closed: str | None = None
@@ -66,6 +67,8 @@ class InProcessConnection:
 
     def replied(self, reply: Reply | NoReply) -> None:
         """A request was served."""
+        if reply.correlation not in self._expected:
+            return  # nobody waits for it any more
         self._replies[reply.correlation] = reply
         waiting = self._waiting.get(reply.correlation)
         if waiting is not None:
@@ -101,9 +104,10 @@ class InProcessConnection:
         try:
             while correlation not in self._replies and self._why_closed is None:
                 await event.wait()
+            return self._take(request, version, correlation)
         finally:
             del self._waiting[correlation]
-        return self._take(request, version, correlation)
+            self._expected.discard(correlation)
 
     def ask(self, request: Message, version: int | None = None) -> Any:
         """As ``request``, for requests that are answered at once (all but a fetch that waits).
@@ -111,8 +115,11 @@ class InProcessConnection:
         Raises ``TransportError`` when there is no answer yet; it will be dropped when it comes.
         """
         version, correlation = self._submit(request, version)
-        self._driver.flush()
-        return self._take(request, version, correlation)
+        try:
+            self._driver.flush()
+            return self._take(request, version, correlation)
+        finally:
+            self._expected.discard(correlation)
 
     def _submit(self, request: Message, version: int | None) -> tuple[int, int]:
         if self._why_closed is not None:
@@ -128,6 +135,7 @@ class InProcessConnection:
             event = read_received(self._number, self._client, frame[_SIZE_BYTES:])
         else:
             event = RequestReceived(self._number, correlation, version, self._client, request)
+        self._expected.add(correlation)
         self._driver.submit(event)
         return version, correlation
 

@@ -83,7 +83,15 @@ class _Armed:
         return fault.times is not None and self.seen >= fault.nth - 1 + fault.times
 
 
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """A request of a throttled connection, which nobody has looked at yet."""
+
+    received: RequestReceived
+
+
 _Place = tuple[int, int]  # connection, correlation
+_Held = Input | Output | _Unread
 
 
 class FaultInjector:
@@ -97,7 +105,7 @@ class FaultInjector:
         self._armed: list[_Armed] = []
         self._spoiled: dict[_Place, Action] = {}
         self._doubled: dict[_Place, int] = {}
-        self._later: list[tuple[int, int, Input | Output]] = []
+        self._later: list[tuple[int, int, _Held]] = []
         self._sequence = 0
         self._muted: dict[int, int] = {}
         self._hits: Final = deque[Hit](maxlen=_HITS)
@@ -143,22 +151,36 @@ class FaultInjector:
         for due in self._due(now_ms):
             if isinstance(due, Output):
                 outputs.append(due)
+            elif isinstance(due, _Unread):
+                self._receive(now_ms, due.received, core, outputs)
             else:
                 self._run(now_ms, due, core, outputs)
         if isinstance(event, ConnectionLost):
             self._forget(event.connection)
         if isinstance(event, RequestReceived):
-            muted_until = self._muted.get(event.connection, 0)
-            if muted_until > now_ms:
-                self._hold(muted_until, event)
-                return tuple(outputs)
-            self._muted.pop(event.connection, None)
-            action = self._action(now_ms, event)
-            if action is not None:
-                self._spoil(now_ms, event, action, core, outputs)
-                return tuple(outputs)
-        self._run(now_ms, event, core, outputs)
+            self._receive(now_ms, event, core, outputs)
+        else:
+            self._run(now_ms, event, core, outputs)
         return tuple(outputs)
+
+    def restarted(self) -> None:
+        """All connections are gone with the brokers, and whatever was on its way through them."""
+        for kept in (self._spoiled, self._doubled, self._muted, self._later):
+            kept.clear()
+
+    def _receive(
+        self, now_ms: int, event: RequestReceived, core: Step, outputs: list[Output]
+    ) -> None:
+        muted_until = self._muted.get(event.connection, 0)
+        if muted_until > now_ms:
+            self._hold(muted_until, _Unread(event))
+            return
+        self._muted.pop(event.connection, None)
+        action = self._action(now_ms, event)
+        if action is None:
+            self._run(now_ms, event, core, outputs)
+        else:
+            self._spoil(now_ms, event, action, core, outputs)
 
     def _action(self, now_ms: int, event: RequestReceived) -> Action | None:
         if not self._armed:
@@ -255,29 +277,33 @@ class FaultInjector:
 
     # -- what waits --------------------------------------------------------------------------------
 
-    def _hold(self, until_ms: int, what: Input | Output) -> None:
+    def _hold(self, until_ms: int, what: _Held) -> None:
         self._sequence += 1
         heapq.heappush(self._later, (until_ms, self._sequence, what))
 
-    def _due(self, now_ms: int) -> Iterable[Input | Output]:
-        due: list[Input | Output] = []
+    def _due(self, now_ms: int) -> Iterable[_Held]:
+        due: list[_Held] = []
         while self._later and self._later[0][0] <= now_ms:
             due.append(heapq.heappop(self._later)[2])
         return due
 
     def _forget(self, connection: int) -> None:
-        """The connection is gone: a request that was on its way still arrives, answers do not."""
+        """The connection is gone: a request that was on its way still arrives, but nothing more is
+        read, and answers do not arrive."""
         self._muted.pop(connection, None)
         for kept in (self._spoiled, self._doubled):
             for place in [place for place in kept if place[0] == connection]:
                 del kept[place]
-        left = [
-            each
-            for each in self._later
-            if not (isinstance(each[2], Reply | NoReply) and each[2].connection == connection)
-        ]
+        left = [each for each in self._later if not _ends_with(each[2], connection)]
         heapq.heapify(left)
         self._later = left
+
+
+def _ends_with(held: _Held, connection: int) -> bool:
+    """Whether what was held back is lost with a connection."""
+    if isinstance(held, _Unread):
+        return held.received.connection == connection
+    return isinstance(held, Reply | NoReply) and held.connection == connection
 
 
 def _reply(event: RequestReceived, response: Any) -> Reply:
