@@ -86,7 +86,8 @@ class Crew:
 async def test_one_joins_one_leaves_one_is_killed_and_nothing_is_lost(cluster: Cluster) -> None:
     topic, group = cluster.unique("fifty"), cluster.unique("fifty")
     await cluster.create_topic(topic, PARTITIONS)
-    await cluster.fast_group(group)
+    # long enough that a busy machine fences nobody, short enough to wait for the one that is killed
+    await cluster.fast_group(group, {"consumer.session.timeout.ms": "4000"})
     crew = Crew(cluster, topic, group)
     first, second, third = [await crew.hire() for _ in range(3)]
     await crew.produce(15_000)
