@@ -87,6 +87,7 @@ class CoreDriver:
         self._clock: Final = clock
         self._sinks: dict[int, Sink] = {}
         self._nodes: Final[dict[int, int]] = {}
+        self._own: Final[set[int]] = set()
         self._connections = 0
         self._last_ms = clock()
         self._wake = anyio.Event()
@@ -122,9 +123,15 @@ class CoreDriver:
         self._last_ms = max(self._last_ms, self._clock())
         return self._last_ms
 
-    def connect(self, sink: Sink, node_id: int | None = None) -> int:
-        """Register a connection to a node (``None``: to none in particular); returns its number."""
+    def connect(self, sink: Sink, node_id: int | None = None, *, is_own: bool = False) -> int:
+        """Register a connection to a node (``None``: to none in particular); returns its number.
+
+        ``is_own`` is for the broker's own user interface: no fault hits its requests, and
+        ``requests`` does not have them.
+        """
         self._connections += 1
+        if is_own:
+            self._own.add(self._connections)
         self._sinks[self._connections] = sink
         if node_id is not None:
             self._nodes[self._connections] = node_id
@@ -133,6 +140,7 @@ class CoreDriver:
     def disconnect(self, connection: int) -> None:
         """A connection is gone. Calling it twice is harmless."""
         self._nodes.pop(connection, None)
+        self._own.discard(connection)
         if self._sinks.pop(connection, None) is not None:
             self.submit(ConnectionLost(connection))
 
@@ -147,11 +155,12 @@ class CoreDriver:
     def submit(self, event: Input) -> None:
         """One step. A request that the broker cannot cope with closes its connection, no more."""
         now_ms = self.now_ms()
-        if isinstance(event, RequestReceived):
+        own = isinstance(event, RequestReceived) and event.connection in self._own
+        if isinstance(event, RequestReceived) and not own:
             if event.connection in self._nodes:
                 event = replace(event, node_id=self._nodes[event.connection])
             self._note(now_ms, event)
-        self._tell(self.faults.step(now_ms, event, self._step))
+        self._tell(self.faults.step(now_ms, event, self._step, spared=own))
         deadline = self.deadline_ms
         if deadline is not None and (self._waiting_until is None or deadline < self._waiting_until):
             self._wake.set()
@@ -239,6 +248,7 @@ class CoreDriver:
             sink.closed("the broker restarts")
         self._sinks.clear()
         self._nodes.clear()
+        self._own.clear()
         self.faults.restarted()
         self._wake.set()
         self._tell_watchers()

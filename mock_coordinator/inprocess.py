@@ -30,7 +30,7 @@ class InProcessConnection:
 
     ``client_id``, ``host`` and ``principal`` are what the broker sees of the client. ``node_id`` is
     the broker that it is connected to; ``None`` means that each request reaches whichever broker it
-    takes.
+    takes. ``is_own`` as of ``CoreDriver.connect``.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class InProcessConnection:
         through_bytes: bool = True,
         node_id: int | None = None,
         principal: str = ANONYMOUS,
+        is_own: bool = False,
     ) -> None:
         self._driver: Final = driver
         self._client: Final = ClientInfo(client_id, host, principal)
@@ -51,7 +52,7 @@ class InProcessConnection:
         self._replies: dict[int, Reply | NoReply] = {}
         self._waiting: dict[int, anyio.Event] = {}
         self._why_closed: str | None = None
-        self._number: Final = driver.connect(self, node_id)
+        self._number: Final = driver.connect(self, node_id, is_own=is_own)
 
     @property
     def number(self) -> int:

@@ -225,7 +225,7 @@ class MockBroker:
         """The broker itself. Look, do not touch."""
         return self._driver.core
 
-    # -- doing -------------------------------------------------------------------------------------
+    # -- doing (faults hit clients, not this) ------------------------------------------------------
 
     def connect(
         self,
@@ -378,15 +378,12 @@ class MockBroker:
     def requests(self, api: str | None = None) -> list[LoggedRequest]:
         """The latest requests of all clients, oldest first; of one API when it is named."""
         log = self._driver.requests
-        own = None if self._local is None else self._local.number
-        return [
-            entry for entry in log if entry.connection != own and (api is None or entry.api == api)
-        ]
+        return [entry for entry in log if api is None or entry.api == api]
 
     def _ask(self) -> InProcessConnection:
         if self._local is None or self._local.is_closed:
             self._local = InProcessConnection(
-                self._driver, client_id="mock-broker", principal=LOCAL_PRINCIPAL
+                self._driver, client_id="mock-broker", principal=LOCAL_PRINCIPAL, is_own=True
             )
         return self._local
 

@@ -145,8 +145,11 @@ class FaultInjector:
         """When something that was held back is due."""
         return self._later[0][0] if self._later else None
 
-    def step(self, now_ms: int, event: Input, core: Step) -> tuple[Output, ...]:
-        """The core's step, spoiled."""
+    def step(
+        self, now_ms: int, event: Input, core: Step, *, spared: bool = False
+    ) -> tuple[Output, ...]:
+        """The core's step, spoiled. A ``spared`` request is hit by nothing, but what it causes to
+        be sent to others may be."""
         outputs: list[Output] = []
         for due in self._due(now_ms):
             if isinstance(due, Output):
@@ -157,7 +160,7 @@ class FaultInjector:
                 self._run(now_ms, due, core, outputs)
         if isinstance(event, ConnectionLost):
             self._forget(event.connection)
-        if isinstance(event, RequestReceived):
+        if isinstance(event, RequestReceived) and not spared:
             self._receive(now_ms, event, core, outputs)
         else:
             self._run(now_ms, event, core, outputs)

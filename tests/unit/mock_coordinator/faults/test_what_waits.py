@@ -11,11 +11,18 @@ import pytest
 
 from kip848_client.errors import TransportError
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.wire.messages.fetch import (
+    FetchRequest,
+    FetchRequestFetchPartition,
+    FetchRequestFetchTopic,
+)
 from kip848_client.wire.messages.metadata import MetadataRequest, MetadataResponse
 from mock_coordinator import InProcessConnection, MockBroker
 from mock_coordinator.clock import VirtualClock
 from mock_coordinator.core.faults import (
+    Action,
     Delay,
+    Disconnect,
     Fault,
     Match,
     Moment,
@@ -133,3 +140,35 @@ async def test_who_waits_for_a_condition_looks_again_after_a_restart() -> None:
         tasks.start_soon(made.wait_until, lambda: made.core is not before, 5)
         await anyio.wait_all_tasks_blocked()
         made.restart()
+
+
+@pytest.mark.parametrize("action", [Refuse(6), Delay(100), Throttle(500)])
+def test_what_a_test_does_through_the_broker_is_hit_by_no_fault(action: Action) -> None:
+    made = broker(Fault(action, times=None))
+    made.create_topic("u")
+    assert [made.produce("u", b"x") for _ in range(2)] == [0, 1]
+    assert made.faults.hits == ()
+    made.restart()
+    assert made.requests() == []
+
+
+@pytest.mark.asyncio
+async def test_what_it_does_may_cause_an_answer_that_is_hit() -> None:
+    made = broker(Fault(Disconnect(), Match(api="Fetch")))
+    partition = FetchRequestFetchPartition(partition=0, partition_max_bytes=1000)
+    topic_id = bytes(made.core.broker.catalog.topics["t"].topic_id)
+    topic = FetchRequestFetchTopic(topic_id=topic_id, partitions=(partition,))
+    fetch = FetchRequest(max_wait_ms=60_000, min_bytes=1, max_bytes=1000, topics=(topic,))
+    failed: list[str] = []
+
+    async def ask() -> None:
+        try:
+            await made.connect().request(fetch)
+        except TransportError as err:
+            failed.append(str(err))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        made.produce("t", b"x")
+    assert "instead of the response" in failed[0]
