@@ -25,6 +25,7 @@ from typing import Final
 from mock_coordinator.core.batch_writer import NewRecord, encode_batch, thinned_batch
 from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.control_records import read_marker
+from mock_coordinator.core.groups.journal import BatchTooLargeError
 from mock_coordinator.core.groups.record_format import (
     RecordFormatError,
     decode_record,
@@ -75,14 +76,20 @@ class OffsetsLog:
         """Everything in the log, decoded. Raises ``RecordFormatError`` for what cannot be read."""
         return [record for batch in self.log.batches for record in _decoded(batch)]
 
-    def append(self, now_ms: int, records: Sequence[StateRecord]) -> None:
-        """Write one decision: one batch, or one for each producer and transaction's end in it."""
+    def append(
+        self, now_ms: int, records: Sequence[StateRecord], max_bytes: int | None = None
+    ) -> None:
+        """Write one decision: one batch, or one for each producer and transaction's end in it.
+
+        Raises ``BatchTooLargeError`` for a first batch of more than ``max_bytes``.
+        """
         log = self.log
         for (producer, is_end), run in groupby(records, _run_of):
             if is_end:
                 self._append_ends(log, now_ms, run)
             else:
-                self._append_batch(log, now_ms, producer, list(run))
+                self._append_batch(log, now_ms, producer, list(run), max_bytes)
+                max_bytes = None  # once begun, a decision is written to its end
         topic = self._catalog.topic(OFFSETS_TOPIC)
         if topic is not None:
             self._logs.note_growth(topic, self._partition)
@@ -109,13 +116,16 @@ class OffsetsLog:
         now_ms: int,
         producer: tuple[int, int] | None,
         run: Sequence[StateRecord],
+        max_bytes: int | None,
     ) -> None:
         entries: list[NewRecord] = []
         for record in run:
             key, value = encode_record(self._profile, record)
             entries.append(NewRecord(value, key))
         if producer is None:
-            log.append(encode_batch(entries, now_ms, base_sequence=0), len(entries), now_ms)
+            data = encode_batch(entries, now_ms, base_sequence=0)
+            _check_size(data, max_bytes)
+            log.append(data, len(entries), now_ms)
             return
         data = encode_batch(
             entries,
@@ -125,6 +135,7 @@ class OffsetsLog:
             base_sequence=0,
             attributes=_TRANSACTIONAL,
         )
+        _check_size(data, max_bytes)
         base = log.append(data, len(entries), now_ms)
         log.producers.appended(now_ms, read_header(data), base, now_ms)
 
@@ -171,6 +182,11 @@ class OffsetsLog:
         if last[record.key or b""] != offset:
             return False
         return record.value is not None or offset >= self._compacted_to
+
+
+def _check_size(data: bytes, max_bytes: int | None) -> None:
+    if max_bytes is not None and len(data) > max_bytes:
+        raise BatchTooLargeError(f"a batch of {len(data)} bytes, {max_bytes} are allowed")
 
 
 def _run_of(record: StateRecord) -> tuple[tuple[int, int] | None, bool]:

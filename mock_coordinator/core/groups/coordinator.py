@@ -46,10 +46,13 @@ from kip848_client.wire.messages.groups import (
     DescribeGroupsRequest,
     ListGroupsRequest,
 )
-from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
+from kip848_client.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kip848_client.wire.messages.offset_delete import OffsetDeleteRequest
 from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
-from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from kip848_client.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
 from mock_coordinator.core.catalog import Catalog, Topic
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.groups.classic import dispatch
@@ -72,7 +75,7 @@ from mock_coordinator.core.groups.environment import (
 )
 from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.heartbeat import decide_heartbeat
-from mock_coordinator.core.groups.journal import Journal, MemoryJournal
+from mock_coordinator.core.groups.journal import BatchTooLargeError, Journal, MemoryJournal
 from mock_coordinator.core.groups.leave import fence
 from mock_coordinator.core.groups.listing import list_groups
 from mock_coordinator.core.groups.member_state import MemberState
@@ -84,7 +87,7 @@ from mock_coordinator.core.groups.offset_admin import (
     forget_topics,
 )
 from mock_coordinator.core.groups.offset_fetch import fetch_offsets
-from mock_coordinator.core.groups.offsets import decide_commit
+from mock_coordinator.core.groups.offsets import decide_commit, too_large
 from mock_coordinator.core.groups.records import StateRecord, TransactionEnd
 from mock_coordinator.core.groups.resolution import decide_resolution
 from mock_coordinator.core.groups.snapshot import GroupSnapshot, take_snapshot
@@ -93,6 +96,8 @@ from mock_coordinator.core.groups.timers import Timer, TimerKind, Timers
 from mock_coordinator.core.groups.txn_offsets import decide_txn_commit
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.topic_config import topic_integer
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from kip848_client.wire._fields import Message
@@ -100,6 +105,7 @@ if TYPE_CHECKING:
 __all__ = ["GroupCoordinator"]
 
 R = TypeVar("R")
+C = TypeVar("C", OffsetCommitResponse, TxnOffsetCommitResponse)
 
 _Handler = Callable[[int, ClientInfo, int, Any], Any]
 _ParkingHandler = Callable[[int, RequestReceived, Any], "Message | None"]
@@ -292,12 +298,25 @@ class GroupCoordinator:
     def _offset_commit(
         self, now_ms: int, _client: ClientInfo, version: int, request: OffsetCommitRequest
     ) -> Message:
-        return self._perform(now_ms, decide_commit(self._env, now_ms, version, request))
+        return self._commit(now_ms, decide_commit(self._env, now_ms, version, request))
 
     def _txn_offset_commit(
         self, now_ms: int, _client: ClientInfo, version: int, request: TxnOffsetCommitRequest
     ) -> Message:
-        return self._perform(now_ms, decide_txn_commit(self._env, now_ms, version, request))
+        return self._commit(now_ms, decide_txn_commit(self._env, now_ms, version, request))
+
+    def _commit(self, now_ms: int, decision: Decision[C]) -> C:
+        """Commit all of the offsets, or none when their records do not fit into one batch."""
+        try:
+            return self._perform(now_ms, decision, self._max_batch_bytes())
+        except BatchTooLargeError:
+            return too_large(decision.response)
+
+    def _max_batch_bytes(self) -> int:
+        topic = self._env.catalog.topic(OFFSETS_TOPIC)
+        if topic is None:
+            return self._env.config.integer("message.max.bytes")
+        return topic_integer(self._env.config, topic, "max.message.bytes")
 
     def _offset_fetch(
         self, _now_ms: int, _client: ClientInfo, version: int, request: OffsetFetchRequest
@@ -419,9 +438,9 @@ class GroupCoordinator:
 
     # --- Changes ----------------------------------------------------------------------------------
 
-    def _perform(self, now_ms: int, decision: Decision[R]) -> R:
-        """Make a decision happen."""
-        self._append(now_ms, decision.records)
+    def _perform(self, now_ms: int, decision: Decision[R], max_bytes: int | None = None) -> R:
+        """Make a decision happen. Raises ``BatchTooLargeError`` when it is larger than that."""
+        self._append(now_ms, decision.records, max_bytes)
         self._change_timers(decision.timers)
         if decision.metadata_checked is not None:
             group = self._env.state.groups.get(decision.metadata_checked)
@@ -440,11 +459,13 @@ class GroupCoordinator:
             self._env.timers.arm(Timer(TimerKind.REGEX, group_id), now_ms)
         return decision.response
 
-    def _append(self, now_ms: int, records: Sequence[StateRecord]) -> None:
+    def _append(
+        self, now_ms: int, records: Sequence[StateRecord], max_bytes: int | None = None
+    ) -> None:
         """Write the records of one decision as one batch, and make them true."""
         if records:
+            self._journal.append(now_ms, records, max_bytes)
             self._env.state.forgotten.clear()
-            self._journal.append(now_ms, records)
             self._apply(records)
             for group_id in dict.fromkeys(record.group_id for record in records):
                 self._rounds.settle(now_ms, group_id)

@@ -14,7 +14,11 @@ from typing import Protocol
 
 from mock_coordinator.core.groups.records import StateRecord
 
-__all__ = ["Journal", "MemoryJournal"]
+__all__ = ["BatchTooLargeError", "Journal", "MemoryJournal"]
+
+
+class BatchTooLargeError(Exception):
+    """A decision does not fit into one batch of the log. Nothing was written."""
 
 
 class Journal(Protocol):
@@ -25,8 +29,14 @@ class Journal(Protocol):
         """What replaying would read, oldest first. It may have to be decoded: do not ask often."""
         ...
 
-    def append(self, now_ms: int, records: Sequence[StateRecord]) -> None:
-        """Write the records of one decision, in order; there is at least one."""
+    def append(
+        self, now_ms: int, records: Sequence[StateRecord], max_bytes: int | None = None
+    ) -> None:
+        """Write the records of one decision, in order; there is at least one.
+
+        Raises ``BatchTooLargeError`` when they make a batch of more than ``max_bytes``. A journal
+        that has no bytes takes anything.
+        """
         ...
 
 
@@ -36,7 +46,9 @@ class MemoryJournal:
     def __init__(self, records: Iterable[StateRecord] = ()) -> None:
         self.records: list[StateRecord] = list(records)
 
-    def append(self, now_ms: int, records: Sequence[StateRecord]) -> None:
+    def append(
+        self, now_ms: int, records: Sequence[StateRecord], max_bytes: int | None = None
+    ) -> None:
         """Keep the records; the time is not kept."""
-        del now_ms
+        del now_ms, max_bytes
         self.records += records

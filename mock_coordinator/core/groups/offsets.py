@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
 from kip848_client.wire import ErrorCode
@@ -26,6 +26,7 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
 from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.classic.offsets import commit_keeps_session, require_committer
@@ -41,7 +42,10 @@ __all__ = [
     "decide_offsets",
     "refuse_offsets",
     "require_txn_committer",
+    "too_large",
 ]
+
+_Response = TypeVar("_Response", OffsetCommitResponse, TxnOffsetCommitResponse)
 
 MEMBER_EPOCH_VERSION: Final = 9
 """From this version on, OffsetCommit carries member epochs (KIP-848)."""
@@ -87,6 +91,16 @@ def decide_commit(
     if decision.simple_group is not None:
         decision.timers += _session(env, now_ms, request)
     return decision
+
+
+def too_large(response: _Response) -> _Response:
+    """The answer to a commit whose records do not fit into one batch: the coordinator failed on
+    all that it had looked at, and nothing is stored."""
+    for topic in response.topics:
+        for partition in topic.partitions:
+            if partition.error_code in (0, ErrorCode.OFFSET_METADATA_TOO_LARGE):
+                partition.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
+    return response
 
 
 def decide_offsets(

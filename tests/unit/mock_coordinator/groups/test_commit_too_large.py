@@ -1,0 +1,40 @@
+"""A commit whose records make a batch larger than the topic's maximum: refused whole, by -1."""
+
+from __future__ import annotations
+
+import pytest
+
+from kip848_client.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.unit.mock_coordinator.broker_at_hand import AtHand
+
+
+def commit(hand: AtHand, rows: int, metadata: str) -> list[int]:
+    row = OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=1, committed_metadata=metadata
+    )
+    topic = OffsetCommitRequestTopic(name="t", partitions=(row,) * rows)
+    request = OffsetCommitRequest(group_id="g", topics=(topic,))
+    return [row.error_code for row in hand.ask(request, 9).topics[0].partitions]
+
+
+@pytest.mark.parametrize(
+    ("rows", "metadata", "code"),
+    [(10_000, "", 0), (20_000, "", -1), (300, "m" * 3000, 0), (400, "m" * 3000, -1)],
+)
+def test_as_kafka_4_4_0_answers(rows: int, metadata: str, code: int) -> None:
+    hand = AtHand({"t": 1})
+    assert set(commit(hand, rows, metadata)) == {code}
+    group = hand.broker.snapshot("g")
+    stored = group is not None and bool(group.offsets)
+    assert stored is (code == 0)
+    assert commit(hand, 1, "") == [0]
+
+
+def test_the_limit_is_a_setting() -> None:
+    hand = AtHand({"t": 1}, message_max_bytes="1000")
+    assert commit(hand, 1, "m" * 1000) == [-1]
+    assert commit(hand, 1, "") == [0]
