@@ -122,7 +122,8 @@ def alter_reassignments(
     """Give partitions other replicas, which have all records at once."""
     same_size = not request.allow_replication_factor_change
     return AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=request.allow_replication_factor_change,
+        # who asks for nothing is told the default, whatever was said (seen on Kafka 4.4.0)
+        allow_replication_factor_change=not (request.topics and same_size),
         error_message=None if request.topics else "",
         responses=tuple(
             AlterPartitionReassignmentsResponseReassignableTopicResponse(

@@ -126,3 +126,12 @@ def test_only_what_is_gone_could_be_unregistered() -> None:
     assert hand.ask(message("UnregisterBroker", broker_id=9)).error_code == 102
     assert hand.ask(message("UnregisterBroker", broker_id=1)).error_code == 42
     assert hand.ask(message("UnregisterController", controller_id=9)).error_code == 136
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_who_reassigns_nothing_is_told_the_default(allowed: bool) -> None:
+    hand = ClusterAtHand()
+    request = message(
+        "AlterPartitionReassignments", topics=[], allow_replication_factor_change=allowed
+    )
+    assert hand.at(None, request).allow_replication_factor_change is True
