@@ -106,13 +106,13 @@ class GroupShards:
 
     def handle(self, now_ms: int, received: RequestReceived) -> Message | None:
         """As ``GroupCoordinator.handle``, for the node that the request reached."""
-        request: Any = received.request
-        if isinstance(request, ListGroupsRequest):
+        asked = received.request
+        if isinstance(asked, ListGroupsRequest):
             return self._list(now_ms, received)
-        if isinstance(request, DeleteGroupsRequest) and self._profile.deleted_groups_hashed:
-            ids = string_set_order(request.groups_names)
+        if isinstance(asked, DeleteGroupsRequest) and self._profile.deleted_groups_hashed:
+            ids = string_set_order(asked.groups_names)
             received = _with(received, DeleteGroupsRequest(groups_names=tuple(ids)))
-            request = received.request
+        request: Any = received.request
         split = SPLITS.get(type(request))
         one_group = request.API_KEY == _OFFSET_FETCH and received.version < _BATCHED_FETCH_SINCE
         if split is None or one_group:

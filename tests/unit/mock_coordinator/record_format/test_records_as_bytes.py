@@ -54,8 +54,10 @@ def test_what_is_written_is_read_again(profile: str, data: st.DataObject) -> Non
         (
             "4.4",
             "2e027c2495614fd6b56008c7379ecac1",
-            "0004000000000000000500000007036d64000001a1fcecea6f010010"
-            "2e027c2495614fd6b56008c7379ecac1",
+            (
+                "0004000000000000000500000007036d64000001a1fcecea6f"
+                "0100102e027c2495614fd6b56008c7379ecac1"
+            ),
         ),
     ],
 )
