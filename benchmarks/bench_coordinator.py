@@ -323,7 +323,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--members", type=int, default=10_000)
     given = parser.parse_args(arguments)
     many, few = given.members, max(1, given.members // 10)
-    _raise_limits(2 * many)
+    _raise_limits(many)
     say(f"{machine()}; heartbeat v{_VERSION} of a settled member: {_sizes()}\n")
 
     rows = [
