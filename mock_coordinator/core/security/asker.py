@@ -7,9 +7,9 @@ than it had; then ``complete`` adds to the handler's response what was held back
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from kip848_client._types import ZERO_TOPIC_ID
 from kip848_client.wire._fields import Message
@@ -18,7 +18,9 @@ from mock_coordinator.core.inputs import ClientInfo
 from mock_coordinator.core.security.acls import CLUSTER_NAME, Operation, ResourceType
 from mock_coordinator.core.security.authorizer import Authorizer
 
-__all__ = ["ADMITTED", "Admitted", "Asker", "Refused", "Rule", "Verdict"]
+__all__ = ["ADMITTED", "Admitted", "Asker", "Refused", "Rule", "Verdict", "divided"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +101,15 @@ class Asker:
 
 Rule = Callable[[Asker, Any], Verdict]
 """``Any`` is the request class of the API that the rule is for."""
+
+
+def divided(items: Iterable[T], may: Callable[[T], bool]) -> tuple[tuple[T, ...], tuple[T, ...]]:
+    """The items that are allowed and those that are denied, each in their order.
+
+    Every item is judged once: a request may name ten thousand of them.
+    """
+    kept: list[T] = []
+    denied: list[T] = []
+    for item in items:
+        (kept if may(item) else denied).append(item)
+    return tuple(kept), tuple(denied)

@@ -3,6 +3,7 @@ ListConfigResources."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -86,9 +87,10 @@ def _alter(asker: Asker, request: Any, result: type[Any]) -> Verdict:
     """ALTER_CONFIGS. What is malformed (twice the same resource, a null value) is refused before;
     the order of the request is kept."""
     keys = [(resource.resource_type, resource.resource_name) for resource in request.resources]
+    named = Counter(keys)
     denied: dict[int, Message] = {}
     for index, resource in enumerate(request.resources):
-        malformed = keys.count(keys[index]) > 1 or _is_malformed(resource)
+        malformed = named[keys[index]] > 1 or _is_malformed(resource)
         code = None if malformed else _denied(asker, Operation.ALTER_CONFIGS, resource)
         if code is not None:
             silent = resource.resource_type == _BROKER and asker.broker.profile.silent_broker_denial

@@ -38,7 +38,15 @@ from kip848_client.wire.messages.groups import (
 )
 from mock_coordinator.core.broker import NO_OPERATIONS
 from mock_coordinator.core.security.acls import Operation, ResourceType
-from mock_coordinator.core.security.asker import ADMITTED, Admitted, Asker, Refused, Rule, Verdict
+from mock_coordinator.core.security.asker import (
+    ADMITTED,
+    Admitted,
+    Asker,
+    Refused,
+    Rule,
+    Verdict,
+    divided,
+)
 
 __all__ = ["GROUP_RULES"]
 
@@ -91,11 +99,10 @@ def _leave_group(asker: Asker, request: Any) -> Verdict:
 
 
 def _describe_groups(asker: Asker, request: Any) -> Verdict:
-    kept = tuple(g for g in request.groups if asker.may_group(Operation.DESCRIBE, g))
+    kept, refused = divided(request.groups, lambda each: asker.may_group(Operation.DESCRIBE, each))
     denied = tuple(
         DescribeGroupsResponseDescribedGroup(group_id=group_id, error_code=_DENIED)
-        for group_id in request.groups
-        if group_id not in kept
+        for group_id in refused
     )
     if not kept:
         return Refused(DescribeGroupsResponse(groups=denied))
@@ -108,11 +115,12 @@ def _describe_groups(asker: Asker, request: Any) -> Verdict:
 
 
 def _consumer_group_describe(asker: Asker, request: Any) -> Verdict:
-    kept = tuple(g for g in request.group_ids if asker.may_group(Operation.DESCRIBE, g))
+    kept, refused = divided(
+        request.group_ids, lambda each: asker.may_group(Operation.DESCRIBE, each)
+    )
     denied = tuple(
         ConsumerGroupDescribeResponseDescribedGroup(group_id=group_id, error_code=_DENIED)
-        for group_id in request.group_ids
-        if group_id not in kept
+        for group_id in refused
     )
     if not kept:
         return Refused(ConsumerGroupDescribeResponse(groups=denied))
@@ -170,11 +178,10 @@ def _list_groups(asker: Asker, _request: Any) -> Verdict:
 
 def _delete_groups(asker: Asker, request: Any) -> Verdict:
     names = tuple(dict.fromkeys(request.groups_names))
-    kept = tuple(g for g in names if asker.may_group(Operation.DELETE, g))
+    kept, refused = divided(names, lambda each: asker.may_group(Operation.DELETE, each))
     denied = tuple(
         DeleteGroupsResponseDeletableGroupResult(group_id=group_id, error_code=_DENIED)
-        for group_id in names
-        if group_id not in kept
+        for group_id in refused
     )
     if not kept:
         return Refused(DeleteGroupsResponse(results=denied))

@@ -33,7 +33,15 @@ from kip848_client.wire.messages.transactions import (
 )
 from mock_coordinator.core.record_batch import HEADER_BYTES, read_header
 from mock_coordinator.core.security.acls import Operation
-from mock_coordinator.core.security.asker import ADMITTED, Admitted, Asker, Refused, Rule, Verdict
+from mock_coordinator.core.security.asker import (
+    ADMITTED,
+    Admitted,
+    Asker,
+    Refused,
+    Rule,
+    Verdict,
+    divided,
+)
 
 __all__ = ["PRODUCING_RULES"]
 
@@ -194,20 +202,21 @@ def _write_markers(asker: Asker, request: Any) -> Verdict:
 def _describe_transactions(asker: Asker, request: Any) -> Verdict:
     """DESCRIBE on each transactional id; topics that may not be described are left out."""
     ids = request.transactional_ids
-    kept = tuple(each for each in ids if asker.may_transact(Operation.DESCRIBE, each))
+    kept, refused = divided(ids, lambda each: asker.may_transact(Operation.DESCRIBE, each))
+    hidden = set(refused)
 
     def complete(response: Any) -> Any:
-        answered = list(response.transaction_states)
+        answered = iter(response.transaction_states)
         merged: list[DescribeTransactionsResponseTransactionState] = []
         for each in ids:
-            if each not in kept:
+            if each in hidden:
                 merged.append(
                     DescribeTransactionsResponseTransactionState(
                         error_code=_TXN_DENIED, transactional_id=each
                     )
                 )
                 continue
-            state = answered.pop(0)
+            state = next(answered)
             topics = tuple(t for t in state.topics if asker.may_topic(Operation.DESCRIBE, t.topic))
             merged.append(replace(state, topics=topics))
         return replace(response, transaction_states=tuple(merged))

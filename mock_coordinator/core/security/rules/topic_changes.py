@@ -19,7 +19,7 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsResponseDeletableTopicResult,
 )
 from mock_coordinator.core.security.acls import Operation
-from mock_coordinator.core.security.asker import Admitted, Asker, Rule, Verdict
+from mock_coordinator.core.security.asker import Admitted, Asker, Rule, Verdict, divided
 
 __all__ = ["TOPIC_CHANGE_RULES"]
 
@@ -106,7 +106,7 @@ def _delete_by_name(asker: Asker, request: Any) -> Verdict:
         if name not in twice
         and not (asker.may_topic(Operation.DESCRIBE, name) and _may_delete(asker, name))
     )
-    refused = tuple(result.name for result in denied)
+    refused = {result.name for result in denied}
     kept = tuple(name for name in names if name not in refused)
     return Admitted(
         replace(request, topic_names=kept),
@@ -142,7 +142,7 @@ def _create_partitions(asker: Asker, request: Any) -> Verdict:
         for topic in request.topics
         if topic.name not in twice and not asker.may_topic(Operation.ALTER, topic.name)
     )
-    refused = tuple(result.name for result in denied)
+    refused = {result.name for result in denied}
     kept = tuple(topic for topic in request.topics if topic.name not in refused)
     return Admitted(
         replace(request, topics=kept),
@@ -152,7 +152,9 @@ def _create_partitions(asker: Asker, request: Any) -> Verdict:
 
 def _delete_records(asker: Asker, request: Any) -> Verdict:
     """DELETE on the topic."""
-    kept = tuple(t for t in request.topics if asker.may_topic(Operation.DELETE, t.name))
+    kept, refused = divided(
+        request.topics, lambda topic: asker.may_topic(Operation.DELETE, topic.name)
+    )
     denied = tuple(
         DeleteRecordsResponseDeleteRecordsTopicResult(
             name=topic.name,
@@ -165,8 +167,7 @@ def _delete_records(asker: Asker, request: Any) -> Verdict:
                 for partition in topic.partitions
             ),
         )
-        for topic in request.topics
-        if topic not in kept
+        for topic in refused
     )
     return Admitted(
         replace(request, topics=kept),

@@ -24,7 +24,7 @@ from kip848_client.wire.messages.transaction_admin import (
 )
 from mock_coordinator.core.broker import NO_OPERATIONS
 from mock_coordinator.core.security.acls import Operation, ResourceType
-from mock_coordinator.core.security.asker import Admitted, Asker, Verdict
+from mock_coordinator.core.security.asker import Admitted, Asker, Verdict, divided
 from mock_coordinator.core.topic_names import INTERNAL_TOPICS
 
 __all__ = [
@@ -107,7 +107,7 @@ def admit_describe_topic_partitions(asker: Asker, request: Any) -> Verdict:
     """Key 75: as Metadata; all topics means those that may be described."""
     wants_all = not request.topics
     kept = [t for t in request.topics if asker.may_topic(Operation.DESCRIBE, t.name)]
-    kept_names = [topic.name for topic in kept]
+    kept_names = {topic.name for topic in kept}
     denied = tuple(
         DescribeTopicPartitionsResponseDescribeTopicPartitionsResponseTopic(
             error_code=_DENIED, name=name
@@ -132,7 +132,9 @@ def admit_describe_topic_partitions(asker: Asker, request: Any) -> Verdict:
 
 def admit_list_offsets(asker: Asker, request: Any) -> Verdict:
     """Key 2: DESCRIBE on topics."""
-    kept = tuple(t for t in request.topics if asker.may_topic(Operation.DESCRIBE, t.name))
+    kept, refused = divided(
+        request.topics, lambda topic: asker.may_topic(Operation.DESCRIBE, topic.name)
+    )
     denied = tuple(
         ListOffsetsResponseListOffsetsTopicResponse(
             name=topic.name,
@@ -143,8 +145,7 @@ def admit_list_offsets(asker: Asker, request: Any) -> Verdict:
                 for partition in topic.partitions
             ),
         )
-        for topic in request.topics
-        if topic not in kept
+        for topic in refused
     )
     return Admitted(
         replace(request, topics=kept),
@@ -156,7 +157,9 @@ def admit_offset_for_leader_epoch(asker: Asker, request: Any) -> Verdict:
     """Key 23: CLUSTER_ACTION, or DESCRIBE on each topic."""
     if asker.may_cluster(Operation.CLUSTER_ACTION):
         return Admitted(request)
-    kept = tuple(t for t in request.topics if asker.may_topic(Operation.DESCRIBE, t.topic))
+    kept, refused = divided(
+        request.topics, lambda topic: asker.may_topic(Operation.DESCRIBE, topic.topic)
+    )
     denied = tuple(
         OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(
             topic=topic.topic,
@@ -167,8 +170,7 @@ def admit_offset_for_leader_epoch(asker: Asker, request: Any) -> Verdict:
                 for partition in topic.partitions
             ),
         )
-        for topic in request.topics
-        if topic not in kept
+        for topic in refused
     )
     return Admitted(
         replace(request, topics=kept),
@@ -178,7 +180,9 @@ def admit_offset_for_leader_epoch(asker: Asker, request: Any) -> Verdict:
 
 def admit_describe_producers(asker: Asker, request: Any) -> Verdict:
     """Key 61: READ on topics."""
-    kept = tuple(t for t in request.topics if asker.may_topic(Operation.READ, t.name))
+    kept, refused = divided(
+        request.topics, lambda topic: asker.may_topic(Operation.READ, topic.name)
+    )
     denied = tuple(
         DescribeProducersResponseTopicResponse(
             name=topic.name,
@@ -191,8 +195,7 @@ def admit_describe_producers(asker: Asker, request: Any) -> Verdict:
                 for index in topic.partition_indexes
             ),
         )
-        for topic in request.topics
-        if topic not in kept
+        for topic in refused
     )
     return Admitted(
         replace(request, topics=kept),
