@@ -15,14 +15,18 @@ From a shell: ``kip848 mock --topic orders:3`` or ``python -m mock_coordinator -
 
 from __future__ import annotations
 
-from mock_coordinator.batches import NewRecord, StoredRecord
-from mock_coordinator.clock import Clock, VirtualClock, wall_clock
-from mock_coordinator.core.faults import Fault, Match
-from mock_coordinator.core.ownership import OwnershipViolation
-from mock_coordinator.driver import LoggedRequest
-from mock_coordinator.inprocess import InProcessConnection
-from mock_coordinator.mock_broker import MockBroker
-from mock_coordinator.mock_cluster import MockCluster
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from mock_coordinator.batches import NewRecord, StoredRecord
+    from mock_coordinator.clock import Clock, VirtualClock, wall_clock
+    from mock_coordinator.core.faults import Fault, Match
+    from mock_coordinator.core.ownership import OwnershipViolation
+    from mock_coordinator.driver import LoggedRequest
+    from mock_coordinator.inprocess import InProcessConnection
+    from mock_coordinator.mock_broker import MockBroker
+    from mock_coordinator.mock_cluster import MockCluster
 
 __all__ = [
     "Clock",
@@ -38,3 +42,32 @@ __all__ = [
     "VirtualClock",
     "wall_clock",
 ]
+
+# Imported when first used: pytest loads the plugin of this package at every start.
+_LAZY: Final = {
+    "Clock": "mock_coordinator.clock",
+    "Fault": "mock_coordinator.core.faults",
+    "InProcessConnection": "mock_coordinator.inprocess",
+    "LoggedRequest": "mock_coordinator.driver",
+    "Match": "mock_coordinator.core.faults",
+    "MockBroker": "mock_coordinator.mock_broker",
+    "MockCluster": "mock_coordinator.mock_cluster",
+    "NewRecord": "mock_coordinator.batches",
+    "OwnershipViolation": "mock_coordinator.core.ownership",
+    "StoredRecord": "mock_coordinator.batches",
+    "VirtualClock": "mock_coordinator.clock",
+    "wall_clock": "mock_coordinator.clock",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _LAZY.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(home), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

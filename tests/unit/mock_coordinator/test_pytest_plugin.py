@@ -108,3 +108,13 @@ def test_the_plugin_is_found_without_being_asked_for() -> None:
     found = {each.name for each in entry_points(group="pytest11")}
     if "mock_coordinator.pytest_plugin" not in found:
         pytest.fail("reinstall the package: pip install -e .")
+
+
+def test_the_plugin_brings_no_broker_before_a_test_wants_one() -> None:
+    """pytest imports it at every start, whatever it is going to run."""
+    script = "import sys, mock_coordinator.pytest_plugin; print('\\n'.join(sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True
+    ).stdout.splitlines()
+    ours = {name for name in loaded if name.startswith(("mock_coordinator", "kip848_client"))}
+    assert ours == {"mock_coordinator", "mock_coordinator.pytest_plugin"}
