@@ -8,7 +8,9 @@ import pytest
 
 from kip848_client.errors import TransportError
 from mock_coordinator import MockBroker, VirtualClock
+from mock_coordinator.core.profile import PROFILES
 from mock_coordinator.core.security.acls import acls_from_data
+from mock_coordinator.core.security.rules import RULES
 from mock_coordinator.security import ListenerOptions, SecurityOptions
 from tests.support.plain_message import message
 
@@ -174,3 +176,17 @@ def test_a_listener_has_no_address_before_it_listens() -> None:
 def test_assignments_are_made_by_who_may_read_the_group(broker: MockBroker, api: str) -> None:
     assert ask(broker, "alice", message(api, group_id="theirs", member_id="m"), 0).error_code == 30
     assert ask(broker, "alice", message(api, group_id="mine", member_id="m"), 0).error_code != 30
+
+
+UNGUARDED = {
+    1: "Fetch, which is judged where the records are read (Guard.may_read)",
+    17: "SaslHandshake, before anybody is known",
+    18: "ApiVersions, before anybody is known",
+    36: "SaslAuthenticate, before anybody is known",
+    **dict.fromkeys(range(38, 42), "delegation tokens, which no broker without a secret gives out"),
+}
+
+
+def test_no_api_is_served_that_nobody_thought_of_the_rights_for() -> None:
+    served = {key for profile in PROFILES.values() for key in profile.api_versions}
+    assert served - set(RULES) == set(UNGUARDED)
