@@ -250,6 +250,7 @@ class CoreDriver:
         self._nodes.clear()
         self._own.clear()
         self.faults.restarted()
+        self.ownership.restarted()
         self._wake.set()
         self._tell_watchers()
 

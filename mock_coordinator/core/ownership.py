@@ -15,7 +15,9 @@ to three things:
   that commits after it has let go. Kafka accepts that, and the offset of the new owner is lost.
 
 A member that is not in the group any more may still be at work; nobody can see that from here, so
-it is forgotten. Violations carry the conversation that led to them.
+it is forgotten: when somebody else is given what it had, and whenever the number of members in the
+book has doubled, for most that die are never heard of again. Violations carry the conversation that
+led to them.
 """
 
 from __future__ import annotations
@@ -51,6 +53,8 @@ from mock_coordinator.core.outputs import Output, Reply
 __all__ = ["OwnershipChecker", "OwnershipViolation"]
 
 _TIMELINE: Final = 1000
+_FEW_MEMBERS: Final = 1000
+"""So many may be in the book before the dead among them are looked for."""
 _VIOLATIONS: Final = 100
 """How many are told in full: one may be a thousand lines, and a wrong client makes many."""
 
@@ -97,7 +101,9 @@ class OwnershipChecker:
         self._catalog: Final = catalog
         self._snapshot: Final = snapshot
         self._groups: Final[dict[str, _Group]] = {}
-        self._asked: Final[dict[tuple[int, int], Any]] = {}
+        self._asked: Final[dict[int, dict[int, Any]]] = {}
+        self._members = 0
+        self._sweep_at = _FEW_MEMBERS
         self._timeline: Final = deque[tuple[int, Any, Any]](maxlen=_TIMELINE)
         self.violations: Final[list[str]] = []
         self._untold = 0
@@ -126,22 +132,29 @@ class OwnershipChecker:
             | JoinGroupRequest
             | SyncGroupRequest,
         ):
-            self._asked[event.connection, event.correlation] = event.request
+            self._asked.setdefault(event.connection, {})[event.correlation] = event.request
             if isinstance(event.request, JoinGroupRequest):
                 self._classic_join(event.request)
         if isinstance(event, ConnectionLost):
-            for place in [each for each in self._asked if each[0] == event.connection]:
-                del self._asked[place]
+            self._asked.pop(event.connection, None)
         if not self._asked:
             return
         for output in outputs:
-            if isinstance(output, Reply):
-                request = self._asked.pop((output.connection, output.correlation), None)
+            if isinstance(output, Reply) and output.connection in self._asked:
+                waiting = self._asked[output.connection]
+                request = waiting.pop(output.correlation, None)
+                if not waiting:
+                    del self._asked[output.connection]
                 if request is not None:
                     self._answered(now_ms, request, output.response)
 
+    def restarted(self) -> None:
+        """All connections are gone with the brokers. What members use is not: they come back."""
+        self._asked.clear()
+
     def _answered(self, now_ms: int, request: Any, response: Any) -> None:
         group = self._groups.setdefault(request.group_id, _Group())
+        before = len(group.using)
         self._timeline.append((now_ms, request, response))
         if isinstance(response, ConsumerGroupHeartbeatResponse):
             self._heartbeat(group, request, response)
@@ -151,6 +164,29 @@ class OwnershipChecker:
             self._commit(group, request, response)
         if not group.using:
             self._groups.pop(request.group_id, None)
+        self._members += len(group.using) - before
+        if self._members > self._sweep_at:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Forget members that died without a word, and groups that have no others. A group whose
+        coordinator is loading counts as dead: what its members report next brings them back."""
+        for group_id, group in list(self._groups.items()):
+            living = self._living(group_id)
+            for gone in [each for each in group.using if each not in living]:
+                group.put(gone, set())
+            if not group.using:
+                del self._groups[group_id]
+        self._members = sum(len(group.using) for group in self._groups.values())
+        self._sweep_at = max(_FEW_MEMBERS, 2 * self._members)
+
+    def _living(self, group_id: str) -> set[str]:
+        """The members that the coordinator knows, of either protocol."""
+        snapshot = self._snapshot(group_id)
+        if snapshot is None:
+            return set()
+        classic = () if snapshot.classic is None else snapshot.classic.members
+        return {*snapshot.members, *classic}
 
     # --- The consumer protocol --------------------------------------------------------------------
 
@@ -214,13 +250,10 @@ class OwnershipChecker:
         others = sorted(group.users.get(partition, set()) - {member_id})
         if not others:
             return []
-        snapshot = self._snapshot(group_id)
-        members = set[str]() if snapshot is None else {*snapshot.members}
-        if snapshot is not None and snapshot.classic is not None:
-            members.update(snapshot.classic.members)
-        for gone in [other for other in others if other not in members]:
+        living = self._living(group_id)
+        for gone in [other for other in others if other not in living]:
             group.put(gone, set())
-        return [other for other in others if other in members]
+        return [other for other in others if other in living]
 
     # --- The classic protocol ---------------------------------------------------------------------
 
@@ -234,7 +267,9 @@ class OwnershipChecker:
         except WireError:
             return
         kept = self._partitions(subscription.owned_partitions)
+        before = len(group.using)
         group.put(request.member_id, kept & group.using.get(request.member_id, set()))
+        self._members += len(group.using) - before
 
     def _classic_sync(
         self, group: _Group, request: SyncGroupRequest, response: SyncGroupResponse

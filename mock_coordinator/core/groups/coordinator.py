@@ -224,10 +224,6 @@ class GroupCoordinator:
         replies, self._replies = tuple(self._replies), []
         return replies
 
-    def connection_lost(self, connection: int) -> None:
-        """A client is gone; nothing that it waits for can be answered. Its members stay: a real
-        coordinator does not look at connections either."""
-
     def _classic(
         self,
         decide: Callable[[Environment, int, RequestReceived, Any], Decision[Message | None]],

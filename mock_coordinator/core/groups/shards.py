@@ -203,10 +203,9 @@ class GroupShards:
         return replies
 
     def connection_lost(self, connection: int) -> None:
-        """As ``GroupCoordinator.connection_lost``."""
+        """A client is gone; nothing that it waits for here can be answered. Its members stay, as
+        with a real coordinator, which does not look at connections: a parked JoinGroup goes on."""
         for shard in self._shards.values():
-            if shard.coordinator is not None:
-                shard.coordinator.connection_lost(connection)
             for key in [key for key in shard.waiting if key[0] == connection]:
                 del shard.waiting[key]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kip848_client.errors import TransportError
 from kip848_client.wire.messages.classic_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -37,6 +38,7 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
 )
 from mock_coordinator.core.inputs import LOCAL_CLIENT, ConnectionLost, RequestReceived
 from mock_coordinator.core.outputs import Reply
+from mock_coordinator.core.ownership import OwnershipChecker
 
 
 class Scene:
@@ -109,6 +111,16 @@ class Scene:
         with pytest.raises(OwnershipViolation) as caught:
             self.broker.check_ownership()
         return str(caught.value)
+
+
+def pending(checker: OwnershipChecker) -> int:
+    """How many requests it waits for the answers of."""
+    return sum(map(len, checker._asked.values()))
+
+
+def in_the_book(checker: OwnershipChecker) -> int:
+    """How many members it takes to be using something."""
+    return sum(len(group.using) for group in checker._groups.values())
 
 
 def test_a_hand_over_by_the_book_is_fine() -> None:
@@ -227,6 +239,62 @@ def test_a_client_that_goes_on_and_on_is_told_of_a_hundred_times() -> None:
     assert len(checker.violations) == 100
     with pytest.raises(OwnershipViolation, match=r"\(119 more\)"):
         checker.check()
+
+
+def test_a_crash_forgets_what_was_asked_and_not_what_is_used() -> None:
+    scene = Scene()
+    scene.pass_half_to_b()
+    checker = scene.broker.driver.ownership
+    parked = JoinGroupRequest(
+        group_id="classic",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name="x", metadata=b""),),
+    )
+    with pytest.raises(TransportError, match="not answered yet"):
+        scene.broker.connect().ask(parked, 3)
+    assert pending(checker) == 1
+    scene.broker.restart()
+    assert pending(checker) == 0, "its answer can never come"
+    assert checker.using("g").keys() == {"A", "B"}
+
+
+def test_members_that_die_without_a_word_are_forgotten_in_the_end() -> None:
+    scene = Scene()
+    checker = scene.broker.driver.ownership
+    most = 0
+    for number in range(2500):
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=f"g{number % 2 and number}",
+            member_id=f"m{number}",
+            rebalance_timeout_ms=1000,
+            subscribed_topic_names=("t",),
+            topic_partitions=(),
+        )
+        assert scene.connection.ask(request).error_code == 0
+        scene.broker.advance(50_000)
+        most = max(most, in_the_book(checker))
+    assert 1000 <= most <= 1001
+    checker.check()
+
+
+def test_only_the_dead_are_forgotten() -> None:
+    scene = Scene()
+    checker = scene.broker.driver.ownership
+    scene.pass_half_to_b()
+    for number in range(1200):
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=f"g{number}",
+            member_id="m",
+            rebalance_timeout_ms=1000,
+            subscribed_topic_names=("t",),
+            topic_partitions=(),
+        )
+        assert scene.connection.ask(request).error_code == 0
+    assert in_the_book(checker) == 1202
+    assert scene.beat("A", range(6)).error_code == 0
+    assert "A reports t-3 as its own" in scene.violation()
 
 
 @pytest.mark.asyncio
