@@ -30,6 +30,7 @@ from mock_coordinator.core.groups.client_assignors.values import (
 from mock_coordinator.core.groups.member_state import MemberState
 
 __all__ = [
+    "CONSUMER_RECORDS",
     "NOTHING_OWNED",
     "ClassicGeneration",
     "ClassicGroupMember",
@@ -47,6 +48,7 @@ __all__ = [
     "OwnedPartitions",
     "PartitionMetadata",
     "RecordKey",
+    "RecordTypes",
     "RegularExpression",
     "ResolvedRegex",
     "StateRecord",
@@ -357,3 +359,27 @@ class RegularExpression(StateRecord):
     def key(self) -> RecordKey:
         """One per regex."""
         return (self.KEY_TYPE, self.group_id, self.regex)
+
+
+# --- Which of them a group has --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordTypes:
+    """The types of the records about a reconciled group and its members. Each type of group has
+    its own; they differ in their keys."""
+
+    epoch: type[GroupEpochMetadata]
+    member: type[MemberMetadata]
+    target_epoch: type[TargetAssignmentMetadata]
+    target: type[TargetAssignmentMember]
+    current: type[CurrentMemberAssignment]
+
+
+CONSUMER_RECORDS: Final = RecordTypes(
+    epoch=GroupEpochMetadata,
+    member=MemberMetadata,
+    target_epoch=TargetAssignmentMetadata,
+    target=TargetAssignmentMember,
+    current=CurrentMemberAssignment,
+)
