@@ -17,7 +17,14 @@ from tests.differential._heartbeats import HEARTBEATS
 from tests.differential._log_requests import batch, fetch, list_offsets, produce
 from tests.differential._offsets import OFFSETS, SIMPLE_GROUPS
 from tests.differential._plan import Kind, Plan, Steps
-from tests.differential._producers import Producer, add_offsets, add_partitions, end, init
+from tests.differential._producers import (
+    Producer,
+    add_offsets,
+    add_partitions,
+    end,
+    init,
+    settled,
+)
 from tests.differential._scene import Scene
 from tests.differential._steps import Ask, CreateTopic, SettleMetadata, Topic
 from tests.differential._users import USERS
@@ -94,6 +101,9 @@ class _Conversation:
             yield SettleMetadata()
         elif ask.action == "init":
             self._producer.started(answer)
+            yield settled(self._producer)
+        elif ask.action == "end":
+            yield settled(self._producer)
 
     def _about_logs(self) -> Ask:
         scene = self._scene

@@ -100,7 +100,8 @@ def admit_txn_offset_commit(asker: Asker, request: Any) -> Verdict:
 
 
 def admit_offset_delete(asker: Asker, request: Any) -> Verdict:
-    """Key 47: DELETE on the group, READ on each topic."""
+    """Key 47: DELETE on the group, READ on each topic; the coordinator says what it thinks of the
+    group even when no topic is left."""
 
     def refusal(topic: Any, code: ErrorCode) -> OffsetDeleteResponseTopic:
         return OffsetDeleteResponseTopic(
@@ -113,11 +114,12 @@ def admit_offset_delete(asker: Asker, request: Any) -> Verdict:
 
     if not asker.may_group(Operation.DELETE, request.group_id):
         return Refused(OffsetDeleteResponse(error_code=_GROUP_DENIED))
-    return _by_topic(asker, request, refusal, OffsetDeleteResponse())
+    return _by_topic(asker, request, refusal, None)
 
 
 def _by_topic(asker: Asker, request: Any, refusal: Any, nothing_left: Any) -> Verdict:
-    """Hold back the topics that the client may not READ."""
+    """Hold back the topics that the client may not READ. When all are, the answer is made from
+    ``nothing_left``; ``None`` for a coordinator that is asked all the same."""
     kept: list[Any] = []
     denied: list[Any] = []
     for topic in request.topics:
@@ -135,7 +137,7 @@ def _by_topic(asker: Asker, request: Any, refusal: Any, nothing_left: Any) -> Ve
             return response
         return replace(response, topics=_in_order(request.topics, denied, response.topics))
 
-    if not kept:
+    if not kept and nothing_left is not None:
         return Refused(complete(nothing_left))
     return Admitted(replace(request, topics=tuple(kept)), complete)
 

@@ -190,3 +190,18 @@ UNGUARDED = {
 def test_no_api_is_served_that_nobody_thought_of_the_rights_for() -> None:
     served = {key for profile in PROFILES.values() for key in profile.api_versions}
     assert served - set(RULES) == set(UNGUARDED)
+
+
+def test_deleting_offsets_asks_for_the_group_even_when_no_topic_may_be_read() -> None:
+    rights = [{"principal": "User:*", "operation": "DELETE", "resource_type": "GROUP", "name": "*"}]
+    options = SecurityOptions(acls=acls_from_data(rights), super_users=("User:root",))
+    broker = MockBroker({"theirs": 1}, security=options, clock=VirtualClock(), listen=False)
+    topics = [{"name": "theirs", "partitions": [{"partition_index": 0}]}]
+    request = message("OffsetDelete", group_id="g", topics=topics)
+    answer = ask(broker, "alice", request, 0)
+    assert (answer.error_code, answer.topics) == (69, ())
+    commit = [{"name": "theirs", "partitions": [{"partition_index": 0, "committed_offset": 1}]}]
+    ask(broker, "root", message("OffsetCommit", group_id="g", topics=commit), 8)
+    answer = ask(broker, "alice", request, 0)
+    assert answer.error_code == 0
+    assert [p.error_code for t in answer.topics for p in t.partitions] == [29]
