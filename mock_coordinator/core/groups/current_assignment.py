@@ -5,19 +5,20 @@ comes out. Two rules carry everything. A member first gives up what its target d
 at its epoch, and is told again only when something changes; it receives nothing meanwhile. And a
 partition that somebody still holds is not given to anybody else; the member waits in
 UNRELEASED_PARTITIONS at its new epoch. Each member moves on its own; nobody waits for the group.
+
+What is called a topic and its partitions here is whatever the group assigns: nothing looks into the
+ids (see ``reconciled_group``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from kip848_client._types import TopicId
 from kip848_client.assignors import Partitions
 from kip848_client.wire import ErrorCode
-from kip848_client.wire.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequestTopicPartitions,
-)
 from mock_coordinator.core.groups.client_assignors.values import NO_METADATA, AssignmentMetadata
 from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member import Member
@@ -25,9 +26,32 @@ from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import NOTHING_OWNED, CurrentAssignment, OwnedPartitions
 from mock_coordinator.core.profile import Profile
 
-__all__ = ["Holders", "OwnedReport", "Reconciliation", "away", "handed_over", "reconcile"]
+__all__ = [
+    "Holders",
+    "OwnedReport",
+    "OwnedRow",
+    "Reconciliation",
+    "away",
+    "handed_over",
+    "reconcile",
+]
 
-OwnedReport = Sequence[ConsumerGroupHeartbeatRequestTopicPartitions]
+
+class OwnedRow(Protocol):
+    """Partitions of one topic that a member says it owns."""
+
+    @property
+    def topic_id(self) -> bytes:
+        """The topic."""
+        ...
+
+    @property
+    def partitions(self) -> Sequence[int]:
+        """Its partitions."""
+        ...
+
+
+OwnedReport = Sequence[OwnedRow]
 """TopicPartitions of a heartbeat: what the member says it owns."""
 
 Holders = Mapping[TopicId, Mapping[int, str]]
@@ -41,6 +65,8 @@ class Reconciliation:
     ``target_epoch`` and ``target`` are those in force, which may be older than the group epoch.
     ``owned`` is the member's report, ``None`` for "as before". ``is_subscribed`` says whether the
     member currently subscribes to an existing topic (asked in profiles from 4.2 on).
+    ``is_held_back``, if there is one, says of a topic that the member has to wait for it even where
+    its partitions are free.
     """
 
     profile: Profile
@@ -52,6 +78,7 @@ class Reconciliation:
     is_subscribed: Callable[[TopicId], bool]
     metadata: AssignmentMetadata = NO_METADATA
     """What the target says to the member beside its partitions; delivered with its epoch."""
+    is_held_back: Callable[[TopicId], bool] | None = None
 
     def owns_any(self, partitions: OwnedPartitions) -> bool:
         """Whether the member still uses any of these. A member that does not say, does."""
@@ -145,10 +172,11 @@ def _next(member: Member, step: Reconciliation, base_epoch: int) -> CurrentAssig
         mine = member.assigned.get(topic_id, {})
         own_pending = member.pending_revocation.get(topic_id, {})
         holders = step.holders.get(topic_id, {})
+        held_back = step.is_held_back is not None and step.is_held_back(topic_id)
         for partition in partitions:
             if partition in mine:
                 continue
-            if partition in holders and partition not in own_pending:
+            if held_back or (partition in holders and partition not in own_pending):
                 blocked = True
             else:
                 give.setdefault(topic_id, {})[partition] = step.target_epoch

@@ -105,7 +105,14 @@ class _Heartbeat(MemberUpdate):
         max_size = env.config.integer("group.consumer.max.size")
         require_room(env.profile, group, max_size, request.member_id, request.instance_id)
         member_id = request.member_id or env.new_member_id()
-        identity = identify(env.profile, group, member_id, request)
+        identity = identify(
+            env.profile,
+            group,
+            member_id,
+            request.instance_id,
+            request.member_epoch,
+            request.topic_partitions,
+        )
         self.records += identity.records
         before = identity.member
         after = self._updated(before)

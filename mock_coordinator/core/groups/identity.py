@@ -12,19 +12,12 @@ from dataclasses import dataclass, field
 
 from kip848_client._types import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicId
 from kip848_client.wire import ErrorCode
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mock_coordinator.core.groups.client_assignors.values import NO_METADATA
-from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.current_assignment import OwnedReport, handed_over
 from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member import Member
-from mock_coordinator.core.groups.records import (
-    CurrentMemberAssignment,
-    MemberMetadata,
-    OwnedPartitions,
-    StateRecord,
-    TargetAssignmentMember,
-)
+from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
+from mock_coordinator.core.groups.records import OwnedPartitions, StateRecord
 from mock_coordinator.core.profile import Profile
 
 __all__ = [
@@ -56,7 +49,7 @@ class Identity:
 
 def require_room(
     profile: Profile,
-    group: ConsumerGroup,
+    group: ReconciledGroup,
     max_size: int,
     member_id: str,
     instance_id: str | None,
@@ -78,43 +71,34 @@ def require_room(
 
 def identify(
     profile: Profile,
-    group: ConsumerGroup,
+    group: ReconciledGroup,
     member_id: str,
-    request: ConsumerGroupHeartbeatRequest,
+    instance_id: str | None,
+    epoch: int,
+    owned: OwnedReport | None,
 ) -> Identity:
-    """Find or make the member of a heartbeat with epoch >= 0.
+    """Find or make the member of a heartbeat with epoch >= 0, which says that it owns this.
 
     Raises ``GroupError`` 25, 82, 110 or 111.
     """
-    if request.instance_id is None:
-        return _dynamic(profile, group, member_id, request)
-    return _static(profile, group, member_id, request, request.instance_id)
-
-
-def _dynamic(
-    profile: Profile, group: ConsumerGroup, member_id: str, request: ConsumerGroupHeartbeatRequest
-) -> Identity:
-    member = group.members.get(member_id)
-    if member is None:
-        if request.member_epoch != JOIN_EPOCH:
-            raise _unknown_member(group, member_id)
-        return Identity(Member(member_id))
-    _require_epoch(profile, member, request.member_epoch, request.topic_partitions)
+    if instance_id is None:
+        member = group.members.get(member_id)
+        if member is None:
+            if epoch != JOIN_EPOCH:
+                raise _unknown_member(group, member_id)
+            return Identity(Member(member_id))
+    elif epoch == JOIN_EPOCH:
+        return _static_join(profile, group, member_id, instance_id)
+    else:
+        member = _known_instance(group.static_member(instance_id), member_id, instance_id)
+    _require_epoch(profile, member, epoch, owned)
     return Identity(member)
 
 
-def _static(
-    profile: Profile,
-    group: ConsumerGroup,
-    member_id: str,
-    request: ConsumerGroupHeartbeatRequest,
-    instance_id: str,
+def _static_join(
+    profile: Profile, group: ReconciledGroup, member_id: str, instance_id: str
 ) -> Identity:
     existing = group.static_member(instance_id)
-    if request.member_epoch != JOIN_EPOCH:
-        member = _known_instance(existing, member_id, instance_id)
-        _require_epoch(profile, member, request.member_epoch, request.topic_partitions)
-        return Identity(member)
     if existing is None:
         return Identity(group.members.get(member_id) or Member(member_id))
     if existing.classic is None and existing.epoch != STATIC_LEAVE_EPOCH:
@@ -126,37 +110,38 @@ def _static(
     return replacement(profile, group, existing, member_id)
 
 
-def replacement(profile: Profile, group: ConsumerGroup, old: Member, member_id: str) -> Identity:
+def replacement(profile: Profile, group: ReconciledGroup, old: Member, member_id: str) -> Identity:
     """Everything of the old member moves to the new one, under the new member id."""
     new = Member(member_id, old.subscription, handed_over(profile, old.current))
-    group_id = group.group_id
+    group_id, types = group.group_id, group.records
     return Identity(
         new,
         replaced=old.member_id,
         records=[
-            *removal_records(group_id, old.member_id),
-            MemberMetadata(group_id, member_id, new.subscription),
-            TargetAssignmentMember(
+            *removal_records(group, old.member_id),
+            types.member(group_id, member_id, new.subscription),
+            types.target(
                 group_id,
                 member_id,
                 group.target_of(old.member_id),
                 group.target_metadata.get(old.member_id, NO_METADATA),
             ),
-            CurrentMemberAssignment(group_id, member_id, new.current),
+            types.current(group_id, member_id, new.current),
         ],
     )
 
 
-def removal_records(group_id: str, member_id: str) -> list[StateRecord]:
+def removal_records(group: ReconciledGroup, member_id: str) -> list[StateRecord]:
     """The tombstones that take a member out of its group, in Kafka's order."""
+    group_id, types = group.group_id, group.records
     return [
-        CurrentMemberAssignment(group_id, member_id, None),
-        TargetAssignmentMember(group_id, member_id, None),
-        MemberMetadata(group_id, member_id, None),
+        types.current(group_id, member_id, None),
+        types.target(group_id, member_id, None),
+        types.member(group_id, member_id, None),
     ]
 
 
-def leaving_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Member:
+def leaving_member(group: ReconciledGroup, member_id: str, instance_id: str | None) -> Member:
     """The member that says it leaves; its epoch is not looked at. Raises 25 or 82."""
     if instance_id is None:
         member = group.members.get(member_id)
@@ -178,7 +163,7 @@ def _known_instance(existing: Member | None, member_id: str, instance_id: str) -
     return existing
 
 
-def _unknown_member(group: ConsumerGroup, member_id: str) -> GroupError:
+def _unknown_member(group: ReconciledGroup, member_id: str) -> GroupError:
     return GroupError(
         ErrorCode.UNKNOWN_MEMBER_ID,
         f"Member {member_id} is not a member of group {group.group_id}.",

@@ -21,6 +21,7 @@ from mock_coordinator.core.groups.environment import Decision, Environment, Time
 from mock_coordinator.core.groups.identity import leaving_member, removal_records
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.migration.downgrade import can_downgrade, downgrade
+from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.records import (
     CurrentMemberAssignment,
     RegularExpression,
@@ -31,7 +32,7 @@ from mock_coordinator.core.groups.records import (
 from mock_coordinator.core.groups.subscriptions import epoch_records, summarize
 from mock_coordinator.core.groups.timers import Timer, TimerKind
 
-__all__ = ["fence", "leave"]
+__all__ = ["fence", "leave", "stopped_timers"]
 
 _MEMBER_TIMERS: Final = (
     TimerKind.SESSION,
@@ -68,7 +69,7 @@ def fence(
         return downgrade(env, now_ms, group, members)
     records: list[StateRecord] = []
     for member in members:
-        records += removal_records(group.group_id, member.member_id)
+        records += removal_records(group, member.member_id)
     unused = _unused_regexes(group, members)
     records += [RegularExpression(group.group_id, regex, None) for regex in unused]
     summary = summarize(env, _remaining_topics(group, members, unused))
@@ -76,12 +77,16 @@ def fence(
     records += epoch_records(group, summary, epoch, bump=True)
     if env.profile.empty_group_advances_target and len(members) == len(group.members):
         records.append(TargetAssignmentMetadata(group.group_id, TargetEpoch(epoch)))
-    timers = [
+    return Decision(None, records, stopped_timers(group, members))
+
+
+def stopped_timers(group: ReconciledGroup, members: Iterable[Member]) -> list[TimerChange]:
+    """The timers of members that are removed end with them."""
+    return [
         TimerChange(Timer(kind, group.group_id, member.member_id), None)
         for member in members
         for kind in _MEMBER_TIMERS
     ]
-    return Decision(None, records, timers)
 
 
 def _unused_regexes(group: ConsumerGroup, members: Iterable[Member]) -> list[str]:

@@ -25,11 +25,8 @@ from mock_coordinator.core.groups.current_assignment import OwnedReport, Reconci
 from mock_coordinator.core.groups.environment import Environment, TimerChange
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.member_state import MemberState
-from mock_coordinator.core.groups.records import (
-    CurrentMemberAssignment,
-    MemberMetadata,
-    StateRecord,
-)
+from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
+from mock_coordinator.core.groups.records import MemberMetadata, StateRecord
 from mock_coordinator.core.groups.subscriptions import (
     RegexChange,
     changed_regex,
@@ -132,7 +129,7 @@ class MemberUpdate:
         if target_epoch == group.assignment_epoch:  # else the broker has just computed it
             metadata = group.metadata_of(member.member_id, member.instance_id)
         if not changed and member.is_reconciled_to(target_epoch):
-            return member
+            return member  # what most heartbeats come to
         subscription = member.subscription
         resolved = group.resolved.get(subscription.subscribed_topic_regex)
         names = {*subscription.subscribed_topic_names, *(resolved.topics if resolved else ())}
@@ -142,22 +139,24 @@ class MemberUpdate:
             topic = catalog.topic_by_id(topic_id)
             return topic is not None and topic.name in names
 
-        current = reconcile(
-            member,
-            Reconciliation(
-                profile=self.env.profile,
-                target_epoch=target_epoch,
-                target=partitions,
-                holders=group.holders,
-                owned=owned,
-                subscription_changed=changed,
-                is_subscribed=is_subscribed,
-                metadata=metadata,
-            ),
+        step = Reconciliation(
+            profile=self.env.profile,
+            target_epoch=target_epoch,
+            target=partitions,
+            holders=group.holders,
+            owned=owned,
+            subscription_changed=changed,
+            is_subscribed=is_subscribed,
+            metadata=metadata,
         )
+        return self.moved(group, member, step)
+
+    def moved(self, group: ReconciledGroup, member: Member, step: Reconciliation) -> Member:
+        """The member after this step, if it changes anything."""
+        current = reconcile(member, step)
         if current is member.current:
             return member
-        self.records.append(CurrentMemberAssignment(group.group_id, member.member_id, current))
+        self.records.append(group.records.current(group.group_id, member.member_id, current))
         member = replace(member, current=current)
         self._arm_rebalance(group.group_id, member)
         return member
