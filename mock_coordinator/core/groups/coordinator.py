@@ -61,6 +61,7 @@ from mock_coordinator.core.groups.classic.expiry import (
     decide_loaded,
     decide_timer,
 )
+from mock_coordinator.core.groups.client_assignors.install import OF_PARTITIONS
 from mock_coordinator.core.groups.client_assignors.rounds import Rounds
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.describe import (
@@ -259,7 +260,7 @@ class GroupCoordinator:
         request: ConsumerGroupPrepareAssignmentRequest,
     ) -> Message:
         try:
-            return self._rounds.prepare(request)
+            return self._rounds.prepare(OF_PARTITIONS, request)
         except GroupError as err:
             return ConsumerGroupPrepareAssignmentResponse(
                 error_code=err.code, error_message=err.message
@@ -272,13 +273,12 @@ class GroupCoordinator:
         _version: int,
         request: ConsumerGroupInstallAssignmentRequest,
     ) -> Message:
+        response = ConsumerGroupInstallAssignmentResponse()
         try:
-            response, records = self._rounds.install(now_ms, request)
+            records = self._rounds.install(now_ms, OF_PARTITIONS, request)
             self._perform(now_ms, Decision(None, records))
         except GroupError as err:
-            response = ConsumerGroupInstallAssignmentResponse(
-                error_code=err.code, error_message=err.message
-            )
+            response.error_code, response.error_message = err.code, err.message
         self._rounds.settle(now_ms, request.group_id)
         return response
 

@@ -129,6 +129,16 @@ class ReconciledGroup:
         """Whether members compute the assignment."""
         return self.offers > 0 and self.offers == len(self.members)
 
+    @property
+    def last_to_compute(self) -> str | None:
+        """The member that computed the target, where that is remembered beyond a fail-over."""
+        return None
+
+    @property
+    def eldest(self) -> str | None:
+        """The member whose wishes settle what the votes leave open, where seniority counts."""
+        return None
+
     def metadata_of(self, member_id: str, instance_id: str | None = None) -> AssignmentMetadata:
         """What the target says to a member beside its parts; see ``target_of``."""
         if instance_id is not None:

@@ -9,7 +9,7 @@ that left since get nothing, members that came since wait for the next target.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from typing import Final
 
 from kip848_client._types import TopicId
 from kip848_client.assignors import NO_PARTITIONS, Partitions
@@ -17,19 +17,30 @@ from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupInstallAssignmentRequest,
     ConsumerGroupInstallAssignmentRequestMember,
+    ConsumerGroupPrepareAssignmentResponse,
 )
-from mock_coordinator.core.groups.client_assignors.prepare import GroupInput, MemberInput
-from mock_coordinator.core.groups.client_assignors.values import NO_METADATA, AssignmentMetadata
+from mock_coordinator.core.groups.client_assignors.computation import Computation
+from mock_coordinator.core.groups.client_assignors.prepare import (
+    GroupInput,
+    MemberInput,
+    group_input,
+    prepared,
+)
+from mock_coordinator.core.groups.client_assignors.values import (
+    NO_METADATA,
+    AssignmentMetadata,
+    ClientAssignor,
+)
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.records import (
     StateRecord,
-    TargetAssignmentMember,
     TargetAssignmentMetadata,
     TargetEpoch,
 )
 
-__all__ = ["installed", "refused"]
+__all__ = ["OF_PARTITIONS", "Computed", "installed", "refused", "require_version", "target_records"]
 
 
 def installed(
@@ -47,7 +58,8 @@ def installed(
     records: list[StateRecord] = []
     if request.error == 0:
         computed = _validated(given, request)
-        records += _target_records(group, given, computed)
+        prepared_for = {each: row.instance_id for each, row in given.members.items()}
+        records += target_records(group, prepared_for, computed)
     epoch = TargetEpoch(given.group_epoch, timestamp_ms, request.error)
     records.append(TargetAssignmentMetadata(group.group_id, epoch))
     return records
@@ -58,12 +70,12 @@ def refused(message: str) -> GroupError:
     return GroupError(ErrorCode.INVALID_ASSIGNMENT, message)
 
 
-_Computed = dict[str, tuple[Partitions, AssignmentMetadata]]
+Computed = dict[str, tuple[Partitions, AssignmentMetadata]]
+"""Member id -> what it shall have, and what it is told beside."""
 
 
-def _validated(given: GroupInput, request: ConsumerGroupInstallAssignmentRequest) -> _Computed:
-    """Member id -> its partitions and metadata."""
-    computed: _Computed = {}
+def _validated(given: GroupInput, request: ConsumerGroupInstallAssignmentRequest) -> Computed:
+    computed: Computed = {}
     taken: dict[tuple[TopicId, int], str] = {}
     for row in request.members:
         member = given.members.get(row.member_id)
@@ -71,7 +83,7 @@ def _validated(given: GroupInput, request: ConsumerGroupInstallAssignmentRequest
             raise refused(f"Member {row.member_id} is not in the prepared group.")
         if row.member_id in computed:
             raise refused(f"Member {row.member_id} is in the assignment twice.")
-        _check_version(row, member)
+        require_version(row.member_id, row.metadata_version, member.assignor)
         computed[row.member_id] = (
             _partitions(given, row, member, taken),
             AssignmentMetadata(row.metadata_version, bytes(row.metadata_bytes)),
@@ -83,13 +95,11 @@ def _validated(given: GroupInput, request: ConsumerGroupInstallAssignmentRequest
     return computed
 
 
-def _check_version(row: ConsumerGroupInstallAssignmentRequestMember, member: MemberInput) -> None:
-    low, high = member.assignor.minimum_version, member.assignor.maximum_version
-    if not low <= row.metadata_version <= high:
-        raise refused(
-            f"Member {row.member_id} understands versions {low} to {high}, not "
-            f"{row.metadata_version}."
-        )
+def require_version(member_id: str, version: int, assignor: ClientAssignor) -> None:
+    """Refuse metadata that the member cannot read."""
+    low, high = assignor.minimum_version, assignor.maximum_version
+    if not low <= version <= high:
+        raise refused(f"Member {member_id} understands versions {low} to {high}, not {version}.")
 
 
 def _partitions(
@@ -119,26 +129,26 @@ def _partitions(
     return {topic_id: tuple(sorted(partitions)) for topic_id, partitions in mine.items()}
 
 
-def _target_records(
-    group: ConsumerGroup, given: GroupInput, computed: _Computed
+def target_records(
+    group: ReconciledGroup, prepared_for: Mapping[str, str | None], computed: Computed
 ) -> list[StateRecord]:
-    """What changes for the members that the group has now."""
-    new: _Computed = {}
-    for prepared_id, each in given.members.items():
+    """What changes for the members that the group has now; ``prepared_for`` are those that it had,
+    with their instance ids."""
+    new: Computed = {}
+    for prepared_id, instance_id in prepared_for.items():
         member_id = prepared_id
-        if member_id not in group.members and each.instance_id is not None:
+        if member_id not in group.members and instance_id is not None:
             # a static member that was replaced since: its place is what counts
-            member_id = group.static_members.get(each.instance_id, member_id)
+            member_id = group.static_members.get(instance_id, member_id)
         if member_id in group.members:
             new[member_id] = computed.get(prepared_id, (NO_PARTITIONS, NO_METADATA))
     records: list[StateRecord] = []
     for member_id in group.members:
         target, metadata = new.get(member_id, (NO_PARTITIONS, NO_METADATA))
-        metadata = replace(metadata, error=0)
         known = member_id in group.targets
         before = group.target_metadata.get(member_id, NO_METADATA)
         if not known or before != metadata or not _same(group.targets[member_id], target):
-            records.append(TargetAssignmentMember(group.group_id, member_id, target, metadata))
+            records.append(group.records.target(group.group_id, member_id, target, metadata))
     return records
 
 
@@ -146,3 +156,14 @@ def _same(
     left: Mapping[TopicId, tuple[int, ...]], right: Mapping[TopicId, tuple[int, ...]]
 ) -> bool:
     return {t: set(p) for t, p in left.items() if p} == {t: set(p) for t, p in right.items() if p}
+
+
+OF_PARTITIONS: Final[
+    Computation[
+        ConsumerGroup,
+        GroupInput,
+        ConsumerGroupPrepareAssignmentResponse,
+        ConsumerGroupInstallAssignmentRequest,
+    ]
+] = Computation(kind=ConsumerGroup, given=group_input, answer=prepared, installed=installed)
+"""How members of consumer groups compute."""

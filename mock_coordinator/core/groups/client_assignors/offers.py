@@ -13,14 +13,19 @@ from typing import Final
 from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatRequestClientAssignor,
 )
 from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
 from mock_coordinator.core.groups.errors import GroupError
 
-__all__ = ["offered", "require_overlap", "validate_offer", "wants_new_target"]
+__all__ = [
+    "offered",
+    "require_overlap",
+    "validate_assignors",
+    "validate_offer",
+    "wants_new_target",
+]
 
-_LOWEST: Final = -1
+_CLASSIC_VERSION: Final = -1
 """The version that stands for what a classic member embeds."""
 
 
@@ -31,31 +36,37 @@ def validate_offer(request: ConsumerGroupHeartbeatRequest) -> None:
         return
     if request.server_assignor is not None:
         raise _invalid("ServerAssignor and ClientAssignors cannot be used together.")
-    names: set[str] = set()
-    for assignor in offer:
-        _validate(assignor)
-        if assignor.name in names:
-            raise _invalid(f"ClientAssignors has {assignor.name} twice.")
-        names.add(assignor.name)
+    validate_assignors(offered(request) or (), lowest=_CLASSIC_VERSION)
     if request.member_epoch == 0 and request.rebalance_timeout_ms <= 0:
         # the member that computes has this long for it
         raise _invalid("RebalanceTimeoutMs must be larger than zero with ClientAssignors.")
 
 
-def _validate(assignor: ConsumerGroupHeartbeatRequestClientAssignor) -> None:
+def validate_assignors(offer: Iterable[ClientAssignor], *, lowest: int) -> None:
+    """Raise ``GroupError`` 42 for assignors without or with the same names, and for versions that
+    cannot be, below ``lowest`` among others."""
+    names: set[str] = set()
+    for assignor in offer:
+        _validate(assignor, lowest)
+        if assignor.name in names:
+            raise _invalid(f"ClientAssignors has {assignor.name} twice.")
+        names.add(assignor.name)
+
+
+def _validate(assignor: ClientAssignor, lowest: int) -> None:
     if not assignor.name.strip():
         raise _invalid("ClientAssignors must have names.")
     low, high = assignor.minimum_version, assignor.maximum_version
-    if low < _LOWEST:
-        raise _invalid(f"MinimumVersion of assignor {assignor.name} must be at least {_LOWEST}.")
+    if low < lowest:
+        raise _invalid(f"MinimumVersion of assignor {assignor.name} must be at least {lowest}.")
     if high < 0 or high < low:
         raise _invalid(
             f"MaximumVersion of assignor {assignor.name} must be at least 0 and its MinimumVersion."
         )
     if not low <= assignor.metadata_version <= high:
         raise _invalid(
-            f"MetadataVersion of assignor {assignor.name} must be between its MinimumVersion and "
-            "its MaximumVersion."
+            f"The metadata version of assignor {assignor.name} must be between its MinimumVersion "
+            "and its MaximumVersion."
         )
 
 

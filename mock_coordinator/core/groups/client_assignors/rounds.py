@@ -20,31 +20,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from kip848_client._types import STATIC_LEAVE_EPOCH
 from kip848_client.wire import ErrorCode
-from kip848_client.wire.messages.client_assignors import (
-    ConsumerGroupInstallAssignmentRequest,
-    ConsumerGroupInstallAssignmentResponse,
-    ConsumerGroupPrepareAssignmentRequest,
-    ConsumerGroupPrepareAssignmentResponse,
+from mock_coordinator.core.groups.client_assignors.computation import (
+    Computation,
+    FromChosenMember,
+    ResultOfChosenMember,
 )
-from mock_coordinator.core.groups.client_assignors.install import installed, refused
-from mock_coordinator.core.groups.client_assignors.prepare import (
-    GroupInput,
-    group_input,
-    member_offer,
-    prepared,
-)
+from mock_coordinator.core.groups.client_assignors.install import refused
+from mock_coordinator.core.groups.client_assignors.prepare import member_offer
 from mock_coordinator.core.groups.client_assignors.selection import Choice, choose
-from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Environment
 from mock_coordinator.core.groups.errors import GroupError, group_id_not_found
+from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.records import StateRecord
 from mock_coordinator.core.groups.timers import Timer, TimerKind
 
 __all__ = ["Phase", "Round", "Rounds"]
+
+G = TypeVar("G", bound=ReconciledGroup)
+P = TypeVar("P")
+R = TypeVar("R", bound=ResultOfChosenMember)
 
 
 class Phase(StrEnum):
@@ -60,13 +58,15 @@ class Phase(StrEnum):
 
 @dataclass(slots=True)
 class Round:
-    """One computation. ``given`` is what the member was given to compute from."""
+    """One computation. ``given`` is what the member was given to compute from, at the group epoch
+    ``given_epoch``."""
 
     choice: Choice
     epoch: int
     """the group epoch at which the choice was last found right"""
     phase: Phase = Phase.CHOSEN
-    given: GroupInput | None = None
+    given: Any = None
+    given_epoch: int = -1
 
 
 @dataclass(slots=True)
@@ -96,10 +96,10 @@ class Rounds:
         """Look at the group after any change: end a round that lost its member, start one that is
         needed. For groups whose members do not compute this costs nothing."""
         group = self._env.state.groups.get(group_id)
-        if not isinstance(group, ConsumerGroup) or not group.client_assigned:
+        if not isinstance(group, ReconciledGroup) or not group.client_assigned:
             if group_id in self._rounds:
                 self._end(group_id)
-            if not isinstance(group, ConsumerGroup) or group.is_empty:
+            if not isinstance(group, ReconciledGroup) or group.is_empty:
                 self._memory.pop(group_id, None)
             return
         running = self._rounds.get(group_id)
@@ -109,7 +109,7 @@ class Rounds:
         if running is None and group.epoch > group.assignment_epoch:
             self._start(now_ms, group)
 
-    def _goes_on(self, group: ConsumerGroup, running: Round) -> bool:
+    def _goes_on(self, group: ReconciledGroup, running: Round) -> bool:
         """Whether the member of the round is still there, and still the one to ask.
 
         Once it computes, what the others offer does not matter any more.
@@ -125,34 +125,35 @@ class Rounds:
         running.epoch = group.epoch
         return self._choose(group) == running.choice
 
-    def _choose(self, group: ConsumerGroup) -> Choice | None:
+    def _choose(self, group: ReconciledGroup) -> Choice | None:
         memory = self._memory.setdefault(group.group_id, _Memory())
         offers = {member_id: member_offer(each) for member_id, each in group.members.items()}
         failed = memory.failed if memory.failed_at == group.epoch else set[str]()
-        return choose(offers, excluded=failed, last=memory.last)
+        last = memory.last or group.last_to_compute
+        return choose(offers, excluded=failed, last=last, eldest=group.eldest)
 
-    def _start(self, now_ms: int, group: ConsumerGroup) -> None:
+    def _start(self, now_ms: int, group: ReconciledGroup) -> None:
         choice = self._choose(group)
         if choice is None:
-            return  # nobody can: the broker computes at the next heartbeat
+            return  # nobody can: the broker computes at the next heartbeat, if it has an assignor
         self._memory[group.group_id].last = choice.member_id
         self._rounds[group.group_id] = Round(choice, group.epoch)
         group.computing = choice.member_id
         # a member that never comes to hear of it must not hold the group up either
         self._arm(now_ms, group, choice.member_id)
 
-    def _arm(self, now_ms: int, group: ConsumerGroup, member_id: str) -> None:
+    def _arm(self, now_ms: int, group: ReconciledGroup, member_id: str) -> None:
         timeout_ms = max(group.members[member_id].subscription.rebalance_timeout_ms, 0)
         self._env.timers.arm(Timer(TimerKind.COMPUTATION, group.group_id), now_ms + timeout_ms)
 
     def _end(self, group_id: str) -> None:
         self._rounds.pop(group_id, None)
         group = self._env.state.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ReconciledGroup):
             group.computing = None
         self._env.timers.cancel(Timer(TimerKind.COMPUTATION, group_id))
 
-    def _fail(self, group: ConsumerGroup, member_id: str) -> None:
+    def _fail(self, group: ReconciledGroup, member_id: str) -> None:
         """End the round and pass the member over for this group epoch."""
         self._end(group.group_id)
         memory = self._memory.setdefault(group.group_id, _Memory())
@@ -176,63 +177,60 @@ class Rounds:
         if running.phase is Phase.CHOSEN:
             running.phase = Phase.NOTIFIED
             group = self._env.state.groups[group_id]
-            assert isinstance(group, ConsumerGroup), "settle() ends the rounds of other groups"
+            assert isinstance(group, ReconciledGroup), "settle() ends the rounds of other groups"
             self._arm(now_ms, group, member_id)
         return running.phase is Phase.NOTIFIED
 
     def expired(self, now_ms: int, group_id: str) -> None:
         """The member took longer than its rebalance timeout: somebody else computes."""
         group, running = self._env.state.groups.get(group_id), self._rounds.get(group_id)
-        if isinstance(group, ConsumerGroup) and running is not None:
+        if isinstance(group, ReconciledGroup) and running is not None:
             self._fail(group, running.choice.member_id)
         self.settle(now_ms, group_id)
 
     # --- The two requests -------------------------------------------------------------------------
 
-    def prepare(
-        self, request: ConsumerGroupPrepareAssignmentRequest
-    ) -> ConsumerGroupPrepareAssignmentResponse:
+    def prepare(self, how: Computation[G, Any, P, Any], request: FromChosenMember) -> P:
         """Give the chosen member the group as it is now; asking again replaces what it was given.
 
         Raises ``GroupError``. The session of the member is not refreshed.
         """
-        group, running = self._admit(request)
+        group, running = self._admit(how, request)
         running.phase = Phase.PREPARED
-        running.given = group_input(self._env.catalog, group, running.choice.assignor)
-        return prepared(running.given)
+        running.given_epoch = group.epoch
+        running.given = how.given(self._env.catalog, group, running.choice.assignor)
+        return how.answer(running.given)
 
     def install(
-        self, now_ms: int, request: ConsumerGroupInstallAssignmentRequest
-    ) -> tuple[ConsumerGroupInstallAssignmentResponse, list[StateRecord]]:
-        """Take the result; the answer, and the records of the new target. ``settle`` comes next.
+        self, now_ms: int, how: Computation[Any, Any, Any, R], request: R
+    ) -> list[StateRecord]:
+        """Take the result; the records of the new target. ``settle`` comes next.
 
         Raises ``GroupError``; a result that does not fit passes the member over.
         """
         if any(not row.member_id for row in request.members):
             raise GroupError(ErrorCode.INVALID_REQUEST, "MemberId can't be empty.")
-        group, running = self._admit(request)
-        given = running.given
-        if running.phase is not Phase.PREPARED or given is None:
+        group, running = self._admit(how, request)
+        if running.phase is not Phase.PREPARED:
             raise refused("The assignment was not prepared.")
-        if given.group_epoch != request.group_epoch:
+        if running.given_epoch != request.group_epoch:
             running.phase = Phase.NOTIFIED  # so that the member is asked to prepare again
             raise refused(
-                f"The assignment was prepared for group epoch {given.group_epoch}, not "
+                f"The assignment was prepared for group epoch {running.given_epoch}, not "
                 f"{request.group_epoch}."
             )
         timestamp_ms = now_ms if self._env.profile.has_assignment_interval else 0
         try:
-            records = installed(group, given, request, timestamp_ms)
+            records = how.installed(group, running.given, request, timestamp_ms)
         except GroupError:
             self._fail(group, running.choice.member_id)
             raise
         self._end(group.group_id)
-        return ConsumerGroupInstallAssignmentResponse(), records
+        return records
 
     def _admit(
-        self,
-        request: ConsumerGroupPrepareAssignmentRequest | ConsumerGroupInstallAssignmentRequest,
-    ) -> tuple[ConsumerGroup, Round]:
+        self, how: Computation[G, Any, Any, Any], request: FromChosenMember
+    ) -> tuple[G, Round]:
         """The checks that both requests share."""
         if not request.group_id:
             raise GroupError(ErrorCode.INVALID_REQUEST, "GroupId can't be empty.")
@@ -241,7 +239,7 @@ class Rounds:
         if request.member_epoch < 0:
             raise GroupError(ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid.")
         group = self._env.state.groups.get(request.group_id)
-        if not isinstance(group, ConsumerGroup):
+        if not isinstance(group, how.kind):
             raise group_id_not_found(request.group_id)
         member = group.members.get(request.member_id)
         if member is None:
@@ -250,8 +248,9 @@ class Rounds:
                 f"Member {request.member_id} is not a member of group {request.group_id}.",
             )
         if member.epoch != request.member_epoch:
+            ahead = how.fences_ahead and request.member_epoch > member.epoch
             raise GroupError(
-                ErrorCode.STALE_MEMBER_EPOCH,
+                ErrorCode.FENCED_MEMBER_EPOCH if ahead else ErrorCode.STALE_MEMBER_EPOCH,
                 f"The member epoch is {member.epoch}, not {request.member_epoch}. Retry after the "
                 "next heartbeat.",
             )

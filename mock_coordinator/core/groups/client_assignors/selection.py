@@ -32,9 +32,10 @@ class Choice:
     member_id: str
 
 
-def candidates(offers: Mapping[str, Offer]) -> list[str]:
+def candidates(offers: Mapping[str, Offer], eldest: str | None = None) -> list[str]:
     """The assignors that all members offer, the preferred one first: by votes, then by the sum of
-    their places in the members' lists, then by name."""
+    their places in the members' lists, then by name. With an ``eldest`` member its list decides
+    between those with the same number of votes."""
     if not offers or not all(offer.assignors for offer in offers.values()):
         return []
     lists = [[each.name for each in offer.assignors] for offer in offers.values()]
@@ -50,18 +51,26 @@ def candidates(offers: Mapping[str, Offer]) -> list[str]:
         votes[shared[0]] += 1
         for place, name in enumerate(shared):
             places[name] += place
+    if eldest is not None and eldest in offers:
+        order = [each.name for each in offers[eldest].assignors]
+        return sorted(votes, key=lambda name: (-votes[name], order.index(name)))
     return sorted(votes, key=lambda name: (-votes[name], places[name], name))
 
 
 def choose(
-    offers: Mapping[str, Offer], *, excluded: Collection[str] = (), last: str | None = None
+    offers: Mapping[str, Offer],
+    *,
+    excluded: Collection[str] = (),
+    last: str | None = None,
+    eldest: str | None = None,
 ) -> Choice | None:
     """The next to compute; ``None`` when the broker has to.
 
     ``excluded`` are members that failed at this group epoch; they come last. ``last`` is the member
-    that computed before, which is kept if it can be.
+    that computed before, which is kept if it can be: among those who understand as much, or, in a
+    group with an ``eldest`` member, even if another one understands more versions.
     """
-    for name in candidates(offers):
+    for name in candidates(offers, eldest):
         ranges = {
             member_id: next(each for each in offer.assignors if each.name == name)
             for member_id, offer in offers.items()
@@ -88,10 +97,11 @@ def choose(
             ranges: Mapping[str, ClientAssignor] = ranges,
             bottom: int = bottom,
             top: int = top,
-        ) -> tuple[bool, bool, str]:
+        ) -> tuple[bool, bool, bool, str]:
             each = ranges[member_id]
             covers_all = each.minimum_version <= bottom and each.maximum_version >= top
-            return (not covers_all, member_id != last, member_id)
+            other = member_id != last
+            return (eldest is not None and other, not covers_all, other, member_id)
 
         return Choice(name, min(fresh, key=rank))
     return None

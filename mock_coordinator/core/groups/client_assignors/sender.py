@@ -9,6 +9,7 @@ from mock_coordinator.core.groups.client_assignors.selection import Offer, candi
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member import Member
+from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.target_assignment import Sender
 
 __all__ = ["members_compute", "require_computable"]
@@ -25,10 +26,16 @@ def members_compute(group: ConsumerGroup, sender: Sender) -> bool:
 
 
 def require_computable(
-    group: ConsumerGroup, before: Member, after: Member, *, replaced: str | None
+    group: ReconciledGroup,
+    before: Member,
+    after: Member,
+    *,
+    replaced: str | None,
+    broker_can: bool = True,
 ) -> None:
     """Raise ``GroupError`` 112 when a changed offer cannot go together with those of the others: no
-    common version of an assignor, or nobody left who understands all the versions in use."""
+    common version of an assignor, or nobody left who understands all the versions in use; and no
+    common assignor, unless the broker could compute then (``broker_can``)."""
     offer = after.subscription.client_assignors
     if not offer or offer is before.subscription.client_assignors:
         return
@@ -39,7 +46,13 @@ def require_computable(
         if member_id != after.member_id
     }
     require_overlap(offer, others)
-    if candidates(offers) and choose(offers) is None:
+    common = candidates(offers)
+    if not common and not broker_can:
+        raise GroupError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            "With these ClientAssignors there would be none that all members offer.",
+        )
+    if common and choose(offers) is None:
         raise GroupError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             "With these ClientAssignors no member could read the metadata of all members.",
@@ -59,7 +72,7 @@ def _all_offer(group: ConsumerGroup, sender: Sender) -> bool:
     return offers > 0 and offers + others == size
 
 
-def _offers(group: ConsumerGroup, after: Member, replaced: str | None) -> dict[str, Offer]:
+def _offers(group: ReconciledGroup, after: Member, replaced: str | None) -> dict[str, Offer]:
     offers = {
         member_id: member_offer(member)
         for member_id, member in group.members.items()

@@ -1,0 +1,74 @@
+"""What differs between the types of groups whose members compute: what they are given, and what
+their results must be like. Whose turn it is does not (``rounds``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from mock_coordinator.core.catalog import Catalog
+from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
+from mock_coordinator.core.groups.records import StateRecord
+
+__all__ = ["Computation", "FromChosenMember", "ResultOfChosenMember"]
+
+G = TypeVar("G", bound=ReconciledGroup)
+I = TypeVar("I")  # noqa: E741 - the input of a computation
+P = TypeVar("P")
+R = TypeVar("R", bound="ResultOfChosenMember")
+
+
+class FromChosenMember(Protocol):
+    """A request that only the member may send that was chosen to compute."""
+
+    @property
+    def group_id(self) -> str:
+        """Its group."""
+        ...
+
+    @property
+    def member_id(self) -> str:
+        """Who it is."""
+        ...
+
+    @property
+    def member_epoch(self) -> int:
+        """Its epoch."""
+        ...
+
+
+class _NamesMember(Protocol):
+    @property
+    def member_id(self) -> str: ...
+
+
+class ResultOfChosenMember(FromChosenMember, Protocol):
+    """What it computed."""
+
+    @property
+    def group_epoch(self) -> int:
+        """The group epoch that it was prepared for."""
+        ...
+
+    @property
+    def members(self) -> Sequence[_NamesMember]:
+        """What each member shall have."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Computation(Generic[G, I, P, R]):
+    """How the members of one type of group compute.
+
+    ``given`` takes the group as it is, for an assignor; ``answer`` is how the member is told, and
+    ``installed`` the records of its result (group, what was given, result, time in ms). The latter
+    raises ``GroupError`` for a result that does not fit. ``fences_ahead``: a member that is ahead
+    of what the coordinator knows is fenced; else it is told to retry, as one that is behind.
+    """
+
+    kind: type[G]
+    given: Callable[[Catalog, G, str], I]
+    answer: Callable[[I], P]
+    installed: Callable[[G, I, R, int], list[StateRecord]]
+    fences_ahead: bool = False
