@@ -34,11 +34,13 @@ _LENGTH_BYTES: Final = 4
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What became of a frame: a request for the broker, a frame to answer with, or neither; and
-    perhaps why the connection has to be closed after that."""
+    perhaps why the connection has to be closed after that. ``fails``: all that is to be done only
+    after ``connection.failed.authentication.delay.ms``."""
 
     received: RequestReceived | None = None
     frame: bytes | None = None
     close: str | None = None
+    fails: bool = False
 
 
 class Door:
@@ -47,6 +49,12 @@ class Door:
     def __init__(self, client: ClientInfo, conversation: SaslConversation | None = None) -> None:
         self._client = client
         self._conversation: Final = conversation
+
+    @property
+    def is_authenticating(self) -> bool:
+        """Whether the next frame belongs to an authentication: then it must not be long, and what
+        comes of it is told late when it is too long all the same."""
+        return self._conversation is not None and self._conversation.is_authenticating
 
     def enter(self, now_ms: int, connection: int, payload: bytes) -> Entry:
         """Take one frame. Raises ``WireError`` when the connection has to be closed."""
@@ -71,7 +79,7 @@ class Door:
             frame = len(reaction.token).to_bytes(_LENGTH_BYTES, "big") + reaction.token
         elif reaction.response is not None and received is not None:
             frame = _frame(reaction.response, received)
-        return Entry(None, frame, reaction.close)
+        return Entry(None, frame, reaction.close, reaction.fails)
 
 
 def _frame(response: Message, received: RequestReceived) -> bytes:

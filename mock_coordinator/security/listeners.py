@@ -34,14 +34,15 @@ def without_authorizer_settings(
     """The broker's settings without those of its authorizer, and the options with them.
 
     They are Kafka's: ``authorizer.class.name``, and StandardAuthorizer's own ``super.users``
-    (separated by semicolons) and ``allow.everyone.if.no.acl.found``.
+    (separated by semicolons) and ``allow.everyone.if.no.acl.found``. The latter two say something
+    only where there is an authorizer, be it because the options imply one.
     """
     rest = dict(config or {})
     users = rest.pop(_SUPER_USERS, "")
     everyone = rest.pop(_OPEN, "")
-    if not rest.get(_AUTHORIZER):
-        return rest, options
     given = options or SecurityOptions()
+    if not rest.get(_AUTHORIZER) and not given.has_authorizer:
+        return rest, options
     names = tuple(name.strip() for name in users.split(";") if name.strip())
     options = replace(
         given,

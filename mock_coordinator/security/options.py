@@ -166,10 +166,15 @@ class SecurityOptions:
             raise ConfigError(f"security options {path}: not a JSON object")
         return cls.from_data(data)
 
+    @property
+    def has_authorizer(self) -> bool:
+        """Whether anything is refused: rights of anybody imply an authorizer."""
+        return self.authorizer or bool(self.acls or self.super_users)
+
     def state(self) -> SecurityState:
         """What a cluster starts with."""
         authorizer = None
-        if self.authorizer or self.acls or self.super_users:
+        if self.has_authorizer:
             authorizer = Authorizer(
                 AclTable(self.acls),
                 frozenset(self.super_users),

@@ -145,3 +145,15 @@ def test_kafkas_own_settings_switch_the_authorizer_on() -> None:
     assert broker.core.broker.config.without_effect == ()
     idle = MockBroker(config={"super.users": "User:root"}, listen=False, clock=VirtualClock())
     assert idle.core.broker.disk.security.authorizer is None
+
+
+def test_the_authorizers_settings_count_where_the_options_imply_one() -> None:
+    configs = {"allow.everyone.if.no.acl.found": "true", "super.users": "User:bob"}
+    options = SecurityOptions(super_users=("User:root",))
+    broker = MockBroker(config=configs, security=options, listen=False)
+    authorizer = broker.core.broker.disk.security.authorizer
+    assert authorizer is not None
+    assert authorizer.allow_if_no_acl
+    assert {"User:root", "User:bob"} <= authorizer.super_users
+    without = MockBroker(config=configs, listen=False)
+    assert without.core.broker.disk.security.authorizer is None
