@@ -21,6 +21,7 @@ from kip848_client.wire import APIS
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.produce import ProduceRequest
 from mock_coordinator.clock import Clock, VirtualClock
+from mock_coordinator.connection_limits import ConnectionLimits
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups.snapshot import GroupSnapshot
@@ -89,6 +90,7 @@ class CoreDriver:
         self._nodes: Final[dict[int, int]] = {}
         self._own: Final[set[int]] = set()
         self._connections = 0
+        self._limits: Final[dict[int, ConnectionLimits]] = {}
         self._last_ms = clock()
         self._wake = anyio.Event()
         self._waiting_until: int | None = None
@@ -117,6 +119,13 @@ class CoreDriver:
         """When something is due, in the broker or in a fault that holds something back."""
         deadlines = (self._core.deadline_ms, self.faults.deadline_ms)
         return min((each for each in deadlines if each is not None), default=None)
+
+    def limits_of(self, node_id: int | None) -> ConnectionLimits:
+        """What one broker's listeners share (``None``: of the only one)."""
+        node = self._core.broker.node_id if node_id is None else node_id
+        if node not in self._limits:
+            self._limits[node] = ConnectionLimits(lambda: self._core.broker.disk.configs[node])
+        return self._limits[node]
 
     def now_ms(self) -> int:
         """The time; it never goes backwards, whatever the clock does."""

@@ -15,8 +15,8 @@ Once authenticated, requests pass, with the principal. Where sessions are limite
 second; it must end with the same mechanism and principal. A session that is over closes the
 connection with the next request that is not such a handshake.
 
-Kafka delays the answer to a failed authentication (``connection.failed.authentication.delay.ms``)
-to slow guessers down. Here nothing is delayed.
+What comes of a failed authentication, an answer or none, is to be told only after
+``connection.failed.authentication.delay.ms``, which slows guessers down: ``SaslReaction.fails``.
 """
 
 from __future__ import annotations
@@ -81,12 +81,14 @@ class SaslRules:
 @dataclass(frozen=True, slots=True)
 class SaslReaction:
     """What to do with what was received: pass it on to the broker, or write an answer (a response
-    message, or a bare token), or neither; and then perhaps close the connection."""
+    message, or a bare token), or neither; and then perhaps close the connection. ``fails``: an
+    authentication failed, which is to be told late."""
 
     passes: bool = False
     response: Message | None = None
     token: bytes | None = None
     close: str | None = None
+    fails: bool = False
 
 
 _PASS: Final = SaslReaction(passes=True)
@@ -126,6 +128,11 @@ class SaslConversation:
         """Whether the next frame is not a request: hand it to ``token``."""
         return self._state is _State.BARE_TOKENS
 
+    @property
+    def is_authenticating(self) -> bool:
+        """Whether the next frame belongs to an authentication, the first or a later one."""
+        return self._state not in (_State.AUTHENTICATED, _State.OVER)
+
     # -- what is received --------------------------------------------------------------------------
 
     def request(self, now_ms: int, received: RequestReceived) -> SaslReaction:
@@ -151,7 +158,7 @@ class SaslConversation:
         try:
             answer = self._exchanged(now_ms, token)
         except SaslFailure as failure:
-            return self._closed(failure.words or "invalid credentials")
+            return self._closed(failure.words or "invalid credentials", fails=True)
         return SaslReaction(token=answer)
 
     # -- authenticating ----------------------------------------------------------------------------
@@ -165,6 +172,7 @@ class SaslConversation:
                     error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=enabled
                 ),
                 close=f"SASL mechanism {request.mechanism!r} is not enabled",
+                fails=True,
             )
         self._mechanism = request.mechanism
         self._exchange = self._new_exchange(request.mechanism)
@@ -188,9 +196,10 @@ class SaslConversation:
             return SaslReaction(
                 response=_illegal_state(request),
                 close=f"{_name(request)} during authentication",
+                fails=True,
             )
         if self._before not in (None, self._mechanism):
-            return self._closed("re-authentication with another mechanism")
+            return self._closed("re-authentication with another mechanism", fails=True)
         try:
             answer = self._exchanged(now_ms, request.auth_bytes)
         except SaslFailure as failure:
@@ -207,6 +216,7 @@ class SaslConversation:
                     error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=words
                 ),
                 close=words,
+                fails=True,
             )
         lifetime_ms = self._rules.max_reauth_ms if self._state is _State.AUTHENTICATED else 0
         return SaslReaction(
@@ -256,9 +266,9 @@ class SaslConversation:
         latest = self._reauthenticated_ms
         return latest is None or now_ms - latest >= _REAUTHENTICATION_BRAKE_MS
 
-    def _closed(self, why: str) -> SaslReaction:
+    def _closed(self, why: str, *, fails: bool = False) -> SaslReaction:
         self._state = _State.OVER
-        return SaslReaction(close=why)
+        return SaslReaction(close=why, fails=fails)
 
 
 def _name(request: Message) -> str:

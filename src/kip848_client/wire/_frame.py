@@ -49,13 +49,14 @@ class RequestHeader:
 class Framer:
     """Cuts a stream of bytes into frame payloads; the stream may be split anywhere.
 
-    Call ``feed`` with whatever arrived; it returns the payloads that are complete. Raises
+    Call ``feed`` with whatever arrived; it returns the payloads that are complete. Or ``put`` it in
+    and ``take`` one payload at a time, where ``max_bytes`` depends on those before. Raises
     ``WireError`` for a negative size or one above ``max_bytes``; the connection must then be
     closed, because the stream cannot be found again.
     """
 
     def __init__(self, max_bytes: int = MAX_FRAME_BYTES) -> None:
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._buffer = bytearray()
 
     @property
@@ -65,24 +66,29 @@ class Framer:
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """Take bytes; return the payloads (without their sizes) that are now complete."""
+        self.put(data)
+        return list(iter(self.take, None))
+
+    def put(self, data: bytes | bytearray | memoryview) -> None:
+        """Add bytes to what waits."""
+        self._buffer += data
+
+    def take(self) -> bytes | None:
+        """The next payload, ``None`` when it is not complete."""
         buffer = self._buffer
-        buffer += data
-        frames: list[bytes] = []
-        start = 0
-        available = len(buffer)
-        while available - start >= 4:
-            (size,) = _SIZE.unpack_from(buffer, start)
-            if size < 0 or size > self._max_bytes:
-                raise WireError(
-                    f"a frame of {size} bytes is refused (at most {self._max_bytes} are accepted)"
-                )
-            if available - start - 4 < size:
-                break
-            frames.append(bytes(buffer[start + 4 : start + 4 + size]))
-            start += 4 + size
-        if start:
-            del buffer[:start]
-        return frames
+        if len(buffer) < _SIZE.size:
+            return None
+        (size,) = _SIZE.unpack_from(buffer)
+        if size < 0 or size > self.max_bytes:
+            raise WireError(
+                f"a frame of {size} bytes is refused (at most {self.max_bytes} are accepted)"
+            )
+        end = _SIZE.size + size
+        if len(buffer) < end:
+            return None
+        payload = bytes(buffer[_SIZE.size : end])
+        del buffer[:end]
+        return payload
 
 
 def write_request(

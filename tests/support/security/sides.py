@@ -86,11 +86,14 @@ class User:
 
 @contextlib.contextmanager
 def real_side(
-    version: str, users: Iterable[str], pem: Mapping[str, str] | None = None
+    version: str,
+    users: Iterable[str],
+    pem: Mapping[str, str] | None = None,
+    configs: Mapping[str, str] | None = None,
 ) -> Generator[SecureSide]:
     """Apache Kafka of a release."""
     accounts = {name: PASSWORD.format(name) for name in users}
-    with start_secure_kafka(version, accounts, pem=pem) as secure:
+    with start_secure_kafka(version, accounts, pem=pem, configs=configs) as secure:
         yield SecureSide(secure.ports, secure.kafka.create_topic)
 
 
@@ -101,9 +104,11 @@ def mock_side(
     ids: Mapping[str, bytes],
     folder: Path,
     tls: Mapping[str, str] | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> Generator[SecureSide]:
     """Our broker, started through its command line; topics get the ids that are given. ``tls`` (a
-    listener's ``certificate``, ``key`` and ``client_ca``) adds the TLS listeners."""
+    listener's ``certificate``, ``key`` and ``client_ca``) adds the TLS listeners. ``more`` are
+    settings of the broker."""
     security: dict[str, Any] = {
         "users": {name: PASSWORD.format(name) for name in users},
         "super_users": ["User:ANONYMOUS", "User:root"],
@@ -119,6 +124,7 @@ def mock_side(
     configs = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
     if profile >= "4.3":
         configs["group.consumer.assignment.interval.ms"] = "0"
+    configs |= more or {}
     command = [sys.executable, "-m", "kip848_client", "mock", "--profile", profile]
     command += [f"--config={key}={value}" for key, value in configs.items()]
     with subprocess.Popen(
