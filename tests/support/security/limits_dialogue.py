@@ -180,6 +180,7 @@ class _Lines:
 
     def states(self) -> list[str]:
         """Of each, without asking again: open, closed, or an answer has come at last."""
+        time.sleep(_SETTLED_S)
         return sorted(self._state(line) for line in self.lines)
 
     def _state(self, line: WireConnection) -> str:

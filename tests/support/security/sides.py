@@ -135,9 +135,8 @@ def mock_side(
     ) as process:
         try:
             ports = _ports(process, names)
-            admin = WireConnection(_HOST, ports["PLAINTEXT"])
-            yield SecureSide(ports, lambda name, count: _create(admin, name, count, ids))
-            admin.close()
+            plain = ports["PLAINTEXT"]
+            yield SecureSide(ports, lambda name, count: _create(plain, name, count, ids))
         finally:
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -166,9 +165,10 @@ def _ports(process: subprocess.Popen[str], names: tuple[str, ...]) -> dict[str, 
     return {name: int(line.rpartition(":")[2]) for name, line in zip(names, lines, strict=True)}
 
 
-def _create(admin: WireConnection, name: str, count: int, ids: Mapping[str, bytes]) -> TopicId:
+def _create(port: int, name: str, count: int, ids: Mapping[str, bytes]) -> TopicId:
     config = {"name": "mock.topic.id", "value": format_topic_id(ids[name])}
     topic = {"name": name, "num_partitions": count, "replication_factor": 1, "configs": [config]}
-    answer = admin.request(message("CreateTopics", timeout_ms=10_000, topics=[topic]), 7)
+    with WireConnection(_HOST, port) as admin:
+        answer = admin.request(message("CreateTopics", timeout_ms=10_000, topics=[topic]), 7)
     assert answer.topics[0].error_code == 0, answer
     return TopicId(answer.topics[0].topic_id)
