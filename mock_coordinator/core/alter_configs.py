@@ -7,7 +7,6 @@ as the incremental change that comes to the same (KIP-339).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -32,12 +31,13 @@ from mock_coordinator.core.admin.loggers import alter_loggers
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.broker_settings import BROKER_SETTINGS
 from mock_coordinator.core.config_refused import ConfigRefused
+from mock_coordinator.core.group_config import check_group_config
 from mock_coordinator.core.settings import Setting
 from mock_coordinator.core.topic_config import (
     group_setting_of,
     topic_config_problem,
+    topic_default,
     topic_setting_of,
-    topic_text,
 )
 
 __all__ = ["alter_configs", "incremental_alter_configs"]
@@ -52,9 +52,6 @@ _SET: Final = 0
 _DELETE: Final = 1
 _APPEND: Final = 2
 _SUBTRACT: Final = 3
-
-_SHARE_RESET: Final = "share.auto.offset.reset"
-_DURATION: Final = re.compile(r"by_duration:[-+]?p(\d+d)?(t(\d+h)?(\d+m)?(\d+(\.\d+)?s)?)?")
 
 _Resource = IncrementalAlterConfigsRequestAlterConfigsResource
 _Change = IncrementalAlterConfigsRequestAlterableConfig
@@ -192,24 +189,33 @@ def _changed(
                     f"Can't {word} to key {change.name} because its type is not LIST.",
                 )
             present = [v for v in (in_effect(change.name) or "").split(",") if v]
-            given = [v for v in (change.value or "").split(",") if v]
-            if word == "APPEND":
-                present += [v for v in given if v not in present]
-            else:
-                present = [v for v in present if v not in given]
+            for part in _split(change.value or ""):
+                if word == "APPEND" and part not in present:
+                    present.append(part)
+                elif word == "SUBTRACT" and part in present:
+                    present.remove(part)
             result[change.name] = ",".join(present)
         else:
             raise ConfigRefused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
     return result
 
 
+def _split(text: str) -> list[str]:
+    """As Java splits: an empty text is one empty part, empty parts at the end are left out."""
+    parts = text.split(",")
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    return parts if parts[0] or len(parts) > 1 or not text else []
+
+
 def _alter_topic(broker: Broker, name: str, changes: tuple[_Change, ...], *, dry_run: bool) -> None:
     topic = broker.catalog.topic(name)
+    own = {} if topic is None else topic.config
     config = _changed(
-        {} if topic is None else topic.config,
+        own,
         changes,
         lambda key: topic_setting_of(broker.profile, key),
-        lambda key: "" if topic is None else topic_text(broker.config, topic, key),
+        lambda key: own.get(key, topic_default(broker.config, key)),
     )
     if not name:
         raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
@@ -315,48 +321,6 @@ def _alter_group(broker: Broker, name: str, changes: tuple[_Change, ...], *, dry
     )
     if not name:
         raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-    for key in altered:
-        if group_setting_of(broker.profile, key) is None:
-            raise ConfigRefused(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {key}")
-    for key, text in altered.items():
-        setting = group_setting_of(broker.profile, key)
-        try:
-            value = None if setting is None else setting.parse(text)
-        except ValueError as err:
-            raise ConfigRefused(ErrorCode.INVALID_CONFIG, str(err)) from err
-        if key == _SHARE_RESET:
-            _check_share_reset(text)
-        if isinstance(value, int):
-            _require_in_bounds(broker, key, value)
+    check_group_config(broker, altered)
     if not dry_run:
         config.set_group_overrides(name, altered)
-
-
-def _require_in_bounds(broker: Broker, key: str, value: int) -> None:
-    """A group may only choose what the broker's administrator allows (KIP-848)."""
-    kind, _, what = key.partition(".")
-    lowest, highest = (f"group.{kind}.{end}.{what}" for end in ("min", "max"))
-    if lowest not in BROKER_SETTINGS or highest not in BROKER_SETTINGS:
-        return
-    low, high = broker.config.integer(lowest), broker.config.integer(highest)
-    if low <= value <= high:
-        return
-    if not broker.profile.group_bounds_named:
-        text = f"{key} must be in the range {low} to {high} inclusive."
-    elif value < low:
-        text = f"{key} must be greater than or equal to {lowest}"
-    else:
-        text = f"{key} must be less than or equal to {highest}"
-    raise ConfigRefused(ErrorCode.INVALID_CONFIG, text)
-
-
-def _check_share_reset(text: str) -> None:
-    """Where a share group begins (KIP-932, KIP-1106)."""
-    if text.lower() in ("earliest", "latest") or _DURATION.fullmatch(text.lower()):
-        return
-    raise ConfigRefused(
-        ErrorCode.INVALID_CONFIG,
-        f"Invalid value {text} for configuration {_SHARE_RESET}: Invalid value `{text}` for "
-        f"configuration {_SHARE_RESET}. The value must be either 'earliest', 'latest' or of the "
-        "format 'by_duration:<PnDTnHnMn.nS>'.",
-    )

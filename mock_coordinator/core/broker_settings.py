@@ -78,7 +78,7 @@ group.consumer.max.assignment.interval.ms INT 15000 0.. 4.3 fixed
 group.consumer.max.heartbeat.interval.ms INT 15000 1.. 4.0 fixed
 group.consumer.max.session.timeout.ms INT 60000 1.. 4.0 fixed
 group.consumer.max.size INT 2147483647 1.. 4.0 fixed
-group.consumer.migration.policy STRING bidirectional disabled|downgrade|upgrade|bidirectional 4.0 \
+group.consumer.migration.policy STRING bidirectional ~DISABLED|DOWNGRADE|UPGRADE|BIDIRECTIONAL 4.0 \
     fixed
 group.consumer.min.assignment.interval.ms INT 0 0.. 4.3 fixed
 group.consumer.min.heartbeat.interval.ms INT 5000 1.. 4.0 fixed
@@ -311,7 +311,7 @@ sasl.mechanism.controller.protocol STRING GSSAPI - 4.0 fixed
 sasl.mechanism.inter.broker.protocol STRING GSSAPI - 4.0 live
 sasl.oauthbearer.allow.unverified.audience BOOLEAN false - 4.4 fixed
 sasl.oauthbearer.allow.unverified.issuer BOOLEAN false - 4.4 fixed
-sasl.oauthbearer.assertion.algorithm STRING RS256 es256|rs256 4.1 fixed
+sasl.oauthbearer.assertion.algorithm STRING RS256 ~ES256|RS256 4.1 fixed
 sasl.oauthbearer.assertion.claim.aud STRING null - 4.1 fixed
 sasl.oauthbearer.assertion.claim.exp.seconds INT 300 0..86400 4.1 fixed
 sasl.oauthbearer.assertion.claim.iss STRING null - 4.1 fixed

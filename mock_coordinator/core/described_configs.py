@@ -16,6 +16,7 @@ from mock_coordinator.core.broker_settings import BROKER_SETTINGS
 from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.settings import Setting
+from mock_coordinator.core.topic_config import group_setting_of, topic_setting_of
 from mock_coordinator.core.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
 
 __all__ = [
@@ -65,21 +66,24 @@ class DescribedConfig:
 
 def described_topic(config: BrokerConfig, topic: Topic) -> list[DescribedConfig]:
     """All settings of a topic, sorted by name."""
+    own = topic.config
     return [
-        _layered(config, setting, topic.config.get(setting.name), _TOPIC)
-        for setting in TOPIC_SETTINGS.values()
-        if setting.since <= config.profile.name
+        _layered(config, setting, setting.canonical(own.get(name)), _TOPIC)
+        for name in sorted(TOPIC_SETTINGS)
+        if (setting := topic_setting_of(config.profile, name)) is not None
     ]
 
 
 def described_group(config: BrokerConfig, group_id: str) -> list[DescribedConfig]:
     """All settings of a group, sorted by name; the group need not exist."""
-    own = config.group_overrides(group_id)
+    texts = config.group_overrides(group_id)
     by_broker = config.profile.group_synonyms_name_broker_settings
     found: list[DescribedConfig] = []
-    for setting in GROUP_SETTINGS.values():
-        if setting.since > config.profile.name:
+    for name in sorted(GROUP_SETTINGS):
+        setting = group_setting_of(config.profile, name)
+        if setting is None:
             continue
+        own = {name: setting.canonical(texts[name])} if name in texts else {}
         if by_broker and setting.broker_name is not None:
             found.append(_layered(config, setting, own.get(setting.name), _GROUP))
             continue

@@ -170,6 +170,10 @@ class Profile:
     """An access control list must not have an empty host."""
     small_segments_allowed: bool = True
     """``segment.bytes`` may be below one megabyte."""
+    list_values_distinct: bool = False
+    """What a list of a topic or group names twice counts once, and it may name nothing empty."""
+    duration_form: str = "PnDTnHnMn.nS."
+    """How a refused ``share.auto.offset.reset`` describes a duration."""
     offset_commit_value_version: int = 3
     """The version of the value of an OffsetCommit record; 4 has room for a topic id."""
     named_commits_store_topic_id: bool = False
@@ -253,6 +257,7 @@ _V4_1: Final = replace(
     small_segments_allowed=False,
     share_groups=True,
     unregister_says_why=True,
+    duration_form="PnDTnHnMn.nS",
     foreign_logger_named=True,
     client_metrics_described_whole=True,
     emptied_groups_stay_listed=True,
@@ -275,6 +280,7 @@ _V4_2: Final = replace(
     target_filtered_by_subscription=True,
     offsets_by_topic_id=True,
     metadata_downgrade_names_both=True,
+    list_values_distinct=True,
 )
 _V4_3: Final = replace(
     _V4_2,

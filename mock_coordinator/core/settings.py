@@ -5,13 +5,16 @@ The tables of settings (``broker_settings``, ``topic_settings``) are text, one s
     name TYPE default check since kind [broker-setting]
 
 ``null`` is no value and ``''`` the empty one. ``check`` is ``-``, a range ``low..high`` with either
-end left out, or the values allowed as ``a|b``. ``since`` is the first release line that knows the
+end left out, the values allowed as ``a|b``, with ``~`` before them where case does not matter, or
+``replicas`` for a list of ``partition:broker``. ``since`` is the first release line that knows the
 setting. The messages of refused values are Kafka's own, so that a client shows its user what a real
 broker would have shown.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,6 +36,9 @@ CONFIG_TYPES: Final = {
 }
 """DescribeConfigs' number for each type."""
 
+_ANY_CASE: Final = "~"
+_REPLICAS: Final = "replicas"
+_REPLICA: Final = re.compile("([0-9]+:[0-9]+)?")
 _BITS: Final = {"SHORT": 15, "INT": 31, "LONG": 63}
 
 
@@ -52,28 +58,49 @@ class Setting:
     since: str
     kind: str
     broker_name: str | None = None
+    distinct: bool = False
+    """Of a list: what is named twice counts once, and nothing empty may be in it."""
 
     def parse(self, text: str | None) -> SettingValue:
         """The typed value of a text. Raises ``ValueError`` with Kafka's words."""
         if text is None:
             return None
-        value = self._typed(text.strip() if self.type != "PASSWORD" else text)
+        value = self._typed(text)
+        if isinstance(value, tuple) and self.check == _REPLICAS:
+            self._check_replicas(value)
+            return value
         for part in value if isinstance(value, tuple) else (value,):
+            if self.distinct and part == "":
+                raise ValueError(f"Configuration '{self.name}' values must not be empty.")
             problem = self._problem(part)
             if problem:
-                raise ValueError(f"Invalid value {part} for configuration {self.name}: {problem}")
+                shown = _java_double(part) if isinstance(part, float) else part
+                raise ValueError(f"Invalid value {shown} for configuration {self.name}: {problem}")
         return value
 
-    def _typed(self, text: str) -> SettingValue:
+    def canonical(self, text: str | None) -> str | None:
+        """A valid text as a broker shows it: what it has understood, written down again."""
+        value = self.parse(text)
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, tuple):
+            return ",".join(value)
+        if isinstance(value, float):
+            return _java_double(value)
+        return None if value is None else str(value)
+
+    def _typed(self, given: str) -> SettingValue:
+        text = given.strip() if self.type != "PASSWORD" else given
         if self.type == "BOOLEAN":
             if text.lower() not in ("true", "false"):
                 raise ValueError(
-                    f"Invalid value {text} for configuration {self.name}: "
+                    f"Invalid value {given} for configuration {self.name}: "
                     "Expected value to be either true or false"
                 )
             return text.lower() == "true"
         if self.type == "LIST":
-            return tuple(part.strip() for part in text.split(",")) if text else ()
+            parts = [part.strip() for part in text.split(",")] if text else []
+            return tuple(dict.fromkeys(parts) if self.distinct else parts)
         bits = _BITS.get(self.type)
         if bits is None and self.type != "DOUBLE":
             return text
@@ -81,30 +108,61 @@ class Setting:
             number = float(text) if bits is None else int(text)
         except ValueError:
             number = None
+        if isinstance(number, float) and not math.isfinite(number) and text != _java_double(number):
+            number = None
         # Java's parsers refuse what Python tolerates ("1_000") and whatever overflows
         if number is None or "_" in text or (bits and not -(1 << bits) <= number < 1 << bits):
             raise ValueError(
-                f"Invalid value {text} for configuration {self.name}: "
+                f"Invalid value {given} for configuration {self.name}: "
                 f"Not a number of type {self.type}"
             )
         return number
+
+    def _check_replicas(self, value: tuple[str, ...]) -> None:
+        if value == ("*",) or all(_REPLICA.fullmatch(part) for part in value):
+            return
+        raise ValueError(
+            f"Invalid value [{', '.join(value)}] for configuration {self.name}: {self.name} must "
+            "be the literal '*' or a list of replicas in the following format: "
+            "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+        )
 
     def _problem(self, value: int | float | str | None) -> str:
         if self.check == "-" or value is None:
             return ""
         if ".." in self.check and not isinstance(value, str):
             low, high = self.check.split("..")
-            if self.name == "compression.gzip.level" and value == 0:
-                return "Value must be between 1 and 9 or equal to -1"
+            if self.name == "compression.gzip.level":
+                fine = value == -1 or 1 <= value <= float(high)
+                return "" if fine else "Value must be between 1 and 9 or equal to -1"
             if low and value < float(low):
                 return f"Value must be at least {low}"
             if high and value > float(high):
                 return f"Value must be no more than {high}"
             return ""
-        allowed = self.check.split("|")
-        any_case = all(word == word.lower() for word in allowed) and self.type == "STRING"
-        found = str(value).lower() if any_case else str(value)
-        return "" if found in allowed else f"String must be one of: {', '.join(allowed)}"
+        allowed = self.check.removeprefix(_ANY_CASE).split("|")
+        if self.check.startswith(_ANY_CASE):
+            found, how = str(value).upper(), " (case insensitive)"
+        else:
+            found, how = str(value), ""
+        return "" if found in allowed else f"String must be one of{how}: {', '.join(allowed)}"
+
+
+def _java_double(value: float) -> str:
+    """A number as Java writes it: ``0.5``, ``9.2E18``."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    mantissa, _, exponent = f"{value!r}".partition("e")
+    if not exponent:
+        whole, _, rest = mantissa.lstrip("-").partition(".")
+        digits = f"{whole}{rest}".strip("0")
+        power = len(whole) - 1 if whole != "0" else len(rest.lstrip("0")) - len(rest) - 1
+        mantissa = f"{'-' if value < 0 else ''}{digits[0]}.{digits[1:]}"
+        exponent = str(power)
+    whole, _, rest = mantissa.partition(".")
+    return f"{whole}.{rest or '0'}E{int(exponent)}"
 
 
 def read_table(text: str) -> dict[str, Setting]:

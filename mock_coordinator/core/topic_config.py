@@ -14,6 +14,7 @@ from mock_coordinator.core.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
 __all__ = [
     "group_setting_of",
     "topic_config_problem",
+    "topic_default",
     "topic_integer",
     "topic_setting_of",
     "topic_text",
@@ -28,27 +29,35 @@ def topic_setting_of(profile: Profile, name: str) -> Setting | None:
         return None
     if name == "segment.bytes" and profile.small_segments_allowed:
         return replace(setting, check="14..")
-    return setting
+    return _in_profile(profile, setting)
 
 
 def group_setting_of(profile: Profile, name: str) -> Setting | None:
     """The group setting of that name, ``None`` when this profile does not know it."""
     setting = GROUP_SETTINGS.get(name)
-    return setting if setting is not None and setting.since <= profile.name else None
+    if setting is None or setting.since > profile.name:
+        return None
+    return _in_profile(profile, setting)
+
+
+def _in_profile(profile: Profile, setting: Setting) -> Setting:
+    if setting.type == "LIST" and profile.list_values_distinct:
+        return replace(setting, distinct=True)
+    return setting
 
 
 def topic_config_problem(profile: Profile, config: Mapping[str, str]) -> str | None:
-    """What is wrong with a topic's own settings, as the broker says it: first names, then values,
-    then contradictions."""
+    """What is wrong with a topic's own settings, as the broker says it: first names, then values in
+    the order of the table, then contradictions."""
     settings: dict[str, Setting] = {}
     for name in config:
         setting = topic_setting_of(profile, name)
         if setting is None:
             return f"Unknown topic config name: {name}"
         settings[name] = setting
-    for name, text in config.items():
+    for name in (name for name in TOPIC_SETTINGS if name in config):
         try:
-            settings[name].parse(text)
+            settings[name].parse(config[name])
         except ValueError as err:
             return str(err)
     low, high = (
@@ -61,6 +70,16 @@ def topic_config_problem(profile: Profile, config: Mapping[str, str]) -> str | N
             f"max.compaction.lag.ms ({high})"
         )
     return None
+
+
+def topic_default(config: BrokerConfig, name: str) -> str | None:
+    """The text that the brokers' files give a topic setting. A controller starts from it when a
+    list is to be appended to: what was altered at runtime is not asked."""
+    setting = TOPIC_SETTINGS[name]
+    if setting.broker_name is None:
+        return setting.default
+    given = config.static_text(setting.broker_name)
+    return config.default_text(setting.broker_name) if given is None else given
 
 
 def topic_text(config: BrokerConfig, topic: Topic, name: str) -> str | None:

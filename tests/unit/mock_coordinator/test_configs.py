@@ -301,3 +301,81 @@ def test_a_resource_named_twice() -> None:
 def test_elr_pins_min_insync_replicas_since_4_1() -> None:
     assert describe(AtHand(), BROKER, "").configs[0].name == "min.insync.replicas"
     assert describe(AtHand(profile="4.0"), BROKER, "").configs == ()
+
+
+EMPTY = "Configuration 'cleanup.policy' values must not be empty."
+
+
+@pytest.mark.parametrize(
+    ("operation", "value", "problem"),
+    [
+        (APPEND, "", EMPTY),
+        (APPEND, ",compact", EMPTY),
+        (SET, "compact,", EMPTY),
+        (APPEND, ",", None),
+        (APPEND, "compact,", None),
+        (SET, "", None),
+    ],
+)
+def test_a_list_has_nothing_empty(operation: int, value: str, problem: str | None) -> None:
+    """Judged before the question whether the topic exists."""
+    hand = AtHand({"t": 1})
+    change = ("cleanup.policy", operation, value)
+    expected = (3, "The topic 'no' does not exist.") if problem is None else (40, problem)
+    assert alter(hand, TOPIC, "no", change) == expected
+    assert alter(hand, TOPIC, "t", change) == ((0, None) if problem is None else (40, problem))
+
+
+def test_before_4_2_an_empty_element_is_a_wrong_one() -> None:
+    said = "Invalid value  for configuration cleanup.policy: String must be one of: compact, delete"
+    hand = AtHand({"t": 1}, profile="4.1")
+    assert alter(hand, TOPIC, "t", ("cleanup.policy", APPEND, "")) == (40, said)
+
+
+@pytest.mark.parametrize(("profile", "shown"), [("4.1", "compact,compact"), ("4.2", "compact")])
+def test_a_value_is_shown_as_it_was_understood(profile: str, shown: str) -> None:
+    hand = AtHand({"t": 1}, profile=profile)
+    changes = [("cleanup.policy", " compact ,compact"), ("preallocate", "TRUE"), ("flush.ms", " 7")]
+    alter(hand, TOPIC, "t", *((name, SET, text) for name, text in changes))
+    found = [one(hand, TOPIC, "t", name)[0] for name, _ in changes]
+    assert found == [shown, "true", "7"]
+
+
+def test_throttled_replicas_are_pairs_or_a_star() -> None:
+    hand = AtHand({"t": 1})
+    name = "leader.replication.throttled.replicas"
+    assert alter(hand, TOPIC, "t", (name, SET, "0:1,1:1")) == (0, None)
+    text = (
+        f"Invalid value [0:1, 1:1, *] for configuration {name}: {name} must be the literal '*' or "
+        "a list of replicas in the following format: "
+        "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    )
+    assert alter(hand, TOPIC, "t", (name, APPEND, "*")) == (40, text)
+    assert alter(hand, TOPIC, "t", (name, SET, "*")) == (0, None)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_of_several_wrong_values_the_one_that_is_looked_at_first_is_told(reverse: bool) -> None:
+    hand = AtHand({"t": 1})
+    wrong = [("retention.ms", SET, "-2"), ("flush.messages", SET, "0"), ("flush.ms", SET, "x")]
+    changes = reversed(wrong) if reverse else wrong
+    text = "Invalid value 0 for configuration flush.messages: Value must be at least 1"
+    assert alter(hand, TOPIC, "t", *changes) == (40, text)
+    wrong = [
+        ("consumer.session.timeout.ms", SET, "1"),
+        ("consumer.heartbeat.interval.ms", SET, "99999"),
+    ]
+    changes = reversed(wrong) if reverse else wrong
+    text = "consumer.heartbeat.interval.ms must be in the range 5000 to 15000 inclusive."
+    assert alter(hand, GROUP, "g", *changes) == (40, text)
+    changes = (*wrong, ("share.auto.offset.reset", SET, "never"))
+    assert "Invalid value never for" in (alter(hand, GROUP, "g", *changes)[1] or "")
+
+
+def test_a_session_must_be_longer_than_the_heartbeat_interval() -> None:
+    hand = AtHand(group_consumer_min_session_timeout_ms="1000")
+    text = "consumer.session.timeout.ms must be greater than consumer.heartbeat.interval.ms"
+    session = ("consumer.session.timeout.ms", SET, "5000")
+    assert alter(hand, GROUP, "g", session) == (40, text)
+    assert alter(hand, GROUP, "g", ("consumer.session.timeout.ms", SET, "5001")) == (0, None)
+    assert alter(hand, GROUP, "g", ("consumer.heartbeat.interval.ms", SET, "5001")) == (40, text)

@@ -64,7 +64,7 @@ def test_values_are_typed(name: str, text: str | None, value: SettingValue) -> N
             "delete,foo",
             "Invalid value foo for configuration cleanup.policy",
         ),
-        ("broker", "group.consumer.migration.policy", "off", "String must be one of: disabled, "),
+        ("broker", "group.consumer.migration.policy", "off", "(case insensitive): DISABLED, "),
     ],
 )
 def test_values_are_refused_in_kafkas_words(table: str, name: str, text: str, said: str) -> None:
