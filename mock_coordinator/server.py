@@ -7,24 +7,34 @@ Each connection has one task that reads, submits and writes, one request at a ti
 parked nothing more is read from that connection, which is both Kafka's order of replies and all the
 back-pressure that is needed. A connection costs the others nothing: a client that sends half a
 frame, or does not read its replies, holds up its own task, until ``connections.max.idle.ms`` closes
-it. Whatever cannot be understood closes the connection it came from, with a line in the log,
-because after a bad frame there is no way to find the next one.
+it; the same goes for one that is in the middle of its TLS handshake. Until a client is
+authenticated its frames may not be longer than ``sasl.server.max.receive.size``. Whatever cannot be
+understood closes the connection it came from, with a line in the log, because after a bad frame
+there is no way to find the next one.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import logging
-from typing import Final
+import ssl
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
 
 import anyio
 import anyio.abc
-from anyio.streams.tls import TLSListener
+import anyio.lowlevel
+from anyio.streams.tls import TLSStream
 
 from kip848_client.errors import WireError
 from kip848_client.wire import APIS, Framer, write_response
+from mock_coordinator.connection_limits import Place, TooManyConnectionsError
+from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.outputs import NoReply, Reply, TornReply
 from mock_coordinator.driver import CoreDriver
+from mock_coordinator.listening import listen_on
+from mock_coordinator.plain_connections import PlainConnection, PlainSocket
 from mock_coordinator.security.door import Door, DoorMaker
 
 __all__ = ["WireServer"]
@@ -40,7 +50,8 @@ class WireServer:
 
     ``await server.listen()`` binds; ``host`` and ``port`` then say where; ``await server.serve()``
     runs until it is cancelled. Limits come from the broker's configuration: ``max.connections``,
-    ``max.connections.per.ip``, ``socket.request.max.bytes``, ``connections.max.idle.ms``.
+    ``max.connections.per.ip``, ``socket.request.max.bytes``, ``connections.max.idle.ms``,
+    ``sasl.server.max.receive.size``, ``connection.failed.authentication.delay.ms``.
     """
 
     def __init__(
@@ -57,16 +68,17 @@ class WireServer:
         self._run: tuple[anyio.CancelScope, anyio.Event] | None = None
         self.host = host
         self.port = port
-        self._listener: anyio.abc.Listener[anyio.abc.ByteStream] | None = None
-        self._per_address: dict[str, int] = {}
+        self._listener: anyio.abc.Listener[Any] | None = None
+        self._context: ssl.SSLContext | None = None
 
     async def listen(self) -> None:
         """Bind the address; port 0 picks a free one. Raises ``OSError`` when it cannot be bound."""
-        listener = await anyio.create_tcp_listener(local_host=self.host, local_port=self.port)
+        # a client that is neither asked who it is nor spoken to through TLS needs no task to do so
+        listener = await listen_on(self.host, self.port, is_plain=self._doors.options is None)
         self.port = listener.extra(anyio.abc.SocketAttribute.local_port)
         options = self._doors.options
-        context = None if options is None else options.tls_context()
-        self._listener = listener if context is None else _TlsListener(listener, context, False)
+        self._context = None if options is None else options.tls_context()
+        self._listener = listener
         self._run = anyio.CancelScope(), anyio.Event()
         if options is None:
             self._driver.core.advertise(*self._advertised(), self._node_id)
@@ -91,6 +103,12 @@ class WireServer:
             self._listener = self._run = None
             ended.set()
 
+    async def abandon(self) -> None:
+        """Stop listening, for a server that was never asked to serve."""
+        listener, self._listener, self._run = self._listener, None, None
+        if listener is not None:
+            await listener.aclose()
+
     async def stop(self) -> None:
         """Stop listening and close all connections; returns when ``serve`` has ended. ``listen``
         and ``serve`` begin again, at the same port."""
@@ -112,35 +130,84 @@ class WireServer:
     def _address_of_clients(self) -> tuple[str, int]:
         return ("localhost" if _is_wildcard(self.host) else self.host), self.port
 
-    async def _serve_connection(self, stream: anyio.abc.ByteStream) -> None:
+    async def _serve_connection(self, stream: anyio.abc.ByteStream | PlainSocket) -> None:
+        """Nothing that goes wrong with one connection reaches the others."""
+        try:
+            await self._serve_stream(stream)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            _log.debug("a connection was reset while it was closed")
+        except OSError as err:  # bytes that are no TLS, among others
+            _log.warning("a connection failed: %s", err)
+        except Exception:  # noqa: BLE001  # one connection must not end the broker
+            _log.exception("a connection failed")
+
+    async def _serve_stream(self, stream: anyio.abc.ByteStream | PlainSocket) -> None:
         async with stream:
             peer = _peer(stream)
-            problem = self._too_many(peer[0])
-            if problem:
-                _log.warning("connection from %s:%s refused: %s", *peer, problem)
+            if peer is None:
+                _log.debug("a connection was reset before it was looked at")
                 return
-            self._per_address[peer[0]] = self._per_address.get(peer[0], 0) + 1
-            door = self._doors.door(stream, peer[0])
-            connection = _Connection(self._driver, stream, peer, self._node_id, door)
+            broker = self._driver.core.broker
+            # brokers speak to each other through the plain listener
+            alone = not broker.disk.security.addresses
+            limits = self._driver.limits_of(self._node_id)
             try:
-                await connection.run()
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                _log.debug("connection from %s:%s was reset", *peer)
+                place = await limits.enter(
+                    peer[0], is_protected=self._doors.options is None and not alone
+                )
+            except TooManyConnectionsError as why:
+                _log.warning("connection from %s:%s refused: %s", *peer, why)
+                return
+            try:
+                with place.scope:
+                    await self._serve_in(place, stream, peer)
             finally:
-                connection.gone()
-                self._per_address[peer[0]] -= 1
-                if not self._per_address[peer[0]]:
-                    del self._per_address[peer[0]]
+                limits.leave(place)
+            if place.is_given_up:
+                _log.warning("connection from %s:%s closed: another needed its place", *peer)
 
-    def _too_many(self, address: str) -> str:
-        config = self._driver.core.broker.config
-        limit = config.integer("max.connections")
-        if sum(self._per_address.values()) >= limit:
-            return f"there are {limit} already (max.connections)"
-        limit = config.integer("max.connections.per.ip")
-        if self._per_address.get(address, 0) >= limit:
-            return f"there are {limit} from that address already (max.connections.per.ip)"
-        return ""
+    async def _serve_in(
+        self, place: Place, plain: anyio.abc.ByteStream | PlainSocket, peer: tuple[str, int]
+    ) -> None:
+        """Serve a connection that has its place."""
+        if isinstance(plain, PlainSocket):
+            used = partial(self._driver.limits_of(self._node_id).touch, place)
+            await PlainConnection(self._driver, plain, peer, self._node_id, used).run()
+            return
+        stream = await self._secured(plain, peer)
+        if stream is None:
+            return
+        door = self._doors.door(stream, peer[0])
+        connection = _Connection(self._driver, stream, peer, self._node_id, door)
+        connection.when_used = lambda: self._driver.limits_of(self._node_id).touch(place)
+        try:
+            await connection.run()
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            _log.debug("connection from %s:%s was reset", *peer)
+        except ssl.SSLError as err:
+            _log.warning("connection from %s:%s broke off: %s", *peer, err)
+        finally:
+            connection.gone()
+
+    async def _secured(
+        self, stream: anyio.abc.ByteStream, peer: tuple[str, int]
+    ) -> anyio.abc.ByteStream | None:
+        """The stream to talk through, with TLS where the listener has it; ``None`` when the client
+        cannot, or takes too long. That is a line in the log, not a stack trace."""
+        if self._context is None:
+            return stream
+        idle_s = _idle_s(self._driver.core.broker.config)
+        try:
+            with anyio.fail_after(idle_s):
+                return await TLSStream.wrap(
+                    stream,
+                    server_side=True,
+                    ssl_context=self._context,
+                    standard_compatible=False,
+                )
+        except Exception as err:  # noqa: BLE001  # bad bytes fail in as many ways as TLS has
+            _log.warning("the TLS handshake of %s:%s failed: %r", *peer, err)
+            return None
 
 
 class _Connection:
@@ -161,6 +228,7 @@ class _Connection:
         self._answer: Reply | NoReply | TornReply | None = None
         self._answered = anyio.Event()
         self._why_closed: str | None = None
+        self.when_used: Callable[[], None] = lambda: None
         self._scope: Final = anyio.CancelScope()
         self._number: Final = driver.connect(self, node_id)
 
@@ -196,21 +264,44 @@ class _Connection:
 
     async def _run(self) -> None:
         config = self._driver.core.broker.config
-        framer = Framer(config.integer("socket.request.max.bytes"))
-        idle_s = config.integer("connections.max.idle.ms") / 1000
+        framer = Framer()
+        idle_s = _idle_s(config)
         while (data := await self._receive(idle_s)) is not None:
-            try:
-                for payload in framer.feed(data):
+            self.when_used()
+            framer.put(data)
+            while (payload := await self._next(framer, config)) is not None:
+                try:
                     await self._serve(payload, idle_s)
-            except WireError as err:
-                self.closed(str(err))
+                except WireError as err:
+                    self.closed(str(err))
+                if self._why_closed is not None:
+                    return
         if framer.buffered_bytes:
             waiting = framer.buffered_bytes
             _log.info("client %s:%s left %d bytes of a frame behind", *self._peer, waiting)
 
-    async def _receive(self, idle_s: float) -> bytes | None:
+    async def _next(self, framer: Framer, config: BrokerConfig) -> bytes | None:
+        """The next whole frame that has come; ``None`` as well when there can be no more."""
+        is_authenticating = self._door.is_authenticating
+        limit = "sasl.server.max.receive.size" if is_authenticating else "socket.request.max.bytes"
+        framer.max_bytes = config.integer(limit)
+        try:
+            return framer.take()
+        except WireError as err:
+            if is_authenticating:
+                await self._fail()
+            self.closed(str(err))
+            await anyio.lowlevel.checkpoint()
+            return None
+
+    async def _fail(self) -> None:
+        """Let somebody whose authentication has failed wait."""
+        config = self._driver.core.broker.config
+        await anyio.sleep(config.integer("connection.failed.authentication.delay.ms") / 1000)
+
+    async def _receive(self, idle_s: float | None) -> bytes | None:
         """What comes next; ``None`` when nothing more will, or not for too long."""
-        with anyio.move_on_after(None if idle_s < 0 else idle_s):
+        with anyio.move_on_after(idle_s):
             try:
                 return await self._stream.receive(_CHUNK_BYTES)
             except anyio.EndOfStream:
@@ -225,12 +316,14 @@ class _Connection:
             return answer.reply, answer.after_bytes
         return (answer, None) if isinstance(answer, Reply) else None
 
-    async def _serve(self, payload: bytes, idle_s: float) -> None:
+    async def _serve(self, payload: bytes, idle_s: float | None) -> None:
         """One request and its reply, however long the reply takes. Raises ``WireError``."""
         self._answer = None
         self._answered = anyio.Event()
         entry = self._door.enter(self._driver.now_ms(), self._number, payload)
         if entry.received is None:
+            if entry.fails:
+                await self._fail()
             if entry.frame is not None:
                 await self._write(entry.frame, idle_s)
             if entry.close is not None:
@@ -249,35 +342,35 @@ class _Connection:
         if after_bytes is not None:
             self.closed(f"a fault, {after_bytes} bytes into the response")
 
-    async def _wait(self, idle_s: float) -> None:
+    async def _wait(self, idle_s: float | None) -> None:
         """Until the request is answered. One that never will be (its member joined again over
         another connection, or was removed) does not keep its connection for ever: a connection is
         idle while its request waits, in Kafka, too."""
-        with anyio.move_on_after(None if idle_s < 0 else idle_s) as patience:
+        with anyio.move_on_after(idle_s) as patience:
             await self._answered.wait()
         if patience.cancelled_caught and self._answer is None:
             self.closed(f"its request has waited for {idle_s:g} s")
 
-    async def _write(self, data: bytes, idle_s: float) -> None:
-        with anyio.move_on_after(None if idle_s < 0 else idle_s) as patience:
+    async def _write(self, data: bytes, idle_s: float | None) -> None:
+        with anyio.move_on_after(idle_s) as patience:
             await self._stream.send(data)
         if patience.cancelled_caught:
             self.closed(f"did not read its reply for {idle_s:g} s")
 
 
-class _TlsListener(TLSListener):
-    """A failed handshake is a line in the log, not a stack trace."""
-
-    @staticmethod
-    async def handle_handshake_error(exc: BaseException, stream: anyio.abc.AnyByteStream) -> None:
-        await anyio.aclose_forcefully(stream)
-        if not isinstance(exc, Exception) or isinstance(exc, anyio.get_cancelled_exc_class()):
-            raise exc
-        _log.warning("a TLS handshake failed: %s", exc)
+def _idle_s(config: BrokerConfig) -> float | None:
+    """For how long a connection may be idle, ``None`` for ever."""
+    idle_ms = config.integer("connections.max.idle.ms")
+    return None if idle_ms < 0 else idle_ms / 1000
 
 
-def _peer(stream: anyio.abc.ByteStream) -> tuple[str, int]:
-    address = stream.extra(anyio.abc.SocketAttribute.remote_address)
+def _peer(stream: anyio.abc.ByteStream | PlainSocket) -> tuple[str, int] | None:
+    """Where the client is; ``None`` when it has hung up already (a port scanner does)."""
+    if isinstance(stream, PlainSocket):
+        return stream.peer
+    address = stream.extra(anyio.abc.SocketAttribute.remote_address, None)
+    if address is None:
+        return None
     return (str(address[0]), int(address[1])) if isinstance(address, tuple) else (address, 0)
 
 
