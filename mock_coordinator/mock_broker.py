@@ -36,7 +36,7 @@ from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups import GroupSnapshot
-from mock_coordinator.core.metadata import create_offsets_topic
+from mock_coordinator.core.metadata import create_offsets_topic, create_transactions_topic
 from mock_coordinator.core.profile import DEFAULT_PROFILE, profile_named
 from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.core.topic_settings import TOPIC_ID_SETTING
@@ -393,21 +393,15 @@ def _on_disk(storage: Storage, empty: CoordinatorCore, now_ms: int) -> Coordinat
     their records have a place in it. Raises ``ConfigError`` for a folder that cannot be used."""
     disk = empty.broker.disk
     try:
-        _require_one(len(disk.nodes))
         storage.load(disk)
         core = CoordinatorCore(disk, empty.broker.new_uuid, now_ms)
         create_offsets_topic(core.broker, now_ms)
-        storage.take(disk, None, ())
-        storage.flush()
+        create_transactions_topic(core.broker, now_ms)
+        storage.begin(disk)
     except BaseException:
         storage.abandon()
         raise
     return core
-
-
-def _require_one(brokers: int) -> None:
-    if brokers > 1:
-        raise ConfigError("a data folder is for one broker, not for several")
 
 
 def _random_uuid() -> bytes:

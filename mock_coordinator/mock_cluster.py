@@ -18,11 +18,11 @@ from typing import Final
 from kip848_client.errors import ConfigError
 from mock_coordinator.clock import Clock
 from mock_coordinator.core.inputs import Input, LeaderMoved, NodeStarted, NodeStopped
-from mock_coordinator.core.metadata import create_offsets_topic
+from mock_coordinator.core.metadata import create_offsets_topic, create_transactions_topic
 from mock_coordinator.core.nodes import Node
 from mock_coordinator.core.profile import DEFAULT_PROFILE
 from mock_coordinator.core.security.distinguished_names import ANONYMOUS
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.mock_broker import MockBroker
 from mock_coordinator.security.options import SecurityOptions
@@ -141,12 +141,19 @@ class MockCluster(MockBroker):
         self._have_offsets_topic()
         return self.core.broker.coordinator_node(self.core.groups.partition_of(group_id))
 
+    def transaction_coordinator_of(self, transactional_id: str) -> int | None:
+        """The id of the broker that coordinates a transactional id, ``None`` when none does."""
+        self._have_transactions_topic()
+        broker = self.core.broker
+        partition = broker.disk.transactions.partition_of(transactional_id)
+        return broker.coordinator_node(partition, TRANSACTIONS_TOPIC)
+
     # -- doing -------------------------------------------------------------------------------------
 
     @property
     def load_time_ms(self) -> int:
-        """How long a coordinator loads after it has moved, during which it answers
-        COORDINATOR_LOAD_IN_PROGRESS; 0 unless it is set."""
+        """How long a coordinator, of groups or of transactions, loads after it has moved, and after
+        ``restart``; meanwhile it answers COORDINATOR_LOAD_IN_PROGRESS. 0 unless it is set."""
         return self.core.groups.load_ms
 
     @load_time_ms.setter
@@ -171,6 +178,13 @@ class MockCluster(MockBroker):
         ``__consumer_offsets``. Raises ``ConfigError`` as ``move_leader``."""
         self._have_offsets_topic()
         self.move_leader(OFFSETS_TOPIC, self.core.groups.partition_of(group_id), node_id)
+
+    def move_transaction_coordinator(self, transactional_id: str, node_id: int) -> None:
+        """Make a broker the coordinator of a transactional id, and of those that share its
+        partition of ``__transaction_state``. Raises ``ConfigError`` as ``move_leader``."""
+        self._have_transactions_topic()
+        partition = self.core.broker.disk.transactions.partition_of(transactional_id)
+        self.move_leader(TRANSACTIONS_TOPIC, partition, node_id)
 
     async def stop_broker(self, node_id: int) -> None:
         """Shut a broker down in good order: what it leads moves, then its connections are closed.
@@ -225,3 +239,6 @@ class MockCluster(MockBroker):
 
     def _have_offsets_topic(self) -> None:
         create_offsets_topic(self.core.broker, self._driver.now_ms())
+
+    def _have_transactions_topic(self) -> None:
+        create_transactions_topic(self.core.broker, self._driver.now_ms())

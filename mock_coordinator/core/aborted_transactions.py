@@ -40,6 +40,11 @@ class AbortedTransactions:
         self._all.append(aborted)
         self._last_offsets.append(aborted.last_offset)
 
+    def forget_before(self, offset: int) -> None:
+        """Those whose marker is below an offset are gone, with their records."""
+        gone = bisect_left(self._last_offsets, offset)
+        del self._all[:gone], self._last_offsets[:gone]
+
     def between(self, offset: int, end: int) -> tuple[AbortedTransaction, ...]:
         """Those that a reader of ``offset`` up to ``end`` (not included) can meet."""
         found: list[AbortedTransaction] = []

@@ -21,7 +21,7 @@ from mock_coordinator.core.quota_store import QuotaStore
 from mock_coordinator.core.scram_store import ScramStore
 from mock_coordinator.core.security.state import SecurityState
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC, REPLICATION_SETTINGS
-from mock_coordinator.core.transactions.journal import TransactionJournal
+from mock_coordinator.core.transactions_log import TransactionLogs
 
 __all__ = ["NO_OPERATIONS", "Broker", "Disk"]
 
@@ -29,6 +29,7 @@ NO_OPERATIONS: Final = -2147483648
 """Authorized operations in a response that was not asked for them."""
 
 _ATTEMPTS: Final = 1000
+_PRODUCER_IDS_BLOCK: Final = 1000
 
 
 @dataclass(slots=True)
@@ -49,13 +50,19 @@ class Disk:
     configs: dict[int, BrokerConfig] = field(init=False)
     next_producer_id: int = 0
     security: SecurityState = field(default_factory=SecurityState)
-    transactions: TransactionJournal = field(default_factory=TransactionJournal)
+    transactions: TransactionLogs = field(init=False)
     scram: ScramStore = field(default_factory=ScramStore)
     quotas: QuotaStore = field(default_factory=QuotaStore)
     _journals: dict[int, OffsetsLog] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.logs = Logs()
+        self.transactions = TransactionLogs(
+            self.config.profile,
+            self.catalog,
+            self.logs,
+            self.config.integer("transaction.state.log.num.partitions"),
+        )
         keeps_last = "eligible.leader.replicas.version" not in (
             self.config.profile.finalized_features
         )
@@ -78,6 +85,13 @@ class Disk:
         """An empty disk of a new cluster, by default of one node."""
         own = nodes or Nodes([Node(config.node_id, rack=config.rack)])
         return cls(config, format_topic_id(new_uuid()), own)
+
+    @property
+    def producer_ids_taken(self) -> int:
+        """Producer ids below this one may have been given to somebody. They are taken in blocks, as
+        Kafka's controller gives them to brokers: whoever writes this down need not do it for each
+        id, and after a crash the rest of a block is nobody's."""
+        return -(-self.next_producer_id // _PRODUCER_IDS_BLOCK) * _PRODUCER_IDS_BLOCK
 
     def new_producer_id(self) -> int:
         """A producer id that nobody had before."""

@@ -83,11 +83,14 @@ class CoordinatorCore:
     """The brokers of one cluster, and the coordinators of their groups.
 
     ``disk`` is what they start from (with the records that group coordinators wrote before),
-    ``now_ms`` when they start. ``new_uuid`` gives 16 fresh random bytes at each call. Raises
+    ``now_ms`` when they start. ``new_uuid`` gives 16 fresh random bytes at each call. ``load_ms``
+    is how long coordinators take to load their records, now and after moves. Raises
     ``ConfigError`` for a configuration that cannot be served.
     """
 
-    def __init__(self, disk: Disk, new_uuid: Callable[[], bytes], now_ms: int) -> None:
+    def __init__(
+        self, disk: Disk, new_uuid: Callable[[], bytes], now_ms: int, *, load_ms: int = 0
+    ) -> None:
         self._broker: Final = Broker(disk, new_uuid)
         self._brokers: Final[dict[int | None, Broker]] = {
             None: self._broker,
@@ -105,12 +108,14 @@ class CoordinatorCore:
             now_ms,
             leader_of=self._broker.coordinator_node,
             journal_of=disk.journal,
+            load_ms=load_ms,
         )
         self._transactions: Final = Transactions(self._broker, self._groups, now_ms)
-        self._control: Final = ClusterControl(self._broker, self._groups)
+        self._control: Final = ClusterControl(self._broker, self._groups, self._transactions)
         if self._guard is not None:
             self._groups.may_describe = self._guard.may_describe
         self._groups.load_all(now_ms)
+        self._transactions.load_all(now_ms)
 
     @classmethod
     def create(
@@ -141,9 +146,8 @@ class CoordinatorCore:
 
     def restarted(self, now_ms: int) -> CoordinatorCore:
         """The brokers after a crash of all and a restart; this core must not be used any more."""
-        core = CoordinatorCore(self._broker.disk, self._broker.new_uuid, now_ms)
-        core.groups.load_ms = self._groups.load_ms
-        return core
+        load_ms = self._groups.load_ms
+        return CoordinatorCore(self._broker.disk, self._broker.new_uuid, now_ms, load_ms=load_ms)
 
     # -- looking -----------------------------------------------------------------------------------
 

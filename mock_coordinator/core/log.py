@@ -134,8 +134,12 @@ class PartitionLog:
             self._add(batch.base_offset, count, batch.max_timestamp, batch.data)
         self._end = end
 
+    def forget_aborted_before(self, offset: int) -> None:
+        """Nobody will meet records of transactions that were aborted below an offset any more."""
+        self._aborted.forget_before(offset)
+
     def restore_all(self, batches: Sequence[bytes], start: int) -> None:
-        """Read an empty log back; it begins at an offset. Raises as ``restore``."""
+        """Read an empty log back, which begins at an offset. Raises as ``restore``."""
         for data in batches:
             self.restore(data)
         self._end = max(self._end, start)

@@ -3,16 +3,9 @@
 Theory of operation
 ===================
 
-Each decision of the coordinator is one batch, which is read by ``Fetch`` like any other, and is all
-that a coordinator knows that takes over. Offsets of a transaction are in batches of their producer,
-and its end is a marker, exactly as in the log of a data partition.
-
-The log is compacted as soon as it has grown by as many records as it had, and at least by
-``_GROWTH_MIN``: of every key the last record stays, at its offset. So its size follows what the
-groups are now, however many heartbeats and commits there were, and each record is looked at twice
-on average. A tombstone stays for one more round, for readers that are behind. Nothing is touched
-from the first open transaction on; what is decided below it is rewritten as if there had been no
-transaction, which gives the same state: a committed offset counts from where it was written.
+Each decision of the coordinator is one batch. Offsets of a transaction are in batches of their
+producer, and its end is a marker. How the log is kept small is ``compacted_log``'s business: its
+size follows what the groups are now, however many heartbeats and commits there were.
 """
 
 from __future__ import annotations
@@ -22,8 +15,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-from mock_coordinator.core.batch_writer import NewRecord, encode_batch, thinned_batch
+from mock_coordinator.core.batch_writer import NewRecord, encode_batch
 from mock_coordinator.core.catalog import Catalog
+from mock_coordinator.core.compacted_log import CompactedLog
 from mock_coordinator.core.control_records import read_marker
 from mock_coordinator.core.groups.journal import BatchTooLargeError
 from mock_coordinator.core.groups.record_format import (
@@ -34,42 +28,28 @@ from mock_coordinator.core.groups.record_format import (
 from mock_coordinator.core.groups.records import OffsetCommit, StateRecord, TransactionEnd
 from mock_coordinator.core.log import Logs, PartitionLog, StoredBatch
 from mock_coordinator.core.profile import Profile
-from mock_coordinator.core.record_batch import BatchHeader, RecordFields, read_header, records_of
+from mock_coordinator.core.record_batch import read_header, records_of
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC
 
 __all__ = ["OffsetsLog"]
 
 _TRANSACTIONAL: Final = 0x10
 _COORDINATOR_EPOCH: Final = 0
-_GROWTH_MIN: Final = 1024
 
 Listener = Callable[[int, Sequence[StateRecord]], None]
 """(partition, the records of one decision)"""
 
 
-class OffsetsLog:
+class OffsetsLog(CompactedLog):
     """A ``Journal`` in the log of a partition of ``__consumer_offsets``.
 
-    ``listener`` is told what is appended, in order; it must not change anything. ``compacts`` False
-    keeps every record, for whoever wants to cut the log.
+    ``listener`` is told what is appended, in order; it must not change anything.
     """
 
     def __init__(self, profile: Profile, catalog: Catalog, logs: Logs, partition: int) -> None:
+        super().__init__(catalog, logs, OFFSETS_TOPIC, partition)
         self._profile: Final = profile
-        self._catalog: Final = catalog
-        self._logs: Final = logs
-        self._partition: Final = partition
         self.listener: Listener | None = None
-        self.compacts = True
-        self._grown_by = 0
-        self._kept = 0
-        self._compacted_to = 0
-
-    @property
-    def log(self) -> PartitionLog:
-        """The log; it exists even before the topic does."""
-        topic = self._catalog.topic(OFFSETS_TOPIC)
-        return self._logs.of_internal(topic, OFFSETS_TOPIC, self._partition)
 
     @property
     def records(self) -> list[StateRecord]:
@@ -90,14 +70,9 @@ class OffsetsLog:
             else:
                 self._append_batch(log, now_ms, producer, list(run), max_bytes)
                 max_bytes = None  # once begun, a decision is written to its end
-        topic = self._catalog.topic(OFFSETS_TOPIC)
-        if topic is not None:
-            self._logs.note_growth(topic, self._partition)
         if self.listener is not None:
             self.listener(self._partition, records)
-        self._grown_by += len(records)
-        if self.compacts and self._grown_by >= max(_GROWTH_MIN, self._kept):
-            self.compact()
+        self.has_grown(len(records))
 
     def _append_ends(self, log: PartitionLog, now_ms: int, ends: Iterable[StateRecord]) -> None:
         for end in ends:
@@ -139,50 +114,6 @@ class OffsetsLog:
         base = log.append(data, len(entries), now_ms)
         log.producers.appended(now_ms, read_header(data), base, now_ms)
 
-    def truncate(self, offset: int) -> None:
-        """Cut the log at the beginning of a decision, as a crash does whose disk was behind. Not
-        for a log that was compacted."""
-        self.log.truncate(offset)
-
-    # --- Compaction -------------------------------------------------------------------------------
-
-    def compact(self) -> None:
-        """Leave the last record of every key, below the first open transaction."""
-        log = self.log
-        batches = log.batches
-        stable = log.last_stable_offset
-        # the last batch stays whole: readers find the end of the log by it
-        clean = [b for b in batches[:-1] if b.base_offset < stable]
-        rest = batches[len(clean) :]
-        settled = list(_settled(clean, rest))
-        last: dict[bytes, int] = {}
-        for header, records in settled:
-            for record in records:
-                last[record.key or b""] = header.base_offset + record.offset_delta
-        for batch in rest:  # what replaces a record may be in the part that stays as it is
-            header = read_header(batch.data)
-            if not header.is_transactional:
-                for record in records_of(header, batch.data) or ():
-                    last[record.key or b""] = header.base_offset + record.offset_delta
-        kept: list[StoredBatch] = []
-        count = 0
-        for header, records in settled:
-            left = [r for r in records if self._stays(header, r, last)]
-            count += len(left)
-            if left:
-                data = thinned_batch(header, left)
-                end = header.base_offset + header.last_offset_delta
-                kept.append(StoredBatch(header.base_offset, end, header.max_timestamp, data))
-        log.replace([*kept, *rest])
-        self._kept, self._grown_by = count, 0
-        self._compacted_to = batches[-1].base_offset if batches else 0
-
-    def _stays(self, header: BatchHeader, record: RecordFields, last: dict[bytes, int]) -> bool:
-        offset = header.base_offset + record.offset_delta
-        if last[record.key or b""] != offset:
-            return False
-        return record.value is not None or offset >= self._compacted_to
-
 
 def _check_size(data: bytes, max_bytes: int | None) -> None:
     if max_bytes is not None and len(data) > max_bytes:
@@ -210,25 +141,3 @@ def _decoded(batch: StoredBatch) -> Iterator[StateRecord]:
             decoded = replace(decoded, producer=(header.producer_id, header.producer_epoch))
         if decoded is not None:
             yield decoded
-
-
-def _settled(
-    clean: Sequence[StoredBatch], rest: Sequence[StoredBatch]
-) -> Iterator[tuple[BatchHeader, list[RecordFields]]]:
-    """The batches that count: those of no transaction, and of committed ones; no markers."""
-    outcomes: dict[int, bool] = {}
-    open_batches: dict[int, list[int]] = {}
-    for batch in (*clean, *rest):
-        header = read_header(batch.data)
-        if header.is_control:
-            for record in records_of(header, batch.data) or ():
-                committed, _ = read_marker(record.key or b"", record.value or b"")
-                for base in open_batches.pop(header.producer_id, []):
-                    outcomes[base] = committed
-        elif header.is_transactional:
-            open_batches.setdefault(header.producer_id, []).append(batch.base_offset)
-    for batch in clean:
-        header = read_header(batch.data)
-        counts = outcomes.get(batch.base_offset, False) if header.is_transactional else True
-        if counts and not header.is_control:
-            yield header, list(records_of(header, batch.data) or ())

@@ -201,6 +201,8 @@ class Profile:
     producer id when that used up the epochs; before, InitProducerId does."""
     init_forgets_last_start: bool = False
     """A producer that starts anew has no transaction start time, not that of its last one."""
+    neighbour_producer_ids_logged: bool = False
+    """The log of transactions has a transactional id's producer ids before and after, too."""
     heartbeats_checked_by_any: bool = False
     """A ConsumerGroupHeartbeat that makes no sense is refused as such by every broker, not by the
     group's coordinator alone."""
@@ -298,6 +300,7 @@ _V4_3: Final = replace(
     describe_shows_pending_revocation=True,
     classic_rejoin_by_assignment_epoch=True,
     fencing_may_change_producer_id=True,
+    neighbour_producer_ids_logged=True,
     classic_join_refused_by_policy=True,
     named_commits_store_topic_id=True,
     log_dirs_can_be_cordoned=True,

@@ -270,6 +270,7 @@ class BrokerActor:
             self._relocating = self._snapshots()
         self.core.groups.load_ms = load_ms
         self.core.step(self._scene.kernel.now_ms, LeaderMoved(OFFSETS_TOPIC, 0, node_id))
+        self.core.groups.load_ms = 0  # after a crash this actor lets the load take its time
         self._check_relocated()
         self._set_timer()
 

@@ -33,7 +33,8 @@ __all__ = ["DataDamaged", "DataFile"]
 
 _log: Final = logging.getLogger("mock_coordinator")
 
-_MAGIC: Final = b"kip848-mock-data 1\n"
+_MAGIC: Final = b"kip848-mock-data 2\n"
+_OLD_MAGIC: Final = b"kip848-mock-data 1\n"
 _HEAD: Final = struct.Struct(">QII")
 """Length of the content, checksum of these eight bytes, checksum of the content."""
 _LENGTH: Final = struct.Struct(">Q")
@@ -45,7 +46,8 @@ class DataDamaged(ConfigError):
 
 
 class DataFile:
-    """The file at ``path``, made when it does not exist.
+    """The file at ``path``, made when it does not exist. One of format 1 can be read, and must be
+    rewritten before anything else is written (``is_old``).
 
     Iterate ``read`` to its end once, then ``append`` and ``sync``. Every method raises ``OSError``
     for what the file system refuses.
@@ -55,6 +57,7 @@ class DataFile:
         self._path: Final = path
         self._file = self._opened(path)
         self.size_bytes = 0
+        self.is_old = False
 
     def _opened(self, path: Path) -> BinaryIO:
         new = not path.exists()
@@ -73,7 +76,8 @@ class DataFile:
         file, size = self._file, self._path.stat().st_size
         file.seek(0)
         magic = file.read(len(_MAGIC))
-        if magic != _MAGIC:
+        self.is_old = magic == _OLD_MAGIC
+        if magic != _MAGIC and not self.is_old:
             if _MAGIC.startswith(magic):  # it was being made when the process died
                 self._cut(0, size)
                 file.write(_MAGIC)
@@ -170,6 +174,7 @@ class DataFile:
         _sync_folder(self._path.parent)
         self._file.close()
         self._file, self.size_bytes = file, size
+        self.is_old = False
 
     def close(self) -> None:
         """Let go of the file."""

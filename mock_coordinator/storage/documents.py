@@ -1,8 +1,12 @@
 """What a cluster is, apart from its records, as documents: and a cluster again from them.
 
-Keys: ``cluster`` (ids and counters), ``settings`` (what was altered at runtime), ``topic/ID``
-(hex), ``group/ID`` (settings of a group), ``scram``, ``quotas``, ``acls``, ``transaction/ID`` (the
-record of a transactional id).
+Keys: ``cluster`` (ids, brokers and counters), ``settings`` (what was altered at runtime),
+``broker/ID`` (what was altered for one of several brokers), ``topic/ID`` (hex; with the replicas
+and the leader of each partition), ``group/ID`` (settings of a group), ``scram``, ``quotas``,
+``acls``.
+
+Folders of format 1 have ``transaction/ID`` as well, the state of a transactional id, which is in
+the records of ``__transaction_state`` since.
 """
 
 from __future__ import annotations
@@ -31,22 +35,24 @@ from mock_coordinator.core.transactions.records import (
     TransactionState,
 )
 
-__all__ = ["TRANSACTION", "documents_of", "restore_documents", "transaction_document"]
+__all__ = ["documents_of", "old_transactions", "restore_documents", "stored_brokers"]
 
 _TOPIC: Final = "topic/"
 _GROUP: Final = "group/"
-TRANSACTION: Final = "transaction/"
+_BROKER: Final = "broker/"
+_TRANSACTION: Final = "transaction/"
 
 
 def documents_of(disk: Disk) -> dict[str, Any]:
-    """Everything but transactions, by key."""
+    """All of them, by key."""
     config = disk.config
     found: dict[str, Any] = {
         "cluster": {
             "cluster_id": disk.cluster_id,
             "profile": config.profile.name,
             "catalog_version": disk.catalog.version,
-            "next_producer_id": disk.next_producer_id,
+            "next_producer_id": disk.producer_ids_taken,
+            "brokers": list(disk.nodes.ids),
         },
         "settings": {
             "broker": dict(config.broker_overrides),
@@ -59,6 +65,9 @@ def documents_of(disk: Disk) -> dict[str, Any]:
         found["acls"] = [list(asdict(acl).values()) for acl in disk.security.authorizer.table]
     for number, topic in enumerate(disk.catalog.topics.values()):
         found[_TOPIC + topic.topic_id.hex()] = _topic(disk, topic, number)
+    for node_id, own in disk.configs.items():
+        if own is not config and own.broker_overrides:
+            found[_BROKER + str(node_id)] = dict(own.broker_overrides)
     for group_id in config.groups_with_overrides:
         found[_GROUP + group_id] = dict(config.group_overrides(group_id))
     return found
@@ -78,6 +87,11 @@ def _topic(disk: Disk, topic: Topic, number: int) -> dict[str, Any]:
         "internal": topic.internal,
         "created_ms": topic.created_ms,
         "starts": starts,
+        "placement": topic.placement,
+        "leaders": [
+            [state.leader, state.leader_epoch, list(state.replicas)]
+            for state in disk.leaders.placed(topic.topic_id)
+        ],
     }
 
 
@@ -89,9 +103,18 @@ def _scram(credential: ScramCredential) -> dict[str, Any]:
     }
 
 
-def transaction_document(record: TransactionLog) -> Any:
-    """The document of a transactional id; ``None`` for one that is gone."""
-    return None if record.value is None else asdict(record.value)
+def stored_brokers(documents: Mapping[str, Any]) -> tuple[int, ...]:
+    """The ids of the brokers whose data this is; format 1 does not say."""
+    return tuple(documents["cluster"].get("brokers", ()))
+
+
+def old_transactions(documents: Mapping[str, Any]) -> list[TransactionLog]:
+    """What format 1 says of transactional ids. Raises as ``restore_documents``."""
+    return [
+        _transaction(key.removeprefix(_TRANSACTION), doc)
+        for key, doc in documents.items()
+        if key.startswith(_TRANSACTION)
+    ]
 
 
 def restore_documents(disk: Disk, documents: Mapping[str, Any]) -> None:
@@ -105,7 +128,7 @@ def restore_documents(disk: Disk, documents: Mapping[str, Any]) -> None:
     disk.next_producer_id = cluster["next_producer_id"]
     topics = [(key, doc) for key, doc in documents.items() if key.startswith(_TOPIC)]
     for key, doc in sorted(topics, key=lambda each: int(each[1]["number"])):
-        disk.catalog.create(
+        topic = disk.catalog.create(
             doc["name"],
             doc["partitions"],
             TopicId(bytes.fromhex(key.removeprefix(_TOPIC))),
@@ -113,6 +136,8 @@ def restore_documents(disk: Disk, documents: Mapping[str, Any]) -> None:
             internal=doc["internal"],
             created_ms=doc["created_ms"],
         )
+        if doc.get("leaders"):
+            disk.leaders.restore(topic, doc["placement"], doc["leaders"])
     version = max(disk.catalog.version, cluster["catalog_version"])
     disk.catalog.version = disk.catalog.created_version = version
     disk.catalog.take_changes()
@@ -121,8 +146,8 @@ def restore_documents(disk: Disk, documents: Mapping[str, Any]) -> None:
     for key, doc in documents.items():
         if key.startswith(_GROUP):
             disk.config.set_group_overrides(key.removeprefix(_GROUP), doc)
-        elif key.startswith(TRANSACTION):
-            disk.transactions.append(0, _transaction(key.removeprefix(TRANSACTION), doc))
+        elif key.startswith(_BROKER):
+            disk.configs[int(key.removeprefix(_BROKER))].replace_overrides(broker=doc)
     for user, credentials in documents["scram"].items():
         for credential in credentials:
             disk.scram.put(user, _credential(credential))

@@ -27,18 +27,18 @@ from typing import Any, BinaryIO, Final
 from kip848_client._types import TopicId
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.broker import Disk
+from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.groups.record_format import RecordFormatError
 from mock_coordinator.core.inputs import Input, RequestReceived
 from mock_coordinator.core.outputs import Output, Persist
 from mock_coordinator.core.record_batch import BatchError
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
-from mock_coordinator.core.transactions.records import TransactionLog
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.storage.data_file import DataDamaged, DataFile
 from mock_coordinator.storage.documents import (
-    TRANSACTION,
     documents_of,
+    old_transactions,
     restore_documents,
-    transaction_document,
+    stored_brokers,
 )
 from mock_coordinator.storage.entries import Batch, Document, Entry
 
@@ -50,8 +50,8 @@ FSYNC_POLICIES: Final = ("always", "second", "never")
 _SECOND_S: Final = 1.0
 _GARBAGE_BYTES: Final = 64 << 20
 _CHANGING: Final = frozenset({19, 20, 21, 30, 31, 33, 37, 43, 44, 45, 49, 51})
-"""API keys of requests that may change what documents say; topics and producer ids have counters of
-their own."""
+"""API keys of requests that may change what documents say; topics, leaders and producer ids have
+counters of their own."""
 
 
 class Storage:
@@ -74,7 +74,7 @@ class Storage:
         self._fsync: Final = fsync
         self._synced_s = time.monotonic()
         self._documents: dict[str, Any] = {}
-        self._seen = (-1, -1)
+        self._seen = (-1, -1, -1)
         self._taken: list[Entry] = []
         self._live_bytes = 0
         self._disk: Disk | None = None
@@ -84,7 +84,7 @@ class Storage:
 
     def load(self, disk: Disk) -> bool:
         """Fill an empty disk; returns whether there was anything. From now on the disk tells what
-        is appended to it."""
+        is appended to it. Call ``begin`` when the brokers have started."""
         batches: dict[tuple[TopicId, int], list[bytes]] = {}
         documents: dict[str, Any] = {}
         for entry in self._file.read():
@@ -100,9 +100,19 @@ class Storage:
             self._restore(disk, documents, batches)
         self._documents = documents
         disk.logs.keep_unsaved()
-        disk.transactions.listener = self._transaction_written
         self._live_bytes = sum(len(b.data) for _, log in disk.logs.all() for b in log.batches)
         return found
+
+    def begin(self, disk: Disk) -> None:
+        """Write what the brokers did when they started. A folder of an older format becomes one of
+        this, all at once."""
+        if self._file.is_old:
+            self.rewrite()
+            self._documents = documents_of(disk)
+            disk.logs.keep_unsaved()
+        else:
+            self.take(disk, None, ())
+            self.flush()
 
     def _restore(
         self,
@@ -111,8 +121,13 @@ class Storage:
         batches: dict[tuple[TopicId, int], list[bytes]],
     ) -> None:
         try:
+            self._check_brokers(disk, stored_brokers(documents))
             restore_documents(disk, documents)
-            wanted = self._offsets_partitions(disk)
+            config = disk.config
+            wanted = config.integer("offsets.topic.num.partitions")
+            self._check_partitions(disk, OFFSETS_TOPIC, wanted, "offsets.topic.num.partitions")
+            setting = "transaction.state.log.num.partitions"
+            self._check_partitions(disk, TRANSACTIONS_TOPIC, disk.transactions.partitions, setting)
             for topic in disk.catalog.topics.values():
                 starts = documents[f"topic/{topic.topic_id.hex()}"]["starts"]
                 for partition in range(topic.partitions):
@@ -122,10 +137,15 @@ class Storage:
                         log = disk.logs.of(topic, partition)
                         if log is not None:
                             log.restore_all(stored, start)
+                self._begin_epochs(disk, topic)
+            disk.transactions.append(0, *old_transactions(documents))
             for partition in range(wanted):
                 journal = disk.journal(partition)
                 journal.compact()
                 _ = journal.records  # whatever is wrong with them is said now
+            for partition in range(disk.transactions.partitions):
+                disk.transactions.of(partition).compact()
+            _ = disk.transactions.records
         except ConfigError:
             raise
         except (
@@ -136,16 +156,32 @@ class Storage:
                 f"{type(err).__name__}: {err}. Nothing was changed."
             ) from err
 
-    def _offsets_partitions(self, disk: Disk) -> int:
-        """How many partitions group records have. Raises ``ConfigError`` when that has changed."""
-        wanted = disk.config.integer("offsets.topic.num.partitions")
-        offsets = disk.catalog.topic(OFFSETS_TOPIC)
-        if offsets is not None and offsets.partitions != wanted:
+    def _begin_epochs(self, disk: Disk, topic: Topic) -> None:
+        """Let the leaders write in their epochs, in which there may be nothing yet."""
+        for partition, state in enumerate(disk.leaders.placed(topic.topic_id)):
+            log = disk.logs.known(topic.topic_id, partition)
+            if log is None and state.leader_epoch:
+                log = disk.logs.of(topic, partition)
+            if log is not None and state.leader_epoch > log.leader_epoch:
+                log.begin_epoch(state.leader_epoch)
+
+    def _check_brokers(self, disk: Disk, stored: Sequence[int]) -> None:
+        """Raises ``ConfigError`` when brokers are missing that have replicas."""
+        missing = [str(node_id) for node_id in stored if disk.nodes.get(node_id) is None]
+        if missing:
             raise ConfigError(
-                f"the data folder {self._path} has {offsets.partitions} partitions of "
-                f"{OFFSETS_TOPIC}, and offsets.topic.num.partitions is {wanted}"
+                f"the data folder {self._path} is of brokers {', '.join(map(str, stored))}, and "
+                f"{', '.join(missing)} would be missing: start as many brokers, with the same ids"
             )
-        return wanted
+
+    def _check_partitions(self, disk: Disk, name: str, wanted: int, setting: str) -> None:
+        """Raises ``ConfigError`` when the number of partitions of an internal topic has changed."""
+        topic = disk.catalog.topic(name)
+        if topic is not None and topic.partitions != wanted:
+            raise ConfigError(
+                f"the data folder {self._path} has {topic.partitions} partitions of {name}, and "
+                f"{setting} is {wanted}"
+            )
 
     # --- Working ----------------------------------------------------------------------------------
 
@@ -156,7 +192,7 @@ class Storage:
 
     def take(self, disk: Disk, event: Input | None, outputs: Sequence[Output]) -> None:
         """Note what a step changed; ``event`` is ``None`` for changes that no request made."""
-        seen = (disk.catalog.version, disk.next_producer_id)
+        seen = (disk.catalog.version, disk.producer_ids_taken, disk.leaders.version)
         asked = event is None or (
             isinstance(event, RequestReceived) and type(event.request).API_KEY in _CHANGING
         )
@@ -176,18 +212,10 @@ class Storage:
             if self._documents.get(key) != value:
                 self._taken.append(Document(key, value))
                 self._documents[key] = value
-        gone = [key for key in self._documents if key not in now and not _is_transaction(key)]
+        gone = [key for key in self._documents if key not in now]
         for key in gone:
             self._taken.append(Document(key, None))
             del self._documents[key]
-
-    def _transaction_written(self, _now_ms: int, record: TransactionLog) -> None:
-        document = Document(TRANSACTION + record.transactional_id, transaction_document(record))
-        self._taken.append(document)
-        if document.value is None:
-            self._documents.pop(document.key, None)
-        else:
-            self._documents[document.key] = document.value
 
     def flush(self) -> None:
         """Write what was taken, as the policy says.
@@ -224,7 +252,7 @@ class Storage:
             _log.info("%s: %d bytes became %d", self._path, before, self._live_bytes)
 
     def _everything(self, disk: Disk) -> Iterator[Entry]:
-        for key, value in {**self._documents, **documents_of(disk)}.items():
+        for key, value in documents_of(disk).items():
             yield Document(key, value)
         for (topic_id, partition), log in disk.logs.all():
             for batch in log.batches:
@@ -243,10 +271,6 @@ class Storage:
         """Let go of the folder without writing anything."""
         self._file.close()
         self._lock.close()
-
-
-def _is_transaction(key: str) -> bool:
-    return key.startswith(TRANSACTION)
 
 
 def _locked(path: Path) -> BinaryIO:

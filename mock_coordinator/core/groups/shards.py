@@ -80,8 +80,9 @@ class GroupShards:
         *,
         leader_of: Callable[[int], int | None],
         journal_of: Callable[[int], Journal] | None = None,
+        load_ms: int = 0,
     ) -> None:
-        self.load_ms = 0
+        self.load_ms = load_ms
         """How long the load of a partition takes from now on."""
         self.may_describe: Callable[[ClientInfo, str], bool] | None = None
         """As of ``GroupCoordinator``, for all of them."""
@@ -226,10 +227,15 @@ class GroupShards:
             self._load(now_ms, partition, shard)
 
     def load_all(self, now_ms: int) -> None:
-        """Take over every partition that somebody has written to: the cluster starts again."""
+        """Take over every partition that has a leader: the cluster starts. What nobody has written
+        to is not looked at, unless a load takes its time."""
         for partition in range(self.partitions):
-            journal = self._journal_of(partition)
-            if journal.records and self._leader_of(partition) is not None:
+            if self._leader_of(partition) is None:
+                continue
+            if self.load_ms > 0:
+                shard = self._shard(partition)
+                shard.loaded_at_ms = self._deadlines[partition] = now_ms + self.load_ms
+            elif self._journal_of(partition).records:
                 self._load(now_ms, partition, self._shard(partition))
 
     def _load(self, now_ms: int, partition: int, shard: _Shard) -> GroupCoordinator:

@@ -1,7 +1,7 @@
 """What happens to the nodes of a cluster: leaders move, brokers stop, die, and come back.
 
-Everything that follows is done at once: logs begin their new leader epoch, the group coordinators
-of moved partitions are unloaded and loaded elsewhere, and the partitions are remembered for whoever
+Everything that follows is done at once: logs begin their new leader epoch, the coordinators of
+moved partitions are unloaded and loaded elsewhere, and the partitions are remembered for whoever
 wakes the fetches that wait for them. Only that a dead broker is noticed takes its time.
 """
 
@@ -21,7 +21,8 @@ from mock_coordinator.core.inputs import (
     NodeStopped,
 )
 from mock_coordinator.core.metadata import create_offsets_topic
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from mock_coordinator.core.transactions.service import Transactions
 
 __all__ = ["ClusterControl"]
 
@@ -29,9 +30,10 @@ __all__ = ["ClusterControl"]
 class ClusterControl:
     """Performs inputs that are about nodes; others it leaves alone."""
 
-    def __init__(self, broker: Broker, groups: GroupShards) -> None:
+    def __init__(self, broker: Broker, groups: GroupShards, transactions: Transactions) -> None:
         self._broker: Final = broker
         self._groups: Final = groups
+        self._transactions: Final = transactions
         self._unnoticed: Final = {n.node_id: 0 for n in broker.nodes if not n.up and not n.fenced}
         self._moved: dict[TopicIdPartition, None] = {}
 
@@ -133,10 +135,12 @@ class ClusterControl:
         self._unload(now_ms, moved)
 
     def _unload(self, now_ms: int, partitions: Iterable[tuple[TopicId, int]]) -> None:
-        """The coordinators of these partitions change, if they are of ``__consumer_offsets``."""
-        topic = self._broker.catalog.topic(OFFSETS_TOPIC)
-        if topic is None:
-            return
+        """The coordinators of these partitions change, if they are of an internal topic."""
+        catalog = self._broker.catalog
+        groups, transactions = catalog.topic(OFFSETS_TOPIC), catalog.topic(TRANSACTIONS_TOPIC)
         for topic_id, partition in partitions:
-            if topic_id == topic.topic_id and partition < self._groups.partitions:
-                self._groups.leader_changed(now_ms, partition)
+            if groups is not None and topic_id == groups.topic_id:
+                if partition < self._groups.partitions:
+                    self._groups.leader_changed(now_ms, partition)
+            elif transactions is not None and topic_id == transactions.topic_id:
+                self._transactions.leader_changed(now_ms, partition)

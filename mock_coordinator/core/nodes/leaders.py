@@ -15,7 +15,7 @@ whoever creates topics need not know of nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kip848_client._types import TopicId
@@ -52,6 +52,8 @@ class Leaders:
         self._keeps_last = keeps_last
         self._partitions: dict[TopicId, list[PartitionState]] = {}
         self._placed = 0
+        self.version = 0
+        """Grows with every change of any partition."""
         self._wanted: dict[tuple[TopicId, int], tuple[int, ...] | None] = {}
 
     def of(self, topic: Topic, partition: int, replication_factor: int = 1) -> PartitionState:
@@ -85,7 +87,36 @@ class Leaders:
             factor = min(replication_factor, len(self._nodes))
             replicas = placed(list(self._nodes), topic.placement, new, factor)
         states.extend(self._born(where) for where in replicas[: len(new)])
+        self.version += 1
         return states
+
+    def placed(self, topic_id: TopicId) -> tuple[PartitionState, ...]:
+        """The partitions of a topic that are placed already."""
+        return tuple(self._partitions.get(topic_id, ()))
+
+    def restore(
+        self,
+        topic: Topic,
+        placement: int,
+        partitions: Iterable[tuple[int | None, int, Sequence[int]]],
+    ) -> None:
+        """Partitions (leader, leader epoch, replicas) as they were when the whole cluster went
+        down. Now that all nodes run every replica is in sync, and whoever led leads again; a
+        partition that had no leader gets its first replica. Raises ``KeyError`` for an unknown
+        node."""
+        states: list[PartitionState] = []
+        for leader, epoch, stored in partitions:
+            replicas = tuple(self._nodes[node_id].node_id for node_id in stored)
+            led = leader in replicas
+            states.append(
+                PartitionState(
+                    replicas, replicas, leader if led else replicas[0], epoch if led else epoch + 1
+                )
+            )
+        self._partitions[topic.topic_id] = states
+        topic.placement = placement
+        self._placed = max(self._placed, placement + 1)
+        self.version += 1
 
     def _born(self, replicas: tuple[int, ...]) -> PartitionState:
         live = tuple(node_id for node_id in replicas if self._lives(node_id))
@@ -94,6 +125,7 @@ class Leaders:
     def forget(self, topic_id: TopicId) -> None:
         """A topic was deleted."""
         self._partitions.pop(topic_id, None)
+        self.version += 1
 
     def led_by(self, node_id: int) -> tuple[tuple[TopicId, int], ...]:
         """What a node leads."""
@@ -126,7 +158,7 @@ class Leaders:
             leader_epoch=state.leader_epoch + 1,
             eligible=tuple(e for e in state.eligible if e in replicas and e != node_id),
         )
-        self._partitions[topic.topic_id][partition] = changed
+        self._set(topic.topic_id, partition, changed)
         return ((topic.topic_id, partition),)
 
     def elect_again(self, topic: Topic, partition: int) -> tuple[tuple[TopicId, int], ...]:
@@ -136,7 +168,7 @@ class Leaders:
         if state.leader is None:
             return ()
         again = replace(state, leader_epoch=state.leader_epoch + 1)
-        self._partitions[topic.topic_id][partition] = again
+        self._set(topic.topic_id, partition, again)
         return ((topic.topic_id, partition),)
 
     def reassign(
@@ -149,12 +181,13 @@ class Leaders:
             raise ValueError(f"none of the nodes {replicas} runs")
         state = self.of(topic, partition)
         stays = state.leader in live
-        self._partitions[topic.topic_id][partition] = PartitionState(
+        changed = PartitionState(
             replicas,
             live,
             state.leader if stays else live[0],
             state.leader_epoch if stays else state.leader_epoch + 1,
         )
+        self._set(topic.topic_id, partition, changed)
         return () if stays else ((topic.topic_id, partition),)
 
     def want(self, topic: Topic, partition: int, replicas: tuple[int, ...] | None = None) -> None:
@@ -183,7 +216,7 @@ class Leaders:
                 leader = next((r for r in state.replicas if r in isr and r != node_id), None)
                 changed = replace(changed, leader=leader, leader_epoch=state.leader_epoch + 1)
                 moved.append((topic_id, partition))
-            self._partitions[topic_id][partition] = changed
+            self._set(topic_id, partition, changed)
         return tuple(moved)
 
     def node_unfenced(self, node_id: int) -> tuple[tuple[TopicId, int], ...]:
@@ -206,13 +239,17 @@ class Leaders:
                 moved.append((topic_id, partition))
             elif node_id not in state.isr:
                 changed = replace(state, isr=tuple(sorted((*state.isr, node_id))))
-            self._partitions[topic_id][partition] = changed
+            self._set(topic_id, partition, changed)
         for (topic_id, partition), state in list(self._all()):
             back = [r for r in state.replicas if r not in state.isr and self._lives(r)]
             if state.leader is not None and back:
                 isr = tuple(sorted((*state.isr, *back)))
-                self._partitions[topic_id][partition] = replace(state, isr=isr)
+                self._set(topic_id, partition, replace(state, isr=isr))
         return tuple(moved)
+
+    def _set(self, topic_id: TopicId, partition: int, state: PartitionState) -> None:
+        self._partitions[topic_id][partition] = state
+        self.version += 1
 
     def _lives(self, node_id: int) -> bool:
         return not self._nodes[node_id].fenced

@@ -7,8 +7,13 @@ Theory of operation
 one transactional id, which is written to the journal and applied before the answer is given. A
 change whose outcome is decided (PrepareCommit, PrepareAbort) leaves an *ending* behind: whoever
 drives the coordinator takes the endings (``take_endings``), has the markers written, and says so
-(``markers_written``), which completes the transaction. A coordinator that takes over from a journal
-begins with the endings of all transactions that were decided and not complete.
+(``markers_written``), which completes the transaction.
+
+An id belongs to a partition of ``__transaction_state``, and whoever leads that partition
+coordinates it. At another node it is refused with NOT_COORDINATOR (16). When the leader changes,
+the partition is unloaded; the new leader replays its journal, which takes ``load_ms``, and refuses
+with COORDINATOR_LOAD_IN_PROGRESS (14) in the meantime. Then it goes on with what the journal says:
+the endings of transactions that were decided and not complete, and the time-outs of open ones.
 
 Time does two things, at the intervals of Kafka's schedulers, counted from the start of the broker:
 transactions that are open for longer than their time-out are aborted under a raised epoch, and
@@ -85,8 +90,10 @@ _FENCED_SINCE_INIT: Final = 4
 class TransactionCoordinator:
     """All transactional ids of a cluster.
 
-    ``journal`` is where it writes, and where it takes over from. ``now_ms`` is when the broker
-    starts. ``problem`` says why a node does not coordinate a transactional id, if it does not.
+    ``journal`` is where it writes, and where it takes over from (``load_all``). ``now_ms`` is when
+    the broker starts. ``leader_of`` says which node leads a partition of ``__transaction_state``
+    (``None``: nobody); tell ``leader_changed`` when that changes. ``load_ms`` says how long a load
+    takes.
     """
 
     def __init__(
@@ -95,14 +102,18 @@ class TransactionCoordinator:
         journal: TransactionJournal,
         now_ms: int,
         *,
-        problem: Callable[[str, int | None], ErrorCode | None] = lambda _id, _node: None,
+        leader_of: Callable[[int], int | None],
+        load_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         self._env: Final = env
-        self._problem: Final = problem
+        self._leader_of: Final = leader_of
+        self._load_ms: Final = load_ms
         self._journal: Final = journal
         self._started_ms: Final = now_ms
         self._endings: dict[str, None] = {}
         self._time_outs: list[tuple[int, str]] = []
+        self._scheduled: Final[dict[str, int]] = {}
+        self._loads: Final[dict[int, int]] = {}
         self._expiry_ms: int | None = None
         self._handlers: Final[dict[type, _Handler]] = {
             InitProducerIdRequest: self._init,
@@ -112,9 +123,53 @@ class TransactionCoordinator:
             DescribeTransactionsRequest: self._describe,
             ListTransactionsRequest: self._list,
         }
-        for record in journal.records:
-            env.state.apply(record)
-            self._watch(now_ms, record.transactional_id, record.value)
+
+    # --- Loading and unloading --------------------------------------------------------------------
+
+    def load_all(self, now_ms: int) -> None:
+        """Take over every partition that has a leader: the cluster starts."""
+        for partition in range(self._journal.partitions):
+            self._begin_load(now_ms, partition)
+
+    def leader_changed(self, now_ms: int, partition: int) -> None:
+        """A partition of ``__transaction_state`` has another leader, or none any more."""
+        for transactional_id in self._env.state.of_partition(partition):
+            self._endings.pop(transactional_id, None)
+            self._scheduled.pop(transactional_id, None)
+        self._env.state.unload(partition)
+        self._loads.pop(partition, None)
+        self._begin_load(now_ms, partition)
+
+    def _begin_load(self, now_ms: int, partition: int) -> None:
+        if self._leader_of(partition) is None:
+            return
+        load_ms = self._load_ms()
+        if load_ms > 0:
+            self._loads[partition] = now_ms + load_ms
+        else:
+            self._load(now_ms, partition)
+
+    def _load(self, now_ms: int, partition: int) -> None:
+        self._loads.pop(partition, None)
+        state = self._env.state
+        for record in self._journal.of(partition).records:
+            state.apply(record)
+        for transactional_id in state.of_partition(partition):
+            entry = state.get(transactional_id)
+            self._watch(now_ms, transactional_id, None if entry is None else entry.value)
+
+    def problem(self, transactional_id: str, node_id: int | None) -> ErrorCode | None:
+        """Why a node does not serve a transactional id, if it does not; for no node in particular:
+        why nobody does."""
+        partition = self.partition_of(transactional_id)
+        leader = self._leader_of(partition)
+        if leader is None or node_id not in (None, leader):
+            return ErrorCode.NOT_COORDINATOR
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if partition in self._loads else None
+
+    def _is_loading(self, node_id: int | None) -> bool:
+        """Whether a node loads any partition."""
+        return any(node_id in (None, self._leader_of(partition)) for partition in self._loads)
 
     # --- Requests ---------------------------------------------------------------------------------
 
@@ -127,8 +182,7 @@ class TransactionCoordinator:
 
     def partition_of(self, transactional_id: str) -> int:
         """The partition of ``__transaction_state`` that a transactional id belongs to."""
-        count = self._env.config.integer("transaction.state.log.num.partitions")
-        return partition_for(transactional_id, count)
+        return self._journal.partition_of(transactional_id)
 
     def offsets_partition_of(self, group_id: str) -> TxnPartition:
         """The partition of ``__consumer_offsets`` that a group's offsets go to."""
@@ -147,6 +201,11 @@ class TransactionCoordinator:
     ) -> Results:
         """What AddPartitionsToTxn answers a broker that is about to write to partitions: are they
         part of the producer's open transaction? ``add`` makes them so (KIP-890)."""
+        code = self.problem(transactional_id, None) if transactional_id else None
+        if code is not None:
+            nobody = code is ErrorCode.NOT_COORDINATOR
+            code = ErrorCode.COORDINATOR_NOT_AVAILABLE if nobody else code
+            return dict.fromkeys(partitions, code)
         try:
             if not add:
                 return verified(self._env, transactional_id, producer, partitions)
@@ -156,9 +215,10 @@ class TransactionCoordinator:
         return dict.fromkeys(partitions, ErrorCode.NONE)
 
     def _require_here(self, received: RequestReceived, transactional_id: str | None) -> None:
-        """Raise ``TransactionRefusedError`` 16 when another node coordinates the id."""
+        """Raise ``TransactionRefusedError`` 16 when another node coordinates the id, 14 while the
+        node still loads it."""
         if transactional_id:
-            code = self._problem(transactional_id, received.node_id)
+            code = self.problem(transactional_id, received.node_id)
             if code is not None:
                 raise TransactionRefusedError(code)
 
@@ -240,14 +300,18 @@ class TransactionCoordinator:
         self, _now_ms: int, received: RequestReceived, request: DescribeTransactionsRequest
     ) -> Message:
         return describe_transactions(
-            self._env, request, lambda name: self._problem(name, received.node_id)
+            self._env, request, lambda name: self.problem(name, received.node_id)
         )
 
     def _list(
         self, now_ms: int, received: RequestReceived, request: ListTransactionsRequest
     ) -> Message:
         return list_transactions(
-            self._env, now_ms, request, lambda name: self._problem(name, received.node_id)
+            self._env,
+            now_ms,
+            request,
+            lambda name: self.problem(name, received.node_id),
+            is_loading=self._is_loading(received.node_id),
         )
 
     def _add(
@@ -269,15 +333,12 @@ class TransactionCoordinator:
         """The transactions whose outcome was decided since the last call: markers must be written
         to all of their partitions, and then ``markers_written`` be called."""
         taken, self._endings = self._endings, {}
-        entries = self._env.state.entries
-        return tuple(
-            ending_of(transactional_id, entries[transactional_id].value)
-            for transactional_id in taken
-        )
+        found = ((name, self._env.state.get(name)) for name in taken)
+        return tuple(ending_of(name, entry.value) for name, entry in found if entry is not None)
 
     def markers_written(self, now_ms: int, transactional_id: str) -> None:
         """Every partition of a transaction has its marker; the transaction is complete."""
-        entry = self._env.state.entries.get(transactional_id)
+        entry = self._env.state.get(transactional_id)
         if entry is not None and entry.value.state.is_prepared:
             self._make(now_ms, completed(now_ms, transactional_id, entry))
 
@@ -288,35 +349,50 @@ class TransactionCoordinator:
         """When ``run_due`` has something to do."""
         if self._endings:
             return self._started_ms  # at once
-        due = [self._time_outs[0][0]] if self._time_outs else []
+        due = [*self._loads.values()]
+        if self._time_outs:
+            due.append(self._time_outs[0][0])
         if self._expiry_ms is not None:
             due.append(self._expiry_ms)
         return min(due, default=None)
 
     def run_due(self, now_ms: int) -> None:
-        """Abort what is open for too long, forget whom nobody needs."""
+        """Finish loads, abort what is open for too long, forget whom nobody needs."""
+        for partition in [p for p, due_ms in self._loads.items() if due_ms <= now_ms]:
+            self._load(now_ms, partition)
         while self._time_outs and self._time_outs[0][0] <= now_ms:
-            _, transactional_id = heapq.heappop(self._time_outs)
-            entry = self._env.state.entries.get(transactional_id)
-            if entry is not None and _is_over(entry.value, now_ms):
-                change = fenced_abort(self._env, now_ms, transactional_id, entry)
-                self._make(now_ms, change)
+            due_ms, transactional_id = heapq.heappop(self._time_outs)
+            if self._scheduled.get(transactional_id) == due_ms:
+                del self._scheduled[transactional_id]
+                self._look_at_time(now_ms, transactional_id)
         if self._expiry_ms is not None and self._expiry_ms <= now_ms:
             self._expire(now_ms)
 
+    def _look_at_time(self, now_ms: int, transactional_id: str) -> None:
+        """Abort a transaction that is open for too long; a younger one has its time still."""
+        entry = self._env.state.get(transactional_id)
+        if entry is None or entry.value.state is not _State.ONGOING:
+            return
+        if _is_over(entry.value, now_ms):
+            self._make(now_ms, fenced_abort(self._env, now_ms, transactional_id, entry))
+        else:
+            self._watch(now_ms, transactional_id, entry.value)
+
     def _expire(self, now_ms: int) -> None:
         oldest_ms = now_ms - self._env.config.integer("transactional.id.expiration.ms")
-        entries = self._env.state.entries
+        state = self._env.state
         expired = [
-            transactional_id
-            for transactional_id, entry in entries.items()
+            TransactionLog(transactional_id, None)
+            for transactional_id, entry in state
             if (entry.value.state is _State.EMPTY or entry.value.state.is_complete)
             and entry.value.last_update_ms <= oldest_ms
         ]
-        for transactional_id in expired:
-            self._make(now_ms, Change(transactional_id, None))
+        if expired:
+            self._journal.append(now_ms, *expired)
+        for tombstone in expired:
+            state.apply(tombstone)
         self._expiry_ms = None
-        if entries:
+        if len(state):
             self._watch_expiry(now_ms)
 
     def _watch_expiry(self, now_ms: int) -> None:
@@ -336,7 +412,7 @@ class TransactionCoordinator:
             return
         record = TransactionLog(change.transactional_id, change.value)
         self._journal.append(now_ms, record)
-        before = self._env.state.entries.get(change.transactional_id)
+        before = self._env.state.get(change.transactional_id)
         open_before = before is not None and before.value.state is _State.ONGOING
         self._env.state.apply(record, change.last_producer_epoch)
         if not open_before or change.value is None or change.value.state is not _State.ONGOING:
@@ -353,7 +429,9 @@ class TransactionCoordinator:
             name = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
             over_ms = max(now_ms, value.start_ms + value.timeout_ms) + 1
             due_ms = self._tick(over_ms, self._env.config.integer(name))
-            heapq.heappush(self._time_outs, (due_ms, transactional_id))
+            if self._scheduled.get(transactional_id, due_ms + 1) > due_ms:
+                self._scheduled[transactional_id] = due_ms
+                heapq.heappush(self._time_outs, (due_ms, transactional_id))
 
 
 def _told(received: RequestReceived, code: ErrorCode, since: int = _FENCED_SINCE) -> ErrorCode:

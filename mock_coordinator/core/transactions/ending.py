@@ -91,7 +91,7 @@ def _end_v1(env: Environment, now_ms: int, request: EndTxnRequest) -> Decision[E
 def _end_v2(env: Environment, now_ms: int, request: EndTxnRequest) -> Decision[EndTxnResponse]:
     if not request.transactional_id:
         raise TransactionRefusedError(ErrorCode.INVALID_REQUEST)
-    entry = env.state.entries.get(request.transactional_id)
+    entry = env.state.get(request.transactional_id)
     if entry is None:
         raise TransactionRefusedError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     value, epoch = entry.value, request.producer_epoch

@@ -38,7 +38,7 @@ class Environment:
         INVALID_REQUEST (42) or INVALID_PRODUCER_ID_MAPPING (49)."""
         if not transactional_id:
             raise TransactionRefusedError(ErrorCode.INVALID_REQUEST)
-        entry = self.state.entries.get(transactional_id)
+        entry = self.state.get(transactional_id)
         if entry is None or entry.value.producer_id != producer_id:
             raise TransactionRefusedError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         return entry

@@ -48,7 +48,7 @@ def decide_init(
     transactional_id = request.transactional_id
     if transactional_id is None:
         return Decision(_answer(env.new_producer_id(), 0))
-    entry = env.state.entries.get(transactional_id)
+    entry = env.state.get(transactional_id)
     if entry is None:
         entry = TransactionEntry(_unborn(env, now_ms, request))
     value = entry.value

@@ -43,7 +43,7 @@ def _described(
     env: Environment, transactional_id: str, problem: ErrorCode | None
 ) -> DescribeTransactionsResponseTransactionState:
     answer = DescribeTransactionsResponseTransactionState(transactional_id=transactional_id)
-    entry = env.state.entries.get(transactional_id)
+    entry = env.state.get(transactional_id)
     if not transactional_id:
         answer.error_code = ErrorCode.INVALID_REQUEST
         return answer
@@ -66,10 +66,17 @@ def _described(
 
 
 def list_transactions(
-    env: Environment, now_ms: int, request: ListTransactionsRequest, problem_of: Problem
+    env: Environment,
+    now_ms: int,
+    request: ListTransactionsRequest,
+    problem_of: Problem,
+    *,
+    is_loading: bool = False,
 ) -> ListTransactionsResponse:
     """All transactional ids of a node that pass every filter; a filter that is empty lets
-    everything pass."""
+    everything pass. A node that loads some of them tells of none."""
+    if is_loading:
+        return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     pattern = None
     if request.transactional_id_pattern:
         try:
@@ -85,7 +92,7 @@ def list_transactions(
             producer_id=entry.value.producer_id,
             transaction_state=entry.value.state.kafka_name,
         )
-        for transactional_id, entry in env.state.entries.items()
+        for transactional_id, entry in env.state
         if _passes(now_ms, entry.value, request)
         and (not request.state_filters or entry.value.state in states)
         and (pattern is None or pattern.fullmatch(transactional_id) is not None)

@@ -1,35 +1,44 @@
-"""Where the records of a transaction coordinator go: the stand-in for ``__transaction_state``.
+"""Where the records of a transaction coordinator go, and what it takes over from.
 
-The topic is compacted, and what counts is the newest record of each transactional id. So that is
-what is kept. Whoever wants to see every record as it is written (a log on disk, a test) listens.
+In a broker these are the logs of ``__transaction_state`` (``mock_coordinator.core
+.transactions_log``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Protocol
 
 from mock_coordinator.core.transactions.records import TransactionLog
 
-__all__ = ["TransactionJournal"]
+__all__ = ["PartitionJournal", "TransactionJournal"]
 
 
-class TransactionJournal:
-    """Compacted at every moment. ``listener`` is told the time and each record, in order."""
-
-    def __init__(self) -> None:
-        self._newest: dict[str, TransactionLog] = {}
-        self.listener: Callable[[int, TransactionLog], None] | None = None
+class PartitionJournal(Protocol):
+    """One partition: an append-only sequence of records, compacted or not."""
 
     @property
-    def records(self) -> tuple[TransactionLog, ...]:
-        """What a coordinator that takes over reads."""
-        return tuple(self._newest.values())
+    def records(self) -> Sequence[TransactionLog]:
+        """What replaying would read, oldest first. It has to be decoded: do not ask often."""
+        ...
 
-    def append(self, now_ms: int, record: TransactionLog) -> None:
-        """Write one record."""
-        if record.value is None:
-            self._newest.pop(record.transactional_id, None)
-        else:
-            self._newest[record.transactional_id] = record
-        if self.listener is not None:
-            self.listener(now_ms, record)
+
+class TransactionJournal(Protocol):
+    """All partitions."""
+
+    @property
+    def partitions(self) -> int:
+        """How many there are."""
+        ...
+
+    def partition_of(self, transactional_id: str) -> int:
+        """The partition that a transactional id belongs to."""
+        ...
+
+    def of(self, partition: int) -> PartitionJournal:
+        """One of them."""
+        ...
+
+    def append(self, now_ms: int, *records: TransactionLog) -> None:
+        """Write records, those of each partition as one batch."""
+        ...

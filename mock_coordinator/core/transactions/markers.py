@@ -10,7 +10,7 @@ coordinator that was replaced (TRANSACTION_COORDINATOR_FENCED 52). A marker for 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from kip848_client.wire import ErrorCode, default_message
 from kip848_client.wire.messages.transaction_admin import (
@@ -30,12 +30,9 @@ from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.nodes.leadership import leader_problem
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC, name_problem
 from mock_coordinator.core.transactions.environment import Ending
-from mock_coordinator.core.transactions.records import ClientVersion
+from mock_coordinator.core.transactions.records import ClientVersion, TxnPartition
 
 __all__ = ["PendingOffsets", "describe_producers", "write_ending", "write_txn_markers"]
-
-_COORDINATOR_EPOCH: Final = 0
-"""The leader epoch of ``__transaction_state``, which does not change here."""
 
 
 class PendingOffsets(Protocol):
@@ -56,21 +53,39 @@ class PendingOffsets(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Marker:
-    """What is written to a partition. ``raised``: the transaction's end raised the epoch."""
+    """What is written to a partition. ``coordinator_epoch`` is the leader epoch of the id's
+    partition of ``__transaction_state``; ``raised``: the transaction's end raised the epoch."""
 
     producer_id: int
     producer_epoch: int
     committed: bool
-    coordinator_epoch: int = _COORDINATOR_EPOCH
+    coordinator_epoch: int
     raised: bool = False
 
 
-def write_ending(broker: Broker, groups: PendingOffsets, now_ms: int, ending: Ending) -> None:
+def write_ending(
+    broker: Broker, groups: PendingOffsets, now_ms: int, ending: Ending, coordinator_epoch: int
+) -> tuple[TxnPartition, ...]:
     """Write the markers of a transaction. Partitions that were deleted, or whose producer is ahead
-    of the transaction already, need none."""
-    marker = _Marker(ending.producer_id, ending.producer_epoch, ending.committed)
+    of the transaction already, need none. Returns those that have no leader now, and must get
+    theirs later."""
+    marker = _Marker(ending.producer_id, ending.producer_epoch, ending.committed, coordinator_epoch)
+    left: list[TxnPartition] = []
     for topic, partition in ending.partitions:
-        _write(broker, groups, now_ms, topic, partition, marker)
+        if _is_led(broker, topic, partition):
+            _write(broker, groups, now_ms, topic, partition, marker)
+        else:
+            left.append((topic, partition))
+    return tuple(left)
+
+
+def _is_led(broker: Broker, topic_name: str, partition: int) -> bool:
+    """Whether a running node leads a partition. One that does not exist needs no leader."""
+    topic = broker.catalog.topic(topic_name)
+    if topic is None or not 0 <= partition < topic.partitions:
+        return True
+    leader = broker.nodes.get(broker.partition_state(topic, partition).leader)
+    return leader is not None and leader.up
 
 
 def _write(

@@ -6,13 +6,14 @@ Theory of operation
 Requests about transactions come here. Most are the transaction coordinator's alone. A
 TxnOffsetCommit is the group coordinator's, after the transaction has been verified as for a
 Produce. After every step the endings that the coordinator decided are carried out: markers are
-written to all partitions, and the transactions are complete. So a client never sees a transaction
-between the two halves of its end, as it may on a real broker, which writes markers in the
-background; unless a crash came between them.
+written to all partitions, and the transactions are complete. So a client sees a transaction between
+the two halves of its end, which real brokers carry out in the background, only while one of its
+partitions has no leader.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client.wire import ErrorCode
@@ -27,14 +28,14 @@ from mock_coordinator.core.groups.txn_offsets import refuse_txn_commit
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.topic_names import TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions.coordinator import TransactionCoordinator
-from mock_coordinator.core.transactions.environment import Environment
+from mock_coordinator.core.transactions.environment import Ending, Environment
 from mock_coordinator.core.transactions.markers import (
     describe_producers,
     write_ending,
     write_txn_markers,
 )
 from mock_coordinator.core.transactions.state import TransactionsState
-from mock_coordinator.core.transactions.verification import must_verify, translated
+from mock_coordinator.core.transactions.verification import must_verify, told_to_groups
 
 if TYPE_CHECKING:
     from kip848_client.wire._fields import Message
@@ -61,12 +62,29 @@ class Transactions:
             profile=broker.profile,
             config=broker.config,
             catalog=broker.catalog,
-            state=TransactionsState(),
+            state=TransactionsState(broker.disk.transactions.partition_of),
             new_producer_id=broker.disk.new_producer_id,
         )
         self.coordinator: Final = TransactionCoordinator(
-            environment, broker.disk.transactions, now_ms, problem=self._problem
+            environment,
+            broker.disk.transactions,
+            now_ms,
+            leader_of=lambda partition: broker.coordinator_node(partition, TRANSACTIONS_TOPIC),
+            load_ms=lambda: groups.load_ms,
         )
+        self._waiting: Final[dict[str, Ending]] = {}
+        self._leaders_seen = -1
+
+    def load_all(self, now_ms: int) -> None:
+        """Take over what the logs hold: the cluster starts."""
+        self.coordinator.load_all(now_ms)
+
+    def leader_changed(self, now_ms: int, partition: int) -> None:
+        """A partition of ``__transaction_state`` has another leader, or none any more."""
+        for transactional_id in tuple(self._waiting):
+            if self.coordinator.partition_of(transactional_id) == partition:
+                del self._waiting[transactional_id]
+        self.coordinator.leader_changed(now_ms, partition)
 
     def handle(self, now_ms: int, broker: Broker, received: RequestReceived) -> Message | None:
         """Answer one request of ``TRANSACTION_KEYS``; ``broker`` is the node that it reached."""
@@ -86,22 +104,36 @@ class Transactions:
 
     def run_due(self, now_ms: int) -> None:
         """Do what is due, and end what was decided."""
+        if self._waiting and self._leaders_seen != self._broker.disk.leaders.version:
+            for ending in tuple(self._waiting.values()):
+                self._end(now_ms, ending)
         deadline = self.coordinator.deadline_ms
         if deadline is None or deadline > now_ms:
             return
         self.coordinator.run_due(now_ms)
         while endings := self.coordinator.take_endings():
             for ending in endings:
-                write_ending(self._broker, self._groups, now_ms, ending)
-                self.coordinator.markers_written(now_ms, ending.transactional_id)
+                self._end(now_ms, ending)
 
-    def _problem(self, transactional_id: str, node_id: int | None) -> ErrorCode | None:
-        """Why a node does not serve a transactional id."""
+    def _end(self, now_ms: int, ending: Ending) -> None:
+        """Write markers. Partitions without a leader get theirs as soon as they have one, and until
+        then the transaction is not complete."""
+        name = ending.transactional_id
+        self._leaders_seen = self._broker.disk.leaders.version
+        epoch = self._coordinator_epoch(name)
+        left = write_ending(self._broker, self._groups, now_ms, ending, epoch)
+        self._waiting.pop(name, None)
+        if left:
+            self._waiting[name] = replace(ending, partitions=left)
+        else:
+            self.coordinator.markers_written(now_ms, name)
+
+    def _coordinator_epoch(self, transactional_id: str) -> int:
+        topic = self._broker.catalog.topic(TRANSACTIONS_TOPIC)
         partition = self.coordinator.partition_of(transactional_id)
-        leader = self._broker.coordinator_node(partition, TRANSACTIONS_TOPIC)
-        if leader is None or node_id not in (None, leader):
-            return ErrorCode.NOT_COORDINATOR
-        return None
+        if topic is None or partition >= topic.partitions:
+            return 0
+        return self._broker.partition_state(topic, partition).leader_epoch
 
     def _txn_offset_commit(
         self, now_ms: int, received: RequestReceived, request: TxnOffsetCommitRequest
@@ -133,4 +165,4 @@ class Transactions:
             add=received.version >= _ADDS_SINCE,
         )
         knows_abortable = received.version >= _ABORTABLE_SINCE
-        return translated(answers[partition], knows_abortable=knows_abortable)[0]
+        return told_to_groups(answers[partition], knows_abortable=knows_abortable)

@@ -28,6 +28,7 @@ __all__ = [
     "must_verify",
     "refused_partitions",
     "refused_request",
+    "told_to_groups",
     "translated",
 ]
 
@@ -40,6 +41,14 @@ _ATTRIBUTES_AT: Final = 22
 _TRANSACTIONAL: Final = 0x10
 
 NOT_ADDED: Final = "Partition was not added to the transaction"
+UNVERIFIED: Final = (
+    "Unable to verify the partition has been added to the transaction. Underlying error: {}"
+)
+_UNAVAILABLE: Final = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
 
 Refusal = tuple[ErrorCode, str | None]
 Headers = Mapping[TxnPartition, BatchHeader]
@@ -120,14 +129,26 @@ def refused_partitions(
     answers = verifier.verify(now_ms, transactional_id, producer, asked, add=adds)
     for partition, code in answers.items():
         if code:
-            refusals[partition] = translated(code, knows_abortable=version >= ABORTABLE_SINCE)
+            knows_abortable = version >= ABORTABLE_SINCE
+            refusals[partition] = translated(code, knows_abortable=knows_abortable, adds=adds)
     return refusals
 
 
-def translated(code: ErrorCode, *, knows_abortable: bool) -> Refusal:
-    """The coordinator's error as a producer is told it, with the message."""
+def translated(code: ErrorCode, *, knows_abortable: bool, adds: bool) -> Refusal:
+    """The coordinator's error as a producer is told it, with the message. Errors that older
+    producers would not expect become one that they retry; ``adds``: a producer of transaction
+    version 2."""
+    if code in _UNAVAILABLE or (code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
+        return ErrorCode.NOT_ENOUGH_REPLICAS, UNVERIFIED.format(code.name)
     if code is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH, None
     if code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
         return ErrorCode.INVALID_TXN_STATE, NOT_ADDED
     return code, None
+
+
+def told_to_groups(code: ErrorCode, *, knows_abortable: bool) -> ErrorCode:
+    """The coordinator's error as whoever commits offsets is told it."""
+    if code in _UNAVAILABLE:
+        return code
+    return translated(code, knows_abortable=knows_abortable, adds=True)[0]

@@ -106,10 +106,11 @@ class ByHand(RawTransactions):
         broker = self.hand.broker.core.broker
         broker.disk.transactions.append(self.hand.clock(), TransactionLog(name, value))
 
-    def records(self) -> dict[str, TransactionMetadata | None]:
-        """What is in the broker's transaction log."""
+    def records(self) -> dict[str, TransactionMetadata]:
+        """What the broker's transaction log says in the end."""
         records = self.hand.broker.core.broker.disk.transactions.records
-        return {record.transactional_id: record.value for record in records}
+        newest = {record.transactional_id: record.value for record in records}
+        return {name: value for name, value in newest.items() if value is not None}
 
     def find_coordinator(self, name: str) -> Any:
         """FindCoordinator of a transactional id; whether the internal topic exists then."""

@@ -36,7 +36,6 @@ def test_what_was_decided_before_a_crash_is_carried_out_after_it(commit: bool) -
     assert broker.write("x", producer, b"1") == 0
     broker.txn_commit("x", producer, "g", {(TOPIC, 0): 5})
     value = broker.records()["x"]
-    assert value is not None
     state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
     broker.put("x", replace(value, state=state, producer_epoch=producer[1] + 1))
     broker.restart()

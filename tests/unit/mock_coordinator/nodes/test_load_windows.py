@@ -1,0 +1,273 @@
+"""A coordinator that takes over has to load first: what it answers meanwhile, and what it does with
+transactions that somebody else has left behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kip848_client.wire import api_named
+from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
+from mock_coordinator.core.topic_names import TRANSACTIONS_TOPIC
+from mock_coordinator.core.transactions.records import TransactionLog, TransactionState
+from tests.support.raw_transactions import Producer, RawTransactions
+from tests.unit.mock_coordinator.nodes.cluster_at_hand import ClusterAtHand, join
+
+LOADING, NOT_COORDINATOR, NOT_AVAILABLE = 14, 16, 15
+
+
+class Transactional(ClusterAtHand):
+    """Three brokers and the requests of producers, to any of them (``node_id``; ``None``: to
+    whichever it takes)."""
+
+    def __init__(self, **config: str) -> None:
+        super().__init__(config={name.replace("_", "."): v for name, v in config.items()})
+        self.found("x")
+        self.coordinator("g")  # so that offsets have a place, too
+        topics = self.cluster.core.broker.catalog.topics
+        self.ids = {name: topic.topic_id for name, topic in topics.items()}
+
+    def raw(self, node_id: int | None = None) -> RawTransactions:
+        at = self.at
+
+        class Speaking:
+            def request(self, message: Any, version: int) -> Any:
+                return at(node_id, message, version)
+
+            def close(self) -> None:
+                """Nothing."""
+
+        return RawTransactions(Speaking, dict(self.ids), self.clock)
+
+    def found(self, name: str) -> Any:
+        request = FindCoordinatorRequest(key_type=1, coordinator_keys=(name,))
+        return self.at(None, request, 4).coordinators[0]
+
+    def begin(self, name: str = "x", timeout_ms: int = 60_000) -> Producer:
+        answer, producer = self.raw().init(name, timeout_ms)
+        assert answer[0] == 0
+        return producer
+
+    def write(self, name: str, producer: Producer, *, topic: str = "all", version: int = 12) -> Any:
+        answer = self.raw().produce(name, producer, 0, {(topic, 0): [b"1"]}, version)
+        return answer[0][2], answer[0][5]
+
+    def state(self, name: str = "x") -> str:
+        found = self.raw().describe(name)[0]
+        return str(found[2] or found[1])
+
+    def move(self, name: str = "x") -> tuple[int, int]:
+        """Let another broker coordinate an id: the old one, and the new one."""
+        old = self.cluster.transaction_coordinator_of(name)
+        assert old is not None
+        new = self.other(old)
+        self.cluster.move_transaction_coordinator(name, new)
+        return old, new
+
+    def put(self, name: str, state: TransactionState) -> None:
+        """Write another state into the log behind the broker's back."""
+        disk = self.cluster.core.broker.disk
+        stored = disk.transactions.records
+        value = [r.value for r in stored if r.transactional_id == name][-1]
+        assert value is not None
+        disk.transactions.append(self.clock(), TransactionLog(name, replace(value, state=state)))
+
+
+def codes(raw: RawTransactions, producer: Producer) -> list[int]:
+    """What all requests about a transaction are told."""
+    return [
+        raw.init("x")[0][0],
+        raw.add_partitions("x", producer, [("all", 0)], 3)[1][0][3],
+        raw.add_offsets("x", producer, "g"),
+        raw.end("x", producer, commit=True)[0][0],
+        raw.describe("x")[0][1],
+    ]
+
+
+def test_a_moved_coordinator_loads_and_the_old_one_sends_clients_away() -> None:
+    hand = Transactional()
+    producer = hand.begin()
+    assert hand.write("x", producer)[0] == 0
+    hand.cluster.load_time_ms = 300
+    old, new = hand.move()
+    assert codes(hand.raw(old), producer) == [NOT_COORDINATOR] * 5
+    assert codes(hand.raw(new), producer) == [LOADING] * 5
+    assert hand.found("x").node_id == new
+    assert hand.raw(new).list()[0] == LOADING
+    assert hand.raw(old).list()[:1] == (0,)
+    hand.cluster.advance(299)
+    assert codes(hand.raw(new), producer) == [LOADING] * 5
+    hand.cluster.advance(1)
+    assert codes(hand.raw(old), producer) == [NOT_COORDINATOR] * 5
+    assert hand.raw(new).describe("x")[0][2] == "Ongoing"
+    assert hand.raw(new).end("x", producer, commit=True)[0][0] == 0
+    assert hand.state() == "CompleteCommit"
+
+
+def test_requests_that_make_no_sense_are_refused_before_anybody_looks_for_a_coordinator() -> None:
+    hand = Transactional()
+    hand.begin()
+    hand.cluster.load_time_ms = 300
+    hand.move()
+    assert hand.raw().init("", 1000)[0][0] == 42
+    assert hand.raw().init("x", 0)[0][0] == 50
+    assert hand.raw().init(None)[0][0] == 0, "a producer without an id needs no coordinator"
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_leader_that_cannot_ask_the_coordinator_lets_producers_try_again(version: int) -> None:
+    hand = Transactional()
+    producer = hand.begin()
+    hand.cluster.load_time_ms = 300
+    hand.move()
+    text = "Unable to verify the partition has been added to the transaction. Underlying error: "
+    assert hand.write("x", producer, version=version) == (19, text + "COORDINATOR_LOAD_IN_PROGRESS")
+    assert hand.raw().txn_commit("x", producer, "g", {("all", 0): 5})[0][2] == LOADING
+    hand.cluster.advance(300)
+    hand.cluster.load_time_ms = 0
+    assert hand.write("x", producer)[0] == 0
+
+
+@pytest.mark.asyncio
+async def test_while_nobody_coordinates_an_id_nothing_is_written_in_its_transactions() -> None:
+    hand = Transactional()
+    producer = hand.begin()
+    coordinator = hand.cluster.transaction_coordinator_of("x")
+    assert coordinator is not None
+    hand.cluster.move_leader("all", 0, hand.other(coordinator))
+    await hand.cluster.crash_broker(coordinator, noticed_after_ms=5000)
+    assert hand.cluster.transaction_coordinator_of("x") is None
+    code, said = hand.write("x", producer)
+    assert code == 19
+    assert said.endswith("Underlying error: COORDINATOR_NOT_AVAILABLE")
+    assert hand.raw().init("x")[0][0] == NOT_COORDINATOR
+    hand.cluster.advance(5000)
+    assert hand.write("x", producer)[0] == 0, "somebody else coordinates it now"
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_what_was_decided_is_carried_out_by_the_next_coordinator(commit: bool) -> None:
+    hand = Transactional()
+    producer = hand.begin()
+    assert hand.write("x", producer)[0] == 0
+    state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
+    hand.put("x", state)
+    hand.cluster.load_time_ms = 300
+    hand.move()
+    hand.cluster.advance(299)
+    assert hand.raw().fetch("all")[2] == 0, "the last stable offset, before the load is done"
+    hand.cluster.advance(1)
+    assert hand.state() == ("CompleteCommit" if commit else "CompleteAbort")
+    fetched = hand.raw().fetch("all")
+    assert fetched[2] == 2
+    assert len(fetched[4]) == (0 if commit else 1)
+    marker = fetched[5][1]
+    (kind, (_, epoch)) = marker[6][0]
+    assert kind[1] == int(commit)
+    assert epoch == 1, "the coordinator's epoch is the leader epoch of the id's partition"
+
+
+def test_an_open_transaction_that_is_too_old_is_aborted_after_the_load() -> None:
+    hand = Transactional(transaction_abort_timed_out_transaction_cleanup_interval_ms="100")
+    producer = hand.begin(timeout_ms=1000)
+    assert hand.write("x", producer)[0] == 0
+    hand.cluster.advance(900)
+    hand.cluster.load_time_ms = 5000
+    hand.move()
+    hand.cluster.advance(4999)
+    assert hand.raw().fetch("all")[2] == 0
+    hand.cluster.advance(101)
+    assert hand.state() == "CompleteAbort"
+
+
+@pytest.mark.asyncio
+async def test_a_partition_without_a_leader_gets_its_marker_when_it_has_one() -> None:
+    hand = Transactional()
+    producer = hand.begin()
+    leader = hand.leader("one")
+    hand.cluster.move_transaction_coordinator("x", hand.other(leader))
+    assert hand.write("x", producer, topic="one")[0] == 0
+    assert hand.raw().add_partitions("x", producer, [("all", 1)], 3)[0] == 0
+    await hand.cluster.stop_broker(leader)
+    answer, after = hand.raw().end("x", producer, commit=True)
+    assert answer[0] == 0
+    assert hand.state() == "PrepareCommit"
+    assert hand.raw().fetch("all", 1)[1] == 1, "the others have their markers"
+    assert hand.raw().init("x")[0][0] == 51
+    assert hand.raw().end("x", producer, commit=True)[0][0] == 51
+    code, said = hand.write("x", after, version=11)
+    assert (code, said[-23:]) == (19, "CONCURRENT_TRANSACTIONS")
+    assert hand.write("x", after)[0] == 51
+    hand.cluster.advance(120_000)
+    assert hand.state() == "PrepareCommit", "it does not time out"
+    await hand.cluster.start_broker(leader)
+    assert hand.state() == "CompleteCommit"
+    assert hand.raw().fetch("one")[2] == 2
+    assert hand.raw().init("x")[0][0] == 0
+
+
+@pytest.mark.asyncio
+async def test_markers_that_wait_are_the_business_of_whoever_coordinates() -> None:
+    hand = Transactional()
+    producer = hand.begin()
+    leader = hand.leader("one")
+    hand.cluster.move_transaction_coordinator("x", hand.other(leader))
+    assert hand.write("x", producer, topic="one")[0] == 0
+    await hand.cluster.stop_broker(leader)
+    assert hand.raw().end("x", producer, commit=True)[0][0] == 0
+    here = hand.cluster.transaction_coordinator_of("x")
+    there = next(n.node_id for n in hand.cluster.nodes if n.up and n.node_id != here)
+    hand.cluster.move_transaction_coordinator("x", there)
+    assert hand.state() == "PrepareCommit"
+    await hand.cluster.start_broker(leader)
+    assert hand.state() == "CompleteCommit"
+    assert hand.raw().fetch("one")[2] == 2
+
+
+def test_a_restart_has_a_load_window_for_both_coordinators() -> None:
+    hand = Transactional()
+    producer = hand.begin()
+    assert hand.write("x", producer)[0] == 0
+    assert hand.at(None, join(), 1).error_code == 0
+    hand.cluster.load_time_ms = 700
+    hand.cluster.restart()
+    assert hand.cluster.load_time_ms == 700
+    assert hand.at(None, join("another"), 1).error_code == LOADING
+    assert codes(hand.raw(), producer) == [LOADING] * 5
+    hand.cluster.advance(699)
+    assert codes(hand.raw(), producer) == [LOADING] * 5
+    hand.cluster.advance(1)
+    assert hand.at(None, join(epoch=2), 1).error_code == 0
+    assert hand.at(None, join("another"), 1).error_code == 0
+    assert hand.raw().end("x", producer, commit=True)[0][0] == 0
+    assert hand.state() == "CompleteCommit"
+
+
+def test_every_id_is_loaded_where_its_partition_goes() -> None:
+    hand = Transactional()
+    names = [f"id-{number}" for number in range(40)]
+    for name in names:
+        hand.begin(name)
+    for name in names[::3]:
+        hand.move(name)
+    answer = hand.raw().list()
+    assert [found[0] for found in answer[2]] == sorted(names)
+    by_node = [hand.raw(node.node_id).list()[2] for node in hand.cluster.nodes]
+    assert sorted(found[0] for part in by_node for found in part) == sorted(names)
+    topic = hand.cluster.core.broker.catalog.topics[TRANSACTIONS_TOPIC]
+    for name in names:
+        place = hand.cluster.core.broker.disk.transactions.partition_of(name)
+        leader = hand.cluster.core.broker.partition_state(topic, place).leader
+        assert hand.found(name).node_id == leader
+
+
+def test_describe_transactions_at_every_broker() -> None:
+    hand = Transactional()
+    hand.begin("a")
+    request = api_named("DescribeTransactions").request(transactional_ids=("a", "missing"))
+    here = hand.cluster.transaction_coordinator_of("a")
+    for node in hand.cluster.nodes:
+        found = hand.at(node.node_id, request, 0).transaction_states[0]
+        assert found.error_code == (0 if node.node_id == here else NOT_COORDINATOR)
