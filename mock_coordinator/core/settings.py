@@ -119,7 +119,7 @@ class Setting:
         return number
 
     def _check_replicas(self, value: tuple[str, ...]) -> None:
-        if value == ("*",) or all(_REPLICA.fullmatch(part) for part in value):
+        if "".join(value) == "*" or all(_REPLICA.fullmatch(part) for part in value):
             return
         raise ValueError(
             f"Invalid value [{', '.join(value)}] for configuration {self.name}: {self.name} must "

@@ -41,7 +41,7 @@ def group_setting_of(profile: Profile, name: str) -> Setting | None:
 
 
 def _in_profile(profile: Profile, setting: Setting) -> Setting:
-    if setting.type == "LIST" and profile.list_values_distinct:
+    if setting.type == "LIST" and setting.check != "replicas" and profile.list_values_distinct:
         return replace(setting, distinct=True)
     return setting
 

@@ -351,7 +351,9 @@ def test_throttled_replicas_are_pairs_or_a_star() -> None:
         "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
     )
     assert alter(hand, TOPIC, "t", (name, APPEND, "*")) == (40, text)
-    assert alter(hand, TOPIC, "t", (name, SET, "*")) == (0, None)
+    for text in ("*", "*,", "0:1,0:1", ""):
+        assert alter(hand, TOPIC, "t", (name, SET, text)) == (0, None)
+        assert one(hand, TOPIC, "t", name)[0] == text
 
 
 @pytest.mark.parametrize("reverse", [False, True])
