@@ -2,7 +2,8 @@
 and ids that the broker knows in places where they do not belong.
 
 Nothing may raise inside of the broker, every answer must have a wire form, and an ordinary member
-of an ordinary group must find the broker well afterwards.
+of an ordinary group must find the broker well afterwards. A broker that guards its resources gets
+the same from principals with few rights.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from mock_coordinator import MockBroker, NewRecord, VirtualClock
 from mock_coordinator.batches import encode_batch
 from mock_coordinator.core.inputs import ClientInfo, TimerFired
 from mock_coordinator.core.outputs import NoReply, Reply, TornReply
+from mock_coordinator.core.security.acls import acls_from_data
 from mock_coordinator.driver import CoreDriver
 from mock_coordinator.requests import read_received
+from mock_coordinator.security import SecurityOptions
 from tests.fuzz.random_messages import SharpMessages
 
 REQUESTS: Final = 6_000
-_CLIENT: Final = ClientInfo("fuzz")
+_CLIENTS: Final = [ClientInfo("fuzz", principal=f"User:{name}") for name in ("ann", "bob", "root")]
 _TEXTS: Final = [
     "",
     "t",
@@ -91,16 +94,44 @@ def clients(driver: CoreDriver) -> Any:
         yield client
 
 
+def rights(rng: random.Random) -> SecurityOptions:
+    """About half of what there is to be allowed, and something denied."""
+    kinds = {
+        "TOPIC": ("t", "u", "no such", "*"),
+        "GROUP": ("consumers", "classic", "*"),
+        "TRANSACTIONAL_ID": ("tx", "1"),
+        "CLUSTER": ("kafka-cluster",),
+    }
+    operations = ("READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "DESCRIBE_CONFIGS")
+    rows = [
+        {
+            "principal": rng.choice(("User:ann", "User:bob", "User:*")),
+            "operation": rng.choice(operations),
+            "resource_type": kind,
+            "name": rng.choice(kinds[kind]),
+            "permission": rng.choice(("ALLOW", "ALLOW", "ALLOW", "DENY")),
+        }
+        for kind in rng.choices([*kinds], k=60)
+    ]
+    return SecurityOptions(acls=acls_from_data(rows), super_users=("User:root",))
+
+
+@pytest.mark.parametrize("guarded", [False, True], ids=["open", "guarded"])
 @pytest.mark.parametrize("profile", ["4.0", "4.4"])
 @pytest.mark.parametrize("seed", range(2))
 def test_no_valid_request_brings_the_broker_down(
-    seed: int, profile: str, caplog: pytest.LogCaptureFixture
+    seed: int, profile: str, *, guarded: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)
-    rng = random.Random(f"core-fuzz-{seed}-{profile}")
+    rng = random.Random(f"core-fuzz-{seed}-{profile}-{guarded}")
     clock = VirtualClock()
     broker = MockBroker(
-        {"t": 3, "u": 1}, profile=profile, clock=clock, listen=False, check_ownership=False
+        {"t": 3, "u": 1},
+        profile=profile,
+        clock=clock,
+        listen=False,
+        check_ownership=False,
+        security=rights(rng) if guarded else None,
     )
     batch = encode_batch([NewRecord(b"k", b"v")], 0)
     ids = [bytes(16), bytes(15) + b"\1", b"\xff" * 16]
@@ -118,7 +149,7 @@ def test_no_valid_request_brings_the_broker_down(
         client = next(everyone)
         client.reply = None
         try:
-            driver.submit(read_received(client.number, _CLIENT, frame[4:]))
+            driver.submit(read_received(client.number, rng.choice(_CLIENTS), frame[4:]))
         except WireError:
             client.is_open = False  # of an ACL: brokers read its types while they read the frame
         failed = [record for record in caplog.records if record.exc_info]
@@ -128,6 +159,6 @@ def test_no_valid_request_brings_the_broker_down(
         if rng.random() < 0.05:
             clock.advance(rng.choice((1, 1000, 10_000, 400_000)))
             driver.submit(TimerFired())
-    well = broker.connect().ask(MetadataRequest(topics=None))
+    well = broker.connect(principal="User:root").ask(MetadataRequest(topics=None))
     assert well.brokers
     broker.close()
