@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kip848_client._types import TopicIdPartition, format_topic_id
+from kip848_client.wire import DRAFT_API_KEYS
 from kip848_client.wire._fields import Message
 from mock_coordinator.core.admin_handlers import ADMIN_HANDLERS
 from mock_coordinator.core.admin_topics import create_partitions, delete_topics
@@ -73,10 +74,7 @@ _HANDLERS: Final[dict[int, Handler]] = {
     60: lambda broker, _now, _version, request: describe_cluster(broker, request),
 }
 
-_ASSIGNOR_KEYS: Final = (10480, 10481)
-"""ConsumerGroupPrepareAssignment and ConsumerGroupInstallAssignment: this project's own keys."""
-
-_GROUP_KEYS: Final = frozenset({8, 9, 11, 12, 13, 14, 15, 16, 42, 47, 68, 69, *_ASSIGNOR_KEYS})
+_GROUP_KEYS: Final = frozenset({8, 9, 11, 12, 13, 14, 15, 16, 42, 47, 68, 69, *DRAFT_API_KEYS})
 
 
 class CoordinatorCore:
@@ -326,14 +324,14 @@ class CoordinatorCore:
 
 def _served(broker: Broker) -> dict[int, tuple[int, int]]:
     """The profile's APIs; without those of consumer groups when their protocol is switched off, and
-    with those of client-side assignors unless they are."""
+    with the draft protocols (client-side assignors, Connect groups) unless they are."""
     served = dict(broker.profile.api_versions)
     protocols = broker.config.listing("group.coordinator.rebalance.protocols")
     if "consumer" not in protocols:
         served.pop(68, None)
         served.pop(69, None)
     elif broker.config.client_assignors:
-        served.update(dict.fromkeys(_ASSIGNOR_KEYS, (0, 0)))
+        served.update(dict.fromkeys(DRAFT_API_KEYS, (0, 0)))
     return served
 
 

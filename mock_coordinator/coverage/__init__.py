@@ -31,7 +31,8 @@ _DRAFTS_HEAD: Final = """
 ## Draft protocols
 
 These are the project's own: client-side assignors as KIP-848 describes them and Kafka never shipped
-them, and KIP-848 for Kafka Connect. No Kafka broker has them.
+them, and KIP-848 for Kafka Connect. No Kafka broker has them; see
+[draft-protocols.md](draft-protocols.md).
 
 | Key | API | Versions | Served |
 |---|---|---|---|
@@ -134,5 +135,4 @@ def _remark(api: KafkaApi) -> str:
 
 def _draft(key: int) -> str:
     api = APIS[key]
-    served = "when client-side assignors are on" if key in (10480, 10481) else "no"
-    return f"| {key} | {api.name} | {_range(api.versions)} | {served} |\n"
+    return f"| {key} | {api.name} | {_range(api.versions)} | unless `client_assignors=False` |\n"

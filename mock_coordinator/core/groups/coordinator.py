@@ -36,6 +36,14 @@ from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupPrepareAssignmentRequest,
     ConsumerGroupPrepareAssignmentResponse,
 )
+from kip848_client.wire.messages.connect_group import (
+    ConnectGroupHeartbeatRequest,
+    ConnectGroupHeartbeatResponse,
+    ConnectGroupInstallAssignmentRequest,
+    ConnectGroupInstallAssignmentResponse,
+    ConnectGroupPrepareAssignmentRequest,
+    ConnectGroupPrepareAssignmentResponse,
+)
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -61,8 +69,16 @@ from mock_coordinator.core.groups.classic.expiry import (
     decide_loaded,
     decide_timer,
 )
+from mock_coordinator.core.groups.client_assignors.computation import Computation
 from mock_coordinator.core.groups.client_assignors.install import OF_PARTITIONS
 from mock_coordinator.core.groups.client_assignors.rounds import Rounds
+from mock_coordinator.core.groups.connect.computing import OF_ITEMS
+from mock_coordinator.core.groups.connect.group import ConnectGroup
+from mock_coordinator.core.groups.connect.heartbeat import (
+    decide_connect_heartbeat,
+    fence_workers,
+    note_confirmation,
+)
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.describe import (
     describe_classic_groups,
@@ -89,7 +105,8 @@ from mock_coordinator.core.groups.offset_admin import (
 )
 from mock_coordinator.core.groups.offset_fetch import fetch_offsets
 from mock_coordinator.core.groups.offsets import decide_commit, too_large
-from mock_coordinator.core.groups.records import StateRecord, TransactionEnd
+from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
+from mock_coordinator.core.groups.records import NOTHING_OWNED, StateRecord, TransactionEnd
 from mock_coordinator.core.groups.resolution import decide_resolution
 from mock_coordinator.core.groups.snapshot import GroupSnapshot, take_snapshot
 from mock_coordinator.core.groups.state import GroupsState
@@ -159,8 +176,19 @@ class GroupCoordinator:
             DeleteGroupsRequest: self._delete_groups,
             DescribeGroupsRequest: self._describe_groups,
             ListGroupsRequest: self._list_groups,
-            ConsumerGroupPrepareAssignmentRequest: self._prepare_assignment,
-            ConsumerGroupInstallAssignmentRequest: self._install_assignment,
+            ConsumerGroupPrepareAssignmentRequest: self._preparing(
+                OF_PARTITIONS, ConsumerGroupPrepareAssignmentResponse
+            ),
+            ConsumerGroupInstallAssignmentRequest: self._installing(
+                OF_PARTITIONS, ConsumerGroupInstallAssignmentResponse
+            ),
+            ConnectGroupHeartbeatRequest: self._connect_heartbeat,
+            ConnectGroupPrepareAssignmentRequest: self._preparing(
+                OF_ITEMS, ConnectGroupPrepareAssignmentResponse
+            ),
+            ConnectGroupInstallAssignmentRequest: self._installing(
+                OF_ITEMS, ConnectGroupInstallAssignmentResponse
+            ),
         }
         self._parking_handlers: Final[dict[type, _ParkingHandler]] = {
             JoinGroupRequest: self._classic(dispatch.join_group),
@@ -192,7 +220,7 @@ class GroupCoordinator:
         coordinator = cls(profile, config, catalog, new_member_id, now_ms, journal)
         coordinator._apply(kept)
         for group in coordinator._env.state.groups.values():
-            if isinstance(group, ConsumerGroup):
+            if isinstance(group, ReconciledGroup):
                 coordinator._restart_timers(group, now_ms)
             else:
                 coordinator._perform(now_ms, decide_loaded(coordinator._env, now_ms, group))
@@ -252,35 +280,59 @@ class GroupCoordinator:
         )
         return response
 
-    def _prepare_assignment(
-        self,
-        _now_ms: int,
-        _client: ClientInfo,
-        _version: int,
-        request: ConsumerGroupPrepareAssignmentRequest,
-    ) -> Message:
+    def _connect_heartbeat(
+        self, now_ms: int, client: ClientInfo, _version: int, request: ConnectGroupHeartbeatRequest
+    ) -> ConnectGroupHeartbeatResponse:
+        group_id, member_id = request.group_id, request.member_id
+        group = self._env.state.groups.get(group_id)
+        known = group.members.get(member_id) if isinstance(group, ConnectGroup) else None
         try:
-            return self._rounds.prepare(OF_PARTITIONS, request)
+            decision = decide_connect_heartbeat(self._env, now_ms, client, request)
         except GroupError as err:
-            return ConsumerGroupPrepareAssignmentResponse(
-                error_code=err.code, error_message=err.message
-            )
-
-    def _install_assignment(
-        self,
-        now_ms: int,
-        _client: ClientInfo,
-        _version: int,
-        request: ConsumerGroupInstallAssignmentRequest,
-    ) -> Message:
-        response = ConsumerGroupInstallAssignmentResponse()
-        try:
-            records = self._rounds.install(now_ms, OF_PARTITIONS, request)
-            self._perform(now_ms, Decision(None, records))
-        except GroupError as err:
-            response.error_code, response.error_message = err.code, err.message
-        self._rounds.settle(now_ms, request.group_id)
+            return ConnectGroupHeartbeatResponse(error_code=err.code, error_message=err.message)
+        response = self._perform(now_ms, decision)
+        group = self._env.state.groups.get(group_id)
+        member = group.members.get(member_id) if isinstance(group, ConnectGroup) else None
+        if isinstance(group, ConnectGroup) and member is not None:
+            before = NOTHING_OWNED if known is None else known.assigned
+            note_confirmation(group, request, before, member)
+        if request.member_epoch == JOIN_EPOCH:
+            self._rounds.rejoined(group_id, member_id)
+        self._rounds.settle(now_ms, group_id)
+        response.should_compute_assignment = self._rounds.flag(now_ms, group_id, member_id)
         return response
+
+    def _preparing(
+        self, how: Computation[Any, Any, Any, Any], refused: Callable[..., Message]
+    ) -> _Handler:
+        """The handler of the API by which the chosen member of a type of group is given it."""
+
+        def prepare(_now_ms: int, _client: ClientInfo, _version: int, request: Any) -> Message:
+            try:
+                answer: Message = self._rounds.prepare(how, request)
+            except GroupError as err:
+                return refused(error_code=err.code, error_message=err.message)
+            return answer
+
+        return prepare
+
+    def _installing(
+        self, how: Computation[Any, Any, Any, Any], answer: Callable[..., Message]
+    ) -> _Handler:
+        """The handler of the API by which the chosen member returns what it computed."""
+
+        def install(now_ms: int, _client: ClientInfo, _version: int, request: Any) -> Message:
+            try:
+                records = self._rounds.install(now_ms, how, request)
+            except GroupError as err:
+                response = answer(error_code=err.code, error_message=err.message)
+            else:
+                self._perform(now_ms, Decision(None, records))
+                response = answer()
+            self._rounds.settle(now_ms, request.group_id)
+            return response
+
+        return install
 
     def _consumer_group_describe(
         self,
@@ -408,10 +460,14 @@ class GroupCoordinator:
     def _expire(self, now_ms: int, timer: Timer, epoch: int | None) -> None:
         """Fence a member whose time is up, if it is still there (and at the epoch of its timer)."""
         group = self._env.state.groups.get(timer.group_id)
-        if not isinstance(group, ConsumerGroup):
+        if not isinstance(group, ReconciledGroup):
             return
         member = group.members.get(timer.member_id)
-        if member is not None and epoch in (None, member.epoch):
+        if member is None or epoch not in (None, member.epoch):
+            return
+        if isinstance(group, ConnectGroup):
+            self._perform(now_ms, fence_workers(group, (member,)))
+        elif isinstance(group, ConsumerGroup):
             # a downgrade that fails keeps the member where it is, as in Kafka
             with contextlib.suppress(GroupError):
                 self._perform(now_ms, fence(self._env, now_ms, group, (member,)))
@@ -479,7 +535,7 @@ class GroupCoordinator:
             else:
                 timers.arm(change.timer, change.deadline_ms, change.payload)
 
-    def _restart_timers(self, group: ConsumerGroup, now_ms: int) -> None:
+    def _restart_timers(self, group: ReconciledGroup, now_ms: int) -> None:
         timers, group_id = self._env.timers, group.group_id
         session_ms = self._env.config.consumer_session_timeout_ms(group_id)
         for member_id, member in group.members.items():

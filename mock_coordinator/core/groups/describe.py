@@ -25,6 +25,7 @@ from kip848_client.wire.messages.groups import (
     DescribeGroupsResponseDescribedGroup,
 )
 from mock_coordinator.core.groups.classic.description import described_group
+from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup, GroupState
 from mock_coordinator.core.groups.environment import Environment
 from mock_coordinator.core.groups.errors import (
@@ -143,7 +144,7 @@ def _described_classic(
     env: Environment, version: int, group_id: str
 ) -> DescribeGroupsResponseDescribedGroup:
     group = env.state.described().get(group_id)
-    if group is not None and not isinstance(group, ConsumerGroup):
+    if isinstance(group, ClassicGroup):
         return described_group(group)
     dead = DescribeGroupsResponseDescribedGroup(group_id=group_id, group_state=GroupState.DEAD)
     if version >= _ERROR_VERSION:

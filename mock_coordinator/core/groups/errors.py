@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from kip848_client.wire import ErrorCode
 
-__all__ = ["GroupError", "group_id_not_found", "not_a_consumer_group"]
+__all__ = [
+    "GroupError",
+    "group_id_not_found",
+    "not_a_connect_group",
+    "not_a_consumer_group",
+]
 
 
 class GroupError(Exception):
@@ -28,3 +33,8 @@ def group_id_not_found(group_id: str) -> GroupError:
 def not_a_consumer_group(group_id: str) -> GroupError:
     """69 for a group of another type than the API is for."""
     return GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+
+
+def not_a_connect_group(group_id: str) -> GroupError:
+    """69 for a group of another type than the API is for."""
+    return GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a connect group.")

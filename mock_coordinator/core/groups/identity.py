@@ -65,7 +65,7 @@ def require_room(
         return
     raise GroupError(
         ErrorCode.GROUP_MAX_SIZE_REACHED,
-        f"The consumer group has reached its maximum capacity of {max_size} members.",
+        f"The {group.type} group has reached its maximum capacity of {max_size} members.",
     )
 
 
@@ -91,7 +91,7 @@ def identify(
         return _static_join(profile, group, member_id, instance_id)
     else:
         member = _known_instance(group.static_member(instance_id), member_id, instance_id)
-    _require_epoch(profile, member, epoch, owned)
+    _require_epoch(profile, group, member, epoch, owned)
     return Identity(member)
 
 
@@ -171,23 +171,28 @@ def _unknown_member(group: ReconciledGroup, member_id: str) -> GroupError:
 
 
 def _require_epoch(
-    profile: Profile, member: Member, received: int, owned: OwnedReport | None
+    profile: Profile,
+    group: ReconciledGroup,
+    member: Member,
+    received: int,
+    owned: OwnedReport | None,
 ) -> None:
     """Raise ``GroupError`` 110 when the member is too far ahead or behind."""
     known = member.epoch
     if received == known or (received == JOIN_EPOCH and profile.rejoin_at_zero_accepted):
         return
     if received > known:
-        raise _fenced("greater", received, known)
+        raise _fenced(group, "greater", received, known)
     if received != member.previous_epoch or not _is_subset(owned, member.assigned):
-        raise _fenced("smaller", received, known)
+        raise _fenced(group, "smaller", received, known)
 
 
-def _fenced(how: str, received: int, known: int) -> GroupError:
+def _fenced(group: ReconciledGroup, how: str, received: int, known: int) -> GroupError:
     return GroupError(
         ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has a {how} member epoch ({received}) than the one known by "
-        f"the group coordinator ({known}). The member must abandon all its partitions and rejoin.",
+        f"The {group.type} group member has a {how} member epoch ({received}) than the one known "
+        f"by the group coordinator ({known}). The member must abandon all its partitions and "
+        "rejoin.",
     )
 
 

@@ -25,6 +25,7 @@ from mock_coordinator.core.groups.classic.offsets import (
     expires_from_ms,
     require_offsets_deletable,
 )
+from mock_coordinator.core.groups.connect.group import ConnectGroup
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment
 from mock_coordinator.core.groups.errors import GroupError, group_id_not_found
@@ -63,6 +64,8 @@ def decide_offset_delete(
         return Decision(OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID))
     group = env.state.groups.get(request.group_id)
     if group is None:
+        return Decision(OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
+    if isinstance(group, ConnectGroup):
         return Decision(OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
     if isinstance(group, ClassicGroup):
         try:
@@ -152,6 +155,9 @@ def group_tombstones(group: Group) -> list[StateRecord]:
             PartitionMetadata(group.group_id, None),
             GroupEpochMetadata(group.group_id, None),
         ]
+    if isinstance(group, ConnectGroup):
+        types = group.records
+        return [types.target_epoch(group.group_id, None), types.epoch(group.group_id, None)]
     return [GroupMetadata(group.group_id)]
 
 

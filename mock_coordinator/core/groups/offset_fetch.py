@@ -23,9 +23,10 @@ from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from mock_coordinator.core.groups.connect.group import ConnectGroup
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Environment
-from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.groups.errors import GroupError, not_a_consumer_group
 from mock_coordinator.core.groups.member import outdated_error
 from mock_coordinator.core.groups.records import OffsetAndMetadata
 
@@ -108,11 +109,14 @@ def _group_response(
 
 
 def _require_member(env: Environment, request: OffsetFetchRequestGroup) -> None:
-    """Raise ``GroupError`` 25, 113 or 22. Versions before 9 carry no member and always pass.
+    """Raise ``GroupError`` 25, 113 or 22, or 69 for a Connect group. Versions before 9 carry no
+    member and always pass.
 
     An epoch without a member is not foreseen, neither here nor in Kafka, which answers -1.
     """
     group = env.state.groups.get(request.group_id)
+    if isinstance(group, ConnectGroup):
+        raise not_a_consumer_group(request.group_id)
     if not isinstance(group, ConsumerGroup):
         return
     if request.member_id is None and request.member_epoch < 0:

@@ -30,9 +30,14 @@ from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRespons
 from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.classic.offsets import commit_keeps_session, require_committer
+from mock_coordinator.core.groups.connect.group import ConnectGroup
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
-from mock_coordinator.core.groups.errors import GroupError, group_id_not_found
+from mock_coordinator.core.groups.errors import (
+    GroupError,
+    group_id_not_found,
+    not_a_consumer_group,
+)
 from mock_coordinator.core.groups.member import Member, outdated_error
 from mock_coordinator.core.groups.records import OffsetAndMetadata, OffsetCommit, StateRecord
 
@@ -267,6 +272,8 @@ def _require_committer(
         if version >= MEMBER_EPOCH_VERSION:
             raise group_id_not_found(request.group_id)
         raise GroupError(ErrorCode.ILLEGAL_GENERATION)
+    if isinstance(group, ConnectGroup):
+        raise not_a_consumer_group(request.group_id)
     if isinstance(group, ConsumerGroup):
         _require_member(env, group, version, request, topics)
         return
@@ -301,6 +308,8 @@ def require_txn_committer(
         if epoch >= 0:
             raise group_id_not_found(request.group_id)
         return  # a simple group comes into being
+    if isinstance(group, ConnectGroup):
+        raise not_a_consumer_group(request.group_id)
     if not isinstance(group, ConsumerGroup):
         require_committer(group, member_id, request.group_instance_id, epoch, transactional=True)
         return

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from kip848_client.assignors import NO_PARTITIONS, Partitions
 from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot, take_classic_snapshot
 from mock_coordinator.core.groups.client_assignors.values import NO_METADATA, AssignmentMetadata
+from mock_coordinator.core.groups.connect.group import ConnectGroup
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup, GroupState, GroupType
 from mock_coordinator.core.groups.environment import Environment
 from mock_coordinator.core.groups.member_state import MemberState
+from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.records import (
     MemberSubscription,
     OffsetAndMetadata,
@@ -51,7 +53,11 @@ class MemberSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSnapshot:
-    """One group of any type; ``epoch`` and what follows are those of consumer groups."""
+    """One group of any type; ``epoch`` and what follows are those of consumer and Connect groups.
+
+    In a Connect group connectors and their tasks stand where a consumer group has topics and
+    partitions; ``connect.items.write_items`` names them.
+    """
 
     group_id: str
     type: GroupType
@@ -71,6 +77,10 @@ class GroupSnapshot:
     resolving: bool = False
     computing: str | None = None
     """The member that was chosen to compute the target (see ``client_assignors``)."""
+    deferred: Partitions = field(default_factory=lambda: NO_PARTITIONS)
+    """Of a Connect group: what waits for a worker to return."""
+    computed_by: str | None = None
+    """Of a Connect group: the worker that computed the target."""
     classic: ClassicSnapshot | None = None
     """of a classic group only"""
 
@@ -101,6 +111,8 @@ def take_snapshot(env: Environment, group_id: str) -> GroupSnapshot | None:
     offsets = {
         topic: dict(partitions) for topic, partitions in env.state.offsets.get(group_id, {}).items()
     }
+    if isinstance(group, ConnectGroup):
+        return _connect_snapshot(env, group, offsets)
     if not isinstance(group, ConsumerGroup):
         return GroupSnapshot(
             group_id=group_id,
@@ -130,7 +142,27 @@ def take_snapshot(env: Environment, group_id: str) -> GroupSnapshot | None:
     )
 
 
-def _member(env: Environment, group: ConsumerGroup, member_id: str) -> MemberSnapshot:
+def _connect_snapshot(
+    env: Environment, group: ConnectGroup, offsets: Mapping[str, Mapping[int, OffsetAndMetadata]]
+) -> GroupSnapshot:
+    return GroupSnapshot(
+        group_id=group.group_id,
+        type=group.type,
+        state=group.state,
+        offsets=offsets,
+        unstable=env.state.pending.of_group(group.group_id),
+        epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignment_timestamp_ms=group.assignment_timestamp_ms,
+        members={member_id: _member(env, group, member_id) for member_id in group.members},
+        targets=dict(group.targets),
+        deferred=dict(group.deferred),
+        computed_by=group.computed_by,
+        computing=group.computing,
+    )
+
+
+def _member(env: Environment, group: ReconciledGroup, member_id: str) -> MemberSnapshot:
     member = group.members[member_id]
 
     def deadline(kind: TimerKind) -> int | None:

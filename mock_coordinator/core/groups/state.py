@@ -8,13 +8,22 @@ it, a tombstone for something unknown is ignored (KIP-848, and Kafka's own repla
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.classic.live import LiveGroup
+from mock_coordinator.core.groups.connect.group import ConnectGroup
+from mock_coordinator.core.groups.connect.records import (
+    ConnectCurrentAssignment,
+    ConnectGroupEpoch,
+    ConnectTargetMember,
+    ConnectTargetMetadata,
+    ConnectWorkerMetadata,
+)
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.errors import group_id_not_found, not_a_consumer_group
 from mock_coordinator.core.groups.pending_offsets import PendingOffset, PendingOffsets
+from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.records import (
     CurrentMemberAssignment,
     GroupEpochMetadata,
@@ -34,7 +43,7 @@ from mock_coordinator.core.profile import Profile
 __all__ = ["ClassicGroup", "Group", "GroupOffsets", "GroupsState"]
 
 
-Group: TypeAlias = ConsumerGroup | ClassicGroup
+Group: TypeAlias = ConsumerGroup | ClassicGroup | ConnectGroup
 
 GroupOffsets: TypeAlias = dict[str, dict[int, OffsetAndMetadata]]
 """topic -> partition -> committed offset"""
@@ -62,6 +71,11 @@ class GroupsState:
             TargetAssignmentMember: self._apply_target_member,
             CurrentMemberAssignment: self._apply_current,
             RegularExpression: self._apply_regex,
+            ConnectGroupEpoch: self._apply_epoch,
+            ConnectWorkerMetadata: self._apply_member,
+            ConnectTargetMetadata: self._apply_target_metadata,
+            ConnectTargetMember: self._apply_target_member,
+            ConnectCurrentAssignment: self._apply_current,
         }
 
     def consumer_group(self, group_id: str) -> ConsumerGroup:
@@ -114,15 +128,28 @@ class GroupsState:
 
     # --- One method for each record type ----------------------------------------------------------
 
-    def _existing(self, group_id: str) -> ConsumerGroup | None:
-        group = self.groups.get(group_id)
-        return group if isinstance(group, ConsumerGroup) else None
+    def _consumer_group(self, record: StateRecord, *, made: bool) -> ConsumerGroup | None:
+        """The consumer group of a record; a new one when there is none and it has to be made."""
+        group = self.groups.get(record.group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if not made:
+            return None
+        self.groups.pop(record.group_id, None)  # an empty classic group gives way
+        group = self.groups[record.group_id] = self.new_consumer_group(record.group_id)
+        return group
 
-    def _existing_or_new(self, group_id: str) -> ConsumerGroup:
-        group = self.groups.get(group_id)
-        if not isinstance(group, ConsumerGroup):  # an empty classic group gives way
-            self.groups.pop(group_id, None)
-            group = self.groups[group_id] = self.new_consumer_group(group_id)
+    def _reconciled_group(self, record: StateRecord, *, made: bool) -> ReconciledGroup | None:
+        """The group of a record that groups of more than one type have."""
+        if type(record) not in _CONNECT_RECORDS:
+            return self._consumer_group(record, made=made)
+        group = self.groups.get(record.group_id)
+        if isinstance(group, ConnectGroup):
+            return group
+        if not made:
+            return None
+        self.groups.pop(record.group_id, None)
+        group = self.groups[record.group_id] = ConnectGroup(record.group_id)
         return group
 
     def _apply_offset(self, record: OffsetCommit) -> None:
@@ -167,49 +194,51 @@ class GroupsState:
             del self.groups[record.group_id]
 
     def _apply_epoch(self, record: GroupEpochMetadata) -> None:
+        group = self._reconciled_group(record, made=record.value is not None)
+        if group is None:
+            return
         if record.value is not None:
-            self._existing_or_new(record.group_id).apply_epoch(record.value)
-        elif self._existing(record.group_id) is not None:
+            group.apply_epoch(record.value)
+        else:
             del self.groups[record.group_id]
 
     def _apply_partition_metadata(self, record: PartitionMetadata) -> None:
-        group = self._existing(record.group_id)
-        if record.value is not None:
-            group = self._existing_or_new(record.group_id)
+        group = self._consumer_group(record, made=record.value is not None)
         if group is not None:
             group.apply_topic_shapes(record.value)
 
     def _apply_member(self, record: MemberMetadata) -> None:
-        group = self._existing(record.group_id)
-        if record.value is not None:
-            group = self._existing_or_new(record.group_id)
+        group = self._reconciled_group(record, made=record.value is not None)
         if group is not None:
             group.apply_subscription(record.member_id, record.value)
 
     def _apply_target_metadata(self, record: TargetAssignmentMetadata) -> None:
-        group = self._existing(record.group_id)
-        if record.value is not None:
-            group = self._existing_or_new(record.group_id)
+        group = self._reconciled_group(record, made=record.value is not None)
         if group is not None:
             group.apply_target_epoch(record.value)
 
     def _apply_target_member(self, record: TargetAssignmentMember) -> None:
-        group = self._existing(record.group_id)
-        if record.value is not None:
-            group = self._existing_or_new(record.group_id)
+        group = self._reconciled_group(record, made=record.value is not None)
         if group is not None:
             group.apply_target(record.member_id, record.value, record.metadata)
 
     def _apply_current(self, record: CurrentMemberAssignment) -> None:
-        group = self._existing(record.group_id)
-        if record.value is not None:
-            group = self._existing_or_new(record.group_id)
+        group = self._reconciled_group(record, made=record.value is not None)
         if group is not None:
             group.apply_current(record.member_id, record.value)
 
     def _apply_regex(self, record: RegularExpression) -> None:
-        group = self._existing(record.group_id)
-        if record.value is not None:
-            group = self._existing_or_new(record.group_id)
+        group = self._consumer_group(record, made=record.value is not None)
         if group is not None:
             group.apply_regex(record.regex, record.value)
+
+
+_CONNECT_RECORDS: Final = frozenset(
+    {
+        ConnectCurrentAssignment,
+        ConnectGroupEpoch,
+        ConnectTargetMember,
+        ConnectTargetMetadata,
+        ConnectWorkerMetadata,
+    }
+)

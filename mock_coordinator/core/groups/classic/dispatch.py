@@ -31,6 +31,7 @@ from mock_coordinator.core.groups.classic.session import (
     leaving_members,
 )
 from mock_coordinator.core.groups.classic.sync import SyncDecision, decide_sync
+from mock_coordinator.core.groups.connect.group import ConnectGroup
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment
 from mock_coordinator.core.groups.errors import GroupError
@@ -74,6 +75,9 @@ def _join_group(
         return Decision(refused_join(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
     group = env.state.groups.get(request.group_id)
     tombstones: Sequence[StateRecord] = ()
+    if isinstance(group, ConnectGroup):  # even without members
+        refusal = refused_join(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
+        return Decision(refusal)
     if isinstance(group, ConsumerGroup):
         if not group.is_empty:
             return decide_join_to_consumer_group(env, now_ms, received, request, group)

@@ -20,7 +20,14 @@ from typing import Any, Final
 
 from kip848_client.errors import WireError
 from kip848_client.wire import decode, encode
-from mock_coordinator.core.groups.record_format import reading, writing
+from mock_coordinator.core.groups.connect.records import (
+    ConnectCurrentAssignment,
+    ConnectGroupEpoch,
+    ConnectTargetMember,
+    ConnectTargetMetadata,
+    ConnectWorkerMetadata,
+)
+from mock_coordinator.core.groups.record_format import connect, reading, writing
 from mock_coordinator.core.groups.record_format.keys import (
     GroupKey,
     GroupMemberKey,
@@ -72,6 +79,11 @@ _WRITERS: Final[dict[type[StateRecord], Writer]] = {
     TargetAssignmentMember: writing.target_member,
     CurrentMemberAssignment: writing.current_assignment,
     RegularExpression: writing.regular_expression,
+    ConnectGroupEpoch: connect.write_epoch,
+    ConnectWorkerMetadata: connect.write_worker,
+    ConnectTargetMetadata: connect.write_target_epoch,
+    ConnectTargetMember: connect.write_target,
+    ConnectCurrentAssignment: connect.write_current,
 }
 
 _READERS: Final[dict[int, tuple[type[Any], type[Any], Reader]]] = {
@@ -85,6 +97,11 @@ _READERS: Final[dict[int, tuple[type[Any], type[Any], Reader]]] = {
     7: (GroupMemberKey, TargetAssignmentMemberValue, reading.target_member),
     8: (GroupMemberKey, CurrentMemberAssignmentValue, reading.current_assignment),
     16: (RegularExpressionKey, RegularExpressionValue, reading.regular_expression),
+    10483: (GroupKey, connect.EpochValue, connect.read_epoch),
+    10485: (GroupMemberKey, connect.WorkerValue, connect.read_worker),
+    10486: (GroupKey, connect.TargetEpochValue, connect.read_target_epoch),
+    10487: (GroupMemberKey, connect.TargetValue, connect.read_target),
+    10488: (GroupMemberKey, connect.CurrentValue, connect.read_current),
 }
 
 

@@ -57,11 +57,13 @@ from mock_coordinator.core.groups.records import (
 )
 
 __all__ = [
+    "assignment_metadata",
     "current_assignment",
     "group_epoch",
     "group_metadata",
     "legacy_offset_commit",
     "member_metadata",
+    "member_state",
     "offset_commit",
     "partition_metadata",
     "regular_expression",
@@ -208,7 +210,7 @@ def target_member(
     if value is None:
         return TargetAssignmentMember(key.group, key.member_id, None)
     partitions = {TopicId(topic.topic_id): topic.partitions for topic in value.topic_partitions}
-    metadata = _metadata(value.metadata)
+    metadata = assignment_metadata(value.metadata)
     return TargetAssignmentMember(key.group, key.member_id, partitions, metadata)
 
 
@@ -221,15 +223,15 @@ def current_assignment(
     current = CurrentAssignment(
         member_epoch=value.member_epoch,
         previous_member_epoch=value.previous_member_epoch,
-        state=_state(value.state),
+        state=member_state(value.state),
         assigned=_owned(value.assigned_partitions, value.member_epoch),
         pending_revocation=_owned(value.partitions_pending_revocation, value.member_epoch),
-        metadata=_metadata(value.metadata),
+        metadata=assignment_metadata(value.metadata),
     )
     return CurrentMemberAssignment(key.group, key.member_id, current)
 
 
-def _state(number: int) -> MemberState:
+def member_state(number: int) -> MemberState:
     return MemberState(number) if number in _STATES else MemberState.UNKNOWN
 
 
@@ -246,7 +248,7 @@ def _owned(topics: Iterable[CurrentTopicPartitions], member_epoch: int) -> Owned
     return owned
 
 
-def _metadata(value: ValueMetadata | None) -> AssignmentMetadata:
+def assignment_metadata(value: ValueMetadata | None) -> AssignmentMetadata:
     if value is None:
         return NO_METADATA
     return AssignmentMetadata(value.version, value.data, value.error)

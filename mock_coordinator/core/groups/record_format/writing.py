@@ -56,6 +56,7 @@ __all__ = [
     "group_epoch",
     "group_metadata",
     "member_metadata",
+    "metadata_value",
     "offset_commit",
     "partition_metadata",
     "regular_expression",
@@ -221,7 +222,7 @@ def target_member(
         for topic_id, partitions in record.value.items()
     )
     value = TargetAssignmentMemberValue(
-        topic_partitions=topics, metadata=_metadata(record.metadata)
+        topic_partitions=topics, metadata=metadata_value(record.metadata)
     )
     return key, 0, value
 
@@ -240,7 +241,7 @@ def current_assignment(
         state=current.state.value,
         assigned_partitions=_owned(profile, current.assigned),
         partitions_pending_revocation=_owned(profile, current.pending_revocation),
-        metadata=_metadata(current.metadata),
+        metadata=metadata_value(current.metadata),
     )
     return key, 0, value
 
@@ -257,7 +258,7 @@ def _owned(profile: Profile, owned: OwnedPartitions) -> tuple[CurrentTopicPartit
     )
 
 
-def _metadata(metadata: AssignmentMetadata) -> ValueMetadata | None:
+def metadata_value(metadata: AssignmentMetadata) -> ValueMetadata | None:
     if metadata == NO_METADATA:
         return None
     return ValueMetadata(version=metadata.version, data=metadata.data, error=metadata.error)

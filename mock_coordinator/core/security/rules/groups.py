@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from kip848_client.wire import ErrorCode, default_message
+from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.classic_group import (
     HeartbeatResponse,
     JoinGroupResponse,
@@ -16,6 +17,11 @@ from kip848_client.wire.messages.classic_group import (
 from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupInstallAssignmentResponse,
     ConsumerGroupPrepareAssignmentResponse,
+)
+from kip848_client.wire.messages.connect_group import (
+    ConnectGroupHeartbeatResponse,
+    ConnectGroupInstallAssignmentResponse,
+    ConnectGroupPrepareAssignmentResponse,
 )
 from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
@@ -239,17 +245,15 @@ def _no_coordinator(key: str, code: ErrorCode) -> FindCoordinatorResponseCoordin
     )
 
 
-def _prepare_assignment(asker: Asker, request: Any) -> Verdict:
-    """READ on the group, as its heartbeats need it."""
-    if asker.may_group(Operation.READ, request.group_id):
-        return ADMITTED
-    return Refused(ConsumerGroupPrepareAssignmentResponse(error_code=_DENIED))
+def _reading_group(refused: Callable[..., Message]) -> Rule:
+    """READ on the group, as heartbeats need it: for the draft protocols."""
 
+    def rule(asker: Asker, request: Any) -> Verdict:
+        if asker.may_group(Operation.READ, request.group_id):
+            return ADMITTED
+        return Refused(refused(error_code=_DENIED))
 
-def _install_assignment(asker: Asker, request: Any) -> Verdict:
-    if asker.may_group(Operation.READ, request.group_id):
-        return ADMITTED
-    return Refused(ConsumerGroupInstallAssignmentResponse(error_code=_DENIED))
+    return rule
 
 
 GROUP_RULES: Final[Mapping[int, Rule]] = {
@@ -263,7 +267,10 @@ GROUP_RULES: Final[Mapping[int, Rule]] = {
     42: _delete_groups,
     68: _heartbeat,
     69: _consumer_group_describe,
-    10480: _prepare_assignment,
-    10481: _install_assignment,
+    10480: _reading_group(ConsumerGroupPrepareAssignmentResponse),
+    10481: _reading_group(ConsumerGroupInstallAssignmentResponse),
+    10482: _reading_group(ConnectGroupHeartbeatResponse),
+    10483: _reading_group(ConnectGroupPrepareAssignmentResponse),
+    10484: _reading_group(ConnectGroupInstallAssignmentResponse),
 }
 """By API key."""

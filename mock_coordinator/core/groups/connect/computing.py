@@ -1,0 +1,174 @@
+"""What a worker that computes is given, and what its result must be like.
+
+It is given every worker, those that are away included, with its metadata and its target, and the
+items that were deferred. Its result names every item once: for a worker, or deferred, that is, kept
+for a worker that may return. Items that it does not name run nowhere; the coordinator does not know
+which connectors exist, so it cannot miss any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kip848_client.assignors import NO_PARTITIONS, Partitions
+from kip848_client.wire.messages.connect_group import (
+    ConnectGroupInstallAssignmentRequest,
+    ConnectGroupPrepareAssignmentResponse,
+    ConnectGroupPrepareAssignmentResponseMember,
+)
+from mock_coordinator.core.catalog import Catalog
+from mock_coordinator.core.groups.client_assignors.computation import Computation
+from mock_coordinator.core.groups.client_assignors.install import (
+    Computed,
+    refused,
+    require_version,
+    target_records,
+)
+from mock_coordinator.core.groups.client_assignors.values import AssignmentMetadata, ClientAssignor
+from mock_coordinator.core.groups.connect.group import ConnectGroup, subscription_of
+from mock_coordinator.core.groups.connect.items import (
+    ItemsError,
+    read_items,
+    taken_once,
+    write_items,
+)
+from mock_coordinator.core.groups.connect.records import (
+    ConnectTargetEpoch,
+    ConnectTargetMetadata,
+    ConnectWorkerMetadata,
+)
+from mock_coordinator.core.groups.records import StateRecord
+
+__all__ = ["OF_ITEMS", "WorkersInput"]
+
+_DEFERRED: Final = "the deferred items"
+
+
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    """A worker, what it offered for the chosen assignor, and its last target."""
+
+    member_epoch: int
+    instance_id: str | None
+    assignor: ClientAssignor
+    target: Partitions
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersInput:
+    """The group at one group epoch."""
+
+    group_epoch: int
+    assignor: str
+    workers: Mapping[str, _Worker]
+    deferred: Partitions
+
+
+def _given(_catalog: Catalog, group: ConnectGroup, assignor: str) -> WorkersInput:
+    workers = {
+        member_id: _Worker(
+            member_epoch=member.epoch,
+            instance_id=member.instance_id,
+            assignor=next(
+                each for each in member.subscription.client_assignors if each.name == assignor
+            ),
+            target=group.targets.get(member_id, NO_PARTITIONS),
+        )
+        for member_id, member in group.members.items()
+    }
+    return WorkersInput(group.epoch, assignor, workers, group.deferred)
+
+
+def _answer(given: WorkersInput) -> ConnectGroupPrepareAssignmentResponse:
+    return ConnectGroupPrepareAssignmentResponse(
+        group_epoch=given.group_epoch,
+        assignor_name=given.assignor,
+        members=tuple(
+            ConnectGroupPrepareAssignmentResponseMember(
+                member_id=member_id,
+                member_epoch=worker.member_epoch,
+                instance_id=worker.instance_id,
+                version=worker.assignor.metadata_version,
+                reason=worker.assignor.reason,
+                metadata=worker.assignor.metadata,
+                items=write_items(worker.target),
+            )
+            for member_id, worker in given.workers.items()
+        ),
+        deferred=write_items(given.deferred),
+    )
+
+
+def _installed(
+    group: ConnectGroup,
+    given: WorkersInput,
+    request: ConnectGroupInstallAssignmentRequest,
+    timestamp_ms: int,
+) -> list[StateRecord]:
+    """The records of the new target. With an error the target stays, and so do the reasons to
+    compute; the epoch advances all the same, or the group would ask for ever."""
+    records: list[StateRecord] = []
+    deferred = group.deferred
+    if request.error == 0:
+        computed, deferred = _validated(given, request)
+        records += _served_reasons(group, given.group_epoch)
+        prepared_for = {each: worker.instance_id for each, worker in given.workers.items()}
+        records += target_records(group, prepared_for, computed)
+    epoch = ConnectTargetEpoch(
+        given.group_epoch, timestamp_ms, request.error, deferred, request.member_id
+    )
+    records.append(ConnectTargetMetadata(group.group_id, epoch))
+    return records
+
+
+def _validated(
+    given: WorkersInput, request: ConnectGroupInstallAssignmentRequest
+) -> tuple[Computed, Partitions]:
+    """Worker -> its items and metadata; and the deferred items."""
+    computed: Computed = {}
+    taken: dict[tuple[str, int], str] = {}
+    try:
+        for row in request.members:
+            worker = given.workers.get(row.member_id)
+            if worker is None:
+                raise refused(f"Member {row.member_id} is not in the prepared group.")
+            if row.member_id in computed:
+                raise refused(f"Member {row.member_id} is in the assignment twice.")
+            require_version(row.member_id, row.version, worker.assignor)
+            items = read_items(row.items)
+            taken_once(row.member_id, items, taken)
+            metadata = AssignmentMetadata(row.version, bytes(row.metadata), row.error)
+            computed[row.member_id] = (items, metadata)
+        deferred = read_items(request.deferred)
+        taken_once(_DEFERRED, deferred, taken)
+    except ItemsError as err:
+        raise refused(str(err)) from err
+    return computed, deferred
+
+
+def _served_reasons(group: ConnectGroup, epoch: int) -> list[StateRecord]:
+    """Reasons that came no later than the prepared epoch have had their effect."""
+    records: list[StateRecord] = []
+    for member_id, member in group.members.items():
+        said = subscription_of(member)
+        if said.reason_epoch > epoch or not any(each.reason for each in said.client_assignors):
+            continue
+        offer = tuple(replace(each, reason=0) for each in said.client_assignors)
+        served = replace(said, client_assignors=offer)
+        records.append(ConnectWorkerMetadata(group.group_id, member_id, served))
+    return records
+
+
+OF_ITEMS: Final[
+    Computation[
+        ConnectGroup,
+        WorkersInput,
+        ConnectGroupPrepareAssignmentResponse,
+        ConnectGroupInstallAssignmentRequest,
+    ]
+] = Computation(
+    kind=ConnectGroup, given=_given, answer=_answer, installed=_installed, fences_ahead=True
+)
+"""How workers compute."""
