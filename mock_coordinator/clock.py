@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
 
 __all__ = ["Clock", "VirtualClock", "wall_clock"]
 
@@ -31,7 +30,7 @@ class VirtualClock:
 
     def __init__(self, start_ms: int = 1_750_000_000_000) -> None:
         self._now_ms = start_ms
-        self._drivers: Final[list[tuple[Callable[[], int | None], Callable[[], None]]]] = []
+        self._drivers: list[tuple[Callable[[], int | None], Callable[[], None]]] = []
 
     def __call__(self) -> int:
         return self._now_ms
@@ -39,6 +38,10 @@ class VirtualClock:
     def attach(self, deadline_ms: Callable[[], int | None], fire: Callable[[], None]) -> None:
         """Have ``fire`` called whenever ``deadline_ms`` has come while the clock moves."""
         self._drivers.append((deadline_ms, fire))
+
+    def detach(self, fire: Callable[[], None]) -> None:
+        """Do not call ``fire`` any more. Calling it twice is harmless."""
+        self._drivers = [each for each in self._drivers if each[1] != fire]
 
     def advance(self, by_ms: int) -> None:
         """Move on by so many milliseconds, stopping at each deadline on the way.

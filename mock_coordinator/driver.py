@@ -101,8 +101,7 @@ class CoreDriver:
         self.faults: Final = FaultInjector(self._topic_names)
         self.ownership: Final = OwnershipChecker(lambda: self._core.broker.catalog, self._group)
         self.requests: Final[deque[LoggedRequest]] = deque(maxlen=log_size)
-        if isinstance(clock, VirtualClock):
-            clock.attach(lambda: self.deadline_ms, self.fire_timers)
+        self.join_clock()
 
     @property
     def core(self) -> CoordinatorCore:
@@ -126,6 +125,9 @@ class CoreDriver:
         if node not in self._limits:
             self._limits[node] = ConnectionLimits(lambda: self._core.broker.disk.configs[node])
         return self._limits[node]
+
+    def _when_due(self) -> int | None:
+        return self.deadline_ms
 
     def now_ms(self) -> int:
         """The time; it never goes backwards, whatever the clock does."""
@@ -246,6 +248,17 @@ class CoreDriver:
         """Let the broker do what is due."""
         self.submit(TimerFired())
 
+    def join_clock(self) -> None:
+        """Be moved by the clock, if it is a virtual one. Calling it twice is harmless."""
+        self.leave_clock()
+        if isinstance(self._clock, VirtualClock):
+            self._clock.attach(self._when_due, self.fire_timers)
+
+    def leave_clock(self) -> None:
+        """Be moved by a virtual clock no more. Calling it twice is harmless."""
+        if isinstance(self._clock, VirtualClock):
+            self._clock.detach(self.fire_timers)
+
     def restart(self) -> None:
         """Crash the broker and start it again from its disk and its groups' records.
 
@@ -281,7 +294,7 @@ class CoreDriver:
 
     async def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> None:
         """Wait until a condition holds, looking after every step. Raises ``TimeoutError``."""
-        with anyio.fail_after(timeout_s):
+        with anyio.move_on_after(timeout_s):
             while not condition():
                 stepped = anyio.Event()
                 self._watchers[id(stepped)] = stepped.set
@@ -289,6 +302,9 @@ class CoreDriver:
                     await stepped.wait()
                 finally:
                     del self._watchers[id(stepped)]
+            return
+        still = "; its time stands still until advance" * isinstance(self._clock, VirtualClock)
+        raise TimeoutError(f"the broker did not get there within {timeout_s:g} s{still}")
 
     def _group(self, group_id: str) -> GroupSnapshot | None:
         return self._core.groups.snapshot(group_id)

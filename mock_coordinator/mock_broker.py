@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
-
-import anyio
-import anyio.abc
 
 from kip848_client._types import format_topic_id
 from kip848_client.errors import ConfigError, broker_error
@@ -29,6 +25,7 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicsRequestDeleteTopicState,
 )
+from mock_coordinator.background import Background, open_background
 from mock_coordinator.batches import NewRecord, StoredRecord, encode_batch, stored_records
 from mock_coordinator.clock import Clock, VirtualClock, wall_clock
 from mock_coordinator.core.catalog import Topic
@@ -118,8 +115,6 @@ class MockBroker:
         self._storage: Final = None if data_dir is None else Storage(Path(data_dir), fsync)
         if self._storage is not None:
             core = _on_disk(self._storage, core, self._clock())
-        if security is not None:
-            security.put_scram_credentials(core.broker.disk.scram, core.broker.new_uuid)
         self._driver: Final = CoreDriver(
             core, self._clock, log_size=log_size, storage=self._storage
         )
@@ -127,25 +122,40 @@ class MockBroker:
         self._more_servers: Final = extra_servers(self._driver, security) if listen else ()
         self._local: InProcessConnection | None = None
         self._checks_ownership: Final = check_ownership
-        self._stack = AsyncExitStack()
-        self._tasks: anyio.abc.TaskGroup | None = None
-        for name, partitions in (topics or {}).items():
-            if data_dir is None or name not in core.broker.catalog.topics:
+        self._tasks: Background | None = None
+        try:
+            self._prepare(topics or {}, security)
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self, topics: Mapping[str, int], security: SecurityOptions | None) -> None:
+        """What users say that there is, unless the data folder has it already."""
+        broker = self.core.broker
+        if security is not None:
+            security.put_scram_credentials(broker.disk.scram, broker.new_uuid)
+        for name, partitions in topics.items():
+            if self._storage is None or name not in broker.catalog.topics:
                 self.create_topic(name, partitions)
 
     async def __aenter__(self) -> Self:
-        # before the task group, which would wrap an OSError
-        for server in (*self._servers.values(), *self._more_servers):
-            await server.listen()
-        async with AsyncExitStack() as stack:
-            tasks: anyio.abc.TaskGroup = await stack.enter_async_context(anyio.create_task_group())
-            stack.callback(tasks.cancel_scope.cancel)
-            for server in (*self._servers.values(), *self._more_servers):
-                tasks.start_soon(server.serve)
-            tasks.start_soon(self._driver.run_timers)
-            tasks.start_soon(self._driver.run_storage)
-            self._tasks = tasks
-            self._stack = stack.pop_all()
+        if self._tasks is not None:
+            raise RuntimeError("the broker runs already")
+        servers = (*self._servers.values(), *self._more_servers)
+        try:
+            for server in servers:
+                await server.listen()
+            tasks = self._tasks = await open_background()
+        except BaseException:
+            for server in servers:
+                await server.abandon()
+            self.close()
+            raise
+        self._driver.join_clock()
+        for server in servers:
+            tasks.start_soon(server.serve)
+        tasks.start_soon(self._driver.run_timers)
+        tasks.start_soon(self._driver.run_storage)
         return self
 
     def _make_servers(self, host: str, port: int) -> dict[int, WireServer]:
@@ -164,15 +174,20 @@ class MockBroker:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # the body's own exception goes on as it is: handing it to the task group would wrap it
-        await self._stack.aclose()
-        self.close()
+        tasks, self._tasks = self._tasks, None
+        try:
+            if tasks is not None:
+                await tasks.close()
+        finally:
+            self.close()
         if exc is None and self._checks_ownership:
             self.check_ownership()
 
     def close(self) -> None:
-        """Let go of the data folder, if there is one; leaving ``async with`` does it. A broker that
-        has one must not be asked anything afterwards."""
+        """Let go of the data folder, if there is one, and of a virtual clock; leaving
+        ``async with`` does it. A broker with a data folder must not be asked to do anything
+        afterwards; its groups, records and requests can still be looked at."""
+        self._driver.leave_clock()
         if self._storage is not None:
             self._storage.close()
 

@@ -9,7 +9,7 @@
     async def test_group(async_mock_broker):          # async clients, in the test's own loop
         consumer = kip848_client.Consumer(bootstrap_servers=async_mock_broker.bootstrap, ...)
 
-The marker's arguments are those of ``MockBroker``; ``faults`` is a list of faults, or JSON text. A
+The marker's arguments are those of ``MockBroker``; ``faults`` is a list of faults, or JSON. A
 test fails when two members of a group may have used the same partition, unless it says
 ``check_ownership=False``. When a test fails, the broker's latest requests are shown beside it.
 """
@@ -46,16 +46,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _options(request: pytest.FixtureRequest) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """The arguments for ``MockBroker``, and the faults."""
-    from mock_coordinator.core.faults import faults_from_json
+    from mock_coordinator.core.faults import fault_from_json, faults_from_json
 
     marker = request.node.get_closest_marker(_MARKER)
     options: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
     if marker is not None and marker.args:
+        if len(marker.args) > 1:
+            pytest.fail(f"only topics may come without a name: {marker}", pytrace=False)
         (options["topics"],) = marker.args
     faults = options.pop("faults", ())
     if isinstance(faults, str):
         faults = faults_from_json(faults)
-    return options, tuple(faults)
+    return options, tuple(
+        fault_from_json(each) if isinstance(each, dict) else each for each in faults
+    )
 
 
 @pytest.fixture

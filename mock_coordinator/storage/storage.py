@@ -221,10 +221,13 @@ class Storage:
         """Write what was taken, as the policy says.
 
         Raises ``OSError``: then nothing that was taken may be acknowledged, ever. A disk that
-        failed once is not trusted again, because what it holds is not known.
+        failed once is not trusted again, because what it holds is not known. After ``close`` it
+        raises ``RuntimeError``.
         """
         if self._failure is not None:
             raise self._failure
+        if self._lock.closed:
+            raise RuntimeError(f"the broker of the data folder {self._path} is closed")
         try:
             self._write()
         except OSError as err:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 from kip848_client.errors import ConfigError
 from kip848_client.wire import APIS
@@ -29,6 +30,13 @@ class Fault:
     name: str = ""
 
     def __post_init__(self) -> None:
+        """Raise ``ConfigError`` for what makes no sense."""
+        action_given, match_given = cast("object", self.action), cast("object", self.match)
+        if not isinstance(action_given, Action) or not isinstance(match_given, Match):
+            raise ConfigError(
+                f"fault {self.name!r}: expected an action and a Match, "
+                f"not {action_given!r} and {match_given!r}"
+            )
         if self.match.api is not None and self.match.api not in _API_NAMES:
             raise ConfigError(f"fault {self.name!r}: there is no API {self.match.api!r}")
         if self.nth < 1:

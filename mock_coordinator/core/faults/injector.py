@@ -15,8 +15,9 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from kip848_client.errors import ConfigError
 from kip848_client.wire import APIS
 from kip848_client.wire.messages.fetch import FetchResponse
 from mock_coordinator.core.faults.actions import (
@@ -114,7 +115,10 @@ class FaultInjector:
 
     def add(self, *faults: Fault) -> None:
         """From now on these happen. Of several that hit the same request the first one added
-        happens."""
+        happens. Raises ``ConfigError`` for what is not a fault."""
+        for each in cast("tuple[object, ...]", faults):
+            if not isinstance(each, Fault):
+                raise ConfigError(f"a Fault was expected, not {each!r}")
         self._armed += [_Armed(fault) for fault in faults]
 
     def remove(self, name: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 PASSING = """
+import anyio
 import pytest
 from mock_coordinator import Match, Fault
 from mock_coordinator.core.faults import Refuse
@@ -43,6 +44,15 @@ async def test_async(async_mock_broker):
 
 def test_without_a_marker(mock_broker):
     assert ":" in mock_broker.bootstrap
+
+
+@pytest.mark.anyio
+@pytest.mark.mock_broker({"orders": 1}, faults=[{"match": {"api": "Fetch"}, "drop": "request"}])
+async def test_with_the_plugin_of_anyio(async_mock_broker):
+    broker = async_mock_broker
+    async with await anyio.connect_tcp(broker.host, broker.port):
+        await broker.wait_until(lambda: broker.driver.connections > 0)
+    assert len(broker.faults.waiting) == 1
 """
 
 FAILING = """
@@ -68,6 +78,16 @@ def test_wrong(mock_broker):
 @pytest.mark.mock_broker(profile="1.0")
 def test_no_such_profile(mock_broker):
     pass
+
+
+@pytest.mark.mock_broker({"orders": 1}, "4.2")
+def test_too_much(mock_broker):
+    pass
+
+
+@pytest.mark.mock_broker(faults=["all"])
+def test_no_fault(mock_broker):
+    pass
 """
 
 
@@ -87,18 +107,20 @@ def run(folder: Path, text: str) -> str:
 
 def test_brokers_for_blocking_and_async_tests(tmp_path: Path) -> None:
     output = run(tmp_path, PASSING)
-    assert " 3 passed" in output, output
+    assert "= 5 passed in" in output, output
 
 
 def test_failures_say_what_was_asked(tmp_path: Path) -> None:
     output = run(tmp_path, FAILING)
     assert "2 passed" in output, output
     assert "1 failed" in output
-    assert "2 errors" in output
+    assert "4 errors" in output
     assert "OwnershipViolation: two have t-0" in output
     assert "requests of the mock broker" in output
     assert "rdkafka Metadata v" in output
     assert "no profile '1.0'" in output
+    assert "only topics may come without a name" in output
+    assert "a Fault was expected, not 'all'" in output
 
 
 def test_the_plugin_is_found_without_being_asked_for() -> None:

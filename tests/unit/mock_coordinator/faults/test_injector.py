@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.errors import TransportError
+from kip848_client.errors import ConfigError, TransportError
 from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.wire.messages.fetch import (
@@ -203,3 +203,15 @@ def test_a_long_run_keeps_the_newest_hits() -> None:
         connection.ask(JOIN)
     assert len(made.faults.hits) == 10_000
     assert made.faults.hits[0].correlation == 51
+
+
+@pytest.mark.parametrize("wrong", [{"match": {}, "drop": "request"}, Drop(), "drop", None])
+def test_what_is_no_fault_is_refused_before_it_can_hit(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="a Fault was expected"):
+        MockBroker(listen=False).faults.add(wrong)
+
+
+@pytest.mark.parametrize("wrong", [(Drop, Match()), (Drop(), {"api": "Fetch"}), (None, Match())])
+def test_a_fault_of_the_wrong_things_is_refused(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="expected an action and a Match"):
+        Fault(*wrong)
