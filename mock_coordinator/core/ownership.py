@@ -1,4 +1,4 @@
-"""Watches that no partition is in use by two members of a group at once.
+"""Watches that no partition, connector or task is in use by two members of a group at once.
 
 Theory of operation
 ===================
@@ -6,11 +6,13 @@ Theory of operation
 What a member may be using follows from what was said. A response gives it partitions; from then on
 it may use them, and goes on using what it is told to give up, until a heartbeat of its own reports
 them gone (KIP-848, reconciliation) or it joins again. ``OwnershipChecker`` reads along and objects
-to three things:
+to these things:
 
 * two members of a group may be using the same partition: a wrong coordinator, or in a classic group
   a wrong assignor of its leader;
 * a member reports as its own what it was never given, or has given up: a wrong client;
+* in a Connect group, a worker is given a task while another one may be using a task of an older
+  generation of the same connector;
 * a member commits an offset of a partition that another one may be using: a zombie, or a client
   that commits after it has let go. Kafka accepts that, and the offset of the new owner is lost.
 
@@ -35,6 +37,11 @@ from kip848_client.wire.messages.classic_group import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from kip848_client.wire.messages.connect_group import (
+    ConnectGroupHeartbeatRequest,
+    ConnectGroupHeartbeatResponse,
+    ConnectGroupItems,
+)
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -45,6 +52,12 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
     TopicPartitions,
     read_assignment,
     read_subscription,
+)
+from mock_coordinator.core.groups.connect.items import (
+    ITSELF,
+    connector_of,
+    item_name,
+    parts_of,
 )
 from mock_coordinator.core.groups.snapshot import GroupSnapshot
 from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
@@ -71,6 +84,8 @@ class _Group:
 
     using: dict[str, set[_Partition]] = field(default_factory=dict)
     users: dict[_Partition, set[str]] = field(default_factory=dict)
+    of_workers: bool = False
+    """Whether it is a Connect group, whose partitions are items."""
 
     def put(self, member_id: str, partitions: set[_Partition]) -> None:
         """The member may be using exactly these."""
@@ -116,10 +131,12 @@ class OwnershipChecker:
             raise OwnershipViolation(self.violations[0] + rest)
 
     def using(self, group_id: str) -> dict[str, set[tuple[str, int]]]:
-        """Member -> the topics and partitions that it may be using."""
+        """Member -> the topics and partitions that it may be using, or the connectors and tasks
+        (-1 is the connector itself)."""
         group = self._groups.get(group_id, _Group())
+        name = _connector if group.of_workers else self._topic
         return {
-            member_id: {(self._topic(topic_id), partition) for topic_id, partition in partitions}
+            member_id: {(name(topic_id), partition) for topic_id, partition in partitions}
             for member_id, partitions in group.using.items()
         }
 
@@ -128,6 +145,7 @@ class OwnershipChecker:
         if isinstance(event, RequestReceived) and isinstance(
             event.request,
             ConsumerGroupHeartbeatRequest
+            | ConnectGroupHeartbeatRequest
             | OffsetCommitRequest
             | JoinGroupRequest
             | SyncGroupRequest,
@@ -158,6 +176,8 @@ class OwnershipChecker:
         self._timeline.append((now_ms, request, response))
         if isinstance(response, ConsumerGroupHeartbeatResponse):
             self._heartbeat(group, request, response)
+        elif isinstance(response, ConnectGroupHeartbeatResponse):
+            self._connect_heartbeat(group, request, response)
         elif isinstance(response, SyncGroupResponse):
             self._classic_sync(group, request, response)
         elif isinstance(response, OffsetCommitResponse):
@@ -196,31 +216,47 @@ class OwnershipChecker:
         request: ConsumerGroupHeartbeatRequest,
         response: ConsumerGroupHeartbeatResponse,
     ) -> None:
+        owned, told = request.topic_partitions, response.assignment
+        reported = None if owned is None else _rows(owned)
+        given = set[_Partition]() if told is None else _rows(told.topic_partitions)
+        self._beat(group, request, response, reported, given)
+
+    def _connect_heartbeat(
+        self,
+        group: _Group,
+        request: ConnectGroupHeartbeatRequest,
+        response: ConnectGroupHeartbeatResponse,
+    ) -> None:
+        group.of_workers = True
+        owned, told = request.owned, response.assignment
+        reported = None if owned is None else parts_of(owned)
+        given = set[_Partition]() if told is None else parts_of(told.items)
+        self._beat(group, request, response, reported, given)
+
+    def _beat(
+        self,
+        group: _Group,
+        request: ConsumerGroupHeartbeatRequest | ConnectGroupHeartbeatRequest,
+        response: ConsumerGroupHeartbeatResponse | ConnectGroupHeartbeatResponse,
+        reported: set[_Partition] | None,
+        given: set[_Partition],
+    ) -> None:
+        """What a heartbeat reported as owned, if anything, and was told to use."""
         member_id = response.member_id or request.member_id
         if response.error_code or request.member_epoch < 0:
             if response.error_code in _GIVES_UP or not response.error_code:
                 group.put(member_id, set())
             return
         using = group.using.get(member_id, set())
-        if request.topic_partitions is not None:
-            reported = {
-                (TopicId(topic.topic_id), partition)
-                for topic in request.topic_partitions
-                for partition in topic.partitions
-            }
-            self._report(request.group_id, member_id, reported - using)
+        if reported is not None:
+            self._report(group, request.group_id, member_id, reported - using)
             using = reported
-        if response.assignment is not None:
-            given = {
-                (TopicId(topic.topic_id), partition)
-                for topic in response.assignment.topic_partitions
-                for partition in topic.partitions
-            }
-            self._give(group, request.group_id, member_id, given - using)
-            using = using | given
-        group.put(member_id, using)
+        self._give(group, request.group_id, member_id, given - using)
+        group.put(member_id, using | given)
 
-    def _report(self, group_id: str, member_id: str, strange: set[_Partition]) -> None:
+    def _report(
+        self, group: _Group, group_id: str, member_id: str, strange: set[_Partition]
+    ) -> None:
         """The member says that it has these, and we did not know."""
         if not strange:
             return
@@ -231,16 +267,22 @@ class OwnershipChecker:
                 partition in member.owned.get(topic_id, {})
                 or partition in member.pending_revocation.get(topic_id, {})
             )
-            if not held and self._catalog().topic_by_id(topic_id) is not None:
-                what = f"{member_id} reports {self._name(topic_id, partition)} as its own, which "
-                self._object(group_id, what + "it was not given or has given up")
+            exists = group.of_workers or self._catalog().topic_by_id(topic_id) is not None
+            if not held and exists:
+                what = f"{member_id} reports {self._name(group, topic_id, partition)} as its own"
+                self._object(group_id, what + ", which it was not given or has given up")
 
     def _give(self, group: _Group, group_id: str, member_id: str, new: set[_Partition]) -> None:
         """The member is told to use these from now on."""
         for each in sorted(new):
+            name = self._name(group, *each)
             for other in self._other_users(group, group_id, member_id, each):
-                what = f"{self._name(*each)} is given to {member_id} while {other} may be using it"
+                what = f"{name} is given to {member_id} while {other} may be using it"
                 self._object(group_id, what)
+            for older in _older_generations(group, each) if group.of_workers else ():
+                for other in self._other_users(group, group_id, member_id, older):
+                    what = f"{name} is given to {member_id} while {other} may be using "
+                    self._object(group_id, what + self._name(group, *older))
 
     def _other_users(
         self, group: _Group, group_id: str, member_id: str, partition: _Partition
@@ -311,7 +353,7 @@ class OwnershipChecker:
                 if row.error_code or each in mine:
                     continue
                 for other in self._other_users(group, request.group_id, request.member_id, each):
-                    where = self._name(*each)
+                    where = self._name(group, *each)
                     what = f"{request.member_id} commits {where} while {other} may be using it"
                     self._object(request.group_id, what)
 
@@ -337,7 +379,7 @@ class OwnershipChecker:
         epoch = getattr(request, "member_epoch", getattr(request, "generation_id", None))
         if epoch is not None:
             said.append(f"epoch {epoch}")
-        owned = getattr(request, "topic_partitions", None)
+        owned = getattr(request, "topic_partitions", getattr(request, "owned", None))
         if owned is not None:
             said.append(f"owns {self._names(owned)}")
         if getattr(response, "error_code", 0):
@@ -346,18 +388,56 @@ class OwnershipChecker:
             said.append(f"-> epoch {response.member_epoch}")
             if response.assignment is not None:
                 said.append(f"given {self._names(response.assignment.topic_partitions)}")
+        elif isinstance(response, ConnectGroupHeartbeatResponse):
+            said.append(f"-> epoch {response.member_epoch}")
+            if response.assignment is not None:
+                said.append(f"given {self._names(response.assignment.items)}")
         return "  " + " ".join(said)
 
     def _names(self, rows: Iterable[Any]) -> str:
-        parts = [f"{self._topic(TopicId(row.topic_id))}{list(row.partitions)}" for row in rows]
+        parts = [
+            _row_of_items(row)
+            if isinstance(row, ConnectGroupItems)
+            else f"{self._topic(TopicId(row.topic_id))}{list(row.partitions)}"
+            for row in rows
+        ]
         return " ".join(parts) or "nothing"
 
-    def _name(self, topic_id: TopicId | None, partition: int) -> str:
-        return f"{self._topic(topic_id)}-{partition}"
+    def _name(self, group: _Group, topic_id: TopicId, partition: int) -> str:
+        if not group.of_workers:
+            return f"{self._topic(topic_id)}-{partition}"
+        connector, generation = connector_of(topic_id)
+        name = item_name(connector, partition)
+        return name if generation == ITSELF else f"{name} of generation {generation}"
 
     def _topic(self, topic_id: TopicId | None) -> str:
         topic = None if topic_id is None else self._catalog().topic_by_id(topic_id)
         return "(deleted)" if topic is None else topic.name
+
+
+def _rows(rows: Iterable[Any]) -> set[_Partition]:
+    return {
+        (TopicId(topic.topic_id), partition) for topic in rows for partition in topic.partitions
+    }
+
+
+def _connector(resource: TopicId) -> str:
+    return connector_of(resource)[0]
+
+
+def _row_of_items(row: ConnectGroupItems) -> str:
+    parts = [*([ITSELF] if row.runs_connector else []), *row.tasks]
+    return f"{row.connector}{parts} of generation {row.generation}"
+
+
+def _older_generations(group: _Group, given: _Partition) -> list[_Partition]:
+    """Tasks in use, of generations that must have ended before this item may start."""
+    connector, generation = connector_of(given[0])
+    return [
+        each
+        for each in group.users
+        if ITSELF < connector_of(each[0])[1] < generation and _connector(each[0]) == connector
+    ]
 
 
 _GIVES_UP: Final = frozenset({25, 82, 110, 111})

@@ -21,6 +21,7 @@ __all__ = [
     "OwnedItems",
     "connector_of",
     "item_name",
+    "parts_of",
     "read_items",
     "resource_of",
     "taken_once",
@@ -80,6 +81,16 @@ def read_items(rows: Iterable[ConnectGroupItems]) -> dict[TopicId, tuple[int, ..
             taken.add((row.connector, task))
             found.setdefault(resource_of(row.connector, generation), []).append(task)
     return {resource: tuple(sorted(parts)) for resource, parts in found.items()}
+
+
+def parts_of(rows: Iterable[ConnectGroupItems]) -> set[tuple[TopicId, int]]:
+    """Resources and parts as these rows have them, however wrong they are."""
+    found: set[tuple[TopicId, int]] = set()
+    for row in rows:
+        found |= {(resource_of(row.connector, row.generation), task) for task in row.tasks}
+        if row.runs_connector:
+            found.add((resource_of(row.connector, ITSELF), ITSELF))
+    return found
 
 
 def write_items(held: Mapping[TopicId, Iterable[int]]) -> tuple[ConnectGroupItems, ...]:
