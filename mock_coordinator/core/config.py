@@ -72,6 +72,7 @@ EFFECTIVE: Final = frozenset(
         "offsets.retention.check.interval.ms",
         "offsets.retention.minutes",
         "offsets.topic.num.partitions",
+        "producer.id.expiration.check.interval.ms",
         "producer.id.expiration.ms",
         "sasl.server.max.receive.size",
         "socket.request.max.bytes",

@@ -50,6 +50,7 @@ from mock_coordinator.core.nodes.control import ClusterControl
 from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Persist, Reply
 from mock_coordinator.core.parked import Parked, ParkedFetches
 from mock_coordinator.core.produce import lacks_records, produce, produce_failed
+from mock_coordinator.core.producer_expiry import ProducerExpiry
 from mock_coordinator.core.security.guard import Guard
 from mock_coordinator.core.security.handlers import SECURITY_HANDLERS
 from mock_coordinator.core.security.state import SecurityState
@@ -109,6 +110,7 @@ class CoordinatorCore:
             load_ms=load_ms,
         )
         self._transactions: Final = Transactions(self._broker, self._groups, now_ms)
+        self._producers: Final = ProducerExpiry(self._broker, now_ms)
         self._control: Final = ClusterControl(self._broker, self._groups, self._transactions)
         if self._guard is not None:
             self._groups.may_describe = self._guard.may_describe
@@ -175,6 +177,7 @@ class CoordinatorCore:
         deadlines = (
             self._groups.deadline_ms,
             self._transactions.deadline_ms,
+            self._producers.deadline_ms,
             self._parked.deadline_ms,
             self._control.deadline_ms,
         )
@@ -214,6 +217,7 @@ class CoordinatorCore:
         if deadline is not None and deadline <= now_ms:
             self._groups.run_due(now_ms)
         self._transactions.run_due(now_ms)
+        self._producers.run_due(now_ms)
         self._control.run_due(now_ms)
 
     def _request(self, now_ms: int, event: RequestReceived, outputs: list[Output]) -> None:

@@ -22,7 +22,7 @@ from mock_coordinator.core.aborted_transactions import (
 )
 from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.control_records import end_transaction_marker, read_marker
-from mock_coordinator.core.producer_state import ProducerStates
+from mock_coordinator.core.producer_state import ProducerStates, ProducerWatch
 from mock_coordinator.core.record_batch import (
     NO_PRODUCER_ID,
     BatchError,
@@ -54,11 +54,12 @@ class TimestampedOffset:
 
 
 class PartitionLog:
-    """The batches of one partition, oldest first."""
+    """The batches of one partition, oldest first. ``watch`` is told when there are producers."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: ProducerWatch | None = None) -> None:
         self.batches: list[StoredBatch] = []
-        self.producers = ProducerStates()
+        self._watch = watch or ProducerWatch()
+        self.producers = ProducerStates(self._watch)
         self.log_start_offset = 0
         self.leader_epoch = 0
         self._epochs: list[tuple[int, int]] = [(0, 0)]
@@ -108,8 +109,7 @@ class PartitionLog:
         if header.is_control:
             self._restore_marker(header, data)
         elif header.producer_id != NO_PRODUCER_ID:
-            at = header.max_timestamp
-            self.producers.appended(at, header, header.base_offset, at)
+            self.producers.appended(header, header.base_offset, header.max_timestamp)
 
     def _restore_marker(self, header: BatchHeader, data: bytes) -> None:
         for record in records_of(header, data) or ():
@@ -154,7 +154,7 @@ class PartitionLog:
         """Forget the batches from an offset on, with what they said of producers."""
         kept = [batch.data for batch in self.batches if batch.last_offset < offset]
         self.replace(())
-        self.producers = ProducerStates()
+        self.producers = ProducerStates(self._watch)
         self._aborted = AbortedTransactions()
         self._end = kept_from = self.log_start_offset
         self._epochs = [(self.leader_epoch, kept_from)]
@@ -294,6 +294,7 @@ class Logs:
     """The logs of all partitions, made when they are first asked for."""
 
     def __init__(self) -> None:
+        self._watch = ProducerWatch()
         self._logs: dict[TopicIdPartition, PartitionLog] = {}
         self._internal: dict[tuple[str, int], PartitionLog] = {}
         self._grown: dict[TopicIdPartition, None] = {}
@@ -307,7 +308,7 @@ class Logs:
         key = (topic.topic_id, partition)
         log = self._logs.get(key)
         if log is None:
-            log = self._internal.pop((topic.name, partition), None) or PartitionLog()
+            log = self._internal.pop((topic.name, partition), None) or PartitionLog(self._watch)
             self._logs[key] = log
         return log
 
@@ -315,7 +316,22 @@ class Logs:
         """The log of a partition of an internal topic, which may not exist yet: a coordinator that
         is asked directly writes before anybody has looked for one."""
         log = None if topic is None else self.of(topic, partition)
-        return self._internal.setdefault((name, partition), PartitionLog()) if log is None else log
+        if log is None:
+            log = self._internal.setdefault((name, partition), PartitionLog(self._watch))
+        return log
+
+    @property
+    def have_producers(self) -> bool:
+        """Whether any partition knows any producer; it may be that the last one was forgotten with
+        a topic."""
+        return self._watch.any
+
+    def expire_producers(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget the producers, in all partitions, that were silent for so long."""
+        self._watch.any = False
+        for log in (*self._logs.values(), *self._internal.values()):
+            log.producers.expire(now_ms, expiration_ms)
+            self._watch.any = self._watch.any or len(log.producers) > 0
 
     def note_growth(self, topic: Topic, partition: int) -> None:
         """Records were appended."""

@@ -112,7 +112,7 @@ class OffsetsLog(CompactedLog):
         )
         _check_size(data, max_bytes)
         base = log.append(data, len(entries), now_ms)
-        log.producers.appended(now_ms, read_header(data), base, now_ms)
+        log.producers.appended(read_header(data), base, now_ms)
 
 
 def _check_size(data: bytes, max_bytes: int | None) -> None:

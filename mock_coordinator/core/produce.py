@@ -247,7 +247,7 @@ def _produce_partition(
     if problem is not None:
         raise Refused(problem)
     checked = _check(broker, now_ms, topic, partition.index, log, header, data)
-    return _append(broker, now_ms, topic, partition.index, log, checked)
+    return _append(broker, topic, partition.index, log, checked)
 
 
 def _only_batch(version: int, records: bytes | None) -> tuple[BatchHeader, bytes]:
@@ -398,7 +398,7 @@ class _RecordChecks:
 
 
 def _append(
-    broker: Broker, now_ms: int, topic: Topic, partition: int, log: PartitionLog, checked: _Checked
+    broker: Broker, topic: Topic, partition: int, log: PartitionLog, checked: _Checked
 ) -> ProduceResponsePartitionProduceResponse:
     header = checked.header
     idempotent = header.producer_id != NO_PRODUCER_ID
@@ -411,13 +411,12 @@ def _append(
                 log_append_time_ms=again.timestamp,
                 log_start_offset=log.log_start_offset,
             )
-        expiration_ms = broker.config.integer("producer.id.expiration.ms")
-        refusal = log.producers.refusal(now_ms, header, expiration_ms)
+        refusal = log.producers.refusal(header)
         if refusal is not None:
             raise Refused(refusal, log_start_offset=log.log_start_offset)
     base = log.append(checked.data, header.count, checked.max_timestamp)
     if idempotent:
-        log.producers.appended(now_ms, header, base, checked.max_timestamp)
+        log.producers.appended(header, base, checked.max_timestamp)
     broker.logs.note_growth(topic, partition)
     return ProduceResponsePartitionProduceResponse(
         index=partition,

@@ -3,8 +3,10 @@ transaction is open since which offset.
 
 For each producer id the log keeps the epoch and the last five batches. A batch that is already
 among them is a retry and is answered with its old offset; one that does not continue the sequence
-is refused. A producer id that is unknown, or was silent for ``producer.id.expiration.ms``, may
-start anywhere, because its earlier state may have been forgotten.
+is refused. A producer id that is unknown may start anywhere, because its earlier state may have
+been forgotten: whoever was silent for ``producer.id.expiration.ms``, and has no open transaction,
+is forgotten when somebody looks (``expire``), which happens at an interval, as in Kafka. What
+counts is the timestamp of the last batch, which a producer chooses.
 
 A transaction is open in a partition from its first batch to its marker. Before the first batch the
 broker asks the transaction coordinator whether the partition is part of a transaction (KIP-890);
@@ -21,7 +23,7 @@ from typing import Final
 from kip848_client.wire import ErrorCode
 from mock_coordinator.core.record_batch import BatchHeader
 
-__all__ = ["AppendedBatch", "ProducerState", "ProducerStates"]
+__all__ = ["AppendedBatch", "ProducerState", "ProducerStates", "ProducerWatch"]
 
 _REMEMBERED: Final = 5
 _NO_EPOCH: Final = -1
@@ -45,11 +47,10 @@ class ProducerState:
     """One producer in one partition.
 
     ``first_offset`` is where its open transaction begins; ``coordinator_epoch`` comes from its last
-    marker. ``last_timestamp`` is that of its newest record, ``last_written_ms`` the broker's time.
+    marker. ``last_timestamp`` is that of its newest record or marker.
     """
 
     epoch: int = _NONE
-    last_written_ms: int = 0
     last_timestamp: int = _NONE
     coordinator_epoch: int = _NONE
     first_offset: int | None = None
@@ -69,8 +70,9 @@ class ProducerState:
 
 @dataclass(slots=True)
 class _Verification:
-    """What was asked about a transaction that has not written to the partition yet."""
+    """What was asked about a transaction that has not written to the partition yet, and when."""
 
+    asked_ms: int
     epoch: int
     lowest_sequence: int
     from_zero: bool
@@ -82,19 +84,39 @@ class _Verification:
             self.lowest_sequence = min(self.lowest_sequence, sequence)
 
 
-class ProducerStates:
-    """The producers of one partition."""
+@dataclass(slots=True)
+class ProducerWatch:
+    """Whether any partition of a broker knows any producer: else there is nobody to forget."""
 
-    def __init__(self) -> None:
+    any: bool = False
+
+
+class ProducerStates:
+    """The producers of one partition. ``watch`` is told when there are any."""
+
+    def __init__(self, watch: ProducerWatch | None = None) -> None:
+        self._watch: Final = watch or ProducerWatch()
         self._producers: dict[int, ProducerState] = {}
         self._verifications: dict[int, _Verification] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset, which only grows
 
-    def active(self, now_ms: int, expiration_ms: int) -> list[tuple[int, ProducerState]]:
+    def __len__(self) -> int:
+        return len(self._producers) + len(self._verifications)
+
+    @property
+    def active(self) -> tuple[tuple[int, ProducerState], ...]:
         """The producers that are not forgotten, by id, in order of appearance."""
-        for producer_id in tuple(self._producers):
-            self._known(now_ms, producer_id, expiration_ms)
-        return list(self._producers.items())
+        return tuple(self._producers.items())
+
+    def expire(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget whoever was silent for so long and has no open transaction."""
+        latest = now_ms - expiration_ms
+        for producer_id, state in tuple(self._producers.items()):
+            if state.first_offset is None and state.last_timestamp <= latest:
+                del self._producers[producer_id]
+        for producer_id, asked in tuple(self._verifications.items()):
+            if asked.asked_ms <= latest:
+                del self._verifications[producer_id]
 
     @property
     def first_unstable_offset(self) -> int | None:
@@ -111,26 +133,18 @@ class ProducerStates:
         state = self._producers.get(producer_id)
         return state is not None and state.epoch > epoch
 
-    def _known(self, now_ms: int, producer_id: int, expiration_ms: int) -> ProducerState | None:
-        state = self._producers.get(producer_id)
-        if state is None or state.first_offset is not None:
-            return state
-        if now_ms - state.last_written_ms < expiration_ms:
-            return state
-        del self._producers[producer_id]
-        return None
-
     # -- data ------------------------------------------------------------------------------------
 
-    def start_verification(self, header: BatchHeader, *, from_zero: bool) -> None:
+    def start_verification(self, now_ms: int, header: BatchHeader, *, from_zero: bool) -> None:
         """Note that the coordinator is asked about the transaction that this batch would open.
 
         ``from_zero``: a producer that is not known here must begin with sequence number 0.
         """
         known = self._verifications.get(header.producer_id)
         if known is None:
+            self._watch.any = True
             self._verifications[header.producer_id] = _Verification(
-                header.producer_epoch, header.base_sequence, from_zero
+                now_ms, header.producer_epoch, header.base_sequence, from_zero
             )
         else:
             known.update(header.producer_epoch, header.base_sequence)
@@ -146,9 +160,9 @@ class ProducerStates:
                 return batch
         return None
 
-    def refusal(self, now_ms: int, header: BatchHeader, expiration_ms: int) -> ErrorCode | None:
+    def refusal(self, header: BatchHeader) -> ErrorCode | None:
         """Why this batch may not be appended, or ``None`` when it may."""
-        producer = self._known(now_ms, header.producer_id, expiration_ms)
+        producer = self._producers.get(header.producer_id)
         if producer is not None and header.producer_epoch < producer.epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if not self._in_order(producer, header):
@@ -168,11 +182,11 @@ class ProducerStates:
         last = producer.last_sequence
         return sequence == (0 if last == _LAST_SEQUENCE else last + 1)
 
-    def appended(self, now_ms: int, header: BatchHeader, base_offset: int, timestamp: int) -> None:
+    def appended(self, header: BatchHeader, base_offset: int, timestamp: int) -> None:
         """Remember a batch that was appended; a transactional one opens a transaction."""
+        self._watch.any = True
         producer = self._producers.setdefault(header.producer_id, ProducerState())
         producer.enter(header.producer_epoch)
-        producer.last_written_ms = now_ms
         producer.last_timestamp = timestamp
         producer.batches.append(
             AppendedBatch(header.base_sequence, header.last_sequence, base_offset, timestamp)
@@ -206,10 +220,11 @@ class ProducerStates:
         self, now_ms: int, producer_id: int, epoch: int, coordinator_epoch: int
     ) -> int | None:
         """A marker was appended; returns where the transaction began, ``None`` for an empty one."""
+        self._watch.any = True
         self._verifications.pop(producer_id, None)
         producer = self._producers.setdefault(producer_id, ProducerState())
         producer.enter(epoch)
         producer.coordinator_epoch = coordinator_epoch
-        producer.last_written_ms = producer.last_timestamp = now_ms
+        producer.last_timestamp = now_ms
         producer.first_offset = None
         return self._open.pop(producer_id, None)

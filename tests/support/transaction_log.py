@@ -1,7 +1,10 @@
-"""What a real broker wrote into ``__transaction_state``, as the bundled broker's record types."""
+"""What a broker wrote into ``__transaction_state``, read by ``Fetch`` and decoded with the
+definitions in the release's own jar: of a real broker and of the bundled one alike."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kip848_client.wire.messages.fetch import (
@@ -11,32 +14,41 @@ from kip848_client.wire.messages.fetch import (
 )
 from mock_coordinator.core.record_batch import read_header, records_of
 from mock_coordinator.core.topic_names import TRANSACTIONS_TOPIC
-from mock_coordinator.core.transactions.records import (
-    ClientVersion,
-    TransactionLog,
-    TransactionMetadata,
-    TransactionState,
-)
 from tests.support.jar_codec import JarCodec
 from tests.support.kafka_jars import kafka_jar
 from tests.support.wire_connection import Requester
 
-__all__ = ["RealTransactionLog"]
+__all__ = ["LoggedTransaction", "TransactionLogReader", "told"]
 
 _FETCH_BYTES = 10_000_000
+_IDS = ("ProducerId", "PreviousProducerId", "NextProducerId")
+_TIMES = ("TransactionLastUpdateTimestampMs", "TransactionStartTimestampMs")
 
 
-class RealTransactionLog:
-    """The only partition of the topic, read with the definitions in the release's own jar."""
+@dataclass(frozen=True, slots=True)
+class LoggedTransaction:
+    """One record. ``batch`` is what its batch says of itself, ``fields`` the value by Kafka's
+    names, ``None`` for a tombstone."""
 
-    def __init__(self, connection: Requester, release: str) -> None:
+    batch: tuple[int, ...]
+    key: bytes
+    transactional_id: str
+    version: int
+    fields: Mapping[str, Any] | None
+
+
+class TransactionLogReader:
+    """A partition of the topic, with the definitions of a release."""
+
+    def __init__(self, connection: Requester, release: str, partition: int = 0) -> None:
         self._connection = connection
         self._codec = JarCodec(kafka_jar(release, "kafka-transaction-coordinator"))
+        self._partition = partition
         self._next_offset = 0
 
-    def read(self) -> list[TransactionLog]:
+    def read(self) -> list[LoggedTransaction]:
         """What was written since the last call."""
-        found: list[TransactionLog] = []
+        found: list[LoggedTransaction] = []
         while True:
             data, end = self._fetch()
             position = 0
@@ -44,17 +56,26 @@ class RealTransactionLog:
                 header = read_header(data, position)
                 batch = data[position : position + header.size_bytes]
                 position += header.size_bytes
+                shape = (
+                    header.count,
+                    header.attributes,
+                    header.producer_id,
+                    header.producer_epoch,
+                    header.base_sequence,
+                )
                 for record in records_of(header, batch) or ():
                     offset = header.base_offset + record.offset_delta
                     if offset >= self._next_offset:
                         self._next_offset = offset + 1
-                        found.append(self._decode(record.key or b"", record.value))
+                        found.append(self._decode(shape, record.key or b"", record.value))
             if self._next_offset >= end:
                 return found
 
     def _fetch(self) -> tuple[bytes, int]:
         partition = FetchRequestFetchPartition(
-            partition=0, fetch_offset=self._next_offset, partition_max_bytes=_FETCH_BYTES
+            partition=self._partition,
+            fetch_offset=self._next_offset,
+            partition_max_bytes=_FETCH_BYTES,
         )
         topic = FetchRequestFetchTopic(topic=TRANSACTIONS_TOPIC, partitions=(partition,))
         request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=_FETCH_BYTES, topics=(topic,))
@@ -62,27 +83,42 @@ class RealTransactionLog:
         assert answer.error_code == 0, answer
         return bytes(answer.records or b""), answer.high_watermark
 
-    def _decode(self, key: bytes, value: bytes | None) -> TransactionLog:
+    def _decode(self, batch: tuple[int, ...], key: bytes, value: bytes | None) -> LoggedTransaction:
         transactional_id = self._codec.decode("TransactionLogKey", 0, key[2:])["TransactionalId"]
         if value is None:
-            return TransactionLog(transactional_id, None)
+            return LoggedTransaction(batch, key, transactional_id, -1, None)
         version = int.from_bytes(value[:2], "big")
-        fields: dict[str, Any] = self._codec.decode("TransactionLogValue", version, value[2:])
-        partitions = [
-            (topic["Topic"], index)
-            for topic in fields["TransactionPartitions"] or ()
-            for index in topic["PartitionIds"]
-        ]
-        metadata = TransactionMetadata(
-            producer_id=fields["ProducerId"],
-            previous_producer_id=fields["PreviousProducerId"],
-            next_producer_id=fields["NextProducerId"],
-            producer_epoch=fields["ProducerEpoch"],
-            timeout_ms=fields["TransactionTimeoutMs"],
-            state=TransactionState(fields["TransactionStatus"]),
-            partitions=tuple(partitions),
-            last_update_ms=fields["TransactionLastUpdateTimestampMs"],
-            start_ms=fields["TransactionStartTimestampMs"],
-            client_version=ClientVersion(fields["ClientTransactionVersion"]),
-        )
-        return TransactionLog(transactional_id, metadata)
+        fields = self._codec.decode("TransactionLogValue", version, value[2:])
+        assert self._codec.encode("TransactionLogValue", version, fields) == value[2:]
+        return LoggedTransaction(batch, key, transactional_id, version, fields)
+
+
+def told(
+    label: Callable[[int], str],
+    records: Iterable[LoggedTransaction],
+    prefix: str,
+    *,
+    in_order: bool,
+) -> list[Any]:
+    """Records of transactional ids with a prefix, without ids and times, to be compared.
+
+    ``in_order``: the order of the partitions counts. Before 4.3 it is that of Scala's hash sets.
+    """
+    lines: list[Any] = []
+    for record in records:
+        if not record.transactional_id.startswith(prefix):
+            continue
+        if record.fields is None:
+            lines.append((record.batch, record.key, None))
+            continue
+        fields = dict(record.fields)
+        fields |= {name: label(fields[name]) for name in _IDS}
+        fields |= {name: "never" if fields[name] < 0 else "some time" for name in _TIMES}
+        topics = fields["TransactionPartitions"]
+        if topics is not None:
+            places = [(t["Topic"], tuple(t["PartitionIds"])) for t in topics]
+            if not in_order:
+                places = sorted((topic, tuple(sorted(each))) for topic, each in places)
+            fields["TransactionPartitions"] = places
+        lines.append((record.batch, record.key, record.version, sorted(fields.items())))
+    return lines

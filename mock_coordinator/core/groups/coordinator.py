@@ -397,10 +397,6 @@ class GroupCoordinator:
         """Whether the producer has offsets pending: its transaction needs no verification."""
         return self._env.state.pending.is_open(producer_id, producer_epoch)
 
-    def has_seen_newer(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the producer was heard of in a later epoch: this one is fenced."""
-        return self._env.state.pending.has_seen_newer(producer_id, producer_epoch)
-
     def complete_transaction(
         self, now_ms: int, producer_id: int, producer_epoch: int, committed: bool
     ) -> None:

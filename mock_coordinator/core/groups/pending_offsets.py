@@ -34,7 +34,6 @@ class PendingOffsets:
 
     def __init__(self) -> None:
         self._epochs: dict[int, int] = {}
-        self._newest: dict[int, int] = {}
         self._offsets: dict[int, dict[_Place, PendingOffset]] = {}
         self._producers: dict[str, dict[int, None]] = {}
 
@@ -42,7 +41,7 @@ class PendingOffsets:
         """One more offset of a producer's (id and epoch) open transaction."""
         producer_id, epoch = producer
         place = (offset.group_id, offset.topic, offset.partition)
-        self._epochs[producer_id] = self._newest[producer_id] = epoch
+        self._epochs[producer_id] = epoch
         self._offsets.setdefault(producer_id, {})[place] = offset
         self._producers.setdefault(offset.group_id, {})[producer_id] = None
 
@@ -50,14 +49,9 @@ class PendingOffsets:
         """Whether this producer has written offsets in a transaction that has not ended."""
         return self._epochs.get(producer_id) == epoch
 
-    def has_seen_newer(self, producer_id: int, epoch: int) -> bool:
-        """Whether this producer was heard of in a later epoch."""
-        return self._newest.get(producer_id, epoch) > epoch
-
-    def end(self, producer_id: int, epoch: int) -> tuple[PendingOffset, ...]:
-        """The producer's transaction is over, which it heard in this epoch; returns its offsets in
-        the order in which they were first written."""
-        self._newest[producer_id] = epoch
+    def end(self, producer_id: int) -> tuple[PendingOffset, ...]:
+        """The producer's transaction is over; returns its offsets in the order in which they were
+        first written."""
         self._epochs.pop(producer_id, None)
         offsets = tuple(self._offsets.pop(producer_id, {}).values())
         for group_id in [g for g, producers in self._producers.items() if producer_id in producers]:

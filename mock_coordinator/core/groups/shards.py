@@ -179,13 +179,6 @@ class GroupShards:
             return False
         return shard.coordinator.has_open_transaction(producer_id, producer_epoch)
 
-    def has_seen_newer(self, group_id: str, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the partition of a group has heard of the producer in a later epoch."""
-        shard = self._shards.get(self.partition_of(group_id))
-        if shard is None or shard.coordinator is None:
-            return False
-        return shard.coordinator.has_seen_newer(producer_id, producer_epoch)
-
     def complete_transaction(
         self, now_ms: int, partition: int, producer_id: int, producer_epoch: int, committed: bool
     ) -> None:

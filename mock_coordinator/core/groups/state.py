@@ -182,7 +182,7 @@ class GroupsState:
         self.offsets.setdefault(group_id, {}).setdefault(topic, {})[partition] = value
 
     def _apply_transaction_end(self, record: TransactionEnd) -> None:
-        for offset in self.pending.end(record.producer_id, record.producer_epoch):
+        for offset in self.pending.end(record.producer_id):
             place = (offset.group_id, offset.topic, offset.partition)
             if record.committed and self._positions.get(place, -1) < offset.position:
                 self._commit(*place, offset.value, offset.position)

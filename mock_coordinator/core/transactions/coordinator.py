@@ -281,7 +281,7 @@ class TransactionCoordinator:
         missing = missing_partitions(self._env, transaction.topics)
         if missing is not None:
             return missing
-        found = {(topic.name, index) for topic in transaction.topics for index in topic.partitions}
+        found = dict.fromkeys((t.name, index) for t in transaction.topics for index in t.partitions)
         partitions = sorted(found)
         transactional_id = transaction.transactional_id
         producer = (transaction.producer_id, transaction.producer_epoch)
@@ -291,7 +291,7 @@ class TransactionCoordinator:
                 return verified(self._env, transactional_id, producer, partitions)
             by_broker = received.version >= BATCHED_SINCE
             client_version = ClientVersion.V2 if by_broker else ClientVersion.V0
-            self._add(now_ms, transactional_id, producer, partitions, client_version)
+            self._add(now_ms, transactional_id, producer, tuple(found), client_version)
         except TransactionRefusedError as refused:
             return dict.fromkeys(partitions, _told(received, refused.code))
         return dict.fromkeys(partitions, ErrorCode.NONE)

@@ -180,7 +180,7 @@ def _answer(
 
 
 def describe_producers(
-    broker: Broker, now_ms: int, request: DescribeProducersRequest
+    broker: Broker, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
     """Who wrote to partitions lately, and whose transaction is open in them (KIP-664)."""
     return DescribeProducersResponse(
@@ -188,8 +188,7 @@ def describe_producers(
             DescribeProducersResponseTopicResponse(
                 name=topic.name,
                 partitions=tuple(
-                    _producers(broker, now_ms, topic.name, index)
-                    for index in topic.partition_indexes
+                    _producers(broker, topic.name, index) for index in topic.partition_indexes
                 ),
             )
             for topic in request.topics
@@ -198,7 +197,7 @@ def describe_producers(
 
 
 def _producers(
-    broker: Broker, now_ms: int, name: str, partition: int
+    broker: Broker, name: str, partition: int
 ) -> DescribeProducersResponsePartitionResponse:
     answer = DescribeProducersResponsePartitionResponse(partition_index=partition)
     problem = name_problem(name)
@@ -214,7 +213,6 @@ def _producers(
     elif broker.reached not in (None, *broker.partition_state(topic, partition).replicas):
         answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
     else:
-        expiration_ms = broker.config.integer("producer.id.expiration.ms")
         answer.active_producers = tuple(
             DescribeProducersResponseProducerState(
                 producer_id=producer_id,
@@ -224,6 +222,6 @@ def _producers(
                 coordinator_epoch=state.coordinator_epoch,
                 current_txn_start_offset=-1 if state.first_offset is None else state.first_offset,
             )
-            for producer_id, state in log.producers.active(now_ms, expiration_ms)
+            for producer_id, state in log.producers.active
         )
     return answer

@@ -94,7 +94,7 @@ class Transactions:
         if isinstance(request, WriteTxnMarkersRequest):
             return write_txn_markers(broker, self._groups, now_ms, request)
         if isinstance(request, DescribeProducersRequest):
-            return describe_producers(broker, now_ms, request)
+            return describe_producers(broker, request)
         return self.coordinator.handle(now_ms, received)
 
     @property
@@ -152,7 +152,8 @@ class Transactions:
         if not group_id or not self._groups.serves(group_id, received.node_id):
             return ErrorCode.NONE  # the group coordinator will refuse
         fenced_unasked = self._broker.profile.older_epoch_fenced_unasked
-        if fenced_unasked and self._groups.has_seen_newer(group_id, *producer):
+        journal = self._broker.disk.journal(self._groups.partition_of(group_id))
+        if fenced_unasked and journal.log.producers.has_seen_newer(*producer):
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if not must_verify(self._broker) or self._groups.has_open_transaction(group_id, *producer):
             return ErrorCode.NONE

@@ -121,7 +121,7 @@ def refused_partitions(
             refusals[partition] = (ErrorCode.INVALID_PRODUCER_EPOCH, None)
         elif not states.has_open_transaction(*producer):
             from_zero = adds and profile.transactions_begin_with_sequence_zero
-            states.start_verification(header, from_zero=from_zero)
+            states.start_verification(now_ms, header, from_zero=from_zero)
             asked.append(partition)
     if not asked:
         return refusals

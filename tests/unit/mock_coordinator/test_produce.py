@@ -290,7 +290,9 @@ def test_an_unknown_producer_may_start_anywhere_and_sequences_wrap() -> None:
 
 
 def test_a_producer_is_forgotten_in_time() -> None:
-    producer = Producer(producer_id_expiration_ms="1000")
+    producer = Producer(
+        producer_id_expiration_ms="1000", producer_id_expiration_check_interval_ms="500"
+    )
     producer.send(1, 0)
     assert producer.send(1, 5) == (45, -1)
     producer.hand.broker.advance(1000)

@@ -170,7 +170,9 @@ def test_brokers_may_ask_for_several_transactions() -> None:
 
 
 def test_producers_of_a_partition() -> None:
-    broker = ByHand(producer_id_expiration_ms="1000")
+    broker = ByHand(
+        producer_id_expiration_ms="1000", producer_id_expiration_check_interval_ms="500"
+    )
     x, y = broker.begin("x"), broker.begin("y")
     assert broker.write("x", x, b"1", b"2") == 0
     assert broker.write("y", y, b"3") == 0
