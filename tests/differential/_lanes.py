@@ -3,16 +3,17 @@ the other end closed it. A request may hold its lane until its answer comes."""
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Self
 
 from kip848_client.wire import Api, request_api
 from kip848_client.wire.messages.groups import DescribeGroupsRequest
 from tests.support.wire_connection import ConnectionLostError, WireConnection
 
-__all__ = ["BARRIER_GROUP", "Closed", "Lanes"]
+__all__ = ["BARRIER_GROUP", "Closed", "LaneConnection", "Lanes"]
 
 BARRIER_GROUP: Final = "barrier"
 _CONTROL_LANE: Final = -1
@@ -24,6 +25,22 @@ class Closed:
     """What a side answered that closed the connection instead."""
 
     answer: str = "connection closed"
+
+
+class LaneConnection(WireConnection):
+    """A connection whose requests have correlation ids that no other connection's have, and that
+    the broker has taken up before it is used: nothing sent on another one overtakes that."""
+
+    _ids: ClassVar = itertools.count(1)
+
+    def send(self, message: Any, version: int) -> int:
+        self._correlation = next(self._ids) - 1
+        return super().send(message, version)
+
+    def taken_up(self) -> Self:
+        """The same, when it is."""
+        self.versions()
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +75,16 @@ class Lanes:
         except ConnectionLostError:
             return self._lost(lane)
 
-    def send(self, message: Any, version: int, lane: int) -> None:
-        """Send without waiting."""
+    def send(self, message: Any, version: int, lane: int) -> int:
+        """Send without waiting; returns the correlation id, which no other request has."""
         assert lane not in self._waiting, f"lane {lane} still waits for an answer"
         correlation = self._open(lane).send(message, version)
         self._waiting[lane] = _Waiting(request_api(message), version, correlation)
+        return correlation
+
+    def has_answer(self, lane: int) -> bool:
+        """Whether something has come for a lane's request, if only the end of the connection."""
+        return self._connections[lane].has_answer()
 
     def arrived(self) -> dict[int, Any]:
         """The answers that have come for waiting requests, by lane."""

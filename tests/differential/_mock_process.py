@@ -6,7 +6,8 @@ is as the file of ``kip848 mock --security``.
 What a broker draws by lot decides real answers: which member leads a group, which member gets which
 partitions follow from the hash of ids. A line of hexadecimal ids on the control connection says
 what the next draws shall be, in order; an empty line takes back what was not drawn. Each line is
-answered ``ok``. Without such lines it draws at random, as ``kip848 mock`` does.
+answered ``ok``. Without such lines it draws at random, as ``kip848 mock`` does. The line ``seen N``
+asks whether the core was given the request with that correlation id; ``no`` says that it was not.
 """
 
 from __future__ import annotations
@@ -16,16 +17,22 @@ import os
 import sys
 from collections import deque
 from collections.abc import Sequence
+from typing import Final
 
 import anyio
 import anyio.abc
 
 from kip848_client._types import TopicId, format_topic_id
 from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.inputs import Input, RequestReceived
+from mock_coordinator.core.outputs import Output
 from mock_coordinator.mock_broker import MockBroker
 from mock_coordinator.security.options import SecurityOptions
 
 __all__ = ["main"]
+
+_SEEN: Final = "seen "
+_REMEMBERED: Final = 10_000
 
 
 class Dice:
@@ -42,8 +49,30 @@ class Dice:
         return self._said.popleft() if self._said else os.urandom(16)
 
 
+class Seen:
+    """The correlation ids of the last requests that were given to the core."""
+
+    def __init__(self) -> None:
+        self._ids: dict[int, None] = {}
+        step = CoordinatorCore.step
+
+        def noting(core: CoordinatorCore, now_ms: int, event: Input) -> tuple[Output, ...]:
+            if isinstance(event, RequestReceived):
+                self._ids[event.correlation] = None
+                if len(self._ids) > _REMEMBERED:
+                    del self._ids[next(iter(self._ids))]
+            return step(core, now_ms, event)
+
+        CoordinatorCore.step = noting  # type: ignore[method-assign,assignment]  # nobody else tells
+
+    def answer(self, line: str) -> bytes:
+        """The answer to a line that asks."""
+        return b"ok\n" if int(line.removeprefix(_SEEN)) in self._ids else b"no\n"
+
+
 async def _serve(profile: str, config: dict[str, str]) -> None:
     dice = Dice()
+    seen = Seen()
     security = config.pop("security", None)
     # Straight from the dice: not all of Kafka's member ids are drawn by the rules of topic ids.
     ids = {"_new_member_id": lambda _core: format_topic_id(TopicId(dice()))}
@@ -64,9 +93,13 @@ async def _serve(profile: str, config: dict[str, str]) -> None:
             async for chunk in stream:
                 text += chunk
                 while b"\n" in text:
-                    line, _, text = text.partition(b"\n")
-                    dice.load(line.decode())
-                    await stream.send(b"ok\n")
+                    first, _, text = text.partition(b"\n")
+                    line = first.decode()
+                    if line.startswith(_SEEN):
+                        await stream.send(seen.answer(line))
+                    else:
+                        dice.load(line)
+                        await stream.send(b"ok\n")
 
     async with broker, listener:
         host, port = broker.address

@@ -39,7 +39,7 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsRequestCreatableTopicConfig,
     DeleteTopicsRequestDeleteTopicState,
 )
-from tests.differential._lanes import BARRIER_GROUP, Closed, Lanes
+from tests.differential._lanes import BARRIER_GROUP, Closed, LaneConnection, Lanes
 from tests.differential._names import renamed
 from tests.support.real_kafka import RealKafka
 from tests.support.wire_connection import WireConnection
@@ -62,6 +62,7 @@ CLIENT_ID: Final = "differential"
 _START_TIMEOUT_S = 60
 _STOP_TIMEOUT_S = 10
 _SETTLE_TIMEOUT_S = 10
+_SEEN_TIMEOUT_S = 10
 _POLL_S = 0.002
 _GROUP = 32  # ConfigResource.Type.GROUP
 _SET = 0
@@ -108,7 +109,7 @@ class Side(Protocol):
 
 
 def _plain_connection(host: str, port: int) -> Callable[[int], WireConnection]:
-    return lambda _lane: WireConnection(host, port, client_id=CLIENT_ID)
+    return lambda _lane: LaneConnection(host, port, client_id=CLIENT_ID).taken_up()
 
 
 class RealSide:
@@ -313,8 +314,11 @@ class MockSide:
         self, message: Any, version: int, lane: int, dice: Sequence[bytes] | None = None
     ) -> None:
         with contextlib.nullcontext() if dice is None else self._loaded(dice):
-            self.lanes.send(message, version, lane)
-            self.lanes.barrier()
+            question = f"seen {self.lanes.send(message, version, lane)}"
+            deadline = time.monotonic() + _SEEN_TIMEOUT_S
+            while not self._say(question) and not self.lanes.has_answer(lane):
+                assert time.monotonic() < deadline, "the request is not looked at"
+                time.sleep(_POLL_S)
 
     @contextlib.contextmanager
     def _loaded(self, dice: Sequence[bytes]) -> Generator[None]:
@@ -326,9 +330,9 @@ class MockSide:
             finally:
                 self._say("")
 
-    def _say(self, line: str) -> None:
+    def _say(self, line: str) -> bool:
         self._control.sendall(f"{line}\n".encode())
-        assert self._control.recv(16) == b"ok\n"
+        return self._control.recv(16) == b"ok\n"
 
     def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]:
         return self.lanes.arrived_within(timeout_s, wanted)

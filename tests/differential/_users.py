@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kip848_client.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from tests.differential._lanes import LaneConnection
 from tests.support.wire_connection import WireConnection
 
 __all__ = ["PASSWORD", "SECURITY", "USERS", "connector"]
@@ -31,9 +32,9 @@ def connector(
 
     def connect(lane: int) -> WireConnection:
         if lane <= 0:
-            return WireConnection(host, port, client_id=client_id)
+            return LaneConnection(host, port, client_id=client_id).taken_up()
         name = USERS[(lane - 1) % len(USERS)]
-        connection = WireConnection(host, sasl_port, client_id=client_id)
+        connection = LaneConnection(host, sasl_port, client_id=client_id)
         answer = connection.request(SaslHandshakeRequest(mechanism="PLAIN"), 1)
         assert answer.error_code == 0, answer
         token = f"\0{name}\0{PASSWORD.format(name)}".encode()

@@ -8,25 +8,31 @@ from __future__ import annotations
 import random
 from typing import Any, Final
 
+from kip848_client.wire.messages.groups import DescribeGroupsRequest
 from tests.differential._classic_clients import ClassicClient, ClassicModel
 from tests.differential._classic_requests import LONG_MS, OUTSIDER_LANE, ClassicRequests
 from tests.differential._classic_tools import TOOLS
 from tests.differential._conversation import new_scene
-from tests.differential._plan import Kind, Plan, Steps
+from tests.differential._plan import Kind, Plan, Steps, TooSlowError
 from tests.differential._scene import Scene
-from tests.differential._steps import Gather, Send
+from tests.differential._steps import AwaitValue, Gather, Send
 
 __all__ = ["KIND", "ClassicConversation"]
 
 _REQUESTS: Final = 56
 _CLIENTS: Final = 6
 _TIMED_SHARE: Final = 0.12
-_TIMED_MS: Final = 500
+_TIMED_MS: Final = 1000
+_CALM_EVERY: Final = 5
+_AFTER_MS: Final = 100  # so long ago, at most, came what was just gathered
+_DOUBT_MS: Final = 0.8 * _TIMED_MS
+_CALM: Final = ("Stable", "Empty", "Dead")
 
 
 class ClassicConversation:
     """One group, up to six clients. In a timed conversation rebalance timeouts are short: whenever
-    requests wait, it lets the timer answer them before anything else is asked."""
+    requests wait, it lets the timer answer them before anything else is asked. Every few requests
+    it waits until no timer runs: what is asked just when one ends is answered by chance."""
 
     def __init__(self, plan: Plan, scene: Scene, *, timed_share: float = _TIMED_SHARE) -> None:
         rng = scene.rng
@@ -37,6 +43,9 @@ class ClassicConversation:
         rebalance_ms = _TIMED_MS if self._timed else LONG_MS
         self._requests = ClassicRequests(scene, self._group, rebalance_ms)
         self._sent = 0
+        self._calm_ms = plan.now_ms()
+        """Whatever timer runs has begun later than this."""
+        self._calm_due = _CALM_EVERY
         self._hopeless: set[int] = set()
         self._weights = self._mood(rng)
 
@@ -168,16 +177,30 @@ class ClassicConversation:
         while self._timed:
             waiting = {each.lane for each in self._group.clients if each.waits} - self._hopeless
             if not waiting:
-                return
+                break
             answers = yield Gather(any_within_ms=3 * _TIMED_MS)
+            self._calm_ms = self._plan.now_ms() - _AFTER_MS
             yield from self._answers(answers)
             if not answers:
                 self._hopeless |= waiting
+                yield from self._calm_down()
+        if self._timed and self._sent >= self._calm_due:
+            yield from self._calm_down()
+
+    def _calm_down(self) -> Steps:
+        """Until no timer runs."""
+        describe = DescribeGroupsRequest(groups=(self._group.group_id,))
+        yield AwaitValue("calm", describe, 5, "groups.0.group_state", _CALM)
+        self._calm_ms = self._plan.now_ms()
+        self._calm_due = self._sent + _CALM_EVERY
 
     def _send(self, send: Send) -> Steps:
         self._group.sent(send.lane)
         self._sent += 1
-        yield from self._answers((yield send))
+        answers = yield send
+        if self._timed and self._plan.now_ms() - self._calm_ms > _DOUBT_MS:
+            raise TooSlowError("a timer may have ended on one side, and not yet on the other")
+        yield from self._answers(answers)
 
     def _answers(self, answers: dict[int, Any]) -> Steps:
         for lane, answer in answers.items():

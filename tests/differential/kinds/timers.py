@@ -27,7 +27,7 @@ from tests.differential._heartbeats import (
 )
 from tests.differential._model import MemberModel
 from tests.differential._offsets import commit, fetch
-from tests.differential._plan import Answered, Kind, Plan, Steps
+from tests.differential._plan import Answered, Kind, Plan, Steps, TooSlowError
 from tests.differential._scene import Scene
 from tests.differential._steps import Ask, AwaitGone, SettleMetadata
 
@@ -36,6 +36,7 @@ __all__ = ["KIND"]
 _ROUNDS: Final = 3
 _SHORT_MS: Final = 600
 _LONG_MS: Final = 60_000
+_DOUBT_MS: Final = 0.8 * _SHORT_MS
 _SAFE: Final = 0.5
 """Of a timeout: for so long a member must still be there."""
 
@@ -69,10 +70,11 @@ class _Conversation:
         if not chosen:
             return
         yield from self._set_session(_SHORT_MS)
-        armed_ms = self._plan.now_ms()
+        armed_ms = self._armed_ms = self._plan.now_ms()
         for member in chosen:
             yield from self._ask(of(self._scene, "last-heartbeat", self._scene.main, member))
         yield self._gone(chosen, armed_ms)
+        self._armed_ms = None
         yield from self._set_session(_LONG_MS)
         self._forget(chosen)
 
@@ -87,6 +89,7 @@ class _Conversation:
         member = scene.rng.choice(static)
         yield from self._set_session(_SHORT_MS if scene.rng.random() < 0.7 else _LONG_MS)
         armed_ms = self._plan.now_ms()
+        self._armed_ms = armed_ms if self._session_ms == _SHORT_MS else None
         answer = yield from self._ask(of(scene, "last-heartbeat", scene.main, member))
         short = getattr(answer, "error_code", 1) == 0
         for each in list(scene.main.members.values()):
@@ -95,6 +98,7 @@ class _Conversation:
         if short and self._session_ms == _SHORT_MS:
             yield self._gone([member], armed_ms)
             self._forget([member])
+        self._armed_ms = None
         yield from self._set_session(_LONG_MS)
         yield from self._ask(return_static(scene))
 
@@ -116,18 +120,23 @@ class _Conversation:
         yield from self._ask(quick)
         before = member.assigned
         name = scene.rng.choice(sorted(scene.topics))
-        armed_ms = self._plan.now_ms()
+        armed_ms = self._armed_ms = self._plan.now_ms()
         ask = of(scene, "give-up", scene.main, member, subscribed_topic_names=(name,))
         answer = yield from self._ask(ask)
-        if getattr(answer, "error_code", 1) != 0:
-            return
-        if member.assigned != before and before - member.assigned:
+        gives_up = getattr(answer, "error_code", 1) == 0 and before - member.assigned
+        if gives_up:
             yield self._gone([member], armed_ms)
             self._forget([member])
+        self._armed_ms = None
+        if not gives_up:  # what it has to give up later may take its time
+            patient = {"rebalance_timeout_ms": _LONG_MS, "topic_partitions": None}
+            yield from self._ask(of(scene, "patient", scene.main, member, **patient))
 
     # -- bits --------------------------------------------------------------------------------------
 
     _session_ms = 0
+    _armed_ms: float | None = None
+    """When a short timer may have begun that nobody has waited for yet."""
 
     def _set_session(self, value: int) -> Steps:
         if value == self._session_ms:
@@ -172,6 +181,8 @@ class _Conversation:
             message = replace(ask.message, group_id=self._scene.main.group_id)
             ask = replace(ask, message=message)
         answer: Any = yield ask
+        if self._armed_ms is not None and self._plan.now_ms() - self._armed_ms > _DOUBT_MS:
+            raise TooSlowError("a timer may have ended on one side, and not yet on the other")
         if heartbeat:
             self._scene.main.heard(ask.message, answer)
         return answer
