@@ -157,7 +157,7 @@ class CoreBackend:
 
     def check(self, group: str, view: GroupView | None) -> None:
         snapshot = self._core.groups.snapshot(group)
-        if snapshot is None or snapshot.type is not GroupType.CONSUMER:
+        if snapshot is None or snapshot.type is GroupType.CLASSIC:
             assert view is None, view
             return
         assert view is not None, snapshot

@@ -16,6 +16,7 @@ __all__ = [
     "NotationError",
     "duration_ms",
     "partitions_text",
+    "read_numbers",
     "read_partitions",
     "words",
 ]
@@ -137,28 +138,35 @@ def read_partitions(text: str) -> tuple[str, tuple[int, ...], int | None]:
     match = _PARTITIONS.fullmatch(text)
     if match is None:
         raise NotationError(f"not partitions: {text!r}")
+    numbers = read_numbers(match["list"])
+    return match["topic"], numbers, None if match["value"] is None else int(match["value"])
+
+
+def read_numbers(text: str) -> tuple[int, ...]:
+    """``0-2,5`` as numbers."""
     numbers: list[int] = []
-    for piece in filter(None, match["list"].split(",")):
+    for piece in filter(None, text.split(",")):
         low, _, high = piece.partition("-")
         numbers += range(int(low), int(high or low) + 1)
-    return match["topic"], tuple(numbers), None if match["value"] is None else int(match["value"])
+    return tuple(numbers)
 
 
 def partitions_text(assignment: Mapping[str, Iterable[int]]) -> str:
-    """``foo[0-2] bar[1,4]``, topics in alphabetical order; ``nothing`` when there are none."""
+    """``foo[0-2] bar[1,4]``, topics in alphabetical order; ``nothing`` when there are none. What is
+    numbered -1 is a connector itself, ``c``."""
     pieces = [f"{topic}[{_ranges(sorted(assignment[topic]))}]" for topic in sorted(assignment)]
     return " ".join(pieces) or "nothing"
 
 
 def _ranges(numbers: list[int]) -> str:
     """Runs of three or more as ``a-b``: ``0,1`` reads better than ``0-1``."""
+    pieces = ["c" for number in numbers if number < 0]
     runs: list[list[int]] = []
-    for number in numbers:
+    for number in numbers[len(pieces) :]:
         if runs and number == runs[-1][-1] + 1:
             runs[-1].append(number)
         else:
             runs.append([number])
-    pieces: list[str] = []
     for run in runs:
         pieces += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(each) for each in run]
     return ",".join(pieces)

@@ -220,6 +220,10 @@ class Stage:
             raise NotationError(f"no topic {name!r} was created")
         return self.topic_ids[name]
 
+    def name_resource(self, resource: TopicId, name: str) -> None:
+        """What stands where consumer groups have a topic id, and how it is shown."""
+        self._topic_names[resource] = name
+
     def topic_name(self, topic_id: bytes) -> str:
         return self._topic_names.get(topic_id, f"unknown:{topic_id.hex()}")
 

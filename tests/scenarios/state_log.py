@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from kip848_client._types import TopicId
+from mock_coordinator.core.groups.connect.records import ConnectTargetEpoch, WorkerSubscription
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import (
     ClassicGeneration,
@@ -38,6 +39,8 @@ from tests.scenarios.stage import GroupView, MemberView
 
 __all__ = ["fold", "record_lines"]
 
+_DRAFTS = 10480
+"""Key types from here on are this project's own."""
 TopicName = Callable[[TopicId], str]
 V = TypeVar("V")
 
@@ -75,6 +78,7 @@ def _line(record: StateRecord, topic_name: TopicName) -> str:
 
 def _described(record: StateRecord, topic_name: TopicName) -> tuple[str, str | None]:
     """Kafka's name of the record with its key, and its value in words."""
+    whose = "Connect" if record.KEY_TYPE >= _DRAFTS else "Consumer"
     match record:
         case OffsetCommit(topic=topic, partition=partition, value=offset, producer=producer):
             name = f"OffsetCommit {topic}[{partition}]"
@@ -83,7 +87,7 @@ def _described(record: StateRecord, topic_name: TopicName) -> tuple[str, str | N
         case GroupMetadata(value=stored):
             return "GroupMetadata", None if stored is None else _generation(stored)
         case GroupEpochMetadata(value=epoch):
-            return "ConsumerGroupMetadata", None if epoch is None else f"epoch {epoch.epoch}"
+            return f"{whose}GroupMetadata", None if epoch is None else f"epoch {epoch.epoch}"
         case PartitionMetadata(value=shapes):
             named = (
                 None if shapes is None else words(f"{s.name} has {s.partitions}" for s in shapes)
@@ -91,15 +95,19 @@ def _described(record: StateRecord, topic_name: TopicName) -> tuple[str, str | N
             return "ConsumerGroupPartitionMetadata", named
         case MemberMetadata(member_id=member, value=subscription):
             said = None if subscription is None else _subscription(subscription)
-            return f"ConsumerGroupMemberMetadata {member}", said
+            return f"{whose}GroupMemberMetadata {member}", said
         case TargetAssignmentMetadata(value=target):
             reached = None if target is None else f"epoch {target.assignment_epoch}"
-            return "ConsumerGroupTargetAssignmentMetadata", reached
+            if isinstance(target, ConnectTargetEpoch):
+                reached = f"{reached}, computed by {target.computed_by}"
+                if target.deferred:
+                    reached += f", deferred {_named(target.deferred, topic_name)}"
+            return f"{whose}GroupTargetAssignmentMetadata", reached
         case TargetAssignmentMember(member_id=member, value=partitions):
-            name = f"ConsumerGroupTargetAssignmentMember {member}"
+            name = f"{whose}GroupTargetAssignmentMember {member}"
             return name, None if partitions is None else _named(partitions, topic_name)
         case CurrentMemberAssignment(member_id=member, value=current):
-            name = f"ConsumerGroupCurrentMemberAssignment {member}"
+            name = f"{whose}GroupCurrentMemberAssignment {member}"
             return name, None if current is None else _current(current, topic_name)
         case RegularExpression(regex=regex, value=resolved):
             name = f"ConsumerGroupRegularExpression {regex}"
@@ -117,6 +125,14 @@ def _generation(stored: ClassicGeneration) -> str:
 def _subscription(said: MemberSubscription) -> str:
     pieces = [f"instance {said.instance_id}"] if said.instance_id is not None else []
     pieces += [f"rack {said.rack_id}"] if said.rack_id is not None else []
+    if isinstance(said, WorkerSubscription):
+        reasons = "/".join(
+            f"{each.name} {each.minimum_version} to {each.maximum_version}"
+            + (f" for reason {each.reason}" if each.reason else "")
+            for each in said.client_assignors
+        )
+        pieces.append(f"offers {reasons}, rebalance timeout {said.rebalance_timeout_ms} ms")
+        return ", ".join(pieces)
     pieces.append(f"topics {words(said.subscribed_topic_names)}")
     pieces += [f"regex {said.subscribed_topic_regex}"] if said.subscribed_topic_regex else []
     pieces += [f"assignor {said.server_assignor}"] if said.server_assignor is not None else []
@@ -145,7 +161,10 @@ def _named(partitions: Mapping[TopicId, Iterable[int]], topic_name: TopicName) -
 def _by_name(
     partitions: Mapping[TopicId, Iterable[int]], topic_name: TopicName
 ) -> dict[str, Sequence[int]]:
-    return {topic_name(topic_id): sorted(ps) for topic_id, ps in partitions.items()}
+    named: dict[str, list[int]] = defaultdict(list)
+    for topic_id, numbers in partitions.items():  # a connector has the name of its first tasks
+        named[topic_name(topic_id)] += numbers
+    return {name: sorted(numbers) for name, numbers in named.items()}
 
 
 def fold(records: Iterable[StateRecord], group: str, topic_name: TopicName) -> GroupView | None:

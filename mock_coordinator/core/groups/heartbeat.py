@@ -36,7 +36,7 @@ from mock_coordinator.core.groups.client_assignors.offers import (
 from mock_coordinator.core.groups.client_assignors.sender import require_computable
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment
-from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.groups.errors import GroupError, not_a_consumer_group
 from mock_coordinator.core.groups.identity import identify, require_room
 from mock_coordinator.core.groups.leave import leave
 from mock_coordinator.core.groups.member import Member, merged, same_owned
@@ -153,6 +153,8 @@ class _Heartbeat(MemberUpdate):
                 self.records += self.upgrade.records
                 return self.upgrade.group
             self.records.append(GroupMetadata(group_id))
+        elif group is not None:
+            raise not_a_consumer_group(group_id)
         group = state.new_consumer_group(group_id)
         if self.request.client_assignors and self.env.config.client_assignors and not group.epoch:
             # an answer with epoch 0 would make every heartbeat a join: such groups begin at 1

@@ -30,6 +30,14 @@ from tests.scenarios.commands.membership import heartbeat, join, leave, stabiliz
 from tests.scenarios.commands.offsets import commit, delete_offsets, fetch
 from tests.scenarios.commands.topics import group_config, topic
 from tests.scenarios.commands.transactions import end, producer, txn_commit
+from tests.scenarios.commands.workers import (
+    worker_heartbeat,
+    worker_install,
+    worker_join,
+    worker_leave,
+    worker_prepare,
+    worker_stabilize,
+)
 from tests.scenarios.notation import Arguments, NotationError
 from tests.scenarios.stage import Stage
 
@@ -44,6 +52,12 @@ COMMANDS: Final[Mapping[str, Handler]] = {
     "stabilize": stabilize,
     "prepare": prepare,
     "install": install,
+    "worker-join": worker_join,
+    "worker-heartbeat": worker_heartbeat,
+    "worker-leave": worker_leave,
+    "worker-stabilize": worker_stabilize,
+    "worker-prepare": worker_prepare,
+    "worker-install": worker_install,
     "join-group": join_group,
     "sync-group": sync_group,
     "group-heartbeat": group_heartbeat,

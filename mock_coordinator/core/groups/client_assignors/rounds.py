@@ -248,11 +248,11 @@ class Rounds:
                 f"Member {request.member_id} is not a member of group {request.group_id}.",
             )
         if member.epoch != request.member_epoch:
-            ahead = how.fences_ahead and request.member_epoch > member.epoch
+            wrong = f"The member epoch is {member.epoch}, not {request.member_epoch}."
+            if how.fences_ahead and request.member_epoch > member.epoch:
+                raise GroupError(ErrorCode.FENCED_MEMBER_EPOCH, wrong)
             raise GroupError(
-                ErrorCode.FENCED_MEMBER_EPOCH if ahead else ErrorCode.STALE_MEMBER_EPOCH,
-                f"The member epoch is {member.epoch}, not {request.member_epoch}. Retry after the "
-                "next heartbeat.",
+                ErrorCode.STALE_MEMBER_EPOCH, f"{wrong} Retry after the next heartbeat."
             )
         running = self._rounds.get(request.group_id)
         if running is None or running.choice.member_id != request.member_id:
