@@ -409,9 +409,9 @@ def _on_disk(storage: Storage, empty: CoordinatorCore, now_ms: int) -> Coordinat
     disk = empty.broker.disk
     try:
         storage.load(disk)
+        create_offsets_topic(empty.broker, now_ms)
+        create_transactions_topic(empty.broker, now_ms)
         core = CoordinatorCore(disk, empty.broker.new_uuid, now_ms)
-        create_offsets_topic(core.broker, now_ms)
-        create_transactions_topic(core.broker, now_ms)
         storage.begin(disk)
     except BaseException:
         storage.abandon()

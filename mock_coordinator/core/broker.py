@@ -109,6 +109,11 @@ class Disk:
         states = [self.leaders.of(topic, index, factor) for index in range(topic.partitions)]
         return tuple(tuple(rack for r in state.replicas if (rack := racks[r])) for state in states)
 
+    def replication_factor(self, name: str) -> int:
+        """Of a topic that was created on its own."""
+        setting = REPLICATION_SETTINGS.get(name, "default.replication.factor")
+        return max(1, self.config.integer(setting))
+
     def journal(self, partition: int) -> OffsetsLog:
         """The journal of a partition of ``__consumer_offsets``."""
         journal = self._journals.get(partition)
@@ -179,7 +184,7 @@ class Broker:
     def partition_state(self, topic: Topic, partition: int) -> PartitionState:
         """Which nodes have a partition, and which one leads it. Raises ``IndexError`` for one that
         the topic does not have."""
-        return self.disk.leaders.of(topic, partition, self._replication_factor(topic.name))
+        return self.disk.leaders.of(topic, partition, self.disk.replication_factor(topic.name))
 
     def leads(self, topic: Topic, partition: int) -> bool:
         """Whether this node leads a partition; for no node in particular: whether any does."""
@@ -198,11 +203,6 @@ class Broker:
             leader = None
         node = self.nodes.get(leader)
         return None if node is None or not node.up else node.node_id
-
-    def _replication_factor(self, name: str) -> int:
-        """Of a topic that was created on its own."""
-        setting = REPLICATION_SETTINGS.get(name, "default.replication.factor")
-        return max(1, self.config.integer(setting))
 
     def new_topic_id(self) -> TopicId:
         """A topic id that no topic has and that is not one of Kafka's reserved ones.

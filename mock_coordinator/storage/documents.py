@@ -74,6 +74,7 @@ def documents_of(disk: Disk) -> dict[str, Any]:
 
 
 def _topic(disk: Disk, topic: Topic, number: int) -> dict[str, Any]:
+    disk.leaders.of(topic, topic.partitions - 1, disk.replication_factor(topic.name))
     starts: dict[str, int] = {}
     for index in range(topic.partitions):
         log = disk.logs.known(topic.topic_id, index)
