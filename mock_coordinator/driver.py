@@ -39,6 +39,8 @@ from mock_coordinator.storage import Storage
 __all__ = ["CoreDriver", "LoggedRequest", "Sink"]
 
 _log: Final = logging.getLogger("mock_coordinator")
+_ANSWERS: Final = (Reply, NoReply)
+_MAY_FAIL: Final = (RequestReceived, CoordinatorMoved)
 _IDLE_FLUSH_S: Final = 1
 """How often a storage that writes to the disk once a second is asked to."""
 
@@ -116,8 +118,10 @@ class CoreDriver:
     @property
     def deadline_ms(self) -> int | None:
         """When something is due, in the broker or in a fault that holds something back."""
-        deadlines = (self._core.deadline_ms, self.faults.deadline_ms)
-        return min((each for each in deadlines if each is not None), default=None)
+        first, held_back = self._core.deadline_ms, self.faults.deadline_ms
+        if first is None or held_back is None:
+            return held_back if first is None else first
+        return min(first, held_back)
 
     def limits_of(self, node_id: int | None) -> ConnectionLimits:
         """What one broker's listeners share (``None``: of the only one)."""
@@ -178,13 +182,14 @@ class CoreDriver:
         self._tell_watchers()
 
     def _tell_watchers(self) -> None:
-        for watcher in tuple(self._watchers.values()):
-            watcher()
+        if self._watchers:
+            for watcher in tuple(self._watchers.values()):
+                watcher()
 
     def _step(self, now_ms: int, event: Input) -> tuple[Output, ...]:
         """One step of the core, wherever a fault lets it happen: a request that fails, or a move
         that a fault wants and that cannot be, must not cost anybody else anything."""
-        if not isinstance(event, RequestReceived | CoordinatorMoved):
+        if not isinstance(event, _MAY_FAIL):
             return self._plain_step(now_ms, event)
         try:
             return self._plain_step(now_ms, event)
@@ -330,7 +335,7 @@ class CoreDriver:
         )
 
     def _perform(self, output: Output) -> None:
-        if isinstance(output, Reply | NoReply):
+        if isinstance(output, _ANSWERS):
             sink = self._sinks.get(output.connection)
             if sink is not None:
                 sink.replied(output)

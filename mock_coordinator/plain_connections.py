@@ -42,6 +42,7 @@ __all__ = ["PlainConnection", "PlainListener", "PlainSocket"]
 
 _log: Final = logging.getLogger("mock_coordinator")
 _CHUNK_BYTES: Final = 65_536
+_GRACE_S: Final = 0.1
 
 Peer = tuple[str, int]
 """Address and port of a client."""
@@ -127,7 +128,7 @@ class PlainConnection(asyncio.BufferedProtocol):
         self._transport: Final = plain.transport
         self._buffer: Final = plain.buffer
         self._used: Final = used
-        self._client: Final = ClientInfo(None, f"/{peer[0]}")
+        self._client = ClientInfo(None, f"/{peer[0]}")
         self._loop: Final = asyncio.get_running_loop()
         self._framer: Final = Framer(config.integer("socket.request.max.bytes"))
         self._idle_s: Final = config.integer("connections.max.idle.ms") / 1000
@@ -145,6 +146,7 @@ class PlainConnection(asyncio.BufferedProtocol):
         self._is_over = False
         """Whether nothing is served any more."""
         self._since = self._loop.time()
+        self._suspected = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._number: Final = driver.connect(self, node_id)
 
@@ -245,7 +247,9 @@ class PlainConnection(asyncio.BufferedProtocol):
             if payload is not None:
                 self._is_busy = True
                 self._used()
-                self._driver.submit(read_received(self._number, self._client, payload))
+                received = read_received(self._number, self._client, payload)
+                self._client = received.client
+                self._driver.submit(received)
                 return
         except WireError as err:
             self.closed(str(err))
@@ -287,6 +291,9 @@ class PlainConnection(asyncio.BufferedProtocol):
         answered (its member joined again over another connection, or was removed) does not keep its
         connection for ever: it is idle while its request waits, in Kafka, too."""
         left_s = self._since + self._idle_s - self._loop.time()
+        if left_s <= 0 and self._suspected != self._since:
+            # the broker may have been busy itself, and what the client said is not read yet
+            self._suspected, left_s = self._since, _GRACE_S
         if left_s > 0:
             self._timer = self._loop.call_later(left_s, self._look_at_the_time)
             return

@@ -25,7 +25,8 @@ def read_received(connection: int, client: ClientInfo, payload: bytes) -> Reques
     Raises ``WireError`` (``UnsupportedVersion`` among them) when the connection has to be closed.
     """
     header, position = read_request_header(payload)
-    client = replace(client, client_id=header.client_id)
+    if header.client_id != client.client_id:
+        client = replace(client, client_id=header.client_id)
     key, version = header.api_key, header.api_version
     api = APIS.get(key)
     if api is None:

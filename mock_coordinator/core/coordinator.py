@@ -174,14 +174,16 @@ class CoordinatorCore:
     @property
     def deadline_ms(self) -> int | None:
         """When ``step`` wants a ``TimerFired``; ``None`` when nothing is waited for."""
-        deadlines = (
-            self._groups.deadline_ms,
+        first = self._groups.deadline_ms
+        for deadline in (
             self._transactions.deadline_ms,
             self._producers.deadline_ms,
             self._parked.deadline_ms,
             self._control.deadline_ms,
-        )
-        return min((d for d in deadlines if d is not None), default=None)
+        ):
+            if deadline is not None and (first is None or deadline < first):
+                first = deadline
+        return first
 
     def advertise(self, host: str, port: int, node_id: int | None = None) -> None:
         """Change where clients are told to connect for a node (the first one)."""
@@ -295,15 +297,15 @@ class CoordinatorCore:
     def _tell_changes(self, now_ms: int) -> tuple[TopicIdPartition, ...]:
         """Spread the word about changed topics; returns the partitions that parked fetches may care
         about."""
-        changed = [*self._broker.logs.take_grown(), *self._control.take_moved()]
+        changed = self._broker.logs.take_grown() + self._control.take_moved()
         topics = self._broker.catalog.take_changes()
         if topics is not None:
             self._groups.topics_changed(now_ms, topics.names, topics.deleted)
             for topic in topics.deleted:
                 self._broker.logs.drop_topic(topic.topic_id, topic.partitions)
                 self._broker.disk.leaders.forget(topic.topic_id)
-                changed += [(topic.topic_id, index) for index in range(topic.partitions)]
-        return tuple(changed)
+                changed += tuple((topic.topic_id, index) for index in range(topic.partitions))
+        return changed
 
     def _wake(
         self, now_ms: int, changed: tuple[TopicIdPartition, ...], outputs: list[Output]

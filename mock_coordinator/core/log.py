@@ -341,6 +341,8 @@ class Logs:
 
     def take_grown(self) -> tuple[TopicIdPartition, ...]:
         """The partitions that got records since the last call."""
+        if not self._grown:
+            return ()
         grown = tuple(self._grown)
         self._grown = {}
         return grown

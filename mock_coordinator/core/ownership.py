@@ -71,6 +71,13 @@ _FEW_MEMBERS: Final = 1000
 _VIOLATIONS: Final = 100
 """How many are told in full: one may be a thousand lines, and a wrong client makes many."""
 
+_WATCHED: Final = (
+    ConsumerGroupHeartbeatRequest,
+    ConnectGroupHeartbeatRequest,
+    OffsetCommitRequest,
+    JoinGroupRequest,
+    SyncGroupRequest,
+)
 _Partition = tuple[TopicId, int]
 
 
@@ -142,14 +149,7 @@ class OwnershipChecker:
 
     def observe(self, now_ms: int, event: Input, outputs: Iterable[Output]) -> None:
         """One step of the core: its input, and what came out."""
-        if isinstance(event, RequestReceived) and isinstance(
-            event.request,
-            ConsumerGroupHeartbeatRequest
-            | ConnectGroupHeartbeatRequest
-            | OffsetCommitRequest
-            | JoinGroupRequest
-            | SyncGroupRequest,
-        ):
+        if isinstance(event, RequestReceived) and isinstance(event.request, _WATCHED):
             self._asked.setdefault(event.connection, {})[event.correlation] = event.request
             if isinstance(event.request, JoinGroupRequest):
                 self._classic_join(event.request)
@@ -247,6 +247,8 @@ class OwnershipChecker:
             if response.error_code in _GIVES_UP or not response.error_code:
                 group.put(member_id, set())
             return
+        if reported is None and not given:
+            return  # nothing new
         using = group.using.get(member_id, set())
         if reported is not None:
             self._report(group, request.group_id, member_id, reported - using)

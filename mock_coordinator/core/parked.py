@@ -58,6 +58,8 @@ class ParkedFetches:
 
     def touched(self, partitions: Iterable[TopicIdPartition]) -> tuple[Parked, ...]:
         """Those that wait for one of these partitions."""
+        if not self._waiting:
+            return ()
         numbers: dict[int, None] = {}
         for partition in partitions:
             numbers.update(self._by_partition.get(partition, {}))

@@ -48,6 +48,7 @@ __all__ = ["FaultInjector", "Hit"]
 
 Step = Callable[[int, Input], tuple[Output, ...]]
 
+_ANSWERS: Final = (Reply, NoReply)
 _HITS: Final = 10_000
 _CHECKSUMMED_FROM: Final = 30
 """Well inside of what the checksum of a record batch covers."""
@@ -154,6 +155,8 @@ class FaultInjector:
     ) -> tuple[Output, ...]:
         """The core's step, spoiled. A ``spared`` request is hit by nothing, but what it causes to
         be sent to others may be."""
+        if not (self._armed or self._later or self._spoiled or self._doubled or self._muted):
+            return core(now_ms, event)
         outputs: list[Output] = []
         for due in self._due(now_ms):
             if isinstance(due, Output):
@@ -251,7 +254,7 @@ class FaultInjector:
 
     def _take(self, now_ms: int, output: Output, outputs: list[Output]) -> None:
         """Pass an output of the core on, or what a fault makes of it."""
-        if not isinstance(output, Reply | NoReply):
+        if not isinstance(output, _ANSWERS):
             outputs.append(output)
             return
         place = (output.connection, output.correlation)
@@ -310,7 +313,7 @@ def _ends_with(held: _Held, connection: int) -> bool:
     """Whether what was held back is lost with a connection."""
     if isinstance(held, _Unread):
         return held.received.connection == connection
-    return isinstance(held, Reply | NoReply) and held.connection == connection
+    return isinstance(held, _ANSWERS) and held.connection == connection
 
 
 def _reply(event: RequestReceived, response: Any) -> Reply:

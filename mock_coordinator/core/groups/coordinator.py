@@ -250,6 +250,8 @@ class GroupCoordinator:
 
     def take_replies(self) -> tuple[tuple[RequestReceived, Message], ...]:
         """The answers of requests that have waited long enough, in order; each is given once."""
+        if not self._replies:
+            return ()
         replies, self._replies = tuple(self._replies), []
         return replies
 

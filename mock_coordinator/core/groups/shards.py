@@ -95,7 +95,9 @@ class GroupShards:
         self._leader_of: Final = leader_of
         self._journal_of: Final = journal_of or (lambda _partition: MemoryJournal())
         self._shards: Final[dict[int, _Shard]] = {}
-        self._deadlines: Final[dict[int, int | None]] = {}
+        self._deadlines: Final[dict[int, int]] = {}
+        self._first_ms: int | None = None
+        """The first of the deadlines, found anew when one of them changes."""
         self._replies: list[tuple[RequestReceived, Message]] = []
         self._stranger()  # a configuration that cannot be served is refused now
 
@@ -193,6 +195,8 @@ class GroupShards:
 
     def take_replies(self) -> tuple[tuple[RequestReceived, Message], ...]:
         """As ``GroupCoordinator.take_replies``."""
+        if not self._replies:
+            return ()
         replies, self._replies = tuple(self._replies), []
         return replies
 
@@ -215,7 +219,7 @@ class GroupShards:
         shard.coordinator = None
         led = self._leader_of(partition) is not None
         shard.loaded_at_ms = now_ms + self.load_ms if led else None
-        self._deadlines[partition] = shard.loaded_at_ms
+        self._put_deadline(partition, shard.loaded_at_ms)
         if led and not self.load_ms:
             self._load(now_ms, partition, shard)
 
@@ -227,7 +231,8 @@ class GroupShards:
                 continue
             if self.load_ms > 0:
                 shard = self._shard(partition)
-                shard.loaded_at_ms = self._deadlines[partition] = now_ms + self.load_ms
+                shard.loaded_at_ms = now_ms + self.load_ms
+                self._put_deadline(partition, shard.loaded_at_ms)
             elif self._journal_of(partition).records:
                 self._load(now_ms, partition, self._shard(partition))
 
@@ -272,14 +277,23 @@ class GroupShards:
         for received, answer in coordinator.take_replies():
             shard.waiting.pop((received.connection, received.correlation), None)
             self._replies.append((received, answer))
-        self._deadlines[partition] = coordinator.deadline_ms
+        self._put_deadline(partition, coordinator.deadline_ms)
+
+    def _put_deadline(self, partition: int, deadline_ms: int | None) -> None:
+        if deadline_ms == self._deadlines.get(partition):
+            return
+        if deadline_ms is None:
+            del self._deadlines[partition]
+        else:
+            self._deadlines[partition] = deadline_ms
+        self._first_ms = min(self._deadlines.values(), default=None)
 
     # --- Time and topics --------------------------------------------------------------------------
 
     @property
     def deadline_ms(self) -> int | None:
         """When ``run_due`` has something to do."""
-        return min((d for d in self._deadlines.values() if d is not None), default=None)
+        return self._first_ms
 
     def run_due(self, now_ms: int) -> None:
         """Do everything whose time has come: loads end, and coordinators do what is due."""

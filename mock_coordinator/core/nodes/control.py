@@ -59,6 +59,8 @@ class ClusterControl:
 
     def run_due(self, now_ms: int) -> None:
         """Notice whoever has been dead for long enough."""
+        if not self._unnoticed:
+            return
         for node_id in [n for n, due_ms in self._unnoticed.items() if due_ms <= now_ms]:
             self._fence(now_ms, node_id)
 
@@ -77,6 +79,8 @@ class ClusterControl:
 
     def take_moved(self) -> tuple[TopicIdPartition, ...]:
         """The partitions that have got another leader, or lost theirs, since the last call."""
+        if not self._moved:
+            return ()
         moved = tuple(self._moved)
         self._moved = {}
         return moved

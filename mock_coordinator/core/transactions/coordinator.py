@@ -349,12 +349,12 @@ class TransactionCoordinator:
         """When ``run_due`` has something to do."""
         if self._endings:
             return self._started_ms  # at once
-        due = [*self._loads.values()]
-        if self._time_outs:
-            due.append(self._time_outs[0][0])
-        if self._expiry_ms is not None:
-            due.append(self._expiry_ms)
-        return min(due, default=None)
+        first = min(self._loads.values()) if self._loads else None
+        if self._time_outs and (first is None or self._time_outs[0][0] < first):
+            first = self._time_outs[0][0]
+        if self._expiry_ms is not None and (first is None or self._expiry_ms < first):
+            first = self._expiry_ms
+        return first
 
     def run_due(self, now_ms: int) -> None:
         """Finish loads, abort what is open for too long, forget whom nobody needs."""
