@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, cast
 
 from kip848_client._types import format_topic_id
 from kip848_client.errors import ConfigError, broker_error
@@ -134,7 +134,7 @@ class MockBroker:
         broker = self.core.broker
         if security is not None:
             security.put_scram_credentials(broker.disk.scram, broker.new_uuid)
-        for name, partitions in topics.items():
+        for name, partitions in _partition_counts(topics):
             if self._storage is None or name not in broker.catalog.topics:
                 self.create_topic(name, partitions)
 
@@ -417,6 +417,16 @@ def _on_disk(storage: Storage, empty: CoordinatorCore, now_ms: int) -> Coordinat
         storage.abandon()
         raise
     return core
+
+
+def _partition_counts(topics: object) -> Iterator[tuple[str, int]]:
+    """What a user said about topics. Raises ``ConfigError`` for a list of names, among others."""
+    if not isinstance(topics, Mapping):
+        raise ConfigError(f"topics = {topics!r}: expected names with numbers of partitions")
+    for name, partitions in cast("Mapping[object, object]", topics).items():
+        if not isinstance(name, str) or not isinstance(partitions, int):
+            raise ConfigError(f"topics: {name!r}: {partitions!r} is no number of partitions")
+        yield name, partitions
 
 
 def _random_uuid() -> bytes:

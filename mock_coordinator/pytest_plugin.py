@@ -73,6 +73,26 @@ def mock_broker(request: pytest.FixtureRequest) -> Iterator[BrokerThread]:
         yield broker
 
 
+def _require_same_loop(request: pytest.FixtureRequest) -> None:
+    """Fail when pytest-asyncio runs the test in another event loop than its fixtures: a broker in a
+    loop that stands still lets its clients wait in vain."""
+    marker = request.node.get_closest_marker("asyncio")
+    if marker is None:
+        return
+    try:
+        of_fixtures = request.config.getini("asyncio_default_fixture_loop_scope") or "function"
+        by_default = request.config.getini("asyncio_default_test_loop_scope")
+    except ValueError:  # no pytest-asyncio, or an old one
+        return
+    of_test = marker.kwargs.get("loop_scope") or by_default
+    if of_test != of_fixtures:
+        pytest.fail(
+            f"the test runs in the event loop of its {of_test}, the broker in that of its "
+            f"{of_fixtures}: say asyncio_default_fixture_loop_scope = {of_test}",
+            pytrace=False,
+        )
+
+
 def _async_broker() -> Any:
     """The async fixture, which pytest-asyncio or anyio's plugin has to run."""
 
@@ -81,6 +101,7 @@ def _async_broker() -> Any:
         from mock_coordinator import MockBroker
 
         options, faults = _options(request)
+        _require_same_loop(request)
         async with MockBroker(**options) as broker:
             broker.faults.add(*faults)
             yield broker

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, cast
 
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.broker_settings import BROKER_SETTINGS
@@ -127,7 +127,7 @@ class BrokerConfig:
     ) -> None:
         self.client_assignors: Final = client_assignors
         self.profile: Final = profile or profile_named(DEFAULT_PROFILE)
-        self._static: dict[str, str] = dict(values or {})
+        self._static: dict[str, str] = _texts(values or {})
         node_id = self._static.get("node.id") or self._static.get("broker.id") or "1"
         self._static.update({"node.id": node_id, "broker.id": node_id})
         self._dynamic: dict[str, str] = {}
@@ -354,3 +354,11 @@ class BrokerConfig:
 
 def _as_int(value: SettingValue) -> int:
     return value if isinstance(value, int) else 0
+
+
+def _texts(values: Mapping[str, str]) -> dict[str, str]:
+    """The settings that a user gave. Raises ``ConfigError`` for a number that is not a text."""
+    for name, value in cast("Mapping[str, object]", values).items():
+        if not isinstance(value, str):
+            raise ConfigError(f"{name} = {value!r}: expected a text, as in Kafka's own files")
+    return dict(values)

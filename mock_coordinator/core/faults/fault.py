@@ -7,7 +7,15 @@ from typing import cast
 
 from kip848_client.errors import ConfigError
 from kip848_client.wire import APIS
-from mock_coordinator.core.faults.actions import Action, Delay, Disconnect, Throttle
+from mock_coordinator.core.faults.actions import (
+    Action,
+    CorruptBatch,
+    Delay,
+    Disconnect,
+    Moment,
+    Refuse,
+    Throttle,
+)
 from mock_coordinator.core.faults.match import Match
 
 __all__ = ["Fault"]
@@ -43,13 +51,22 @@ class Fault:
             raise ConfigError(f"fault {self.name!r}: nth = {self.nth}; the first request is 1")
         if self.times is not None and self.times < 1:
             raise ConfigError(f"fault {self.name!r}: times = {self.times}; use None for ever")
+        self._check_action()
+
+    def _check_action(self) -> None:
         action = self.action
         amount = 0
+        if isinstance(action, Refuse) and not -0x8000 <= action.code <= 0x7FFF:
+            raise ConfigError(f"fault {self.name!r}: {action.code} is no error code")
+        if isinstance(action, CorruptBatch) and self.match.api not in (None, "Fetch"):
+            raise ConfigError(f"fault {self.name!r}: only the batches of a Fetch can be damaged")
         if isinstance(action, Delay):
             amount = action.by_ms
         elif isinstance(action, Throttle):
             amount = action.for_ms
         elif isinstance(action, Disconnect):
             amount = action.after_bytes or 0
+            if action.moment is Moment.REQUEST and action.after_bytes is not None:
+                raise ConfigError(f"fault {self.name!r}: after_bytes counts those of a response")
         if amount < 0:
             raise ConfigError(f"fault {self.name!r}: {amount} is negative")

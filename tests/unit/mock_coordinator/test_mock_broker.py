@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import anyio
 import pytest
@@ -199,3 +200,16 @@ def test_wrong_settings_are_errors_at_once() -> None:
         MockBroker(config={"num.partition": "1"})
     with pytest.raises(ConfigError, match="none of uniform, range"):
         MockBroker(config={"group.consumer.assignors": "mine"})
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"topics": ["orders"]}, "expected names with numbers of partitions"),
+        ({"topics": {"orders": "3"}}, "'orders': '3' is no number of partitions"),
+        ({"config": {"num.partitions": 3}}, "num.partitions = 3: expected a text"),
+    ],
+)
+def test_values_of_the_wrong_kind_are_named(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        MockBroker(**options)

@@ -85,6 +85,11 @@ def test_too_much(mock_broker):
     pass
 
 
+@pytest.mark.asyncio(loop_scope="module")
+async def test_in_another_loop(async_mock_broker):
+    pass
+
+
 @pytest.mark.mock_broker(faults=["all"])
 def test_no_fault(mock_broker):
     pass
@@ -114,11 +119,12 @@ def test_failures_say_what_was_asked(tmp_path: Path) -> None:
     output = run(tmp_path, FAILING)
     assert "2 passed" in output, output
     assert "1 failed" in output
-    assert "4 errors" in output
+    assert "5 errors" in output
     assert "OwnershipViolation: two have t-0" in output
     assert "requests of the mock broker" in output
     assert "rdkafka Metadata v" in output
     assert "no profile '1.0'" in output
+    assert "say asyncio_default_fixture_loop_scope = module" in output
     assert "only topics may come without a name" in output
     assert "a Fault was expected, not 'all'" in output
 

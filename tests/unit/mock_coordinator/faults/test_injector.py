@@ -215,3 +215,16 @@ def test_what_is_no_fault_is_refused_before_it_can_hit(wrong: Any) -> None:
 def test_a_fault_of_the_wrong_things_is_refused(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="expected an action and a Match"):
         Fault(*wrong)
+
+
+@pytest.mark.parametrize(
+    ("action", "api", "problem"),
+    [
+        (Refuse(99_999), "Fetch", "99999 is no error code"),
+        (CorruptBatch(), "Produce", "only the batches of a Fetch"),
+        (Disconnect(Moment.REQUEST, 5), "Fetch", "counts those of a response"),
+    ],
+)
+def test_a_fault_that_could_never_happen_is_refused(action: Action, api: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        Fault(action, Match(api=api))
