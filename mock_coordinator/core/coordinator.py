@@ -312,13 +312,13 @@ class CoordinatorCore:
     ) -> None:
         for parked in self._parked.touched(changed):
             if self._fetches[parked.node_id].ready(parked.plan):
-                self._finish(parked, outputs)
+                self._finish(now_ms, parked, outputs)
         for parked in self._parked.due(now_ms):
-            self._finish(parked, outputs)
+            self._finish(now_ms, parked, outputs)
 
-    def _finish(self, parked: Parked, outputs: list[Output]) -> None:
+    def _finish(self, now_ms: int, parked: Parked, outputs: list[Output]) -> None:
         self._parked.remove(parked)
-        response = self._fetches[parked.node_id].finish(parked.plan)
+        response = self._fetches[parked.node_id].finish(now_ms, parked.plan)
         outputs.append(
             Reply(parked.connection, parked.correlation, parked.version, response, _FETCH)
         )

@@ -59,6 +59,8 @@ class FetchPlan:
     wanted: dict[FetchKey, Wanted]
     session: FetchSession | None
     incremental: bool
+    opens_session: bool = False
+    """A session is to be opened with the answer."""
     may_read: Callable[[str], bool] | None = None
     """Whether the client may read a topic of this name; ``None``: everything."""
 
@@ -101,7 +103,7 @@ class Fetches:
         reading = self._read(plan)
         wait = request.max_wait_ms > 0 and bool(reading.found)
         if reading.complete or reading.readable_bytes >= plan.min_bytes or not wait:
-            return self._respond(plan, reading)
+            return self._respond(now_ms, plan, reading)
         return plan
 
     def ready(self, plan: FetchPlan) -> bool:
@@ -109,9 +111,9 @@ class Fetches:
         reading = self._read(plan)
         return reading.complete or reading.readable_bytes >= plan.min_bytes
 
-    def finish(self, plan: FetchPlan) -> FetchResponse:
+    def finish(self, now_ms: int, plan: FetchPlan) -> FetchResponse:
         """The response to a parked plan, with whatever is there now."""
-        return self._respond(plan, self._read(plan))
+        return self._respond(now_ms, plan, self._read(plan))
 
     def partitions_of(self, plan: FetchPlan) -> tuple[TopicIdPartition, ...]:
         """The existing partitions whose growth can complete the plan."""
@@ -149,18 +151,13 @@ class Fetches:
     ) -> ErrorCode | None:
         if request.session_epoch in (_FINAL_EPOCH, _INITIAL_EPOCH):
             self._sessions.close(request.session_id)
-            if request.session_epoch == _INITIAL_EPOCH:
-                session_id = int.from_bytes(self._broker.new_uuid()[:4], "big") & 0x7FFFFFFF
-                plan.session = self._sessions.create(now_ms, session_id, by_id=plan.by_id)
-                if plan.session is not None:
-                    plan.session.update(plan.wanted, ())
+            plan.opens_session = request.session_epoch == _INITIAL_EPOCH
             return None
-        session = self._sessions.resume(
-            now_ms, request.session_id, request.session_epoch, by_id=plan.by_id
-        )
+        session = self._sessions.resume(request.session_id, request.session_epoch, by_id=plan.by_id)
         if isinstance(session, ErrorCode):
             return session
         session.update(plan.wanted, _forgotten(request))
+        session.used(now_ms)
         plan.wanted = session.wanted
         if not plan.wanted:
             self._sessions.close(session.session_id)
@@ -209,7 +206,16 @@ class Fetches:
 
     # -- answering -------------------------------------------------------------------------------
 
-    def _respond(self, plan: FetchPlan, reading: _Reading) -> FetchResponse:
+    def _open_session(self, now_ms: int, plan: FetchPlan) -> None:
+        plan.opens_session = False
+        session_id = int.from_bytes(self._broker.new_uuid()[:4], "big") & 0x7FFFFFFF
+        plan.session = self._sessions.create(
+            now_ms, session_id, plan.wanted, by_id=plan.by_id, privileged=plan.from_replica
+        )
+
+    def _respond(self, now_ms: int, plan: FetchPlan, reading: _Reading) -> FetchResponse:
+        if plan.opens_session:
+            self._open_session(now_ms, plan)
         topics: dict[tuple[str, bytes], list[FetchResponsePartitionData]] = {}
         for key, data in (*reading.found.items(), *reading.missing.items()):
             news = plan.session is None or plan.session.tell(key, data)

@@ -10,6 +10,11 @@ that have something new: records, another high watermark or log start, or an err
 delivered records moves to the end, so that one busy partition cannot starve the others when the
 response is full. Session ids are chosen by the broker, epochs count requests: whoever is out of
 step is told to start again and loses nothing but one round trip.
+
+There is room for so many sessions, divided among eight shards that take new ones in turn. When a
+shard is full, a session that nobody used for two minutes has to go; else one that is older than
+that and worth less, which is one with fewer partitions (and never one of a replica for one of a
+client). When there is none, the new client is served without a session.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from kip848_client.wire.messages.fetch import FetchResponsePartitionData
 __all__ = ["FetchKey", "FetchSession", "FetchSessions", "Wanted"]
 
 _EVICTABLE_AFTER_MS: Final = 120_000
+_SHARDS: Final = 8
 _LAST_EPOCH: Final = 0x7FFFFFFF
 
 
@@ -57,12 +63,16 @@ class _Told:
 
 @dataclass(slots=True)
 class FetchSession:
-    """One client's session; ``epoch`` is the one that its next request must carry."""
+    """One client's session; ``epoch`` is the one that its next request must carry. ``size`` is how
+    many partitions it had when it was last used; ``privileged`` ones are of replicas."""
 
     session_id: int
     by_id: bool
+    created_ms: int
+    privileged: bool = False
     epoch: int = 1
     last_used_ms: int = 0
+    size: int = 0
     _partitions: dict[FetchKey, _Told] = field(default_factory=dict)
 
     def update(self, wanted: dict[FetchKey, Wanted], forgotten: Iterable[FetchKey]) -> None:
@@ -99,6 +109,19 @@ class FetchSession:
             self._partitions[key] = self._partitions.pop(key)
         return news
 
+    def used(self, now_ms: int) -> None:
+        """A request came, or the session was opened."""
+        self.last_used_ms = now_ms
+        self.size = len(self._partitions)
+
+    def is_worth_less_than(self, size: int, *, privileged: bool) -> bool:
+        """Whether a new session with so many partitions may take the place of this one."""
+        # whoever is young was not noted as evictable when it was last used
+        young = self.last_used_ms - self.created_ms <= _EVICTABLE_AFTER_MS
+        if young and (self.privileged or not privileged):
+            return False
+        return (self.privileged, self.size) < (privileged, size)
+
     def advance(self) -> None:
         """The next request has the next epoch; after the last comes 1, because 0 opens a
         session."""
@@ -106,33 +129,64 @@ class FetchSession:
 
 
 class FetchSessions:
-    """All sessions; at most ``slots``, beyond which new clients are served without one."""
+    """All sessions of a broker; at most ``slots``, an eighth of them in each shard."""
 
     def __init__(self, slots: int) -> None:
-        self._slots: Final = slots
-        self._sessions: dict[int, FetchSession] = {}
+        self._room: Final = slots // _SHARDS
+        self._sessions: Final[dict[int, FetchSession]] = {}
+        self._shards: Final[tuple[dict[int, FetchSession], ...]] = tuple({} for _ in range(_SHARDS))
+        self._opened = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def create(self, now_ms: int, session_id: int, *, by_id: bool) -> FetchSession | None:
-        """A new, empty session, or ``None`` when all slots are in use."""
+    def create(
+        self,
+        now_ms: int,
+        session_id: int,
+        wanted: dict[FetchKey, Wanted],
+        *,
+        by_id: bool,
+        privileged: bool = False,
+    ) -> FetchSession | None:
+        """A new session for these partitions, or ``None`` when there is no room for it."""
+        shard = self._shards[self._opened % _SHARDS]
+        self._opened += 1
         if session_id <= 0 or session_id in self._sessions:
             return None
-        if len(self._sessions) >= self._slots:
-            stalest = min(self._sessions.values(), key=lambda s: s.last_used_ms, default=None)
-            if stalest is None or now_ms - stalest.last_used_ms < _EVICTABLE_AFTER_MS:
-                return None
-            self.close(stalest.session_id)
-        session = FetchSession(session_id, by_id, last_used_ms=now_ms)
-        self._sessions[session_id] = session
+        if len(shard) >= self._room and not self._evict(
+            shard, now_ms, len(wanted), privileged=privileged
+        ):
+            return None
+        session = FetchSession(session_id, by_id, now_ms, privileged)
+        session.update(wanted, ())
+        session.used(now_ms)
+        self._sessions[session_id] = shard[session_id] = session
         return session
 
-    def resume(
-        self, now_ms: int, session_id: int, epoch: int, *, by_id: bool
-    ) -> FetchSession | ErrorCode:
+    def _evict(
+        self, shard: dict[int, FetchSession], now_ms: int, size: int, *, privileged: bool
+    ) -> bool:
+        """Make room in a shard, if some session has to give way."""
+        if not shard:
+            return False
+        stalest = min(shard.values(), key=lambda s: (s.last_used_ms, s.session_id))
+        if now_ms - stalest.last_used_ms > _EVICTABLE_AFTER_MS:
+            self.close(stalest.session_id)
+            return True
+        least = min(
+            (s for s in shard.values() if s.is_worth_less_than(size, privileged=privileged)),
+            key=lambda s: (s.privileged, s.size, s.session_id),
+            default=None,
+        )
+        if least is None:
+            return False
+        self.close(least.session_id)
+        return True
+
+    def resume(self, session_id: int, epoch: int, *, by_id: bool) -> FetchSession | ErrorCode:
         """The session of an incremental request, moved on to its next epoch, or why there is
-        none."""
+        none. When it has been updated, say that it was ``used``."""
         session = self._sessions.get(session_id)
         if session is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -141,9 +195,10 @@ class FetchSessions:
         if session.epoch != epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         session.advance()
-        session.last_used_ms = now_ms
         return session
 
     def close(self, session_id: int) -> None:
         """Forget a session; unknown ids are ignored."""
-        self._sessions.pop(session_id, None)
+        if self._sessions.pop(session_id, None) is not None:
+            for shard in self._shards:
+                shard.pop(session_id, None)

@@ -39,7 +39,7 @@ def leader_of(ports: list[int], partition: int) -> int:
     with WireConnection("127.0.0.1", ports[0]) as connection:
         answer = connection.request(api_named("Metadata").request(topics=None), 12)
     topic = next(topic for topic in answer.topics if topic.name == "t")
-    leaders = {each.partition_index: each.leader_id for each in topic.partitions}
+    leaders: dict[int, int] = {p.partition_index: p.leader_id for p in topic.partitions}
     return ports[leaders[partition] - 1]
 
 
@@ -84,7 +84,8 @@ class Routed:
         self._coordinator = at_coordinator
 
     def request(self, message: Any, version: int) -> Any:
-        return self._to.get(type(message).API_KEY, self._coordinator).request(message, version)
+        connection = self._to.get(type(message).API_KEY, self._coordinator)
+        return connection.request(message, version)
 
     def close(self) -> None:
         self._to[0].close()

@@ -13,7 +13,6 @@ from kip848_client.wire.messages.fetch import (
     FetchRequestForgottenTopic,
     FetchRequestReplicaState,
 )
-from mock_coordinator.core.fetch_sessions import FetchSessions
 from mock_coordinator.core.outputs import TornReply
 from tests.unit.mock_coordinator.broker_at_hand import AtHand, fetch_partition
 
@@ -383,23 +382,6 @@ def test_without_a_free_slot_there_is_no_session() -> None:
     session = Session(three_batches(max_incremental_fetch_session_cache_slots="0"))
     assert session.told(fetch_partition()) == {0: 3 * BATCH}
     assert session.session_id == 0
-
-
-def test_slots_are_taken_over_from_the_stalest_in_time() -> None:
-    sessions = FetchSessions(1)
-    assert sessions.create(0, 5, by_id=False) is not None
-    assert sessions.create(100, 5, by_id=False) is None, "an id that is in use"
-    assert sessions.create(119_999, 6, by_id=False) is None
-    assert sessions.create(120_000, 6, by_id=False) is not None
-    assert len(sessions) == 1
-
-
-def test_epochs_wrap_to_one() -> None:
-    session = FetchSessions(1).create(0, 5, by_id=False)
-    assert session is not None
-    session.epoch = 0x7FFFFFFF
-    session.advance()
-    assert session.epoch == 1
 
 
 @pytest.mark.asyncio

@@ -166,7 +166,7 @@ def test_fewer_brokers_than_have_data_are_refused_and_more_are_welcome(tmp_path:
     with pytest.raises(ConfigError, match=r"is of brokers 1, 2, 3, and 3 would be missing"):
         cluster_on(tmp_path, brokers=2)
     with pytest.raises(ConfigError, match=r"would be missing"):
-        cluster_on(tmp_path, **{"node.id": "11"})
+        MockCluster(listen=False, data_dir=tmp_path, config={"node.id": "11"})
     assert (tmp_path / "data").read_bytes() == content, "nothing was changed"
     more = cluster_on(tmp_path, brokers=5)
     assert {r for name in ("t", OFFSETS_TOPIC) for r in _replicas(more, name)} == {1, 2, 3}
