@@ -167,6 +167,14 @@ class CoreDriver:
             if sink is not None:
                 sink.closed(why)
 
+    def close_all(self, why: str) -> None:
+        """End all connections; the broker is not told."""
+        for sink in tuple(self._sinks.values()):
+            sink.closed(why)
+        self._sinks.clear()
+        self._nodes.clear()
+        self._own.clear()
+
     def submit(self, event: Input) -> None:
         """One step. A request that the broker cannot cope with closes its connection, no more."""
         now_ms = self.now_ms()
@@ -271,11 +279,7 @@ class CoreDriver:
         """
         self.flush()
         self._core = self._core.restarted(self.now_ms())
-        for sink in tuple(self._sinks.values()):
-            sink.closed("the broker restarts")
-        self._sinks.clear()
-        self._nodes.clear()
-        self._own.clear()
+        self.close_all("the broker restarts")
         self.faults.restarted()
         self.ownership.restarted()
         self._wake.set()

@@ -179,6 +179,7 @@ class MockBroker:
             if tasks is not None:
                 await tasks.close()
         finally:
+            self._driver.close_all("the broker has ended")
             self.close()
         if exc is None and self._checks_ownership:
             self.check_ownership()

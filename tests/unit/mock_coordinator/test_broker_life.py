@@ -10,10 +10,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from kip848_client.errors import BrokerError
+from kip848_client.errors import BrokerError, TransportError
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.wire.messages.fetch import (
+    FetchRequest,
+    FetchRequestFetchPartition,
+    FetchRequestFetchTopic,
+)
 from kip848_client.wire.messages.metadata import MetadataRequest
-from mock_coordinator import MockBroker, MockCluster, VirtualClock
+from mock_coordinator import InProcessConnection, MockBroker, MockCluster, VirtualClock
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -161,5 +166,22 @@ async def test_in_process_connections_end_with_the_broker_or_after_it() -> None:
     async with MockBroker({"t": 1}) as broker:
         connection = broker.connect()
         await connection.request(MetadataRequest(topics=None))
-    connection.close()
     assert connection.is_closed
+    connection.close()
+
+
+@pytest.mark.anyio
+async def test_who_waits_in_process_when_the_broker_ends_waits_no_more() -> None:
+    request = FetchRequest(
+        max_wait_ms=60_000,
+        min_bytes=1,
+        topics=(FetchRequestFetchTopic(topic="t", partitions=(FetchRequestFetchPartition(),)),),
+    )
+
+    async def fetch(connection: InProcessConnection) -> None:
+        with anyio.fail_after(10), pytest.raises(TransportError, match="the broker has ended"):
+            await connection.request(request, 12)
+
+    async with anyio.create_task_group() as tasks, MockBroker({"t": 1}) as broker:
+        tasks.start_soon(fetch, broker.connect())
+        await broker.wait_until(lambda: bool(broker.requests("Fetch")))

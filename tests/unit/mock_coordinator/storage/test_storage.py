@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.errors import ConfigError
+from kip848_client.errors import ConfigError, TransportError
 from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
@@ -262,5 +262,5 @@ async def test_requests_of_one_turn_share_a_write(tmp_path: Path, fsync: str) ->
         )
         assert {answer.topics[0].partitions[0].error_code for answer in answers} == {0}
         assert 1 <= writes <= 3
-    with pytest.raises(RuntimeError, match="is closed"):
+    with pytest.raises(TransportError, match="the broker has ended"):
         await connections[0].request(OffsetCommitRequest(group_id="g", topics=(topic,)), 9)
