@@ -52,8 +52,7 @@ def story(client: Client) -> list[Any]:
         ids.append(answer.session_id)
         lines.append((answer.error_code, bool(answer.session_id)))
     opened = [session for session in ids if session]
-    for session in opened:
-        lines.append(client.fetch(session, 1, 0).error_code)
+    lines += [client.fetch(session, 1, 0).error_code for session in opened]
     for session in opened[3:6]:  # closed, and nothing opened
         answer = client.fetch(session, -1, 1)
         lines.append((answer.error_code, answer.session_id))
