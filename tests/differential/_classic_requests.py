@@ -93,6 +93,10 @@ class ClassicRequests:
             **changes,
         }
         version = scene.version("JoinGroup")
+        if self.rebalance_ms != self.session_ms:
+            version = max(
+                version, 1
+            )  # before, the session's timeout was that of the rebalance, too
         if client.instance_id is not None or "group_instance_id" in changes:
             fields.setdefault("group_instance_id", client.instance_id)
             version = max(version, 5)

@@ -85,6 +85,8 @@ class Conversation:
         self._sent = 0
         self._began_ms = plan.now_ms()
         self._burst_began_ms = plan.now_ms()
+        self._patterned: set[str] = set()
+        """Groups in which somebody may use a pattern, whoever knows of it."""
         self._loses_answers = scene.rng.random() < 0.5
         self._weights = self._mood(scene.rng, table)
 
@@ -166,7 +168,9 @@ class Conversation:
             if group is not None:
                 if not lost:
                     group.heard(message, answer)
-                if group.uses_patterns or message.subscribed_topic_regex:
+                if message.subscribed_topic_regex:
+                    self._patterned.add(group.group_id)
+                if group.group_id in self._patterned:
                     yield AwaitPatterns(group.group_id)
         elif isinstance(message, DeleteGroupsRequest):
             for result in answer.results:

@@ -59,10 +59,6 @@ class GroupModel:
         """Any member, those that are away included; ``None`` when there is none."""
         return rng.choice(list(self.members.values())) if self.members else None
 
-    @property
-    def uses_patterns(self) -> bool:
-        return any(member.pattern for member in self.members.values())
-
     def heard(
         self, request: ConsumerGroupHeartbeatRequest, answer: ConsumerGroupHeartbeatResponse
     ) -> None:
