@@ -370,8 +370,8 @@ def test_of_several_wrong_values_the_one_that_is_looked_at_first_is_told(reverse
     changes = reversed(wrong) if reverse else wrong
     text = "consumer.heartbeat.interval.ms must be in the range 5000 to 15000 inclusive."
     assert alter(hand, GROUP, "g", *changes) == (40, text)
-    changes = (*wrong, ("share.auto.offset.reset", SET, "never"))
-    assert "Invalid value never for" in (alter(hand, GROUP, "g", *changes)[1] or "")
+    wrong.append(("share.auto.offset.reset", SET, "never"))
+    assert "Invalid value never for" in (alter(hand, GROUP, "g", *wrong)[1] or "")
 
 
 def test_a_session_must_be_longer_than_the_heartbeat_interval() -> None:
