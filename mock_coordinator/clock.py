@@ -26,7 +26,8 @@ class VirtualClock:
 
     ``advance`` moves it and lets the brokers that use it do, in order, whatever becomes due on the
     way. What a socket's own life takes stays real time: how long a connection may be idle, how long
-    a failed authentication waits for its answer. ``start_ms`` is the first time; the default is a moment in June 2025.
+    a failed authentication waits for its answer. ``start_ms`` is the first time; the default is a
+    moment in June 2025.
     """
 
     def __init__(self, start_ms: int = 1_750_000_000_000) -> None:
