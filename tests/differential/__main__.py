@@ -66,7 +66,9 @@ def _play(version: str, kind: Kind | None, options: argparse.Namespace) -> bool:
     )
     for outcome in found:
         outcomes.append(outcome)
-        if outcome.divergences or (outcome.differing_texts and options.texts):
+        if outcome.too_slow:
+            _say(f"{outcome.kind} seed {outcome.seed}: not played, {outcome.too_slow}")
+        elif outcome.divergences or (outcome.differing_texts and options.texts):
             _say(story(outcome))
             if outcome.trace:
                 _say(f"  to play it again: --replay {_kept(version, outcome)}")
@@ -74,7 +76,7 @@ def _play(version: str, kind: Kind | None, options: argparse.Namespace) -> bool:
     _say(summary(version, outcomes, took))
     if options.coverage:
         _say(coverage(outcomes))
-    return any(each.divergences or each.differing_texts for each in outcomes)
+    return any(each.divergences or each.differing_texts or each.too_slow for each in outcomes)
 
 
 def _replay(version: str, path: Path, against: Against) -> bool:

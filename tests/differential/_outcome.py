@@ -31,6 +31,8 @@ class Outcome:
     steps: list[Step | Exchange] = field(default_factory=list)
     trace: str = ""
     """The sequence cut down to what shows its divergence, to be played again; see ``_trace``."""
+    too_slow: str = ""
+    """Why it could not be played on a machine as busy as this."""
 
     @property
     def exchanges(self) -> list[Exchange]:

@@ -36,9 +36,11 @@ def _line(title: str, played: list[Outcome]) -> str:
     divergent = sum(len(each.divergences) for each in played)
     said = sum(each.texts for each in played)
     differing = sum(len(each.differing_texts) for each in played)
+    slow = sum(bool(each.too_slow) for each in played)
     return (
-        f"{title}: sequences {len(played)}, requests {requests}, divergences {divergent}, "
+        f"{title}: sequences {len(played) - slow}, requests {requests}, divergences {divergent}, "
         f"error texts {said}, differing error texts {differing}"
+        f"{f', not played {slow}' if slow else ''}"
     )
 
 

@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 from tests.differential._minimise import minimised
 from tests.differential._outcome import Outcome
-from tests.differential._plan import Kind, Plan
+from tests.differential._plan import Kind, Plan, TooSlowError
 from tests.differential._play import play
 from tests.differential._sides import (
     CLIENT_ID,
@@ -186,7 +186,10 @@ def _played(
     def one(seed: int, kind: Kind) -> Outcome:
         real, other = sides()
         plan = Plan(seed, place.topics, place.offered, kind.has_interval)
-        outcome = play(kind, plan, real, other)
+        try:
+            outcome = play(kind, plan, real, other)
+        except TooSlowError as err:
+            return Outcome(seed, kind.name, too_slow=str(err))
         if minimise and outcome.divergences:
             outcome.trace = minimised(outcome, plan, real, other)
         return outcome

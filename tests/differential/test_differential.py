@@ -23,7 +23,7 @@ from kip848_client.wire.messages.find_coordinator import FindCoordinatorResponse
 from kip848_client.wire.messages.groups import ListGroupsResponse, ListGroupsResponseListedGroup
 from tests.differential._compare import differences
 from tests.differential._outcome import Outcome
-from tests.differential._plan import Plan
+from tests.differential._plan import Kind, Plan, Steps, TooSlowError
 from tests.differential._play import play
 from tests.differential._report import story, summary
 from tests.differential._run import run
@@ -52,6 +52,7 @@ def check(version: str, outcomes: Iterator[Outcome], *, at_least: int) -> None:
     played = list(outcomes)
     stories = [story(each) for each in played if each.divergences or each.differing_texts]
     assert not stories, "\n".join([summary(version, played), *stories])
+    assert not [each.too_slow for each in played if each.too_slow]
     requests = sum(len(each.exchanges) for each in played)
     assert requests >= at_least, "the sequences are too short to mean anything"
 
@@ -149,6 +150,27 @@ def test_a_different_epoch_ends_the_sequence_and_is_reported() -> None:
     assert str(found) == "member_epoch: real 1, other 7"
     assert "member_epoch: real 1, other 7" in story(outcome)
     assert "divergences 1" in summary("4.4.0", [outcome])
+
+
+def test_a_difference_that_came_too_late_to_mean_anything_is_played_again() -> None:
+    late = iter([0.0, 2000.0])
+
+    def steps(plan: Plan) -> Steps:
+        began_ms = next(late, 0.0)
+        heartbeat = ConsumerGroupHeartbeatRequest(group_id=plan.prefix, member_id="m")
+        yield Ask("beat", heartbeat, 1)
+        if began_ms:
+            raise TooSlowError("a timer may have ended")
+
+    kind = Kind("late", 1, steps)
+    assert play(kind, plan(1), Scripted(), Scripted(wrong_at=1)).divergences  # in time
+    assert not play(kind, plan(1), Scripted(), Scripted(wrong_at=1)).divergences
+
+
+def test_what_was_not_played_is_told() -> None:
+    text = summary("4.4.0", [Outcome(1, "timers", too_slow="so long"), Outcome(2, "timers")])
+    assert text.endswith("differing error texts 0, not played 1")
+    assert "sequences 1," in text
 
 
 def test_equal_sides_play_to_the_end() -> None:
