@@ -41,6 +41,8 @@ __all__ = ["CoreDriver", "LoggedRequest", "Sink"]
 _log: Final = logging.getLogger("mock_coordinator")
 _ANSWERS: Final = (Reply, NoReply)
 _MAY_FAIL: Final = (RequestReceived, CoordinatorMoved)
+_LOG_BYTES: Final = 16_000_000
+"""How many bytes of frames ``requests`` remembers; in memory they are up to twenty times that."""
 _IDLE_FLUSH_S: Final = 1
 """How often a storage that writes to the disk once a second is asked to."""
 
@@ -76,7 +78,8 @@ class LoggedRequest:
 
 
 class CoreDriver:
-    """One broker at work. ``log_size`` is how many requests ``requests`` keeps."""
+    """One broker at work. ``log_size`` is how many requests ``requests`` keeps; fewer where they
+    are long."""
 
     def __init__(
         self,
@@ -103,6 +106,8 @@ class CoreDriver:
         self.faults: Final = FaultInjector(self._topic_names)
         self.ownership: Final = OwnershipChecker(lambda: self._core.broker.catalog, self._group)
         self.requests: Final[deque[LoggedRequest]] = deque(maxlen=log_size)
+        self._logged_bytes: Final[deque[int]] = deque(maxlen=log_size)
+        self._logged_total = 0
         self.join_clock()
 
     @property
@@ -326,6 +331,7 @@ class CoreDriver:
         if not self.requests.maxlen:
             return
         api = APIS[type(event.request).API_KEY].name
+        self._make_room_in_log(event)
         self.requests.append(
             LoggedRequest(
                 now_ms,
@@ -337,6 +343,19 @@ class CoreDriver:
                 _without_records(event.request),
             )
         )
+
+    def _make_room_in_log(self, event: RequestReceived) -> None:
+        """Forget the oldest requests: there may be only so many, and of only so many bytes."""
+        sizes = self._logged_bytes
+        size = 0 if isinstance(event.request, ProduceRequest) else event.size_bytes
+        if not self.requests:  # somebody has cleared it
+            sizes.clear()
+            self._logged_total = 0
+        self._logged_total += size
+        while sizes and (len(sizes) == sizes.maxlen or self._logged_total > _LOG_BYTES):
+            self._logged_total -= sizes.popleft()
+            self.requests.popleft()
+        sizes.append(size)
 
     def _perform(self, output: Output) -> None:
         if isinstance(output, _ANSWERS):

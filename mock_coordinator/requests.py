@@ -40,4 +40,6 @@ def read_received(connection: int, client: ClientInfo, payload: bytes) -> Reques
         raise WireError(f"{api.name} request v{version}: {len(payload)} bytes are not all of it")
     if isinstance(message, ACL_REQUESTS) and is_unreadable(message):
         raise WireError(f"{api.name} request v{version} names an unknown type")
-    return RequestReceived(connection, header.correlation_id, version, client, message)
+    return RequestReceived(
+        connection, header.correlation_id, version, client, message, size_bytes=len(payload)
+    )

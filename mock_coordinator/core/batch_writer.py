@@ -29,6 +29,8 @@ _HEAD: Final = struct.Struct(">qiibI")
 _HEAD_AFTER_LENGTH: Final = 9
 _NO_EPOCH: Final = -1
 _NO_SEQUENCE: Final = -1
+_SHORT: Final = tuple(bytes((number << 1,)) for number in range(64))
+"""The numbers that take one byte: most lengths and differences do."""
 
 
 def encode_batch(
@@ -106,6 +108,8 @@ def _data(value: bytes | None) -> bytes:
 
 
 def _varint(value: int) -> bytes:
+    if 0 <= value < len(_SHORT):
+        return _SHORT[value]
     raw = (value << 1) ^ (value >> 63)
     out = bytearray()
     while raw > 0x7F:

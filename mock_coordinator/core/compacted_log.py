@@ -74,6 +74,9 @@ class CompactedLog:
         stable = log.last_stable_offset
         # the last batch stays whole: readers find the end of the log by it
         clean = [b for b in batches[:-1] if b.base_offset < stable]
+        if not clean:
+            self._grown_by = 0
+            return
         rest = batches[len(clean) :]
         settled = list(_settled(clean, rest))
         last: dict[bytes, int] = {}

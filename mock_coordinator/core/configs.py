@@ -33,6 +33,8 @@ from mock_coordinator.core.topic_names import name_problem
 
 __all__ = ["describe_configs"]
 
+_Found = tuple[DescribeConfigsResponseDescribeConfigsResourceResult, ...]
+
 _TOPIC: Final = 2
 _BROKER: Final = 4
 _LOGGER: Final = 8
@@ -41,7 +43,9 @@ _GROUP: Final = 32
 
 
 def describe_configs(broker: Broker, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    """The settings asked for of each resource, all of them when no names are given."""
+    """The settings asked for of each resource, all of them when no names are given. What is asked
+    for again and again is looked up once."""
+    known: dict[tuple[int, str, tuple[str, ...] | None], _Found] = {}
     results: list[DescribeConfigsResponseDescribeConfigsResult] = []
     for resource in request.resources:
         result = DescribeConfigsResponseDescribeConfigsResult(
@@ -49,11 +53,14 @@ def describe_configs(broker: Broker, request: DescribeConfigsRequest) -> Describ
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
         )
+        place = (resource.resource_type, resource.resource_name, resource.configuration_keys)
         try:
-            found = _described(broker, resource)
-            result.configs = tuple(
-                _config_result(config, synonyms=request.include_synonyms) for config in found
-            )
+            if place not in known:
+                found = _described(broker, resource)
+                known[place] = tuple(
+                    _config_result(config, synonyms=request.include_synonyms) for config in found
+                )
+            result.configs = known[place]
         except ConfigRefused as refused:
             result.error_code, result.error_message = refused.code, refused.message
         results.append(result)

@@ -57,6 +57,7 @@ class RequestReceived(Input):
     correlation id; both come back in the reply. ``version`` is the API version of ``request``.
     ``node_id`` is the broker that the connection leads to; ``None`` where there is only one, and
     for the user interface of the whole cluster, which reaches whichever broker it takes.
+    ``size_bytes`` is how long its frame was, 0 when it came in none.
     """
 
     connection: int
@@ -65,6 +66,7 @@ class RequestReceived(Input):
     client: ClientInfo
     request: Message
     node_id: int | None = None
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,12 +94,15 @@ class OffsetsLog(CompactedLog):
         max_bytes: int | None,
     ) -> None:
         entries: list[NewRecord] = []
+        size = 0
         for record in run:
             key, value = encode_record(self._profile, record)
             entries.append(NewRecord(value, key))
+            size += len(key) + len(value or b"")
+            _check_size(size, max_bytes)  # the rest need not be written to know that it is too much
         if producer is None:
             data = encode_batch(entries, now_ms, base_sequence=0)
-            _check_size(data, max_bytes)
+            _check_size(len(data), max_bytes)
             log.append(data, len(entries), now_ms)
             return
         data = encode_batch(
@@ -110,14 +113,14 @@ class OffsetsLog(CompactedLog):
             base_sequence=0,
             attributes=_TRANSACTIONAL,
         )
-        _check_size(data, max_bytes)
+        _check_size(len(data), max_bytes)
         base = log.append(data, len(entries), now_ms)
         log.producers.appended(read_header(data), base, now_ms)
 
 
-def _check_size(data: bytes, max_bytes: int | None) -> None:
-    if max_bytes is not None and len(data) > max_bytes:
-        raise BatchTooLargeError(f"a batch of {len(data)} bytes, {max_bytes} are allowed")
+def _check_size(size: int, max_bytes: int | None) -> None:
+    if max_bytes is not None and size > max_bytes:
+        raise BatchTooLargeError(f"a batch of {size} bytes at least, {max_bytes} are allowed")
 
 
 def _run_of(record: StateRecord) -> tuple[tuple[int, int] | None, bool]:

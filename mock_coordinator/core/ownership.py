@@ -25,8 +25,9 @@ led to them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from kip848_client._types import TopicId
@@ -66,6 +67,8 @@ from mock_coordinator.core.outputs import Output, Reply
 __all__ = ["OwnershipChecker", "OwnershipViolation"]
 
 _TIMELINE: Final = 1000
+_LONG: Final = 100
+"""A heartbeat that names more than this is not kept, and its line in the timeline is cut short."""
 _FEW_MEMBERS: Final = 1000
 """So many may be in the book before the dead among them are looked for."""
 _VIOLATIONS: Final = 100
@@ -79,6 +82,8 @@ _WATCHED: Final = (
     SyncGroupRequest,
 )
 _Partition = tuple[TopicId, int]
+_Said = tuple[int, Any, Any]
+"""(when, request, response)"""
 
 
 class OwnershipViolation(AssertionError):
@@ -126,7 +131,7 @@ class OwnershipChecker:
         self._asked: Final[dict[int, dict[int, Any]]] = {}
         self._members = 0
         self._sweep_at = _FEW_MEMBERS
-        self._timeline: Final = deque[tuple[int, Any, Any]](maxlen=_TIMELINE)
+        self._timeline: Final = deque[tuple[str, str | _Said]](maxlen=_TIMELINE)
         self.violations: Final[list[str]] = []
         self._untold = 0
 
@@ -173,7 +178,8 @@ class OwnershipChecker:
     def _answered(self, now_ms: int, request: Any, response: Any) -> None:
         group = self._groups.setdefault(request.group_id, _Group())
         before = len(group.using)
-        self._timeline.append((now_ms, request, response))
+        said = (now_ms, request, response)
+        self._timeline.append((request.group_id, said if _may_stay(request) else self._line(*said)))
         if isinstance(response, ConsumerGroupHeartbeatResponse):
             self._heartbeat(group, request, response)
         elif isinstance(response, ConnectGroupHeartbeatResponse):
@@ -217,9 +223,28 @@ class OwnershipChecker:
         response: ConsumerGroupHeartbeatResponse,
     ) -> None:
         owned, told = request.topic_partitions, response.assignment
-        reported = None if owned is None else _rows(owned)
+        reported = None if owned is None else self._existing(request, owned)
         given = set[_Partition]() if told is None else _rows(told.topic_partitions)
         self._beat(group, request, response, reported, given)
+
+    def _existing(
+        self, request: ConsumerGroupHeartbeatRequest, rows: Iterable[Any]
+    ) -> set[_Partition]:
+        """What a member reports of what there is: a million made-up numbers are one mistake."""
+        catalog = self._catalog()
+        found: set[_Partition] = set()
+        for row in rows:
+            topic = catalog.topic_by_id(TopicId(row.topic_id))
+            if topic is None:
+                continue
+            known = {
+                (topic.topic_id, each) for each in row.partitions if 0 <= each < topic.partitions
+            }
+            found |= known
+            if len(known) < len(row.partitions):
+                more = f"partitions of {topic.name} that do not exist"
+                self._object(request.group_id, f"{request.member_id} reports {more}")
+        return found
 
     def _connect_heartbeat(
         self,
@@ -371,8 +396,8 @@ class OwnershipChecker:
         if len(self.violations) >= _VIOLATIONS:
             self._untold += 1
             return
-        said = [entry for entry in self._timeline if entry[1].group_id == group_id]
-        lines = [self._line(*entry) for entry in said]
+        said = [each for group, each in self._timeline if group == group_id]
+        lines = [each if isinstance(each, str) else self._line(*each) for each in said]
         self.violations.append("\n".join([f"group {group_id}: {what}; what was said:", *lines]))
 
     def _line(self, at_ms: int, request: Any, response: Any) -> str:
@@ -400,8 +425,8 @@ class OwnershipChecker:
         parts = [
             _row_of_items(row)
             if isinstance(row, ConnectGroupItems)
-            else f"{self._topic(TopicId(row.topic_id))}{list(row.partitions)}"
-            for row in rows
+            else f"{self._topic(TopicId(row.topic_id))}{_cut(row.partitions)}"
+            for row in islice(rows, _LONG)
         ]
         return " ".join(parts) or "nothing"
 
@@ -423,12 +448,29 @@ def _rows(rows: Iterable[Any]) -> set[_Partition]:
     }
 
 
+def _may_stay(request: Any) -> bool:
+    """Whether a request is kept as it is, which is quicker than to write a line about it."""
+    if isinstance(request, ConsumerGroupHeartbeatRequest):
+        named = len(request.subscribed_topic_names or ())
+        named += sum(1 + len(row.partitions) for row in request.topic_partitions or ())
+    elif isinstance(request, ConnectGroupHeartbeatRequest):
+        named = sum(1 + len(row.tasks) for row in request.owned or ())
+    else:
+        return False
+    return named <= _LONG
+
+
+def _cut(numbers: Sequence[int]) -> str:
+    more = f" and {len(numbers) - _LONG} more" if len(numbers) > _LONG else ""
+    return f"{list(numbers[:_LONG])}{more}"
+
+
 def _connector(resource: TopicId) -> str:
     return connector_of(resource)[0]
 
 
 def _row_of_items(row: ConnectGroupItems) -> str:
-    parts = [*([ITSELF] if row.runs_connector else []), *row.tasks]
+    parts = [*([ITSELF] if row.runs_connector else []), *row.tasks[:_LONG]]
     return f"{row.connector}{parts} of generation {row.generation}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -86,6 +87,21 @@ def test_the_latest_requests_are_kept() -> None:
         made.submit(metadata(number))
     assert [entry.at_ms for entry in made.requests] == [1002, 1003]
     assert {(entry.api, entry.version) for entry in made.requests} == {("Metadata", 12)}
+
+
+def test_of_long_requests_fewer_are_kept() -> None:
+    made = driver(VirtualClock())
+    number = made.connect(Sink())
+    for size in (10, 10_000_000, 20, 7_000_000, 30, 40_000_000, 50):
+        made.submit(replace(metadata(number), correlation=size, size_bytes=size))
+        assert made.requests[-1].correlation == size, "the last one is there, however long it is"
+        kept = [entry.correlation for entry in made.requests]
+        assert sum(kept) <= 16_000_000 or len(kept) == 1
+    assert kept == [50]
+    made.requests.clear()
+    for _ in range(20_000):
+        made.submit(metadata(number))
+    assert len(made.requests) == 10_000
 
 
 def test_time_does_not_go_backwards() -> None:

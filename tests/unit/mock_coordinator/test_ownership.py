@@ -150,6 +150,21 @@ def test_reporting_less_and_then_all_again_is_fine() -> None:
     scene.broker.check_ownership()
 
 
+def test_a_million_made_up_partitions_are_one_mistake_and_cost_next_to_nothing() -> None:
+    scene = Scene()
+    scene.beat("A")
+    scene.broker.advance(10_000)
+    assert scene.beat("A", range(1_000_000)).error_code == 0, "a broker does not mind"
+    checker = scene.broker.driver.ownership
+    assert checker.using("g") == {"A": {("t", each) for each in range(6)}}
+    (said,) = checker.violations
+    assert "A reports partitions of t that do not exist" in said
+    assert "98, 99] and 999900 more" in said
+    assert len(said) < 2000
+    kept = [entry for _, entry in checker._timeline if not isinstance(entry, str)]
+    assert sum(len(request.topic_partitions or ()) for _, request, _ in kept) < 10
+
+
 def test_committing_for_another_one_is_not_fine() -> None:
     scene = Scene()
     scene.pass_half_to_b()
