@@ -8,13 +8,18 @@ broker's file, Kafka's default.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from mock_coordinator.core.admin.client_metrics import CLIENT_METRICS_SETTINGS
 from mock_coordinator.core.broker_settings import BROKER_SETTINGS
 from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.setting_families import (
+    coarser_names,
+    effective_text,
+    is_overshadowed,
+)
 from mock_coordinator.core.settings import Setting
 from mock_coordinator.core.topic_config import group_setting_of, topic_setting_of
 from mock_coordinator.core.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
@@ -111,7 +116,10 @@ def described_broker(config: BrokerConfig) -> list[DescribedConfig]:
             value = config.text(setting.name)
             synonyms = _broker_synonyms(config, setting.name)
             read_only = setting.kind == "fixed"
-            found.append(_described(setting, synonyms, value, read_only=read_only))
+            described = _described(setting, synonyms, value, read_only=read_only)
+            if is_overshadowed(config, setting.name):
+                described = replace(described, value=config.default_text(setting.name))
+            found.append(described)
     return found
 
 
@@ -158,12 +166,22 @@ def _layered(
     config: BrokerConfig, setting: Setting, own: str | None, own_source: int
 ) -> DescribedConfig:
     synonyms: list[Synonym] = [] if own is None else [(setting.name, own, own_source)]
+    default = setting.default
     if setting.broker_name is not None:
         synonyms += _broker_synonyms(config, setting.broker_name)
-    return _described(setting, synonyms, setting.default)
+        default = effective_text(config, setting.broker_name)
+    return _described(setting, synonyms, default)
 
 
 def _broker_synonyms(config: BrokerConfig, name: str) -> list[Synonym]:
+    """What a setting is given, and after that what the coarser ones of its family are."""
+    given = _layers(config, name)
+    if not given:
+        return []
+    return given + [each for other in coarser_names(name) for each in _layers(config, other)]
+
+
+def _layers(config: BrokerConfig, name: str) -> list[Synonym]:
     layers = (
         (config.dynamic_text(name), _BROKER),
         (config.cluster_overrides.get(name), _CLUSTER),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.setting_families import effective_text
 from mock_coordinator.core.settings import Setting, SettingValue
 from mock_coordinator.core.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
 
@@ -90,7 +91,7 @@ def topic_text(config: BrokerConfig, topic: Topic, name: str) -> str | None:
     setting = TOPIC_SETTINGS[name]
     if setting.broker_name is None:
         return setting.default
-    return config.text(setting.broker_name)
+    return effective_text(config, setting.broker_name)
 
 
 def topic_value(config: BrokerConfig, topic: Topic, name: str) -> SettingValue:

@@ -19,13 +19,13 @@ TOPIC_ID_SETTING: Final = "mock.topic.id"
 
 _TOPIC_TABLE: Final = """
 segment.bytes INT 1073741824 1048576.. 4.0 live log.segment.bytes
-segment.ms LONG 604800000 1.. 4.0 live
-segment.jitter.ms LONG 0 0.. 4.0 live
+segment.ms LONG 604800000 1.. 4.0 live log.roll.ms
+segment.jitter.ms LONG 0 0.. 4.0 live log.roll.jitter.ms
 segment.index.bytes INT 10485760 4.. 4.0 live log.index.size.max.bytes
 flush.messages LONG 9223372036854775807 1.. 4.0 live log.flush.interval.messages
-flush.ms LONG 9223372036854775807 0.. 4.0 live
+flush.ms LONG 9223372036854775807 0.. 4.0 live log.flush.interval.ms
 retention.bytes LONG -1 - 4.0 live log.retention.bytes
-retention.ms LONG 604800000 -1.. 4.0 live
+retention.ms LONG 604800000 -1.. 4.0 live log.retention.ms
 max.message.bytes INT 1048588 0.. 4.0 live message.max.bytes
 max.decompressed.message.bytes INT 2147483639 1..2147483639 4.4 live max.decompressed.message.bytes
 index.interval.bytes INT 4096 0.. 4.0 live log.index.interval.bytes

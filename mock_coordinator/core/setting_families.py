@@ -1,0 +1,62 @@
+"""Settings of the broker that say the same in several units: the finest that is given wins.
+
+``log.retention.ms`` is asked first, then ``log.retention.minutes``, then ``log.retention.hours``; a
+topic's ``retention.ms`` starts from what comes out, in milliseconds. DescribeConfigs shows the
+coarser ones among the synonyms of a finer one, but only where the finer one is given itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from mock_coordinator.core.config import BrokerConfig
+
+__all__ = ["coarser_names", "effective_text", "is_overshadowed"]
+
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 3_600_000
+
+_FAMILIES: Final[tuple[Mapping[str, int], ...]] = (
+    {
+        "log.retention.ms": 1,
+        "log.retention.minutes": _MINUTE_MS,
+        "log.retention.hours": _HOUR_MS,
+    },
+    {"log.roll.ms": 1, "log.roll.hours": _HOUR_MS},
+    {"log.roll.jitter.ms": 1, "log.roll.jitter.hours": _HOUR_MS},
+    {"log.flush.interval.ms": 1, "log.flush.scheduler.interval.ms": 1},
+)
+"""Milliseconds in a unit, the finest setting first."""
+
+_FAMILY_OF: Final = {name: family for family in _FAMILIES for name in family}
+
+
+def coarser_names(name: str) -> tuple[str, ...]:
+    """The settings that are asked when a setting of the broker is not given, in that order."""
+    names = tuple(_FAMILY_OF.get(name, {}))
+    return names[names.index(name) + 1 :] if names else ()
+
+
+def effective_text(config: BrokerConfig, name: str) -> str | None:
+    """What a setting of the broker comes to as text, the coarser settings asked where it is not
+    given. A negative time stays -1: for ever."""
+    for member, unit_ms in _FAMILY_OF.get(name, {name: 1}).items():
+        text = config.text(member)
+        if text is None:
+            continue
+        if unit_ms == 1:
+            return text
+        count = int(text)
+        return str(count * unit_ms) if count >= 0 else "-1"
+    return None
+
+
+def is_overshadowed(config: BrokerConfig, name: str) -> bool:
+    """Whether a finer setting was altered at runtime: a broker then reads its own settings anew
+    without what its file says of the coarser ones."""
+    names = tuple(_FAMILY_OF.get(name, {}))
+    finer = names[: names.index(name)] if names else ()
+    return any(
+        config.dynamic_text(each) is not None or each in config.cluster_overrides for each in finer
+    )
