@@ -71,6 +71,11 @@ class WireServer:
         self._listener: anyio.abc.Listener[Any] | None = None
         self._context: ssl.SSLContext | None = None
 
+    @property
+    def node_id(self) -> int | None:
+        """Which of several brokers is served here, ``None`` where there is only one."""
+        return self._node_id
+
     async def listen(self) -> None:
         """Bind the address; port 0 picks a free one. Raises ``OSError`` when it cannot be bound."""
         # a client that is neither asked who it is nor spoken to through TLS needs no task to do so

@@ -16,6 +16,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from kip848_client import Consumer, Record
 from mock_coordinator import MockCluster
+from mock_coordinator.security import ListenerOptions, SecurityOptions
 from tests.integration.cluster import eventually, polling
 from tests.integration.test_server_cli import running
 
@@ -308,6 +309,21 @@ async def test_a_broker_that_is_down_accepts_no_connection_and_comes_back_at_its
         await stream.aclose()
         await cluster.start_broker(2)
         assert [(node.host, node.port) for node in cluster.nodes] == where
+
+
+async def test_a_broker_that_is_down_has_no_listener_at_all() -> None:
+    listener = ListenerOptions(name="SASL", protocol="SASL_PLAINTEXT")
+    security = SecurityOptions(users={"alice": "x"}, listeners=(listener,))
+    async with MockCluster({"t": 1}, brokers=2, security=security) as cluster:
+        first, second = (int(a.rpartition(":")[2]) for a in cluster.bootstrap_of("SASL").split(","))
+        await cluster.stop_broker(1)
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(cluster.host, first)
+        await cluster.start_broker(1)
+        for port in (first, second):
+            _, writer = await asyncio.open_connection(cluster.host, port)
+            writer.close()
+            await writer.wait_closed()
 
 
 async def test_the_command_line_starts_several() -> None:

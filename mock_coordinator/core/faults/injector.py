@@ -15,6 +15,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final, cast
 
 from kip848_client.errors import ConfigError
@@ -72,7 +73,9 @@ class _Armed:
     fault: Fault
     seen: int = 0
 
-    def takes(self, received: RequestReceived, topic_names: Mapping[bytes, str]) -> bool:
+    def takes(
+        self, received: RequestReceived, topic_names: Callable[[], Mapping[bytes, str]]
+    ) -> bool:
         fault = self.fault
         if self.is_spent or not fault.match.hits(received, topic_names):
             return False
@@ -195,7 +198,7 @@ class FaultInjector:
     def _action(self, now_ms: int, event: RequestReceived) -> Action | None:
         if not self._armed:
             return None
-        names = self._topic_names()
+        names = cache(self._topic_names)  # made for none, or for all that look at topics
         # every fault counts the requests that it matches, whether it is its turn or not
         taken = [armed for armed in self._armed if armed.takes(event, names)]
         self._armed = [armed for armed in self._armed if not armed.is_spent]
@@ -245,7 +248,7 @@ class FaultInjector:
         core: Step,
         outputs: list[Output],
     ) -> None:
-        for group_id in sorted(mentions(event.request, self._topic_names()).groups):
+        for group_id in sorted(mentions(event.request, {}).groups):
             self._run(now_ms, CoordinatorMoved(group_id, node_id), core, outputs)
 
     def _run(self, now_ms: int, event: Input, core: Step, outputs: list[Output]) -> None:

@@ -7,7 +7,7 @@ by the names that Kafka's fields have, so that new messages need nothing here.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -104,8 +104,11 @@ class Match:
     topic: str | None = None
     partition: int | None = None
 
-    def hits(self, received: RequestReceived, topic_names: Mapping[bytes, str]) -> bool:
-        """Whether this request is meant."""
+    def hits(
+        self, received: RequestReceived, topic_names: Callable[[], Mapping[bytes, str]]
+    ) -> bool:
+        """Whether this request is meant. ``topic_names`` gives id -> name, and is asked only when a
+        topic or partition is the last question."""
         if self.api is not None and APIS[type(received.request).API_KEY].name != self.api:
             return False
         if self.versions is not None:
@@ -117,9 +120,11 @@ class Match:
         if self.client_id is not None and received.client.client_id != self.client_id:
             return False
         inside = (self.group_id, self.member_id, self.topic, self.partition)
-        return inside == (None, None, None, None) or self._mentioned(
-            mentions(received.request, topic_names)
-        )
+        if inside == (None, None, None, None):
+            return True
+        about_topics = self.topic is not None or self.partition is not None
+        names = topic_names() if about_topics else {}
+        return self._mentioned(mentions(received.request, names))
 
     def _mentioned(self, found: Mentions) -> bool:
         if self.group_id is not None and self.group_id not in found.groups:

@@ -26,11 +26,13 @@ from mock_coordinator.core.faults import (
     Drop,
     Duplicate,
     Fault,
+    FaultInjector,
     Match,
     Moment,
     Refuse,
     Throttle,
 )
+from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 
 JOIN = ConsumerGroupHeartbeatRequest(
     group_id="g",
@@ -60,6 +62,26 @@ def test_an_error_instead_of_an_answer() -> None:
         assert connection.ask(JOIN).error_code == code
     assert [hit.api for hit in made.faults.hits] == ["ConsumerGroupHeartbeat"] * 2
     assert made.faults.waiting == ()
+
+
+def test_topics_are_looked_up_only_for_faults_that_ask_for_them() -> None:
+    asked = 0
+
+    def topic_names() -> dict[bytes, str]:
+        nonlocal asked
+        asked += 1
+        return {bytes(15) + b"\1": "t"}
+
+    event = RequestReceived(1, 1, 12, LOCAL_CLIENT, MetadataRequest(topics=None))
+    injector = FaultInjector(topic_names)
+    injector.add(
+        Fault(Refuse(16), Match(api="Fetch", topic="t")), Fault(Refuse(16), Match(group_id="g"))
+    )
+    injector.step(0, event, lambda _now, _event: ())
+    assert asked == 0
+    injector.add(Fault(Drop(), Match(topic="u")), Fault(Drop(), Match(partition=3)))
+    injector.step(0, event, lambda _now, _event: ())
+    assert asked == 1, "once for both"
 
 
 def test_the_nth_request_and_no_other() -> None:
