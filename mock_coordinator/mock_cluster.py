@@ -26,6 +26,7 @@ from mock_coordinator.core.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.mock_broker import MockBroker
 from mock_coordinator.security.options import SecurityOptions
+from mock_coordinator.server import WireServer
 
 __all__ = ["MockCluster"]
 
@@ -212,10 +213,10 @@ class MockCluster(MockBroker):
         """
         if self._node(node_id).up:
             return
-        server = self._servers.get(node_id)
-        if server is not None and self._tasks is not None:
-            await server.listen()
-            self._tasks.start_soon(server.serve)
+        if self._tasks is not None:
+            for server in self._servers_of(node_id):
+                await server.listen()
+                self._tasks.start_soon(server.serve)
         self._submit(NodeStarted(node_id))
 
     async def _down(self, node_id: int, noticed_after_ms: int, why: str) -> None:
@@ -223,9 +224,15 @@ class MockCluster(MockBroker):
             return
         self._submit(NodeStopped(node_id, noticed_after_ms))
         self._driver.close_node(node_id, why)
-        server = self._servers.get(node_id)
-        if server is not None and self._tasks is not None:
-            await server.stop()
+        if self._tasks is not None:
+            for server in self._servers_of(node_id):
+                await server.stop()
+
+    def _servers_of(self, node_id: int) -> list[WireServer]:
+        """The servers of a broker's listeners, those with TLS and SASL among them."""
+        plain = self._servers.get(node_id)
+        more = [server for server in self._more_servers if server.node_id in (None, node_id)]
+        return more if plain is None else [plain, *more]
 
     def _submit(self, event: Input) -> None:
         self._driver.submit(event)
