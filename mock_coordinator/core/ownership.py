@@ -306,10 +306,10 @@ class OwnershipChecker:
             for other in self._other_users(group, group_id, member_id, each):
                 what = f"{name} is given to {member_id} while {other} may be using it"
                 self._object(group_id, what)
-            for older in _older_generations(group, each) if group.of_workers else ():
-                for other in self._other_users(group, group_id, member_id, older):
+            for other_task in _in_the_way(group, each) if group.of_workers else ():
+                for other in self._other_users(group, group_id, member_id, other_task):
                     what = f"{name} is given to {member_id} while {other} may be using "
-                    self._object(group_id, what + self._name(group, *older))
+                    self._object(group_id, what + self._name(group, *other_task))
 
     def _other_users(
         self, group: _Group, group_id: str, member_id: str, partition: _Partition
@@ -474,14 +474,16 @@ def _row_of_items(row: ConnectGroupItems) -> str:
     return f"{row.connector}{parts} of generation {row.generation}"
 
 
-def _older_generations(group: _Group, given: _Partition) -> list[_Partition]:
-    """Tasks in use, of generations that must have ended before this item may start."""
+def _in_the_way(group: _Group, given: _Partition) -> list[_Partition]:
+    """Tasks in use that must have ended before this one may start: those of older generations, and
+    itself in another one."""
     connector, generation = connector_of(given[0])
-    return [
-        each
-        for each in group.users
-        if ITSELF < connector_of(each[0])[1] < generation and _connector(each[0]) == connector
-    ]
+    found: list[_Partition] = []
+    for each in group.users:
+        name, other = connector_of(each[0])
+        if name == connector and other not in (ITSELF, generation):
+            found += [each] if other < generation or each[1] == given[1] else []
+    return found
 
 
 _GIVES_UP: Final = frozenset({25, 82, 110, 111})

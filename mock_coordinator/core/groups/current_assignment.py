@@ -65,8 +65,8 @@ class Reconciliation:
     ``target_epoch`` and ``target`` are those in force, which may be older than the group epoch.
     ``owned`` is the member's report, ``None`` for "as before". ``is_subscribed`` says whether the
     member currently subscribes to an existing topic (asked in profiles from 4.2 on).
-    ``is_held_back``, if there is one, says of a topic that the member has to wait for it even where
-    its partitions are free.
+    ``is_held_back``, if there is one, says of a partition that the member has to wait for it even
+    though it is free.
     """
 
     profile: Profile
@@ -78,7 +78,7 @@ class Reconciliation:
     is_subscribed: Callable[[TopicId], bool]
     metadata: AssignmentMetadata = NO_METADATA
     """What the target says to the member beside its partitions; delivered with its epoch."""
-    is_held_back: Callable[[TopicId], bool] | None = None
+    is_held_back: Callable[[TopicId, int], bool] | None = None
 
     def owns_any(self, partitions: OwnedPartitions) -> bool:
         """Whether the member still uses any of these. A member that does not say, does."""
@@ -172,11 +172,13 @@ def _next(member: Member, step: Reconciliation, base_epoch: int) -> CurrentAssig
         mine = member.assigned.get(topic_id, {})
         own_pending = member.pending_revocation.get(topic_id, {})
         holders = step.holders.get(topic_id, {})
-        held_back = step.is_held_back is not None and step.is_held_back(topic_id)
+        is_held_back = step.is_held_back
         for partition in partitions:
             if partition in mine:
                 continue
-            if held_back or (partition in holders and partition not in own_pending):
+            if (partition in holders and partition not in own_pending) or (
+                is_held_back is not None and is_held_back(topic_id, partition)
+            ):
                 blocked = True
             else:
                 give.setdefault(topic_id, {})[partition] = step.target_epoch

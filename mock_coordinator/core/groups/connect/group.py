@@ -2,7 +2,8 @@
 
 The rule about generations lives here. When the tasks of a connector are configured anew, the new
 ones must not start anywhere before the old ones have stopped everywhere: a task of a generation is
-not given to a worker while anybody has one of an older generation of the same connector. The
+not given to a worker while anybody has one of an older generation of the same connector. Nor is a
+task given to two workers in two generations, should a target ever go back to an older one. The
 connector itself has no part in this.
 """
 
@@ -65,33 +66,47 @@ class ConnectGroup(ReconciledGroup):
         del topic
         return False
 
-    def release_rule(self, member_id: str, target: Partitions) -> Callable[[TopicId], bool]:
-        """Whether this worker has to wait for a resource of its target because somebody still has
-        tasks of an older generation. What the worker itself has counts unless it is to give it
-        up."""
+    def release_rule(self, member_id: str, target: Partitions) -> Callable[[TopicId, int], bool]:
+        """Whether this worker has to wait for a task of its target because somebody still has tasks
+        of an older generation, or the same one in another generation. The worker itself counts
+        when its target has some of those."""
         oldest: dict[str, int] = {}
+        taken: dict[tuple[str, int], int] = {}
         looked = False
 
-        def is_held_back(resource: TopicId) -> bool:
+        def is_held_back(resource: TopicId, task: int) -> bool:
             nonlocal looked
             connector, generation = connector_of(resource)
             if generation == ITSELF:
                 return False
             if not looked:
                 looked = True
-                self._note_oldest(member_id, target, oldest)
-            return oldest.get(connector, generation) < generation
+                self._note_held(member_id, target, oldest, taken)
+            is_old = taken.get((connector, task), generation) != generation
+            return is_old or oldest.get(connector, generation) < generation
 
         return is_held_back
 
-    def _note_oldest(self, member_id: str, target: Partitions, oldest: dict[str, int]) -> None:
+    def _note_held(
+        self,
+        member_id: str,
+        target: Partitions,
+        oldest: dict[str, int],
+        taken: dict[tuple[str, int], int],
+    ) -> None:
+        """What others have: connector -> the oldest generation, connector and task -> the
+        generation."""
         for resource, holders in self.holders.items():
             connector, generation = connector_of(resource)
-            if generation == ITSELF or oldest.get(connector, generation + 1) <= generation:
+            theirs = [task for task, who in holders.items() if who != member_id]
+            if generation == ITSELF or not theirs:
                 continue
-            kept = target.get(resource, ())
-            if any(who != member_id or task in kept for task, who in holders.items()):
-                oldest[connector] = generation
+            oldest[connector] = min(generation, oldest.get(connector, generation))
+            taken.update(((connector, task), generation) for task in theirs)
+        for resource in target:
+            connector, generation = connector_of(resource)
+            if generation != ITSELF:
+                oldest[connector] = min(generation, oldest.get(connector, generation))
 
     def apply_target_epoch(self, value: TargetEpoch | None) -> None:
         """Key type 10486."""
