@@ -349,6 +349,16 @@ class MockBroker:
             raise ConfigError("only a broker with clock=VirtualClock() can be moved in time")
         self._clock.advance(by_ms)
 
+    @property
+    def load_time_ms(self) -> int:
+        """How long a coordinator, of groups or of transactions, loads after it has moved, and after
+        ``restart``; meanwhile it answers COORDINATOR_LOAD_IN_PROGRESS. 0 unless it is set."""
+        return self.core.groups.load_ms
+
+    @load_time_ms.setter
+    def load_time_ms(self, value: int) -> None:
+        self.core.groups.load_ms = value
+
     def restart(self) -> None:
         """Crash and come back with topics, records and groups; every connection is closed."""
         if self._local is not None:

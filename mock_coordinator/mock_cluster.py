@@ -151,16 +151,6 @@ class MockCluster(MockBroker):
 
     # -- doing -------------------------------------------------------------------------------------
 
-    @property
-    def load_time_ms(self) -> int:
-        """How long a coordinator, of groups or of transactions, loads after it has moved, and after
-        ``restart``; meanwhile it answers COORDINATOR_LOAD_IN_PROGRESS. 0 unless it is set."""
-        return self.core.groups.load_ms
-
-    @load_time_ms.setter
-    def load_time_ms(self, value: int) -> None:
-        self.core.groups.load_ms = value
-
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
         """Make a broker the leader of a partition, with the next leader epoch.
 

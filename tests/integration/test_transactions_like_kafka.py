@@ -250,3 +250,74 @@ def test_ids_that_are_forgotten_are_tombstones(kafka_version: str) -> None:
     assert ours[:2] == real[:2]
     assert [(line[1], line[2]) for line in ours[2:]] == keys
     assert {line[0][1:] for line in ours} == {line[0][1:] for line in real}
+
+
+def crash_story(
+    raw: RawTransactions, crash: Callable[[], None], wait_out: Callable[[str], None], topic: str
+) -> list[Any]:
+    """Transactional ids in every state, a crash of the broker, and what each is told after it."""
+    producers = {name: raw.init(name)[1] for name in ("open", "done", "empty", "dropped", "again")}
+    producers["slow"] = raw.init("slow", SHORT_MS)[1]
+    lines: list[Any] = []
+    for name in ("open", "done", "dropped"):
+        lines.append(raw.produce(name, producers[name], 0, {(topic, 0): [name.encode()]}))
+        lines.append(raw.txn_commit(name, producers[name], f"g-{name}", {(topic, 0): 5}))
+    _, producers["done"] = raw.end("done", producers["done"], commit=True)
+    raw.settle("done")
+    _, producers["again"] = raw.init("again", producer=producers["again"])
+    before = (producers["again"][0], producers["again"][1] - 1)
+    lines.append(raw.add_partitions("slow", producers["slow"], [(topic, 1)], 3))
+    crash()
+    raw.list()  # which finds the connection lost
+    wait_out("slow")
+    lines += [raw.describe(name) for name in (*producers, "unknown")]
+    lines.append(raw.list())
+    lines.append(raw.init("again", producer=before)[0])
+    lines.append(raw.end("slow", producers["slow"], commit=True)[0])
+    lines.append(raw.end("done", producers["done"], commit=True)[0])
+    lines.append(raw.produce("open", producers["open"], 1, {(topic, 0): [b"more"]}))
+    lines.append(raw.produce("open", producers["open"], 0, {(topic, 0): [b"open"]}))
+    answer, producers["open"] = raw.end("open", producers["open"], commit=True)
+    raw.settle("open")
+    lines.append(answer)
+    lines.append(raw.init("dropped")[0])
+    raw.settle("dropped")
+    lines.append(raw.init("dropped")[0])
+    lines.append(raw.init("empty")[0])
+    lines += [raw.describe(name) for name in producers]
+    lines += [raw.offsets(f"g-{name}", [(topic, 0)]) for name in ("open", "done", "dropped")]
+    return lines
+
+
+def test_a_crash_leaves_transactions_as_a_crash_of_kafka_does(kafka_version: str) -> None:
+    with started(kafka_version) as kafka:
+        ids = {"crash": _create(kafka, "crash")}
+
+        def crash() -> None:
+            kafka.restart(crash=True)
+            with closing(RawTransactions(kafka.connect, {})) as again:
+                _until(lambda: again.describe("open")[0][1] == 0)
+                _until(lambda: all(again.fetch("crash", i)[0] == 0 for i in range(PARTITIONS)))
+
+        with closing(RawTransactions(kafka.connect, ids)) as raw:
+
+            def wait_out(name: str) -> None:
+                raw.settle(name, until="CompleteAbort")
+
+            real = crash_story(raw, crash, wait_out, "crash")
+            with kafka.connect() as connection:
+                log = TransactionLogReader(connection, kafka_version).read()
+            ordered = in_order(kafka.profile)
+            real_log = [told(raw.label, log, name, in_order=ordered) for name in NAMES]
+    side = MockSide(kafka.profile, "crash")
+    have_coordinator(side)
+    RawTransactions(side.connect, {}).init("warm-up")
+    raw = RawTransactions(side.connect, side.topic_ids())
+    ours = crash_story(raw, side.broker.restart, side.wait_out, "crash")
+    written = TransactionLogReader(side.connect(), kafka_version).read()
+    assert ours == real
+    for name, lines in zip(NAMES, real_log, strict=True):
+        assert told(raw.label, written, name, in_order=ordered) == lines, name
+
+
+NAMES = ("open", "done", "empty", "dropped", "again", "slow")

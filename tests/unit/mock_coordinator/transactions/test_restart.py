@@ -55,6 +55,23 @@ def test_a_time_out_runs_from_the_begin_of_the_transaction_not_of_the_broker() -
     assert broker.state() == "CompleteAbort"
 
 
+def test_a_restart_may_take_its_time_to_load() -> None:
+    broker = ByHand(transaction_abort_timed_out_transaction_cleanup_interval_ms="100")
+    producer = broker.begin(timeout_ms=1000)
+    assert broker.write("x", producer, b"1") == 0
+    broker.hand.broker.load_time_ms = 5000
+    broker.restart()
+    broker.advance(4999)
+    assert broker.state() == "14"
+    assert broker.init("new")[0][0] == 14
+    assert broker.end("x", producer, commit=True)[0][0] == 14
+    assert broker.list_offsets(TOPIC) == (0, 0, 0), "nothing is done before the load"
+    broker.advance(1)
+    assert broker.init("new")[0][0] == 0
+    broker.advance(100)
+    assert broker.state() == "CompleteAbort", "too old"
+
+
 def test_the_last_epoch_but_one_is_not_remembered() -> None:
     broker = ByHand()
     producer = broker.begin()
