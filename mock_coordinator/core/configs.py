@@ -28,6 +28,7 @@ from mock_coordinator.core.described_configs import (
     described_loggers,
     described_topic,
 )
+from mock_coordinator.core.listener_settings import listener_settings
 from mock_coordinator.core.settings import CONFIG_TYPES
 from mock_coordinator.core.topic_names import name_problem
 
@@ -89,7 +90,7 @@ def _all_described(broker: Broker, resource_type: int, name: str) -> list[Descri
         if not name:
             return described_cluster(broker.config)
         _require_this_broker(broker, name, " or empty string,")
-        return described_broker(broker.config)
+        return described_broker(broker.config, listener_settings(broker))
     if resource_type == _GROUP:
         if not name:
             raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")

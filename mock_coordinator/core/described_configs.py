@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from mock_coordinator.core.admin.client_metrics import CLIENT_METRICS_SETTINGS
@@ -108,13 +109,19 @@ def described_group(config: BrokerConfig, group_id: str) -> list[DescribedConfig
     return found
 
 
-def described_broker(config: BrokerConfig) -> list[DescribedConfig]:
-    """All settings of the broker, sorted by name."""
+def described_broker(
+    config: BrokerConfig, started_with: Mapping[str, str] = MappingProxyType({})
+) -> list[DescribedConfig]:
+    """All settings of the broker, sorted by name. ``started_with`` are settings that count as
+    given in its file unless they are given there."""
     found: list[DescribedConfig] = []
     for setting in BROKER_SETTINGS.values():
         if setting.kind != "internal" and setting.since <= config.profile.name:
             value = config.text(setting.name)
             synonyms = _broker_synonyms(config, setting.name)
+            if setting.name in started_with and config.static_text(setting.name) is None:
+                synonyms.append((setting.name, started_with[setting.name], _STATIC))
+                synonyms.sort(key=_source)
             read_only = setting.kind == "fixed"
             described = _described(setting, synonyms, value, read_only=read_only)
             if is_overshadowed(config, setting.name):
@@ -189,6 +196,10 @@ def _layers(config: BrokerConfig, name: str) -> list[Synonym]:
         (config.default_text(name), _DEFAULT),
     )
     return [(name, value, source) for value, source in layers if value is not None]
+
+
+def _source(synonym: Synonym) -> int:
+    return synonym[2]
 
 
 def _described(
