@@ -6,10 +6,9 @@ aiokafka and kafka-python know nothing else; librdkafka is asked for it by ``gro
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import anyio.to_thread
 import pytest
@@ -20,9 +19,10 @@ from kip848_client.wire.messages.groups import DescribeGroupsRequest
 from mock_coordinator import MockBroker
 from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot
 from tests.support.kafka_tools import CONSOLE_CONSUMER, CONSUMER_GROUPS, run_tool
+from tests.support.polled_members import ConfluentMember, Member, life_of_a_group
 from tests.support.pytest_kafka import skip_without_kafka
 
-confluent = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 
 pytestmark = [pytest.mark.foreign, pytest.mark.asyncio]
 
@@ -166,55 +166,15 @@ async def test_an_aiokafka_member_that_is_lost_makes_room() -> None:
 # -- clients with threads of their own -------------------------------------------------------------
 
 
-class Member(Protocol):
-    """A consumer of group ``g``, polled by whoever calls it."""
-
-    values: list[bytes]
-
-    def poll(self) -> None: ...
-    def partitions(self) -> list[int]: ...
-    def commit(self) -> None: ...
-    def committed(self) -> list[int]: ...
-    def close(self) -> None: ...
-
-
-class ConfluentMember:
+def classic_confluent_member(bootstrap: str) -> Member:
     """librdkafka's consumer with the classic protocol."""
-
-    def __init__(self, bootstrap: str) -> None:
-        self.values: list[bytes] = []
-        self._consumer = confluent.Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": "g",
-                "group.protocol": "classic",
-                "partition.assignment.strategy": "cooperative-sticky",
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-                "heartbeat.interval.ms": 100,
-                "session.timeout.ms": 10_000,
-            }
-        )
-        self._consumer.subscribe(["orders"])
-
-    def poll(self) -> None:
-        message = self._consumer.poll(0.05)
-        if message is not None:
-            assert message.error() is None, message.error()
-            self.values.append(message.value())
-
-    def partitions(self) -> list[int]:
-        return sorted(part.partition for part in self._consumer.assignment())
-
-    def commit(self) -> None:
-        self._consumer.commit(asynchronous=False)
-
-    def committed(self) -> list[int]:
-        wanted = [confluent.TopicPartition("orders", partition) for partition in range(4)]
-        return [part.offset for part in self._consumer.committed(wanted, timeout=PATIENCE_S)]
-
-    def close(self) -> None:
-        self._consumer.close()
+    return ConfluentMember(
+        bootstrap,
+        group_protocol="classic",
+        partition_assignment_strategy="cooperative-sticky",
+        heartbeat_interval_ms=100,
+        session_timeout_ms=10_000,
+    )
 
 
 class KafkaPythonMember:
@@ -254,43 +214,9 @@ class KafkaPythonMember:
         self._consumer.close()
 
 
-def poll_until(condition: Callable[[], bool], *members: Member) -> None:
-    give_up = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < give_up, "the group did not get there in time"
-        for member in members:
-            member.poll()
-
-
-def life_of_a_group(make: Callable[[str], Member], bootstrap: str) -> Iterator[str]:
-    """The story, one step a yield; what the broker should then look like is checked outside.
-
-    Members are polled in turn, so the second one is not waited for while it joins.
-    """
-    first = make(bootstrap)
-    poll_until(lambda: len(first.values) == 40, first)
-    assert first.partitions() == [0, 1, 2, 3]
-    first.commit()
-    assert first.committed() == [10, 10, 10, 10]
-    yield "consumed and committed"
-    second = make(bootstrap)
-    poll_until(
-        lambda: len(first.partitions()) == 2 and len(second.partitions()) == 2, first, second
-    )
-    assert sorted(first.partitions() + second.partitions()) == [0, 1, 2, 3]
-    yield "two members"
-    first.close()
-    poll_until(lambda: second.partitions() == [0, 1, 2, 3], second)
-    yield "the second took over"
-    poll_until(lambda: len(second.values) == 4, second)
-    assert sorted(second.values) == [b"late-0", b"late-1", b"late-2", b"late-3"]
-    second.close()
-    yield "both left"
-
-
 @tolerant
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("make", [ConfluentMember, KafkaPythonMember])
+@pytest.mark.parametrize("make", [classic_confluent_member, KafkaPythonMember])
 async def test_a_classic_group_from_join_to_leave(
     make: Callable[[str], Member], profile: str
 ) -> None:

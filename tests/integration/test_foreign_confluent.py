@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from functools import partial
 
 import anyio.to_thread
 import pytest
 
 from mock_coordinator import MockBroker
+from tests.support.polled_members import ConfluentMember, life_of_a_group, poll_until
 
-confluent = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 
 pytestmark = [pytest.mark.foreign, pytest.mark.asyncio]
 
@@ -23,80 +23,14 @@ PROFILES = ("4.0", "4.4")
 PATIENCE_S = 15.0
 
 
-class Member:
-    """A consumer of group ``g``, polled by whoever calls it."""
-
-    def __init__(self, bootstrap: str, name: str) -> None:
-        self.values: list[bytes] = []
-        self._consumer = confluent.Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "client.id": name,
-                "group.id": "g",
-                "group.protocol": "consumer",
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-            }
-        )
-        self._consumer.subscribe(["orders"])
-
-    def poll(self) -> None:
-        message = self._consumer.poll(0.05)
-        if message is not None:
-            assert message.error() is None, message.error()
-            self.values.append(message.value())
-
-    def partitions(self) -> list[int]:
-        return sorted(p.partition for p in self._consumer.assignment())
-
-    def commit(self) -> None:
-        self._consumer.commit(asynchronous=False)
-
-    def committed(self) -> list[int]:
-        wanted = [confluent.TopicPartition("orders", p) for p in range(4)]
-        return [p.offset for p in self._consumer.committed(wanted, timeout=PATIENCE_S)]
-
-    def close(self) -> None:
-        self._consumer.close()
-
-
-def poll_until(condition: Callable[[], bool], *members: Member) -> None:
-    give_up = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < give_up, "the group did not get there in time"
-        for member in members:
-            member.poll()
-
-
-def life_of_a_group(bootstrap: str) -> Iterator[str]:
-    """The story, one step a yield; what the broker should then look like is checked outside."""
-    first = Member(bootstrap, "first")
-    poll_until(lambda: len(first.values) == 40, first)
-    assert first.partitions() == [0, 1, 2, 3]
-    first.commit()
-    assert first.committed() == [10, 10, 10, 10]
-    yield "consumed and committed"
-    second = Member(bootstrap, "second")
-    poll_until(
-        lambda: len(first.partitions()) == 2 and len(second.partitions()) == 2, first, second
-    )
-    assert sorted(first.partitions() + second.partitions()) == [0, 1, 2, 3]
-    yield "two members"
-    first.close()
-    poll_until(lambda: second.partitions() == [0, 1, 2, 3], second)
-    yield "the second took over"
-    poll_until(lambda: len(second.values) == 4, second)
-    assert sorted(second.values) == [b"late-0", b"late-1", b"late-2", b"late-3"]
-    second.close()
-    yield "both left"
-
-
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_consumer_group_from_join_to_leave(profile: str) -> None:
     async with MockBroker({"orders": 4}, profile=profile, config=FAST) as broker:
         for partition in range(4):
             broker.produce("orders", *(b"%d" % i for i in range(10)), partition=partition)
-        story = life_of_a_group(broker.bootstrap)
+        story = life_of_a_group(
+            partial(ConfluentMember, group_protocol="consumer"), broker.bootstrap
+        )
 
         async def step() -> str:
             return await anyio.to_thread.run_sync(next, story)
@@ -161,7 +95,7 @@ async def test_an_empty_group_is_described() -> None:
     async with MockBroker({"orders": 4}, config=FAST) as broker:
 
         def join_and_leave() -> None:
-            member = Member(broker.bootstrap, "only")
+            member = ConfluentMember(broker.bootstrap, group_protocol="consumer")
             poll_until(lambda: bool(member.partitions()), member)
             member.close()
 
