@@ -34,7 +34,6 @@ from mock_coordinator.core.topic_names import OFFSETS_TOPIC
 __all__ = ["OffsetsLog"]
 
 _TRANSACTIONAL: Final = 0x10
-_COORDINATOR_EPOCH: Final = 0
 
 Listener = Callable[[int, Sequence[StateRecord]], None]
 """(partition, the records of one decision)"""
@@ -81,7 +80,7 @@ class OffsetsLog(CompactedLog):
                     now_ms,
                     end.producer_id,
                     end.producer_epoch,
-                    _COORDINATOR_EPOCH,
+                    end.coordinator_epoch,
                     committed=end.committed,
                 )
 
@@ -134,8 +133,8 @@ def _decoded(batch: StoredBatch) -> Iterator[StateRecord]:
     header = read_header(batch.data)
     for record in records_of(header, batch.data) or ():
         if header.is_control:
-            committed, _ = read_marker(record.key or b"", record.value or b"")
-            yield TransactionEnd("", header.producer_id, header.producer_epoch, committed)
+            committed, epoch = read_marker(record.key or b"", record.value or b"")
+            yield TransactionEnd("", header.producer_id, header.producer_epoch, committed, epoch)
             continue
         if record.key is None:
             raise RecordFormatError(f"a record without a key at offset {batch.base_offset}")

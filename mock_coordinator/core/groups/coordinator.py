@@ -399,12 +399,9 @@ class GroupCoordinator:
         """Whether the producer has offsets pending: its transaction needs no verification."""
         return self._env.state.pending.is_open(producer_id, producer_epoch)
 
-    def complete_transaction(
-        self, now_ms: int, producer_id: int, producer_epoch: int, committed: bool
-    ) -> None:
+    def complete_transaction(self, now_ms: int, end: TransactionEnd) -> None:
         """A marker has come: what is pending under the producer id is committed, or forgotten."""
-        record = TransactionEnd("", producer_id, producer_epoch, committed)
-        self._perform(now_ms, Decision(None, [record]))
+        self._perform(now_ms, Decision(None, [end]))
 
     # --- Time and topics --------------------------------------------------------------------------
 

@@ -129,11 +129,13 @@ class TransactionEnd(StateRecord):
     Every offset that is pending under the producer id becomes the committed one, unless a newer
     offset was written since, or is forgotten. A marker is no keyed record: compaction that drops
     records before it must replace the pending offsets by what became of them.
+    ``coordinator_epoch`` is the transaction coordinator's, which later ones fence by a higher one.
     """
 
     producer_id: int
     producer_epoch: int
     committed: bool
+    coordinator_epoch: int = 0
 
     @property
     def key(self) -> RecordKey:

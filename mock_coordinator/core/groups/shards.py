@@ -181,16 +181,13 @@ class GroupShards:
             return False
         return shard.coordinator.has_open_transaction(producer_id, producer_epoch)
 
-    def complete_transaction(
-        self, now_ms: int, partition: int, producer_id: int, producer_epoch: int, committed: bool
-    ) -> None:
+    def complete_transaction(self, now_ms: int, partition: int, end: TransactionEnd) -> None:
         """A marker has come for a partition, which whoever loads it later will find."""
         shard = self._shard(partition)
         if shard.coordinator is None:
-            end = TransactionEnd("", producer_id, producer_epoch, committed)
             shard.journal.append(now_ms, [end])
             return
-        shard.coordinator.complete_transaction(now_ms, producer_id, producer_epoch, committed)
+        shard.coordinator.complete_transaction(now_ms, end)
         self._settle(partition, shard)
 
     def take_replies(self) -> tuple[tuple[RequestReceived, Message], ...]:

@@ -27,6 +27,7 @@ from kip848_client.wire.messages.transaction_admin import (
     WriteTxnMarkersResponseWritableTxnMarkerTopicResult,
 )
 from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.groups.records import TransactionEnd
 from mock_coordinator.core.nodes.leadership import leader_problem
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC, name_problem
 from mock_coordinator.core.transactions.environment import Ending
@@ -38,14 +39,7 @@ __all__ = ["PendingOffsets", "describe_producers", "write_ending", "write_txn_ma
 class PendingOffsets(Protocol):
     """The part of a group coordinator that markers are for."""
 
-    def complete_transaction(
-        self,
-        now_ms: int,
-        partition: int,
-        producer_id: int,
-        producer_epoch: int,
-        committed: bool,
-    ) -> None:
+    def complete_transaction(self, now_ms: int, partition: int, end: TransactionEnd) -> None:
         """A transaction has ended: its offsets in a partition of ``__consumer_offsets`` are
         committed, or forgotten."""
         ...
@@ -128,9 +122,10 @@ def _write(
 
 
 def _end_offsets(groups: PendingOffsets, now_ms: int, partition: int, marker: _Marker) -> None:
-    groups.complete_transaction(
-        now_ms, partition, marker.producer_id, marker.producer_epoch, marker.committed
+    end = TransactionEnd(
+        "", marker.producer_id, marker.producer_epoch, marker.committed, marker.coordinator_epoch
     )
+    groups.complete_transaction(now_ms, partition, end)
 
 
 def write_txn_markers(

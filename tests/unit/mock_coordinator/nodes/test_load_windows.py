@@ -10,7 +10,7 @@ import pytest
 
 from kip848_client.wire import api_named
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
-from mock_coordinator.core.topic_names import TRANSACTIONS_TOPIC
+from mock_coordinator.core.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions.records import TransactionLog, TransactionState
 from tests.support.raw_transactions import Producer, RawTransactions
 from tests.unit.mock_coordinator.nodes.cluster_at_hand import ClusterAtHand, join
@@ -167,6 +167,24 @@ def test_what_was_decided_is_carried_out_by_the_next_coordinator(commit: bool) -
     (kind, (_, epoch)) = marker[6][0]
     assert kind[1] == int(commit)
     assert epoch == 1, "the coordinator's epoch is the leader epoch of the id's partition"
+
+
+def test_markers_of_offsets_have_the_coordinators_epoch_too() -> None:
+    hand = Transactional()
+    producer = hand.begin()
+    for _ in range(2):
+        hand.move()
+    assert hand.raw().txn_commit("x", producer, "g", {("all", 0): 5})[0][2] == 0
+    hand.raw().end("x", producer, commit=True)
+    partition = hand.cluster.core.groups.partition_of("g")
+    fetched = hand.raw().fetch(OFFSETS_TOPIC, partition)
+    kind, (_, epoch) = fetched[5][-1][6][0]
+    assert (kind[1], epoch) == (1, 2)
+    after = (producer[0], producer[1] + 1)
+    stale = hand.raw().write_markers(
+        after, [(OFFSETS_TOPIC, partition)], commit=False, coordinator_epoch=1
+    )
+    assert stale[0][1][0][2] == 52
 
 
 def test_an_open_transaction_that_is_too_old_is_aborted_after_the_load() -> None:
