@@ -99,10 +99,12 @@ class CoordinatorMoved(Input):
 
     ``__consumer_offsets`` is created for it when nobody has asked for a coordinator yet. Where
     there is no other node the same one is elected again, and loads its groups anew.
+    ``transactional``: ``key`` is no group but a transactional id, of ``__transaction_state``.
     """
 
-    group_id: str
+    key: str
     node_id: int | None = None
+    transactional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

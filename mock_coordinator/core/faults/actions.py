@@ -94,7 +94,7 @@ class CorruptBatch(Action):
 
 @dataclass(frozen=True, slots=True)
 class MoveCoordinator(Action):
-    """Before the request is looked at, another broker takes over as coordinator of its group: this
-    one, or the next. With one broker it is one that reloads."""
+    """Before the request is looked at, another broker takes over as coordinator of its group and
+    of its transactional id: this one, or the next. With one broker it is one that reloads."""
 
     node_id: int | None = None

@@ -48,6 +48,7 @@ _MATCH: Final = {
     "node": "node_id",
     "client": "client_id",
     "group": "group_id",
+    "transactional_id": "transactional_id",
     "member": "member_id",
     "topic": "topic",
     "partition": "partition",

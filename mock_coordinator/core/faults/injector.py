@@ -248,8 +248,12 @@ class FaultInjector:
         core: Step,
         outputs: list[Output],
     ) -> None:
-        for group_id in sorted(mentions(event.request, {}).groups):
+        found = mentions(event.request, {})
+        for group_id in sorted(found.groups):
             self._run(now_ms, CoordinatorMoved(group_id, node_id), core, outputs)
+        for name in sorted(found.transactional_ids):
+            moved = CoordinatorMoved(name, node_id, transactional=True)
+            self._run(now_ms, moved, core, outputs)
 
     def _run(self, now_ms: int, event: Input, core: Step, outputs: list[Output]) -> None:
         for output in core(now_ms, event):

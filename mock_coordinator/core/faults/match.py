@@ -17,6 +17,9 @@ from mock_coordinator.core.inputs import RequestReceived
 __all__ = ["Match", "Mentions", "mentions"]
 
 _GROUPS: Final = frozenset({"group_id", "groups_names", "group_ids", "groups", "coordinator_keys"})
+_TRANSACTIONAL_IDS: Final = frozenset(
+    {"transactional_id", "transactional_ids", "v3_and_below_transactional_id"}
+)
 _MEMBERS: Final = frozenset({"member_id"})
 _PARTITIONS: Final = frozenset({"partition", "partition_index", "index", "partitions"})
 _PARTITION_LISTS: Final = frozenset({"partitions", "partition_indexes"})
@@ -29,6 +32,7 @@ class Mentions:
     """What a request is about. ``partitions`` are (topic, partition)."""
 
     groups: set[str] = field(default_factory=set[str])
+    transactional_ids: set[str] = field(default_factory=set[str])
     members: set[str] = field(default_factory=set[str])
     topics: set[str] = field(default_factory=set[str])
     partitions: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
@@ -42,6 +46,8 @@ def mentions(request: Any, topic_names: Mapping[bytes, str]) -> Mentions:
             found.topics.add(topic)
         if name in _GROUPS:
             found.groups.update(_texts(value))
+        elif name in _TRANSACTIONAL_IDS:
+            found.transactional_ids.update(filter(None, _texts(value)))
         elif name in _MEMBERS:
             found.members.update(_texts(value))
         elif name in _TOPIC_LISTS:
@@ -91,8 +97,8 @@ class Match:
 
     ``api`` is Kafka's name (``"OffsetCommit"``), ``versions`` the lowest and highest version,
     ``node_id`` the broker that the connection leads to, ``client_id`` the client's name;
-    ``group_id``, ``member_id``, ``topic`` and ``partition`` (of ``topic``) are mentioned in the
-    request, ``member_id`` ``""`` for one that has none yet.
+    ``group_id``, ``transactional_id``, ``member_id``, ``topic`` and ``partition`` (of ``topic``)
+    are mentioned in the request, ``member_id`` ``""`` for one that has none yet.
     """
 
     api: str | None = None
@@ -100,6 +106,7 @@ class Match:
     node_id: int | None = None
     client_id: str | None = None
     group_id: str | None = None
+    transactional_id: str | None = None
     member_id: str | None = None
     topic: str | None = None
     partition: int | None = None
@@ -119,8 +126,14 @@ class Match:
             return False
         if self.client_id is not None and received.client.client_id != self.client_id:
             return False
-        inside = (self.group_id, self.member_id, self.topic, self.partition)
-        if inside == (None, None, None, None):
+        inside = (
+            self.group_id,
+            self.transactional_id,
+            self.member_id,
+            self.topic,
+            self.partition,
+        )
+        if all(condition is None for condition in inside):
             return True
         about_topics = self.topic is not None or self.partition is not None
         names = topic_names() if about_topics else {}
@@ -128,6 +141,9 @@ class Match:
 
     def _mentioned(self, found: Mentions) -> bool:
         if self.group_id is not None and self.group_id not in found.groups:
+            return False
+        wanted = self.transactional_id
+        if wanted is not None and wanted not in found.transactional_ids:
             return False
         if self.member_id is not None and self.member_id not in found.members:
             return False

@@ -20,7 +20,7 @@ from mock_coordinator.core.inputs import (
     NodeStarted,
     NodeStopped,
 )
-from mock_coordinator.core.metadata import create_offsets_topic
+from mock_coordinator.core.metadata import create_offsets_topic, create_transactions_topic
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions.service import Transactions
 
@@ -86,9 +86,14 @@ class ClusterControl:
         return moved
 
     def _move_coordinator(self, now_ms: int, event: CoordinatorMoved) -> None:
-        create_offsets_topic(self._broker, now_ms)
-        topic = self._broker.catalog.topics[OFFSETS_TOPIC]
-        partition = self._groups.partition_of(event.group_id)
+        if event.transactional:
+            create_transactions_topic(self._broker, now_ms)
+            topic = self._broker.catalog.topics[TRANSACTIONS_TOPIC]
+            partition = self._broker.disk.transactions.partition_of(event.key)
+        else:
+            create_offsets_topic(self._broker, now_ms)
+            topic = self._broker.catalog.topics[OFFSETS_TOPIC]
+            partition = self._groups.partition_of(event.key)
         leaders = self._broker.disk.leaders
         now = self._broker.partition_state(topic, partition).leader
         node_id = self._next(now) if event.node_id is None else event.node_id

@@ -9,9 +9,11 @@ import pytest
 
 from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kip848_client.wire.messages.transactions import InitProducerIdRequest
 from mock_coordinator import InProcessConnection, MockBroker, MockCluster
 from mock_coordinator.clock import VirtualClock
 from mock_coordinator.core.faults import Fault, Match, MoveCoordinator
+from mock_coordinator.core.faults.as_json import fault_from_json
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC
 
 LOADING, NOT_COORDINATOR = 14, 16
@@ -84,3 +86,43 @@ def test_the_next_broker_that_runs_takes_over() -> None:
     assert None not in seen
     assert len(set(seen)) == 3
     assert seen[0] == seen[3]
+
+
+def init(connection: InProcessConnection, name: str) -> tuple[int, int, int]:
+    request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+    answer = connection.ask(request, 5)
+    return answer.error_code, answer.producer_id, answer.producer_epoch
+
+
+def test_the_coordinator_of_a_transactional_id_moves() -> None:
+    made = MockCluster(brokers=3, listen=False, clock=VirtualClock())
+    before = made.transaction_coordinator_of("x")
+    assert before is not None
+    here = made.connect(node_id=before)
+    assert init(here, "x")[0] == 0
+    made.faults.add(Fault(MoveCoordinator(), Match(transactional_id="x"), nth=2))
+    made.load_time_ms = 300
+    assert init(here, "x") == (0, 0, 1), "the first one that matches is served"
+    assert init(here, "x")[0] == NOT_COORDINATOR
+    after = made.transaction_coordinator_of("x")
+    assert after not in (None, before)
+    there = made.connect(node_id=after)
+    assert init(there, "x")[0] == LOADING
+    made.advance(300)
+    assert init(there, "x") == (0, 0, 2)
+
+
+def test_the_only_broker_loads_its_transactional_ids_again() -> None:
+    made = MockBroker(listen=False, clock=VirtualClock())
+    made.faults.add(Fault(MoveCoordinator(), Match(api="InitProducerId"), nth=2))
+    made.load_time_ms = 300
+    connection = made.connect()
+    assert init(connection, "x") == (0, 0, 0)
+    assert init(connection, "x")[0] == LOADING
+    made.advance(300)
+    assert init(connection, "x") == (0, 0, 1)
+
+
+def test_in_json() -> None:
+    row = {"match": {"transactional_id": "x"}, "move_coordinator": "next"}
+    assert fault_from_json(row) == Fault(MoveCoordinator(), Match(transactional_id="x"))
