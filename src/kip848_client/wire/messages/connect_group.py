@@ -1,6 +1,6 @@
 """Connect workers on the group protocol: DRAFT messages, not Kafka's (decisions 3.2 and 3.3).
 
-Assignments name task generations, so that an item of a newer generation is released only when
+Assignments name task generations, so that a task of a newer generation is released only when
 nobody runs an older one.
 """
 
@@ -28,8 +28,8 @@ __all__ = [
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupItems:
-    """A connector, whether the connector itself is meant, some of its tasks, and their
-    generation."""
+    """A connector, whether the connector itself is meant, some of its tasks, and the generation of
+    those. The connector itself has none: it goes on when its tasks are configured anew."""
 
     connector: str = string()
     generation: int = int32()
@@ -51,7 +51,11 @@ class ConnectGroupHeartbeatRequestAssignor:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupHeartbeatRequest:
-    """A worker joins, stays in, acknowledges in, or leaves its group."""
+    """A worker joins, stays in, acknowledges in, or leaves its group.
+
+    A null field is "as before" (-1 for the timeout). ``server_assignor`` must be null, and
+    ``client_assignors`` must not be when joining.
+    """
 
     API_KEY: ClassVar[int] = 10482
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
@@ -73,7 +77,7 @@ class ConnectGroupHeartbeatRequest:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupHeartbeatResponseAssignment:
-    """What the worker shall run."""
+    """What the worker shall run, and what the assignor says to it. ``error`` is the assignor's."""
 
     error: int = int8()
     items: tuple[ConnectGroupItems, ...] = array(ConnectGroupItems)
@@ -83,7 +87,8 @@ class ConnectGroupHeartbeatResponseAssignment:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupHeartbeatResponse:
-    """The worker's epoch and, when it changed, its assignment."""
+    """The worker's epoch and its assignment: when that changed, when the request said everything,
+    and until the worker has reported it."""
 
     API_KEY: ClassVar[int] = 10482
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
@@ -116,7 +121,7 @@ class ConnectGroupPrepareAssignmentRequest:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupPrepareAssignmentResponseMember:
-    """A worker with its current target assignment."""
+    """A worker with its target of the last assignment; epoch -2 for one that is away."""
 
     member_id: str = string()
     member_epoch: int = int32()
@@ -129,7 +134,8 @@ class ConnectGroupPrepareAssignmentResponseMember:
 
 @dataclass(slots=True, kw_only=True)
 class ConnectGroupPrepareAssignmentResponse:
-    """The snapshot of the group at one group epoch."""
+    """The snapshot of the group at one group epoch. ``deferred`` is what the last assignment kept
+    for workers that may return."""
 
     API_KEY: ClassVar[int] = 10483
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)

@@ -7,6 +7,17 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
+from mock_coordinator.core.groups.client_assignors.values import AssignmentMetadata, ClientAssignor
+from mock_coordinator.core.groups.connect.items import ITSELF, resource_of
+from mock_coordinator.core.groups.connect.records import (
+    ConnectCurrentAssignment,
+    ConnectGroupEpoch,
+    ConnectTargetEpoch,
+    ConnectTargetMember,
+    ConnectTargetMetadata,
+    ConnectWorkerMetadata,
+    WorkerSubscription,
+)
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import (
     ClassicGeneration,
@@ -33,7 +44,7 @@ from mock_coordinator.core.groups.records import (
 )
 from mock_coordinator.core.profile import Profile
 
-__all__ = ["any_record"]
+__all__ = ["any_draft_record", "any_record"]
 
 TEXT = st.text(max_size=12)
 BYTES = st.binary(max_size=20)
@@ -120,8 +131,59 @@ def _currents(draw: st.DrawFn, profile: Profile) -> StateRecord:
     return CurrentMemberAssignment(draw(TEXT), draw(TEXT), draw(st.sampled_from([current, None])))
 
 
+def any_draft_record() -> st.SearchStrategy[StateRecord]:
+    """One record of a Connect group, which no Kafka writes."""
+    int8, int16 = st.integers(-128, 127), st.integers(-(2**15), 2**15 - 1)
+    names = st.text(min_size=1, max_size=8)
+    tasks = st.lists(st.integers(0, 2**31 - 1), unique=True, min_size=1, max_size=4)
+    # one generation a connector, so that no task is there twice
+    resources = st.dictionaries(
+        names, st.tuples(st.integers(0, 2**31 - 1), tasks, st.booleans()), max_size=3
+    )
+
+    def items(drawn: dict[str, tuple[int, list[int], bool]]) -> dict[TopicId, tuple[int, ...]]:
+        found = {resource_of(name, g): tuple(sorted(ts)) for name, (g, ts, _) in drawn.items()}
+        found |= {resource_of(name, ITSELF): (ITSELF,) for name, row in drawn.items() if row[2]}
+        return found
+
+    def owned(drawn: dict[TopicId, tuple[int, ...]], epoch: int) -> dict[TopicId, dict[int, int]]:
+        return {resource: dict.fromkeys(parts, epoch) for resource, parts in drawn.items()}
+
+    held = resources.map(items)
+    metadata = st.builds(AssignmentMetadata, int16, BYTES, int8)
+    offer = st.builds(ClientAssignor, TEXT, int16, int16, int8, int16, BYTES)
+    worker = st.builds(
+        WorkerSubscription,
+        instance_id=st.none() | TEXT,
+        client_id=TEXT,
+        client_host=TEXT,
+        rebalance_timeout_ms=INT32,
+        client_assignors=st.lists(offer, max_size=2).map(tuple),
+        joined_epoch=INT32,
+        reason_epoch=INT32,
+    )
+    current = st.builds(
+        CurrentAssignment,
+        member_epoch=INT32,
+        previous_member_epoch=INT32,
+        state=st.sampled_from(MemberState),
+        assigned=st.builds(owned, held, INT32),
+        pending_revocation=st.builds(owned, held, INT32),
+        metadata=metadata,
+    )
+    target = st.builds(ConnectTargetEpoch, INT32, INT64, int8, held, st.none() | TEXT)
+    return st.one_of(
+        st.builds(ConnectGroupEpoch, TEXT, st.none() | st.builds(GroupEpoch, INT32)),
+        st.builds(ConnectWorkerMetadata, TEXT, TEXT, st.none() | worker),
+        st.builds(ConnectTargetMetadata, TEXT, st.none() | target),
+        st.builds(ConnectTargetMember, TEXT, TEXT, held, metadata),
+        st.builds(ConnectTargetMember, TEXT, TEXT, st.none()),
+        st.builds(ConnectCurrentAssignment, TEXT, TEXT, st.none() | current),
+    )
+
+
 def any_record(profile: Profile) -> st.SearchStrategy[StateRecord]:
-    """One record of any type."""
+    """One record of any type that Kafka has."""
     has_hash, has_time = profile.metadata_hash, profile.has_assignment_interval
     hashes = INT64 if has_hash else st.just(0)
     times = INT64 if has_time else st.just(0)

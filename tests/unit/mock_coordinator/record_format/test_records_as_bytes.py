@@ -31,7 +31,7 @@ from mock_coordinator.core.groups.records import (
     TargetEpoch,
 )
 from mock_coordinator.core.profile import PROFILES, profile_named
-from tests.unit.mock_coordinator.record_format.any_record import any_record
+from tests.unit.mock_coordinator.record_format.any_record import any_draft_record, any_record
 
 EVERY_PROFILE = pytest.mark.parametrize("profile", tuple(PROFILES))
 
@@ -41,7 +41,7 @@ EVERY_PROFILE = pytest.mark.parametrize("profile", tuple(PROFILES))
 @given(data=st.data())
 def test_what_is_written_is_read_again(profile: str, data: st.DataObject) -> None:
     kafka = profile_named(profile)
-    record = data.draw(any_record(kafka))
+    record = data.draw(any_record(kafka) | any_draft_record())
     assert decode_record(*encode_record(kafka, record)) == record
 
 
@@ -181,7 +181,11 @@ def test_broken_records_are_refused(key: bytes, value: bytes | None) -> None:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.integers(-1, 20), st.binary(max_size=60), st.none() | st.binary(max_size=80))
+@given(
+    st.integers(-1, 20) | st.integers(10482, 10489),
+    st.binary(max_size=60),
+    st.none() | st.binary(max_size=80),
+)
 def test_bytes_of_any_kind_are_a_record_or_refused(
     key_type: int, key: bytes, value: bytes | None
 ) -> None:

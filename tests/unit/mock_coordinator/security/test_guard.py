@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kip848_client.errors import TransportError
+from kip848_client.wire import DRAFT_API_KEYS
 from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.core.profile import PROFILES
 from mock_coordinator.core.security.acls import acls_from_data
@@ -171,9 +172,16 @@ def test_a_listener_has_no_address_before_it_listens() -> None:
 
 
 @pytest.mark.parametrize(
-    "api", ["ConsumerGroupPrepareAssignment", "ConsumerGroupInstallAssignment"]
+    "api",
+    [
+        "ConsumerGroupPrepareAssignment",
+        "ConsumerGroupInstallAssignment",
+        "ConnectGroupHeartbeat",
+        "ConnectGroupPrepareAssignment",
+        "ConnectGroupInstallAssignment",
+    ],
 )
-def test_assignments_are_made_by_who_may_read_the_group(broker: MockBroker, api: str) -> None:
+def test_draft_protocols_are_for_whom_may_read_the_group(broker: MockBroker, api: str) -> None:
     assert ask(broker, "alice", message(api, group_id="theirs", member_id="m"), 0).error_code == 30
     assert ask(broker, "alice", message(api, group_id="mine", member_id="m"), 0).error_code != 30
 
@@ -189,6 +197,7 @@ UNGUARDED = {
 
 def test_no_api_is_served_that_nobody_thought_of_the_rights_for() -> None:
     served = {key for profile in PROFILES.values() for key in profile.api_versions}
+    served.update(DRAFT_API_KEYS)
     assert served - set(RULES) == set(UNGUARDED)
 
 
