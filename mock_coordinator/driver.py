@@ -32,7 +32,14 @@ from mock_coordinator.core.inputs import (
     RequestReceived,
     TimerFired,
 )
-from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply, TornReply
+from mock_coordinator.core.outputs import (
+    CloseConnection,
+    NoReply,
+    Output,
+    Reply,
+    TornReply,
+    Unanswered,
+)
 from mock_coordinator.core.ownership import OwnershipChecker
 from mock_coordinator.storage import Storage
 
@@ -366,6 +373,8 @@ class CoreDriver:
             sink = self._sinks.get(output.reply.connection)
             if sink is not None:
                 sink.torn(output)
+        elif isinstance(output, Unanswered):
+            _log.warning("%s", output.why)
         elif isinstance(output, CloseConnection):
             sink = self._sinks.get(output.connection)
             if sink is not None:

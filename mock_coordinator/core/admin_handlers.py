@@ -69,7 +69,7 @@ ADMIN_HANDLERS: Final[Mapping[int, AdminHandler]] = {
     39: lambda _broker, _now, _version, client, _request: renew_delegation_token(client),
     40: lambda _broker, _now, _version, client, _request: expire_delegation_token(client),
     41: lambda _broker, _now, _version, client, _request: describe_delegation_tokens(client),
-    43: _plain(elect_leaders),
+    43: _versioned(elect_leaders),
     44: _plain(incremental_alter_configs),
     45: _plain(alter_reassignments),
     46: _plain(list_reassignments),
@@ -86,6 +86,6 @@ ADMIN_HANDLERS: Final[Mapping[int, AdminHandler]] = {
     75: _plain(describe_topic_partitions),
     80: _plain(add_raft_voter),
     81: _plain(remove_raft_voter),
-    94: lambda _broker, _now, _version, _client, request: unregister_controller(request),
+    94: _plain(unregister_controller),
 }
 """By API key."""

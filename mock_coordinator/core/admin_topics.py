@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from kip848_client._types import ZERO_TOPIC_ID
+from kip848_client.assignors._java_order import string_set_order
 from kip848_client.wire import ErrorCode, default_message
 from kip848_client.wire.messages.topics import (
     CreatePartitionsRequest,
@@ -50,11 +53,26 @@ def delete_topics(
                 for t in asked
             )
         )
+    if request.timeout_ms <= 0 and _any_once(asked):
+        code = ErrorCode.REQUEST_TIMED_OUT  # before the controller has looked for them
+        return DeleteTopicsResponse(
+            responses=tuple(_refusal(t.name, t.topic_id, None, code) for t in asked)
+        )
     refused, doomed = _sorted_out(broker, asked)
     for topic in doomed:
         broker.catalog.delete(topic.name)
     deleted = [_Deleted(name=t.name, topic_id=t.topic_id, error_message=None) for t in doomed]
     return DeleteTopicsResponse(responses=(*refused, *deleted))
+
+
+def _any_once(asked: tuple[DeleteTopicsRequestDeleteTopicState, ...]) -> bool:
+    """Whether any topic is named as it should be: by name or by id, and once."""
+    named = Counter(
+        (entry.name, bytes(entry.topic_id))
+        for entry in asked
+        if (entry.name is None) != (entry.topic_id == ZERO_TOPIC_ID)
+    )
+    return 1 in named.values()
 
 
 def _sorted_out(
@@ -125,11 +143,15 @@ def create_partitions(broker: Broker, request: CreatePartitionsRequest) -> Creat
                 for asked in request.topics
             )
         )
-    results: dict[str, _Grown] = {}
+    twice = string_set_order(name for name, times in counts.items() if times > 1)
+    code, text = ErrorCode.INVALID_REQUEST, "Duplicate topic name."
+    results = {name: _Grown(name=name, error_code=code, error_message=text) for name in twice}
     grown_by = 0
     for asked in request.topics:
+        if asked.name in results:
+            continue
         try:
-            topic = _check_growth(broker, asked, counts[asked.name])
+            topic = _check_growth(broker, asked)
             grown_by += asked.count - topic.partitions
             _check_batch(grown_by)
             if not request.validate_only:
@@ -171,12 +193,8 @@ def _whole_refusal(
     return ErrorCode.POLICY_VIOLATION, text
 
 
-def _check_growth(
-    broker: Broker, asked: CreatePartitionsRequestCreatePartitionsTopic, times_named: int
-) -> Topic:
+def _check_growth(broker: Broker, asked: CreatePartitionsRequestCreatePartitionsTopic) -> Topic:
     """The topic that may grow. Raises ``TopicRefused``."""
-    if times_named > 1:
-        raise TopicRefused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     topic = broker.catalog.topic(asked.name)
     if topic is None:
         raise TopicRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)

@@ -47,14 +47,22 @@ from mock_coordinator.core.list_offsets import list_offsets, offset_for_leader_e
 from mock_coordinator.core.metadata import metadata
 from mock_coordinator.core.nodes import Node, Nodes
 from mock_coordinator.core.nodes.control import ClusterControl
-from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Persist, Reply
+from mock_coordinator.core.outputs import (
+    CloseConnection,
+    NoReply,
+    Output,
+    Persist,
+    Reply,
+    Unanswered,
+)
 from mock_coordinator.core.parked import Parked, ParkedFetches
-from mock_coordinator.core.produce import lacks_records, produce, produce_failed
+from mock_coordinator.core.produce import produce, produce_failed
 from mock_coordinator.core.producer_expiry import ProducerExpiry
 from mock_coordinator.core.security.guard import Guard
 from mock_coordinator.core.security.handlers import SECURITY_HANDLERS
 from mock_coordinator.core.security.state import SecurityState
 from mock_coordinator.core.transactions.service import TRANSACTION_KEYS, Transactions
+from mock_coordinator.core.unanswered import never_answered
 
 __all__ = ["CoordinatorCore"]
 
@@ -236,7 +244,14 @@ class CoordinatorCore:
                 self._serve(now_ms, key, admitted, outputs)
 
     def _serve(self, now_ms: int, key: int, event: RequestReceived, outputs: list[Output]) -> None:
-        if key == _FETCH:
+        why = never_answered(self._broker, event.version, event.request)
+        if why is not None:
+            if key != _PRODUCE:
+                self._answer(now_ms, key, event)
+            name = type(event.request).__name__
+            why = f"{name} v{event.version} will not be answered, as by Kafka: {why}"
+            outputs.append(Unanswered(event.connection, event.correlation, why))
+        elif key == _FETCH:
             self._fetch(now_ms, event, event.request, outputs)
         elif key == _PRODUCE:
             self._produce(now_ms, event, event.request, outputs)
@@ -267,10 +282,6 @@ class CoordinatorCore:
         self, now_ms: int, event: RequestReceived, request: Any, outputs: list[Output]
     ) -> None:
         broker = self._brokers[event.node_id]
-        if lacks_records(broker, request):
-            why = "a produce request has a partition without records, not even empty ones"
-            outputs.append(CloseConnection(event.connection, why))
-            return
         response = produce(broker, self._transactions.coordinator, now_ms, event.version, request)
         if request.acks != 0:
             outputs.append(_reply(event, response))

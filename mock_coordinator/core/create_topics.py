@@ -121,7 +121,7 @@ def _check_request(
     broker: Broker, topics: Sequence[CreateTopicsRequestCreatableTopic], timeout_ms: int
 ) -> None:
     """What is wrong with the request as a whole."""
-    if timeout_ms <= 0:
+    if timeout_ms <= 0 and topics:
         raise TopicRefused(ErrorCode.REQUEST_TIMED_OUT, None)
     default = broker.config.integer("num.partitions")
     partitions = 0

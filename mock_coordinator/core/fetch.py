@@ -37,6 +37,8 @@ from mock_coordinator.core.nodes.leadership import current_leader, endpoints, le
 
 __all__ = ["FetchPlan", "Fetches"]
 
+_SESSIONS_SINCE: Final = 7
+_IDS_SINCE: Final = 13
 _FINAL_EPOCH: Final = -1
 _INITIAL_EPOCH: Final = 0
 _ANY_REPLICA_SINCE: Final = 11
@@ -67,7 +69,7 @@ class FetchPlan:
     @property
     def by_id(self) -> bool:
         """Whether topics are named by id (version 13 and later)."""
-        return self.version >= 13
+        return self.version >= _IDS_SINCE
 
 
 @dataclass(slots=True)
@@ -101,6 +103,8 @@ class Fetches:
             return FetchResponse(error_code=plan)
         plan.may_read = may_read
         reading = self._read(plan)
+        if reading.found and plan.isolation_level not in (0, 1):
+            return _failed(version, request)
         wait = request.max_wait_ms > 0 and bool(reading.found)
         if reading.complete or reading.readable_bytes >= plan.min_bytes or not wait:
             return self._respond(now_ms, plan, reading)
@@ -141,7 +145,7 @@ class Fetches:
             session=None,
             incremental=False,
         )
-        if version < 7:
+        if version < _SESSIONS_SINCE:
             return plan
         refusal = self._join_session(now_ms, plan, request)
         return plan if refusal is None else refusal
@@ -216,18 +220,22 @@ class Fetches:
     def _respond(self, now_ms: int, plan: FetchPlan, reading: _Reading) -> FetchResponse:
         if plan.opens_session:
             self._open_session(now_ms, plan)
-        topics: dict[tuple[str, bytes], list[FetchResponsePartitionData]] = {}
+        # neighbours of one topic make one row; a topic that is named again later has another
+        topics: list[tuple[tuple[str, bytes], list[FetchResponsePartitionData]]] = []
         for key, data in (*reading.found.items(), *reading.missing.items()):
             news = plan.session is None or plan.session.tell(key, data)
             if news or not plan.incremental:
-                topics.setdefault((key.topic, key.topic_id), []).append(data)
+                named = (key.topic, key.topic_id)
+                if not topics or topics[-1][0] != named:
+                    topics.append((named, []))
+                topics[-1][1].append(data)
         return FetchResponse(
             session_id=0 if plan.session is None else plan.session.session_id,
             responses=tuple(
                 FetchResponseFetchableTopicResponse(
                     topic=name, topic_id=topic_id, partitions=tuple(partitions)
                 )
-                for (name, topic_id), partitions in topics.items()
+                for (name, topic_id), partitions in topics
             ),
             node_endpoints=tuple(
                 FetchResponseNodeEndpoint(
@@ -237,13 +245,38 @@ class Fetches:
                     self._broker,
                     (
                         data.current_leader.leader_id
-                        for partitions in topics.values()
+                        for _, partitions in topics
                         for data in partitions
-                        if data.error_code in _OLD_LEADER
+                        if data.error_code in _OLD_LEADER and not plan.from_replica
                     ),
                 )
             ),
         )
+
+
+def _failed(version: int, request: FetchRequest) -> FetchResponse:
+    """The answer to a request that the broker fails on where it would begin to read."""
+    code = ErrorCode.UNKNOWN_SERVER_ERROR
+    return FetchResponse(
+        error_code=code if version >= _SESSIONS_SINCE else ErrorCode.NONE,
+        session_id=request.session_id,
+        responses=tuple(
+            FetchResponseFetchableTopicResponse(
+                topic=topic.topic,
+                partitions=tuple(
+                    FetchResponsePartitionData(
+                        partition_index=asked.partition,
+                        error_code=code,
+                        high_watermark=-1,
+                        records=b"",
+                    )
+                    for asked in topic.partitions
+                ),
+            )
+            for topic in request.topics
+            if version < _IDS_SINCE
+        ),
+    )
 
 
 def _may_read(plan: FetchPlan, topic: str) -> bool:
@@ -295,7 +328,7 @@ def _read_partition(
     *,
     at_least_one: bool,
 ) -> FetchResponsePartitionData:
-    error = _refusal(plan, wanted, log, problem)
+    error = _refusal(plan, wanted, log, min(wanted.max_bytes, room), problem)
     if error is not None:
         return FetchResponsePartitionData(
             partition_index=key.partition,
@@ -334,10 +367,12 @@ def _read_partition(
 
 
 def _refusal(
-    plan: FetchPlan, wanted: Wanted, log: PartitionLog, problem: ErrorCode | None
+    plan: FetchPlan, wanted: Wanted, log: PartitionLog, max_bytes: int, problem: ErrorCode | None
 ) -> ErrorCode | None:
     """Why a partition cannot be read, in the order in which a leader looks."""
-    if plan.from_replica:
+    if plan.from_replica:  # none of this partition's
+        if wanted.leader_epoch >= 0:
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if problem is not None:
         return problem
@@ -346,6 +381,6 @@ def _refusal(
             return ErrorCode.OFFSET_OUT_OF_RANGE
     elif not log.log_start_offset <= wanted.fetch_offset <= log.high_watermark:
         return ErrorCode.OFFSET_OUT_OF_RANGE
-    if wanted.max_bytes < 0 or plan.isolation_level not in (0, 1):
+    if max_bytes < 0 and wanted.fetch_offset < log.high_watermark:
         return ErrorCode.UNKNOWN_SERVER_ERROR
     return None

@@ -9,7 +9,6 @@ from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,
-    ListOffsetsRequestListOffsetsTopic,
     ListOffsetsResponse,
     ListOffsetsResponseListOffsetsPartitionResponse,
     ListOffsetsResponseListOffsetsTopicResponse,
@@ -23,6 +22,7 @@ from kip848_client.wire.messages.list_offsets import (
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.log import PartitionLog
+from mock_coordinator.core.map_orders import grouped_as_scala
 from mock_coordinator.core.nodes.leadership import leader_problem
 
 __all__ = ["list_offsets", "offset_for_leader_epoch"]
@@ -48,39 +48,47 @@ _Partition = ListOffsetsResponseListOffsetsPartitionResponse
 
 
 def list_offsets(broker: Broker, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """The offset that each timestamp stands for."""
+    """The offset that each timestamp stands for. A partition that is named twice is refused."""
+    twice: set[tuple[str, int]] = set()
+    asked: dict[tuple[str, int], ListOffsetsRequestListOffsetsPartition] = {}
+    for topic in request.topics:
+        for partition in topic.partitions:
+            key = (topic.name, partition.partition_index)
+            if key in asked:
+                twice.add(key)
+            asked[key] = partition
+
+    def answer(name: str, index: int) -> _Partition:
+        if (name, index) in twice:
+            return _error(index, ErrorCode.INVALID_REQUEST)
+        return _listed(broker, version, request, name, asked[name, index])
+
     return ListOffsetsResponse(
-        topics=tuple(_list_topic(broker, version, request, topic) for topic in request.topics)
+        topics=tuple(
+            ListOffsetsResponseListOffsetsTopicResponse(
+                name=name, partitions=tuple(answer(name, index) for index in indexes)
+            )
+            for name, indexes in grouped_as_scala(asked).items()
+        )
     )
 
 
-def _list_topic(
+def _listed(
     broker: Broker,
     version: int,
     request: ListOffsetsRequest,
-    topic: ListOffsetsRequestListOffsetsTopic,
-) -> ListOffsetsResponseListOffsetsTopicResponse:
-    counts: dict[int, int] = {}
-    for asked in topic.partitions:
-        counts[asked.partition_index] = counts.get(asked.partition_index, 0) + 1
-    known = broker.catalog.topic(topic.name)
-    answers: list[_Partition] = []
-    for asked in topic.partitions:
-        index = asked.partition_index
-        if counts[index] > 1:
-            continue
-        log = None if known is None else broker.logs.of(known, index)
-        if _is_too_new(version, asked.timestamp):
-            answers.append(_error(index, ErrorCode.UNSUPPORTED_VERSION))
-        elif known is None or log is None:
-            answers.append(_error(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        else:
-            problem = leader_problem(broker, known, index, log, epoch=asked.current_leader_epoch)
-            answers.append(_list_partition(version, request.isolation_level, asked, log, problem))
-    answers.extend(
-        _error(index, ErrorCode.INVALID_REQUEST) for index, count in counts.items() if count > 1
-    )
-    return ListOffsetsResponseListOffsetsTopicResponse(name=topic.name, partitions=tuple(answers))
+    name: str,
+    asked: ListOffsetsRequestListOffsetsPartition,
+) -> _Partition:
+    index = asked.partition_index
+    if _is_too_new(version, asked.timestamp):
+        return _error(index, ErrorCode.UNSUPPORTED_VERSION)
+    known = broker.catalog.topic(name)
+    log = None if known is None else broker.logs.of(known, index)
+    if known is None or log is None:
+        return _error(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    problem = leader_problem(broker, known, index, log, epoch=asked.current_leader_epoch)
+    return _list_partition(version, request.isolation_level, asked, log, problem)
 
 
 def _is_too_new(version: int, timestamp: int) -> bool:

@@ -206,8 +206,8 @@ class PartitionLog:
     ) -> bytes:
         """Batches from the one that holds ``offset`` on, cut at ``max_bytes`` as a disk read is.
 
-        The cut may leave a part of a batch at the end, which clients ignore. With ``at_least_one``
-        the first batch comes whole even when it is larger.
+        The cut may leave a part of a batch at the end, which clients ignore, but never a part of
+        the first one. With ``at_least_one`` that comes whole even when it is larger.
         """
         end = self.readable_end(isolation_level)
         index = bisect_left(self._last_offsets, offset)
@@ -217,7 +217,7 @@ class PartitionLog:
             data = self.batches[index].data
             if at_least_one and not found:
                 room = max(room, len(data))
-            if room <= 0:
+            if room <= 0 or (not found and room < len(data)):
                 break
             found.append(data[:room])
             room -= len(data)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kip848_client._types import TopicId
 from kip848_client.wire._fields import Message
 
-__all__ = ["CloseConnection", "NoReply", "Output", "Persist", "Reply", "TornReply"]
+__all__ = ["CloseConnection", "NoReply", "Output", "Persist", "Reply", "TornReply", "Unanswered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,16 @@ class NoReply(Output):
 
     connection: int
     correlation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered(Output):
+    """A request will never be answered, because Kafka fails on it; its connection waits in vain.
+    ``why`` is for the log."""
+
+    connection: int
+    correlation: int
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kip848_client._types import TopicId
 from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.produce import (
     ProduceRequest,
@@ -35,6 +36,12 @@ from kip848_client.wire.messages.produce import (
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.log import PartitionLog
+from mock_coordinator.core.map_orders import (
+    id_partition_code,
+    partition_code,
+    scala_map_order,
+    scala_mutable_order,
+)
 from mock_coordinator.core.nodes.leadership import current_leader, endpoints, leader_problem
 from mock_coordinator.core.record_batch import (
     HEADER_BYTES,
@@ -61,7 +68,7 @@ from mock_coordinator.core.transactions.verification import (
     refused_request,
 )
 
-__all__ = ["lacks_records", "produce", "produce_failed"]
+__all__ = ["produce", "produce_failed"]
 
 _ZSTD: Final = 4
 _IDS_SINCE: Final = 13
@@ -120,10 +127,7 @@ def produce(
                 lambda partition: batches[partition][1].producers,
                 broker.profile,
             )
-    topics = tuple(
-        _produce_topic(broker, now_ms, version, request, data, refusals)
-        for data in request.topic_data
-    )
+    topics = _answers(broker, now_ms, version, request, refusals)
     told = (p.current_leader.leader_id for t in topics for p in t.partition_responses)
     return ProduceResponse(
         responses=topics,
@@ -173,18 +177,6 @@ def _topic(broker: Broker, version: int, data: ProduceRequestTopicProduceData) -
     return broker.catalog.topic(data.name)
 
 
-def lacks_records(broker: Broker, request: ProduceRequest) -> bool:
-    """Whether a partition that exists is sent null for records: Kafka fails on the request then,
-    and closes its connection."""
-    for topic in request.topic_data:
-        found = broker.catalog.topic(topic.name) if topic.name else None
-        known = found or broker.catalog.topic_by_id(topic.topic_id)
-        for part in topic.partition_data:
-            if part.records is None and known is not None and 0 <= part.index < known.partitions:
-                return True
-    return False
-
-
 def produce_failed(response: ProduceResponse) -> bool:
     """Whether any partition failed, which with acks=0 closes the connection."""
     return any(
@@ -194,31 +186,102 @@ def produce_failed(response: ProduceResponse) -> bool:
     )
 
 
-def _produce_topic(
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to become of one partition. ``said`` is how its topic was named."""
+
+    said: tuple[str, TopicId]
+    topic: Topic | None
+    data: ProduceRequestPartitionProduceData
+    problem: Refused | None
+
+
+_Key = tuple[str, TopicId, int]
+"""A topic's name and id, and the number of the partition."""
+
+
+def _answers(
     broker: Broker,
     now_ms: int,
     version: int,
     request: ProduceRequest,
-    data: ProduceRequestTopicProduceData,
     refusals: Mapping[TxnPartition, Refusal],
-) -> ProduceResponseTopicProduceResponse:
-    topic = _topic(broker, version, data)
-    # of two entries for one partition, only the later one counts, as in a Java map
-    partitions = {partition.index: partition for partition in data.partition_data}
-    responses: list[ProduceResponsePartitionProduceResponse] = []
-    for partition in partitions.values():
-        try:
-            responses.append(
-                _produce_partition(broker, now_ms, version, request, topic, partition, refusals)
-            )
-        except Refused as refused:
-            refusal = _refusal(partition.index, refused)
-            if refused.code is ErrorCode.NOT_LEADER_OR_FOLLOWER and version >= _LEADER_TOLD_SINCE:
-                refusal.current_leader = _leader_now(broker, topic, partition.index)
-            responses.append(refusal)
-    return ProduceResponseTopicProduceResponse(
-        name=data.name, topic_id=data.topic_id, partition_responses=tuple(responses)
+) -> tuple[ProduceResponseTopicProduceResponse, ...]:
+    """Of two entries for one partition only the later one counts, unless one of them is refused:
+    Kafka notes these in maps of their own, and puts them over what was appended."""
+    good, missing, bad = _sorted_out(broker, version, request)
+    code = _code_with_id if broker.profile.produce_knows_topic_ids else _code
+    topics: dict[tuple[str, TopicId], list[ProduceResponsePartitionProduceResponse]] = {}
+    found: dict[_Key, ProduceResponsePartitionProduceResponse] = {}
+    for kind in (good, missing, bad):
+        for key in scala_mutable_order(kind, code):
+            found[key] = _produced(broker, now_ms, version, request, kind[key], refusals)
+    for key in scala_map_order(found, code):
+        asked = bad.get(key) or missing.get(key) or good[key]
+        topics.setdefault(asked.said, []).append(found[key])
+    return tuple(
+        ProduceResponseTopicProduceResponse(
+            name=name, topic_id=topic_id, partition_responses=tuple(responses)
+        )
+        for (name, topic_id), responses in topics.items()
     )
+
+
+def _code(key: _Key) -> int:
+    return partition_code((key[0], key[2]))
+
+
+def _code_with_id(key: _Key) -> int:
+    return id_partition_code(key[1], (key[0], key[2]))
+
+
+def _sorted_out(
+    broker: Broker, version: int, request: ProduceRequest
+) -> tuple[dict[_Key, _Asked], dict[_Key, _Asked], dict[_Key, _Asked]]:
+    """Partitions that may be appended to, that do not exist, and that no batch was sent for."""
+    good: dict[_Key, _Asked] = {}
+    missing: dict[_Key, _Asked] = {}
+    bad: dict[_Key, _Asked] = {}
+    for data in request.topic_data:
+        topic = _topic(broker, version, data)
+        said = (data.name, TopicId(data.topic_id))
+        name, topic_id = said if topic is None else (topic.name, topic.topic_id)
+        for part in data.partition_data:
+            key = (name, topic_id, part.index)
+            if topic is None and version >= _IDS_SINCE:
+                problem = Refused(ErrorCode.UNKNOWN_TOPIC_ID)
+                missing[key] = _Asked(said, topic, part, problem)
+            elif topic is None or broker.logs.of(topic, part.index) is None:
+                problem = Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                missing[key] = _Asked(said, topic, part, problem)
+            else:
+                try:
+                    _only_batch(version, part.records)
+                    good[key] = _Asked(said, topic, part, None)
+                except Refused as problem:
+                    bad[key] = _Asked(said, topic, part, problem)
+    return good, missing, bad
+
+
+def _produced(
+    broker: Broker,
+    now_ms: int,
+    version: int,
+    request: ProduceRequest,
+    asked: _Asked,
+    refusals: Mapping[TxnPartition, Refusal],
+) -> ProduceResponsePartitionProduceResponse:
+    """Append one partition's batch, or say why not."""
+    topic, partition = asked.topic, asked.data
+    try:
+        if asked.problem is not None or topic is None:
+            raise asked.problem or Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return _produce_partition(broker, now_ms, version, request, topic, partition, refusals)
+    except Refused as refused:
+        refusal = _refusal(partition.index, refused)
+        if refused.code is ErrorCode.NOT_LEADER_OR_FOLLOWER and version >= _LEADER_TOLD_SINCE:
+            refusal.current_leader = _leader_now(broker, topic, partition.index)
+        return refusal
 
 
 def _produce_partition(
@@ -226,14 +289,12 @@ def _produce_partition(
     now_ms: int,
     version: int,
     request: ProduceRequest,
-    topic: Topic | None,
+    topic: Topic,
     partition: ProduceRequestPartitionProduceData,
     refusals: Mapping[TxnPartition, Refusal],
 ) -> ProduceResponsePartitionProduceResponse:
-    log = None if topic is None else broker.logs.of(topic, partition.index)
-    if topic is None and version >= _IDS_SINCE:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
-    if topic is None or log is None:
+    log = broker.logs.of(topic, partition.index)
+    if log is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     header, data = _only_batch(version, partition.records)
     refused = refusals.get((topic.name, partition.index))

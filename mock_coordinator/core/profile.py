@@ -208,6 +208,10 @@ class Profile:
     group's coordinator alone."""
     deleted_groups_hashed: bool = False
     """DeleteGroups answers in the order of a Java set of the group ids, not in the request's."""
+    produce_knows_topic_ids: bool = False
+    """Produce keeps partitions in maps by topic id and name, not by name alone: their order."""
+    empty_offset_fetch_unanswered: bool = True
+    """OffsetFetch that names no group is never answered."""
     partition_growth_limited: bool = False
     """CreatePartitions refuses more than 10,000 at once politely, not by failing."""
 
@@ -246,6 +250,8 @@ _V4_1: Final = replace(
     },
     finalized_features_epoch=14,
     deleted_groups_hashed=True,
+    produce_knows_topic_ids=True,
+    empty_offset_fetch_unanswered=False,
     heartbeats_checked_by_any=True,
     metadata_hash=True,
     rack_change_bumps=True,

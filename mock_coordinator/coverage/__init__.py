@@ -50,7 +50,7 @@ _REMARKS: Final[Mapping[int, str]] = {
     **dict.fromkeys((88, 89, 93), _STREAMS),
     0: "versions 0 to 2 are advertised and refused, as real brokers do for older librdkafka",
     21: "retention and compaction never delete anything; this does",
-    33: "naming one resource twice is refused; real brokers never answer that",
+    33: "naming one resource twice is never answered, as by real brokers",
     34: "there is one folder, and a replica may be moved to it",
     35: "sizes of disks are unknown (-1)",
     38: "no secret: error 64 on plain connections, 61 on authenticated ones",

@@ -12,6 +12,7 @@ from kip848_client.wire.messages.delete_records import (
     DeleteRecordsResponseDeleteRecordsTopicResult,
 )
 from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.map_orders import grouped_as_scala
 from mock_coordinator.core.topic_config import topic_text
 
 __all__ = ["delete_records"]
@@ -24,18 +25,20 @@ _NO_WATERMARK: Final = -1
 
 def delete_records(broker: Broker, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     """Delete what is below an offset (-1: everything); the answer is where each log begins now."""
-    topics: dict[str, dict[int, _Partition]] = {}
-    for topic in request.topics:
-        results = topics.setdefault(topic.name, {})
-        for asked in topic.partitions:
-            index = asked.partition_index
-            results[index] = _deleted(broker, topic.name, index, asked.offset)
+    results: dict[tuple[str, int], _Partition] = {}
+    wanted = {  # of two offsets for one partition the later one counts
+        (topic.name, asked.partition_index): asked.offset
+        for topic in request.topics
+        for asked in topic.partitions
+    }
+    for (name, index), offset in wanted.items():
+        results[name, index] = _deleted(broker, name, index, offset)
     return DeleteRecordsResponse(
         topics=tuple(
             DeleteRecordsResponseDeleteRecordsTopicResult(
-                name=name, partitions=tuple(results.values())
+                name=name, partitions=tuple(results[name, index] for index in indexes)
             )
-            for name, results in topics.items()
+            for name, indexes in grouped_as_scala(results).items()
         )
     )
 

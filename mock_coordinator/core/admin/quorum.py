@@ -28,6 +28,7 @@ from kip848_client.wire.messages.quorum import (
     UnregisterControllerResponse,
 )
 from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.map_orders import string_map_order
 
 __all__ = [
     "add_raft_voter",
@@ -39,6 +40,7 @@ __all__ = [
 
 _Partition = DescribeQuorumResponsePartitionData
 
+_LISTENER: Final = "CONTROLLER"
 _METADATA_TOPIC: Final = "__cluster_metadata"
 _EPOCH: Final = 1
 _NODES_SINCE: Final = 2
@@ -101,8 +103,15 @@ def unregister_broker(broker: Broker, request: UnregisterBrokerRequest) -> Unreg
     )
 
 
-def unregister_controller(request: UnregisterControllerRequest) -> UnregisterControllerResponse:
-    """No controller registered itself."""
+def unregister_controller(
+    broker: Broker, request: UnregisterControllerRequest
+) -> UnregisterControllerResponse:
+    """The only controller is the active one."""
+    if request.controller_id == broker.nodes.controller_id:
+        return UnregisterControllerResponse(
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message="Controller cannot unregister itself while it is active.",
+        )
     return UnregisterControllerResponse(
         error_code=ErrorCode.CONTROLLER_ID_NOT_REGISTERED,
         error_message=f"Controller ID {request.controller_id} is not currently registered.",
@@ -111,12 +120,21 @@ def unregister_controller(request: UnregisterControllerRequest) -> UnregisterCon
 
 def add_raft_voter(broker: Broker, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
     """The quorum is static (kraft.version 0)."""
+    listeners = request.listeners
     code, text = _quorum_refusal(broker, request.cluster_id, "adding")
-    if code == ErrorCode.UNSUPPORTED_VERSION and not request.listeners:
+    endpoints = {each.name.upper(): f"{each.host}/<unresolved>:{each.port}" for each in listeners}
+    if code != ErrorCode.UNSUPPORTED_VERSION:
+        pass
+    elif _is_no_voter(request.voter_id, request.voter_directory_id):
+        code, text = ErrorCode.INVALID_REQUEST, "Add voter request didn't include a valid voter"
+    elif _LISTENER not in endpoints:
+        shown = ", ".join(
+            f"ListenerName({name})={endpoints[name]}" for name in string_map_order(endpoints)
+        )
         code = ErrorCode.INVALID_REQUEST
         text = (
-            "Add voter request didn't include the endpoint (Endpoints(endpoints={})) for the "
-            "default listener ListenerName(CONTROLLER)"
+            f"Add voter request didn't include the endpoint (Endpoints(endpoints={{{shown}}})) "
+            f"for the default listener ListenerName({_LISTENER})"
         )
     return AddRaftVoterResponse(error_code=code, error_message=text)
 
@@ -124,7 +142,15 @@ def add_raft_voter(broker: Broker, request: AddRaftVoterRequest) -> AddRaftVoter
 def remove_raft_voter(broker: Broker, request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse:
     """The quorum is static (kraft.version 0)."""
     code, text = _quorum_refusal(broker, request.cluster_id, "removing")
+    if code == ErrorCode.UNSUPPORTED_VERSION and _is_no_voter(
+        request.voter_id, request.voter_directory_id
+    ):
+        code, text = ErrorCode.INVALID_REQUEST, "Remove voter request didn't include a valid voter"
     return RemoveRaftVoterResponse(error_code=code, error_message=text)
+
+
+def _is_no_voter(voter_id: int, directory_id: bytes) -> bool:
+    return voter_id < 0 or directory_id == bytes(16)
 
 
 def _quorum_refusal(broker: Broker, cluster_id: str | None, what: str) -> tuple[ErrorCode, str]:

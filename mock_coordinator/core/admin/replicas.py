@@ -35,31 +35,42 @@ _Reassigned = AlterPartitionReassignmentsResponseReassignablePartitionResponse
 
 _PREFERRED: Final = 0
 _UNCLEAN: Final = 1
+_WHOLE_ERROR_SINCE: Final = 1
+"""From this version on a refusal of the whole request has a field."""
 
 
-def elect_leaders(broker: Broker, request: ElectLeadersRequest) -> ElectLeadersResponse:
+def _none_elected(
+    version: int, request: ElectLeadersRequest, code: ErrorCode, text: str | None
+) -> ElectLeadersResponse:
+    """The refusal of a request as a whole."""
+    return ElectLeadersResponse(
+        error_code=code if version >= _WHOLE_ERROR_SINCE else ErrorCode.NONE,
+        replica_election_results=tuple(
+            _Election(
+                topic=topic.topic,
+                partition_result=tuple(
+                    _Elected(partition_id=index, error_code=code, error_message=text)
+                    for index in topic.partitions
+                ),
+            )
+            for topic in request.topic_partitions or ()
+        ),
+    )
+
+
+def elect_leaders(
+    broker: Broker, version: int, request: ElectLeadersRequest
+) -> ElectLeadersResponse:
     """Have the first replica of each partition lead; of all partitions, only those are told that
     needed it."""
     asked = request.topic_partitions
+    if asked == ():
+        return ElectLeadersResponse()
+    if request.timeout_ms <= 0:
+        return _none_elected(version, request, ErrorCode.REQUEST_TIMED_OUT, None)
     if request.election_type not in (_PREFERRED, _UNCLEAN):
         text = f"Unknown election type {request.election_type}"
-        return ElectLeadersResponse(
-            error_code=ErrorCode.INVALID_REQUEST,
-            replica_election_results=tuple(
-                _Election(
-                    topic=topic.topic,
-                    partition_result=tuple(
-                        _Elected(
-                            partition_id=index,
-                            error_code=ErrorCode.INVALID_REQUEST,
-                            error_message=text,
-                        )
-                        for index in topic.partitions
-                    ),
-                )
-                for topic in asked or ()
-            ),
-        )
+        return _none_elected(version, request, ErrorCode.INVALID_REQUEST, text)
     unclean = request.election_type == _UNCLEAN
     if asked is None:
         results = tuple(
@@ -120,6 +131,8 @@ def alter_reassignments(
     broker: Broker, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
     """Give partitions other replicas, which have all records at once."""
+    if request.timeout_ms <= 0 and request.topics:
+        return _not_reassigned_in_time(request)
     same_size = not request.allow_replication_factor_change
     return AlterPartitionReassignmentsResponse(
         # who asks for nothing is told the default, whatever was said (seen on Kafka 4.4.0)
@@ -130,6 +143,28 @@ def alter_reassignments(
                 name=topic.name,
                 partitions=tuple(
                     _reassigned(broker, topic.name, asked, same_size=same_size)
+                    for asked in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        ),
+    )
+
+
+def _not_reassigned_in_time(
+    request: AlterPartitionReassignmentsRequest,
+) -> AlterPartitionReassignmentsResponse:
+    code = ErrorCode.REQUEST_TIMED_OUT
+    return AlterPartitionReassignmentsResponse(
+        error_code=code,
+        error_message=None,
+        responses=tuple(
+            AlterPartitionReassignmentsResponseReassignableTopicResponse(
+                name=topic.name,
+                partitions=tuple(
+                    _Reassigned(
+                        partition_index=asked.partition_index, error_code=code, error_message=None
+                    )
                     for asked in topic.partitions
                 ),
             )

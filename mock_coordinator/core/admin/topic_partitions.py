@@ -64,11 +64,9 @@ def describe_topic_partitions(
 
 
 def _malformed(request: DescribeTopicPartitionsRequest, asked: list[str]) -> ErrorCode | None:
-    if "" in asked:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
     cursor = request.cursor
     if cursor is None:
-        return None
+        return ErrorCode.UNKNOWN_SERVER_ERROR if "" in asked else None
     if cursor.partition_index < 0:
         return ErrorCode.INVALID_REQUEST
     later = sorted(name for name in asked if name >= cursor.topic_name)

@@ -93,7 +93,10 @@ def _group_response(
     by_id = version >= TOPIC_ID_VERSION
     wanted = None
     if group.topics is not None:
-        wanted = list(_resolve(env, group.topics, by_id=by_id))
+        # what is not known by its id comes last
+        wanted = sorted(
+            _resolve(env, group.topics, by_id=by_id), key=lambda topic: topic.name is None
+        )
     topics = _look_up(env, request, group.group_id, wanted, by_id=by_id)
     return OffsetFetchResponseGroup(
         group_id=group.group_id,

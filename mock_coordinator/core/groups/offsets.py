@@ -69,15 +69,6 @@ class _Topic:
     answered: tuple[OffsetCommitResponsePartition, ...]
     open: tuple[OffsetCommitRequestPartition, ...]
 
-    def response(
-        self, answers: Iterable[OffsetCommitResponsePartition]
-    ) -> OffsetCommitResponseTopic:
-        return OffsetCommitResponseTopic(
-            name=self.asked.name,
-            topic_id=self.asked.topic_id,
-            partitions=(*self.answered, *answers),
-        )
-
 
 CommittedTopic: TypeAlias = _Topic
 
@@ -128,18 +119,17 @@ def decide_offsets(
         except GroupError as err:
             refused = err
     commit = _Commit(env, now_ms, version, request, producer)
-    answers = [
-        topic.response(
+    answers = _in_order(
+        topics,
+        lambda topic, partition: (
             commit.partition(topic, partition)
             if refused is None
             else _answer(partition, refused.code)
-            for partition in topic.open
-        )
-        for topic in _in_order(topics)
-    ]
+        ),
+    )
     served = asked and refused is None
     return Decision(
-        OffsetCommitResponse(topics=tuple(answers)),
+        OffsetCommitResponse(topics=answers),
         commit.records,
         simple_group=request.group_id if served else None,
     )
@@ -151,18 +141,39 @@ def refuse_offsets(
     """The answer when the coordinator cannot be asked: what does not exist has its own error."""
     topics = [_looked_up(catalog, version, topic) for topic in request.topics]
     return OffsetCommitResponse(
-        topics=tuple(
-            topic.response(_answer(partition, code) for partition in topic.open)
-            for topic in _in_order(topics)
-        )
+        topics=_in_order(topics, lambda _topic, partition: _answer(partition, code))
     )
 
 
-def _in_order(topics: Sequence[_Topic]) -> list[_Topic]:
-    """What the API layer refused comes first, topic by topic; the coordinator's answers follow. A
-    topic that exists is not mentioned when the request names no partition of it."""
-    mentioned = [topic for topic in topics if topic.answered or topic.open or not topic.exists]
-    return sorted(mentioned, key=lambda topic: topic.exists and not topic.answered)
+def _in_order(
+    topics: Sequence[_Topic],
+    answer: Callable[[_Topic, OffsetCommitRequestPartition], OffsetCommitResponsePartition],
+) -> tuple[OffsetCommitResponseTopic, ...]:
+    """What the API layer refused comes first, topic by topic; the coordinator's answers follow.
+
+    A topic that exists is not mentioned when the request names no partition of it. What is said of
+    one topic is put together, unless nothing was refused: then the coordinator's answer is passed
+    on as it is, with the topics as often as they were named.
+    """
+    refused = [topic for topic in topics if topic.answered or not topic.exists]
+    open_topics = [topic for topic in topics if topic.open]
+    rows: dict[tuple[str, bytes, int], OffsetCommitResponseTopic] = {}
+
+    def add(
+        topic: _Topic, number: int, partitions: Iterable[OffsetCommitResponsePartition]
+    ) -> None:
+        asked = topic.asked
+        key = (asked.name, bytes(asked.topic_id), number)
+        row = rows.setdefault(
+            key, OffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id)
+        )
+        row.partitions = (*row.partitions, *partitions)
+
+    for topic in refused:
+        add(topic, 0, topic.answered)
+    for number, topic in enumerate(open_topics):
+        add(topic, 0 if refused else number, (answer(topic, each) for each in topic.open))
+    return tuple(rows.values())
 
 
 def _session(env: Environment, now_ms: int, request: OffsetCommitRequest) -> list[TimerChange]:

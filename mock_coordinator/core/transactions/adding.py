@@ -20,6 +20,7 @@ from kip848_client.wire.messages.transactions import (
     AddPartitionsToTxnResponseAddPartitionsToTxnResult,
     AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult,
 )
+from mock_coordinator.core.map_orders import java_order, partition_code, string_map_order
 from mock_coordinator.core.transactions.environment import Change, Environment
 from mock_coordinator.core.transactions.records import (
     ClientVersion,
@@ -29,13 +30,22 @@ from mock_coordinator.core.transactions.records import (
 from mock_coordinator.core.transactions.refusals import TransactionRefusedError
 from mock_coordinator.core.transactions.state import TransactionEntry
 
-__all__ = ["add_partitions_response", "decide_add", "missing_partitions", "verified"]
+__all__ = [
+    "add_partitions_response",
+    "decide_add",
+    "missing_partitions",
+    "results_as_asked",
+    "results_by_partition",
+    "verified",
+]
 
 BATCHED_SINCE: Final = 4
 """From this version on a request is about several transactions, and comes from a broker."""
 
 _Topics = Sequence[AddPartitionsToTxnRequestAddPartitionsToTxnTopic]
+_TopicResult = AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult
 Results = dict[TxnPartition, ErrorCode]
+TopicResults = tuple[_TopicResult, ...]
 
 
 def decide_add(
@@ -108,36 +118,43 @@ def missing_partitions(env: Environment, topics: _Topics) -> Results | None:
 
 
 def add_partitions_response(
-    version: int, request: AddPartitionsToTxnRequest, results: Iterable[Results]
+    version: int, request: AddPartitionsToTxnRequest, results: Iterable[TopicResults]
 ) -> AddPartitionsToTxnResponse:
     """The answers for all transactions of a request, in its order."""
     if version < BATCHED_SINCE:
-        return AddPartitionsToTxnResponse(
-            results_by_topic_v3_and_below=_topic_results(next(iter(results)))
-        )
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=next(iter(results)))
     return AddPartitionsToTxnResponse(
         results_by_transaction=tuple(
             AddPartitionsToTxnResponseAddPartitionsToTxnResult(
-                transactional_id=transaction.transactional_id, topic_results=_topic_results(found)
+                transactional_id=transaction.transactional_id, topic_results=found
             )
             for transaction, found in zip(request.transactions, results, strict=True)
         )
     )
 
 
-def _topic_results(
-    results: Results,
-) -> tuple[AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult, ...]:
-    topics: dict[str, list[AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult]] = {}
-    for (topic, index), code in results.items():
-        topics.setdefault(topic, []).append(
+def results_as_asked(topics: _Topics, code: ErrorCode) -> TopicResults:
+    """One code for all, topic by topic as they were named."""
+    return tuple(
+        _topic_result(topic.name, ((index, code) for index in topic.partitions)) for topic in topics
+    )
+
+
+def results_by_partition(results: Results) -> TopicResults:
+    """Each partition once, in the order of the maps that Kafka collects them in."""
+    topics: dict[str, list[tuple[int, ErrorCode]]] = {}
+    for name, index in java_order(results, partition_code):
+        topics.setdefault(name, []).append((index, results[name, index]))
+    return tuple(_topic_result(name, topics[name]) for name in string_map_order(topics))
+
+
+def _topic_result(name: str, codes: Iterable[tuple[int, ErrorCode]]) -> _TopicResult:
+    return _TopicResult(
+        name=name,
+        results_by_partition=tuple(
             AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult(
                 partition_index=index, partition_error_code=code
             )
-        )
-    return tuple(
-        AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult(
-            name=name, results_by_partition=tuple(partitions)
-        )
-        for name, partitions in topics.items()
+            for index, code in codes
+        ),
     )

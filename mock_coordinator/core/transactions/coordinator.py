@@ -45,9 +45,12 @@ from mock_coordinator.core.topic_names import OFFSETS_TOPIC
 from mock_coordinator.core.transactions.adding import (
     BATCHED_SINCE,
     Results,
+    TopicResults,
     add_partitions_response,
     decide_add,
     missing_partitions,
+    results_as_asked,
+    results_by_partition,
     verified,
 )
 from mock_coordinator.core.transactions.ending import (
@@ -276,25 +279,30 @@ class TransactionCoordinator:
         now_ms: int,
         received: RequestReceived,
         transaction: AddPartitionsToTxnRequestAddPartitionsToTxnTransaction,
-    ) -> Results:
+    ) -> TopicResults:
         """The answer for one transaction of a request."""
-        missing = missing_partitions(self._env, transaction.topics)
+        topics = transaction.topics
+        missing = missing_partitions(self._env, topics)
         if missing is not None:
-            return missing
-        found = dict.fromkeys((t.name, index) for t in transaction.topics for index in t.partitions)
+            return results_by_partition(missing)
+        found = dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions)
         partitions = sorted(found)
         transactional_id = transaction.transactional_id
         producer = (transaction.producer_id, transaction.producer_epoch)
         try:
             self._require_here(received, transactional_id)
             if transaction.verify_only:
-                return verified(self._env, transactional_id, producer, partitions)
+                checked = verified(self._env, transactional_id, producer, partitions)
+                return results_by_partition(checked)
             by_broker = received.version >= BATCHED_SINCE
             client_version = ClientVersion.V2 if by_broker else ClientVersion.V0
             self._add(now_ms, transactional_id, producer, tuple(found), client_version)
         except TransactionRefusedError as refused:
-            return dict.fromkeys(partitions, _told(received, refused.code))
-        return dict.fromkeys(partitions, ErrorCode.NONE)
+            code = _told(received, refused.code)
+            if transaction.verify_only:
+                return results_by_partition(dict.fromkeys(partitions, code))
+            return results_as_asked(topics, code)
+        return results_as_asked(topics, ErrorCode.NONE)
 
     def _describe(
         self, _now_ms: int, received: RequestReceived, request: DescribeTransactionsRequest

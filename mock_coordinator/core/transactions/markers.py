@@ -9,6 +9,7 @@ coordinator that was replaced (TRANSACTION_COORDINATOR_FENCED 52). A marker for 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,6 +29,7 @@ from kip848_client.wire.messages.transaction_admin import (
 )
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.groups.records import TransactionEnd
+from mock_coordinator.core.map_orders import java_order, partition_code, string_map_order
 from mock_coordinator.core.nodes.leadership import leader_problem
 from mock_coordinator.core.topic_names import OFFSETS_TOPIC, name_problem
 from mock_coordinator.core.transactions.environment import Ending
@@ -131,18 +133,54 @@ def _end_offsets(groups: PendingOffsets, now_ms: int, partition: int, marker: _M
 def write_txn_markers(
     broker: Broker, groups: PendingOffsets, now_ms: int, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
-    """Write the markers that another broker, or an administrator, asks for."""
+    """Write the markers that another broker, or an administrator, asks for. There is one row for
+    each producer, whatever it is named for, and none for one without partitions."""
+    producers: dict[int, dict[tuple[str, int], ErrorCode]] = {}
+    for asked in request.markers:
+        written = _written(broker, groups, now_ms, asked)
+        if written:
+            producers.setdefault(asked.producer_id, {}).update(written)
     return WriteTxnMarkersResponse(
-        markers=tuple(_answer(broker, groups, now_ms, asked) for asked in request.markers)
+        markers=tuple(
+            WriteTxnMarkersResponseWritableTxnMarkerResult(
+                producer_id=producer_id, topics=_by_topic(producers[producer_id])
+            )
+            for producer_id in java_order(producers, lambda each: each ^ each >> 32)
+        )
     )
 
 
-def _answer(
+def _exists(broker: Broker, name: str, index: int) -> bool:
+    topic = broker.catalog.topic(name)
+    if topic is None and name == OFFSETS_TOPIC:  # which nobody has looked for yet
+        return 0 <= index < broker.config.integer("offsets.topic.num.partitions")
+    return topic is not None and broker.logs.of(topic, index) is not None
+
+
+def _by_topic(
+    written: Mapping[tuple[str, int], ErrorCode],
+) -> tuple[WriteTxnMarkersResponseWritableTxnMarkerTopicResult, ...]:
+    topics: dict[str, list[WriteTxnMarkersResponseWritableTxnMarkerPartitionResult]] = {}
+    for name, index in java_order(written, partition_code):
+        result = WriteTxnMarkersResponseWritableTxnMarkerPartitionResult(
+            partition_index=index, error_code=written[name, index]
+        )
+        topics.setdefault(name, []).append(result)
+    return tuple(
+        WriteTxnMarkersResponseWritableTxnMarkerTopicResult(
+            name=name, partitions=tuple(topics[name])
+        )
+        for name in string_map_order(topics)
+    )
+
+
+def _written(
     broker: Broker,
     groups: PendingOffsets,
     now_ms: int,
     asked: WriteTxnMarkersRequestWritableTxnMarker,
-) -> WriteTxnMarkersResponseWritableTxnMarkerResult:
+) -> dict[tuple[str, int], ErrorCode]:
+    """What became of one marker in each of its partitions."""
     marker = _Marker(
         asked.producer_id,
         asked.producer_epoch,
@@ -152,26 +190,15 @@ def _answer(
     )
     impossible = asked.producer_epoch < 0 or asked.transaction_version < 0
 
-    def write(topic: str, index: int) -> ErrorCode:
+    def write(name: str, index: int) -> ErrorCode:
+        if not _exists(broker, name, index):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if impossible:
             return ErrorCode.UNKNOWN_SERVER_ERROR
-        return _write(broker, groups, now_ms, topic, index, marker)
+        return _write(broker, groups, now_ms, name, index, marker)
 
-    return WriteTxnMarkersResponseWritableTxnMarkerResult(
-        producer_id=asked.producer_id,
-        topics=tuple(
-            WriteTxnMarkersResponseWritableTxnMarkerTopicResult(
-                name=topic.name,
-                partitions=tuple(
-                    WriteTxnMarkersResponseWritableTxnMarkerPartitionResult(
-                        partition_index=index, error_code=write(topic.name, index)
-                    )
-                    for index in topic.partition_indexes
-                ),
-            )
-            for topic in asked.topics
-        ),
-    )
+    named = [(topic.name, index) for topic in asked.topics for index in topic.partition_indexes]
+    return {partition: write(*partition) for partition in dict.fromkeys(named)}
 
 
 def describe_producers(
