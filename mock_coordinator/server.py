@@ -11,6 +11,10 @@ it; the same goes for one that is in the middle of its TLS handshake. Until a cl
 authenticated its frames may not be longer than ``sasl.server.max.receive.size``. Whatever cannot be
 understood closes the connection it came from, with a line in the log, because after a bad frame
 there is no way to find the next one.
+
+Under asyncio the task of a plain connection (neither TLS nor SASL) only waits for its end: reading,
+submitting and writing are done in the transport's callbacks (``plain_connections``), by the same
+rules, in less than half of the time.
 """
 
 from __future__ import annotations

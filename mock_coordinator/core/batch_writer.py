@@ -27,6 +27,7 @@ class NewRecord:
 _BODY: Final = struct.Struct(">hiqqqhii")
 _HEAD: Final = struct.Struct(">qiibI")
 _HEAD_AFTER_LENGTH: Final = 9
+_ONE_BYTE: Final = tuple(bytes((byte,)) for byte in range(0x80))
 _NO_EPOCH: Final = -1
 _NO_SEQUENCE: Final = -1
 _SHORT: Final = tuple(bytes((number << 1,)) for number in range(64))
@@ -111,6 +112,8 @@ def _varint(value: int) -> bytes:
     if 0 <= value < len(_SHORT):
         return _SHORT[value]
     raw = (value << 1) ^ (value >> 63)
+    if raw <= 0x7F:
+        return _ONE_BYTE[raw]
     out = bytearray()
     while raw > 0x7F:
         out.append((raw & 0x7F) | 0x80)

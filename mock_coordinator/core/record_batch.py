@@ -214,6 +214,8 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     """A signed (zigzag) variable-length integer."""
     byte = data[position]
     position += 1
+    if byte <= 0x7F:
+        return (byte >> 1) ^ -(byte & 1), position
     raw = byte & 0x7F
     shift = 7
     while byte > 0x7F:

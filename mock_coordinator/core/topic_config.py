@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.config import BrokerConfig
@@ -96,7 +97,13 @@ def topic_text(config: BrokerConfig, topic: Topic, name: str) -> str | None:
 
 def topic_value(config: BrokerConfig, topic: Topic, name: str) -> SettingValue:
     """The typed value of a topic setting."""
-    return TOPIC_SETTINGS[name].parse(topic_text(config, topic, name))
+    return _parsed(name, topic_text(config, topic, name))
+
+
+@lru_cache(maxsize=1024)
+def _parsed(name: str, text: str | None) -> SettingValue:
+    """Several are looked up for each batch that is produced."""
+    return TOPIC_SETTINGS[name].parse(text)
 
 
 def topic_integer(config: BrokerConfig, topic: Topic, name: str) -> int:

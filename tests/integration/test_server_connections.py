@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import struct
 from collections.abc import AsyncGenerator
@@ -11,7 +12,7 @@ import anyio
 import anyio.abc
 import pytest
 
-from kip848_client.wire import api_named, read_response, write_request
+from kip848_client.wire import Framer, api_named, read_response, write_request
 from kip848_client.wire.messages.api_versions import ApiVersionsRequest
 from kip848_client.wire.messages.fetch import (
     FetchRequest,
@@ -176,6 +177,51 @@ async def test_a_waiting_fetch_is_answered_by_a_record_and_keeps_the_order() -> 
         frame = await frame_from(stream)
         (first,) = struct.unpack_from(">i", frame)
         assert first == 9
+
+
+async def test_who_has_said_everything_still_gets_what_it_asked_for() -> None:
+    async with running() as broker, await open_stream(broker) as stream:
+        await stream.send(fetch(wait_ms=200) + METADATA + METADATA)
+        await stream.send_eof()
+        data = b""
+        with contextlib.suppress(anyio.EndOfStream):
+            while True:
+                data += await stream.receive()
+        payloads = Framer().feed(data)
+        correlations = [struct.unpack_from(">i", payload)[0] for payload in payloads]
+        assert correlations == [9, 5, 5]
+        await broker.wait_until(lambda: broker.driver.connections == 1)  # the broker's own
+
+
+async def test_what_comes_while_a_request_waits_is_served_after_it_in_order() -> None:
+    async with running() as broker, await open_stream(broker) as stream:
+        await stream.send(fetch())
+        await broker.wait_until(lambda: broker.core.parked_requests == 1)
+        for correlation in range(100, 140):
+            await stream.send(write_request(MetadataRequest(topics=None), 12, correlation, "test"))
+        await anyio.sleep(0.05)  # for what must not happen there is no sign to wait for
+        assert len(broker.requests()) == 1
+        broker.produce("t", b"x")
+        framer = Framer()
+        found: list[int] = []
+        while len(found) < 41:
+            payloads = framer.feed(await stream.receive())
+            found += [struct.unpack_from(">i", payload)[0] for payload in payloads]
+        assert found == [9, *range(100, 140)]
+
+
+async def test_a_client_that_asks_a_lot_at_once_holds_up_nobody() -> None:
+    async with (
+        running() as broker,
+        await open_stream(broker) as greedy,
+        await open_stream(broker) as other,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(greedy.send, METADATA * 2000)
+        for _ in range(20):
+            assert await answers(other)
+        assert len(broker.requests()) < 2000
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_waiting_fetch_is_answered_in_time() -> None:
