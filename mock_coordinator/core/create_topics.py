@@ -318,6 +318,6 @@ def _created(broker: Broker, topic: Topic, factor: int) -> CreateTopicsResponseC
                 config_source=config.source,
                 is_sensitive=False,
             )
-            for config in described_topic(broker.config, topic)
+            for config in described_topic(broker.config, topic, as_given=True)
         ),
     )

@@ -70,11 +70,18 @@ class DescribedConfig:
         return self.setting.type == "PASSWORD"
 
 
-def described_topic(config: BrokerConfig, topic: Topic) -> list[DescribedConfig]:
-    """All settings of a topic, sorted by name."""
+def described_topic(
+    config: BrokerConfig, topic: Topic, *, as_given: bool = False
+) -> list[DescribedConfig]:
+    """All settings of a topic, sorted by name; its own as they were understood, or as given."""
     own = topic.config
     return [
-        _layered(config, setting, setting.canonical(own.get(name)), _TOPIC)
+        _layered(
+            config,
+            setting,
+            own.get(name) if as_given else setting.canonical(own.get(name)),
+            _TOPIC,
+        )
         for name in sorted(TOPIC_SETTINGS)
         if (setting := topic_setting_of(config.profile, name)) is not None
     ]

@@ -24,6 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kip848_client._types import JOIN_EPOCH
+from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -273,7 +274,11 @@ class GroupCoordinator:
             if isinstance(err, UpgradeRefused):
                 self._perform(now_ms, err.anyway)
             return ConsumerGroupHeartbeatResponse(error_code=err.code, error_message=err.message)
-        response = self._perform(now_ms, decision)
+        try:
+            limit = self._max_batch_bytes() if decision.records else None
+            response = self._perform(now_ms, decision, limit)
+        except BatchTooLargeError:
+            return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
         if request.member_epoch == JOIN_EPOCH:
             self._rounds.rejoined(request.group_id, response.member_id or "")
         self._rounds.settle(now_ms, request.group_id)
@@ -462,7 +467,7 @@ class GroupCoordinator:
             return
         if isinstance(group, ConnectGroup):
             self._perform(now_ms, fence_workers(group, (member,)))
-        elif isinstance(group, ConsumerGroup):
+        else:
             # a downgrade that fails keeps the member where it is, as in Kafka
             with contextlib.suppress(GroupError):
                 self._perform(now_ms, fence(self._env, now_ms, group, (member,)))

@@ -13,6 +13,11 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
+from kip848_client.wire.messages.topics import (
+    CreateTopicsRequest,
+    CreateTopicsRequestCreatableTopic,
+    CreateTopicsRequestCreatableTopicConfig,
+)
 from tests.unit.mock_coordinator.broker_at_hand import AtHand
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -381,3 +386,14 @@ def test_a_session_must_be_longer_than_the_heartbeat_interval() -> None:
     assert alter(hand, GROUP, "g", session) == (40, text)
     assert alter(hand, GROUP, "g", ("consumer.session.timeout.ms", SET, "5001")) == (0, None)
     assert alter(hand, GROUP, "g", ("consumer.heartbeat.interval.ms", SET, "5001")) == (40, text)
+
+
+def test_a_new_topics_settings_are_told_as_they_were_given() -> None:
+    hand = AtHand()
+    config = CreateTopicsRequestCreatableTopicConfig(name="min.cleanable.dirty.ratio", value="0.50")
+    topic = CreateTopicsRequestCreatableTopic(
+        name="t", num_partitions=1, replication_factor=1, configs=(config,)
+    )
+    (created,) = hand.ask(CreateTopicsRequest(topics=(topic,), timeout_ms=1000), 7).topics
+    assert {each.name: each.value for each in created.configs}[config.name] == "0.50"
+    assert one(hand, TOPIC, "t", config.name)[0] == "0.5"

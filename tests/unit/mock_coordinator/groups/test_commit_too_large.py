@@ -1,9 +1,11 @@
-"""A commit whose records make a batch larger than the topic's maximum: refused whole, by -1."""
+"""Commits and heartbeats whose records make a batch larger than the topic's maximum: refused whole,
+by -1."""
 
 from __future__ import annotations
 
 import pytest
 
+from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -38,3 +40,27 @@ def test_the_limit_is_a_setting() -> None:
     hand = AtHand({"t": 1}, message_max_bytes="1000")
     assert commit(hand, 1, "m" * 1000) == [-1]
     assert commit(hand, 1, "") == [0]
+
+
+def join(hand: AtHand, names: int) -> tuple[int, str | None, int]:
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="m",
+        member_epoch=0,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=tuple(f"{number:05}{'x' * 200}" for number in range(names)),
+        topic_partitions=(),
+    )
+    answer = hand.ask(request, 1)
+    return answer.error_code, answer.error_message, answer.member_epoch
+
+
+@pytest.mark.parametrize("profile", ["4.0", "4.4"])
+def test_a_member_that_is_more_than_a_batch_is_not_taken(profile: str) -> None:
+    hand = AtHand({"t": 1}, profile=profile)
+    assert join(hand, 6000) == (-1, None, 0)
+    assert hand.broker.snapshot("g") is None
+    epoch = 1 if profile == "4.0" else 2
+    assert join(hand, 4000) == (0, None, epoch)
+    assert join(hand, 6000) == (-1, None, 0)
+    assert join(hand, 4000) == (0, None, epoch)
