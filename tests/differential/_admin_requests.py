@@ -41,7 +41,18 @@ _BROKER: Final = 4
 _LOGGER: Final = 8
 _TIMEOUT_MS: Final = 10_000
 _SETTINGS: Final = {
-    "cleanup.policy": ("compact", "delete", "compact,delete", "none", ""),
+    "cleanup.policy": (
+        "compact",
+        "delete",
+        "compact,delete",
+        "none",
+        "",
+        "compact,",
+        "delete,delete",
+    ),
+    "leader.replication.throttled.replicas": ("0:1", "*", "*,*", "0:1,1:1", "x", ""),
+    "preallocate": ("TRUE", "no"),
+    "min.cleanable.dirty.ratio": ("0.50", "1e3", "x"),
     "retention.ms": ("1000", "-1", "-2", "soon"),
     "segment.bytes": ("1048576", "13", "-1"),
     "max.message.bytes": ("1000", "-5"),

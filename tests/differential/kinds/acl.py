@@ -1,6 +1,6 @@
 """Three users whose rights come and go ask for everything that groups, topics and transactions
 have to offer; what they may not do must be refused in the same words and in the same order of
-checks.
+checks, and patterns match only topics that the member may know of.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.differential._groups import GROUPS
 from tests.differential._heartbeats import HEARTBEATS
 from tests.differential._log_requests import batch, fetch, list_offsets, produce
 from tests.differential._offsets import OFFSETS, SIMPLE_GROUPS
-from tests.differential._plan import Kind, Plan, Steps
+from tests.differential._plan import Kind, Plan, Steps, TooSlowError
 from tests.differential._producers import (
     Producer,
     add_offsets,
@@ -26,12 +26,15 @@ from tests.differential._producers import (
     settled,
 )
 from tests.differential._scene import Scene
-from tests.differential._steps import Ask, CreateTopic, SettleMetadata, Topic
+from tests.differential._steps import Ask, AwaitPatterns, CreateTopic, SettleMetadata, Topic
 from tests.differential._users import USERS
 
 __all__ = ["KIND"]
 
 _REQUESTS: Final = 60
+_WITH_PATTERNS: Final = 24
+"""Fewer: patterns are resolved again from 10 s on, and what they match changes with the rights."""
+_PATTERN_DOUBT_MS: Final = 9500
 _TABLE: Final = (*HEARTBEATS, *OFFSETS, *SIMPLE_GROUPS, *GROUPS, *GROUP_CONFIGS)
 _MADE_UP: Final = ("solo",)
 """Left out: alone in its group, and of a version that only repeats the others."""
@@ -42,6 +45,9 @@ class _Conversation:
         self._plan = plan
         self._scene = scene
         self._sent = 0
+        self._limit = _WITH_PATTERNS if scene.uses_patterns else _REQUESTS
+        self._began_ms = plan.now_ms()
+        self._patterned: set[str] = set()
         self._producer = Producer(f"{plan.prefix}-t0")
         self._table = [
             (weight * scene.rng.choice([0.3, 1, 2]), chooser)
@@ -58,7 +64,7 @@ class _Conversation:
             scene.topics[name] = yield CreateTopic(name, rng.choice([1, 3]))
         scene.future_topics = [f"{self._plan.topic_prefix}-9"]
         yield from self._change_rights(create_acls(scene))
-        while self._sent < _REQUESTS:
+        while self._sent < self._limit:
             roll = rng.random()
             if roll < 0.08:
                 yield from self._change_rights(create_acls(scene))
@@ -93,10 +99,10 @@ class _Conversation:
             return
         self._sent += 1
         answer: Any = yield replace(ask, lane=lane)
+        if self._patterned and self._plan.now_ms() - self._began_ms > _PATTERN_DOUBT_MS:
+            raise TooSlowError("so long that the two sides may differ over resolving again")
         if isinstance(ask.message, ConsumerGroupHeartbeatRequest):
-            group = scene.group_named(ask.message.group_id)
-            if group is not None and hasattr(answer, "member_epoch"):
-                group.heard(ask.message, answer)
+            yield from self._learn(ask.message, answer)
         elif ask.action == "alter-group":
             yield SettleMetadata()
         elif ask.action == "init":
@@ -104,6 +110,15 @@ class _Conversation:
             yield settled(self._producer)
         elif ask.action == "end":
             yield settled(self._producer)
+
+    def _learn(self, message: ConsumerGroupHeartbeatRequest, answer: Any) -> Steps:
+        group = self._scene.group_named(message.group_id)
+        if group is not None and hasattr(answer, "member_epoch"):
+            group.heard(message, answer)
+        if message.subscribed_topic_regex:
+            self._patterned.add(message.group_id)
+        if message.group_id in self._patterned:
+            yield AwaitPatterns(message.group_id)
 
     def _about_logs(self) -> Ask:
         scene = self._scene
@@ -129,7 +144,7 @@ class _Conversation:
 
 def sequence(plan: Plan) -> Steps:
     """The steps of one seed."""
-    return _Conversation(plan, new_scene(plan, pattern_share=0)).steps()
+    return _Conversation(plan, new_scene(plan, pattern_share=0.25)).steps()
 
 
 KIND: Final = Kind("acl", 5, sequence, secure=True)
