@@ -43,6 +43,7 @@ async def test_a_consumer_group_from_join_to_leave(profile: str) -> None:
         group = broker.snapshot("g")
         assert group is not None
         assert len(group.members) == 2
+        assert await anyio.to_thread.run_sync(describe_group, broker.bootstrap, "g") == "STABLE"
         assert await step() == "the second took over"
         for partition in range(4):
             broker.produce("orders", b"late-%d" % partition, partition=partition)
