@@ -83,12 +83,26 @@ class PlainSocket(asyncio.Protocol, anyio.abc.AsyncResource):
 
     def __init__(self, buffer: memoryview) -> None:
         self.buffer: Final = buffer
+        self.early: Final = bytearray()
+        """What came all the same: not every event loop lets a protocol refuse its first bytes."""
+        self.is_at_end = False
+        """Whether the client has said everything already."""
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The first that is heard of it."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.pause_reading()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes that come too early are kept; there are no more than one call brings."""
+        self.early.extend(data)
+        self.transport.pause_reading()
+
+    def eof_received(self) -> bool:
+        """Somebody has to answer what came early."""
+        self.is_at_end = True
+        return True
 
     @property
     def transport(self) -> asyncio.Transport:
@@ -125,6 +139,7 @@ class PlainConnection(asyncio.BufferedProtocol):
         config = driver.core.broker.config
         self._driver: Final = driver
         self._peer: Final = peer
+        self._plain: Final = plain
         self._transport: Final = plain.transport
         self._buffer: Final = plain.buffer
         self._used: Final = used
@@ -152,19 +167,29 @@ class PlainConnection(asyncio.BufferedProtocol):
 
     async def run(self) -> None:
         """Serve requests until the client leaves, is idle for too long, or has to be closed. Raises
-        what no connection can cope with: the server has to stop."""
+        whatever goes wrong otherwise."""
         self._transport.set_write_buffer_limits(0)  # an answer is written when all of it is
         self._transport.set_protocol(self)
         if self._idle_s >= 0:
             self._timer = self._loop.call_later(self._idle_s, self._look_at_the_time)
         try:
-            self._transport.resume_reading()
+            self._begin()
             await self._ended
         finally:
             self._end()
             if self._timer is not None:
                 self._timer.cancel()
             self._driver.disconnect(self._number)
+
+    def _begin(self) -> None:
+        if self._transport.is_closing():
+            self._ended.set_result(None)
+            return
+        self._framer.put(self._plain.early)
+        self._is_at_end = self._plain.is_at_end
+        if not self._is_at_end:
+            self._transport.resume_reading()
+        self._go_on()
 
     # -- what the transport calls ------------------------------------------------------------------
 

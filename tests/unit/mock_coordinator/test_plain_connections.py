@@ -1,0 +1,141 @@
+"""Plain connections on a transport that does what no test can make a socket do."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+
+import pytest
+
+from kip848_client.wire import Framer, write_request
+from kip848_client.wire.messages.metadata import MetadataRequest
+from mock_coordinator import MockBroker
+from mock_coordinator.plain_connections import PlainConnection, PlainSocket
+
+pytestmark = pytest.mark.asyncio
+
+METADATA = write_request(MetadataRequest(topics=None), 12, 5, "test")
+
+
+class Transport(asyncio.Transport):
+    """Keeps what is written; takes it at once, or says that it cannot."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = bytearray()
+        self.protocol: asyncio.BaseProtocol | None = None
+        self.is_slow = False
+        self.reads = True
+        self.is_closed = False
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        del low
+        assert high == 0
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.protocol = protocol
+
+    def pause_reading(self) -> None:
+        self.reads = False
+
+    def resume_reading(self) -> None:
+        self.reads = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+        if self.is_slow and self.protocol is not None:
+            self.protocol.pause_writing()
+
+    def close(self) -> None:
+        self.abort()
+
+    def abort(self) -> None:
+        if not self.is_closed and self.protocol is not None:
+            asyncio.get_running_loop().call_soon(self.protocol.connection_lost, None)
+        self.is_closed = True
+
+    @property
+    def answers(self) -> int:
+        return len(Framer().feed(self.written))
+
+
+def served(broker: MockBroker, plain: PlainSocket) -> asyncio.Task[None]:
+    connection = PlainConnection(broker.driver, plain, ("::1", 1), None, lambda: None)
+    return asyncio.create_task(connection.run())
+
+
+def accepted(transport: Transport) -> PlainSocket:
+    plain = PlainSocket(memoryview(bytearray(65_536)))
+    transport.protocol = plain
+    plain.connection_made(transport)
+    return plain
+
+
+def receive(transport: Transport, data: bytes) -> None:
+    protocol = transport.protocol
+    assert isinstance(protocol, PlainConnection)
+    buffer = protocol.get_buffer(-1)
+    buffer[: len(data)] = data
+    protocol.buffer_updated(len(data))
+
+
+async def rounds(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_what_came_before_it_was_served_is_answered() -> None:
+    transport = Transport()
+    plain = accepted(transport)
+    assert not transport.reads
+    plain.data_received(METADATA + METADATA)
+    assert plain.eof_received()
+    task = served(MockBroker({"t": 1}, listen=False), plain)
+    await rounds(10)
+    assert transport.answers == 2
+    assert transport.is_closed
+    await task
+
+
+async def test_one_that_is_gone_before_it_was_served_is_no_error() -> None:
+    transport = Transport()
+    plain = accepted(transport)
+    transport.abort()
+    broker = MockBroker({"t": 1}, listen=False)
+    before = broker.driver.connections
+    await served(broker, plain)
+    assert broker.driver.connections == before
+
+
+async def test_the_next_request_waits_until_the_answer_is_taken() -> None:
+    transport = Transport()
+    task = served(MockBroker({"t": 1}, listen=False), accepted(transport))
+    await rounds(2)
+    transport.is_slow = True
+    receive(transport, METADATA)
+    receive(transport, METADATA)
+    assert not transport.reads, "the second one is kept, and nothing more is read"
+    await rounds(5)
+    assert transport.answers == 1
+    assert transport.protocol is not None
+    transport.protocol.resume_writing()
+    await rounds(5)
+    assert transport.answers == 2
+    transport.protocol.resume_writing()
+    await rounds(5)
+    assert transport.reads
+    transport.abort()
+    await task
+
+
+async def test_nothing_is_served_after_a_frame_that_cannot_be_one() -> None:
+    transport = Transport()
+    task = served(MockBroker({"t": 1}, listen=False), accepted(transport))
+    await rounds(2)
+    receive(transport, struct.pack(">i", -1) + METADATA)
+    assert transport.is_closed
+    await task
+    assert transport.answers == 0
