@@ -89,7 +89,8 @@ class Duplicate(Action):
 
 @dataclass(frozen=True, slots=True)
 class CorruptBatch(Action):
-    """Damage the record batches of the response (of Fetch), so that their checksums are wrong."""
+    """Damage the first record batch of each partition in the response (of Fetch), so that its
+    checksum is wrong; only of the topic and the partition that the fault's match names, if any."""
 
 
 @dataclass(frozen=True, slots=True)

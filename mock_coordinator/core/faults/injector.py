@@ -22,7 +22,6 @@ from kip848_client.errors import ConfigError
 from kip848_client.wire import APIS
 from kip848_client.wire.messages.fetch import FetchResponse
 from mock_coordinator.core.faults.actions import (
-    Action,
     Answer,
     CorruptBatch,
     Delay,
@@ -35,7 +34,7 @@ from mock_coordinator.core.faults.actions import (
     Throttle,
 )
 from mock_coordinator.core.faults.fault import Fault
-from mock_coordinator.core.faults.match import mentions
+from mock_coordinator.core.faults.match import Match, mentions
 from mock_coordinator.core.faults.refusal import refusal
 from mock_coordinator.core.inputs import (
     ConnectionLost,
@@ -108,7 +107,7 @@ class FaultInjector:
     def __init__(self, topic_names: Callable[[], Mapping[bytes, str]]) -> None:
         self._topic_names: Final = topic_names
         self._armed: list[_Armed] = []
-        self._spoiled: dict[_Place, Action] = {}
+        self._spoiled: dict[_Place, Fault] = {}
         self._doubled: dict[_Place, int] = {}
         self._later: list[tuple[int, int, _Held]] = []
         self._sequence = 0
@@ -189,13 +188,13 @@ class FaultInjector:
             self._hold(muted_until, _Unread(event))
             return
         self._muted.pop(event.connection, None)
-        action = self._action(now_ms, event)
-        if action is None:
+        fault = self._fault(now_ms, event)
+        if fault is None:
             self._run(now_ms, event, core, outputs)
         else:
-            self._spoil(now_ms, event, action, core, outputs)
+            self._spoil(now_ms, event, fault, core, outputs)
 
-    def _action(self, now_ms: int, event: RequestReceived) -> Action | None:
+    def _fault(self, now_ms: int, event: RequestReceived) -> Fault | None:
         if not self._armed:
             return None
         names = cache(self._topic_names)  # made for none, or for all that look at topics
@@ -207,18 +206,18 @@ class FaultInjector:
         fault = taken[0].fault
         api = APIS[type(event.request).API_KEY].name
         self._hits.append(Hit(now_ms, fault, event.connection, event.correlation, api))
-        return fault.action
+        return fault
 
     def _spoil(
         self,
         now_ms: int,
         event: RequestReceived,
-        action: Action,
+        fault: Fault,
         core: Step,
         outputs: list[Output],
     ) -> None:
         place = (event.connection, event.correlation)
-        match action:
+        match fault.action:
             case Answer(response=response):
                 outputs.append(_reply(event, response))
             case Refuse(code=code, message=message):
@@ -237,7 +236,7 @@ class FaultInjector:
                 self._run(now_ms, event, core, outputs)
                 self._run(now_ms, event, core, outputs)
             case _:
-                self._spoiled[place] = action
+                self._spoiled[place] = fault
                 self._run(now_ms, event, core, outputs)
 
     def _move_coordinators(
@@ -270,11 +269,11 @@ class FaultInjector:
             if not self._doubled[place]:
                 del self._doubled[place]
                 return  # the second answer of the two
-        action = self._spoiled.pop(place, None)
-        if action is None or isinstance(output, NoReply):
+        fault = self._spoiled.pop(place, None)
+        if fault is None or isinstance(output, NoReply):
             outputs.append(output)
             return
-        match action:
+        match fault.action:
             case Delay(by_ms=by_ms):
                 self._hold(now_ms + by_ms, output)
             case Drop():
@@ -288,9 +287,9 @@ class FaultInjector:
                 self._muted[output.connection] = now_ms + for_ms
                 outputs.append(_throttled(output, for_ms))
             case CorruptBatch():
-                outputs.append(_corrupted(output))
+                outputs.append(_corrupted(output, fault.match, self._topic_names))
             case _:
-                raise AssertionError(f"no such action: {action!r}")
+                raise AssertionError(f"no such action: {fault.action!r}")
 
     # -- what waits --------------------------------------------------------------------------------
 
@@ -335,17 +334,24 @@ def _throttled(reply: Reply, for_ms: int) -> Reply:
     return replace(reply, response=replace(response, throttle_time_ms=for_ms))
 
 
-def _corrupted(reply: Reply) -> Reply:
+def _corrupted(reply: Reply, match: Match, topic_names: Callable[[], Mapping[bytes, str]]) -> Reply:
+    """The reply with damaged records: of the partition that the fault names, or of all."""
     response = reply.response
     if not isinstance(response, FetchResponse):
         return reply
+    names = {} if match.topic is None else topic_names()
     topics = tuple(
         replace(
             topic,
             partitions=tuple(
-                replace(each, records=_damaged(each.records)) for each in topic.partitions
+                replace(each, records=_damaged(each.records))
+                if match.partition in (None, each.partition_index)
+                else each
+                for each in topic.partitions
             ),
         )
+        if match.topic in (None, topic.topic or names.get(bytes(topic.topic_id)))
+        else topic
         for topic in response.responses
     )
     return replace(reply, response=replace(response, responses=topics))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -182,12 +183,15 @@ def test_a_request_that_arrives_twice() -> None:
 def test_a_batch_that_arrives_damaged() -> None:
     made = broker()
     made.produce("t", b"one", b"two")
-    partition = FetchRequestFetchPartition(partition=0, partition_max_bytes=1_000_000)
-    request = FetchRequest(
-        max_wait_ms=0,
-        max_bytes=1_000_000,
-        topics=(FetchRequestFetchTopic(topic="t", partitions=(partition,)),),
-    )
+
+    def topic(*partitions: int) -> FetchRequestFetchTopic:
+        rows = [
+            FetchRequestFetchPartition(partition=each, partition_max_bytes=1_000_000)
+            for each in partitions
+        ]
+        return FetchRequestFetchTopic(topic="t", partitions=tuple(rows))
+
+    request = FetchRequest(max_wait_ms=0, max_bytes=1_000_000, topics=(topic(0),))
 
     def fetched() -> bytes:
         answer: Any = made.connect().ask(request, 12)
@@ -199,6 +203,11 @@ def test_a_batch_that_arrives_damaged() -> None:
     assert damaged != whole
     assert len(damaged) == len(whole)
     assert fetched() == whole
+    for elsewhere in (Match(api="Fetch", partition=1), Match(topic="u")):
+        made.faults.add(Fault(CorruptBatch(), elsewhere))
+    request = replace(request, topics=(topic(0, 1), FetchRequestFetchTopic(topic="u")))
+    assert fetched() == whole, "other partitions were meant"
+    assert len(made.faults.hits) == 2
 
 
 def test_the_first_fault_that_hits_happens_and_all_count() -> None:
