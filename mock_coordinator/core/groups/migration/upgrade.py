@@ -140,10 +140,19 @@ def _converted(env: Environment, classic: ClassicGroup) -> tuple[ConsumerGroup, 
     group = ConsumerGroup(classic.group_id, live.generation)
     for member_id in string_map_order(live.members):
         member, target = _member(env, group, live, live.members[member_id])
+        _require_free(group, target)
         group.adopt(member, target)
     summary = summarize(env, group.by_name)
     group.topic_shapes, group.metadata_hash = summary.shapes, summary.metadata_hash
     return group, summary
+
+
+def _require_free(group: ConsumerGroup, target: Partitions) -> None:
+    """A leader that gave a partition to two members leaves a group that cannot be upgraded: Kafka
+    fails where it would note a second owner."""
+    for topic_id, partitions in target.items():
+        if not group.holders.get(topic_id, {}).keys().isdisjoint(partitions):
+            raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _member(

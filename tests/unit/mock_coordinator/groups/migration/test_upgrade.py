@@ -166,3 +166,14 @@ def test_an_upgrade_survives_a_crash() -> None:
     assert mixed.beat("c2") == 27
     timers = {each.session_deadline_ms for each in mixed.snapshot.members.values()}
     assert timers <= {mixed.world.now + 45_000, mixed.world.now + 10_000}
+
+
+def test_a_partition_that_was_given_twice_prevents_it() -> None:
+    mixed = Mixed()
+    mixed.classic_group("c1", "c2", owned={"c1": {"foo": range(3)}, "c2": {"foo": range(2, 6)}})
+    assert mixed.join("c1") is None
+    answer = mixed.world.join("N")
+    assert (answer.error, answer.message) == (-1, None)
+    mixed.pass_ms(0)
+    assert mixed.late()["c1"].error_code == 27
+    assert mixed.snapshot.type is GroupType.CLASSIC
