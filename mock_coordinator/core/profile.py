@@ -3,19 +3,21 @@
 A profile reproduces the newest patch release of its line, its bugs included. Everything that
 differs between the lines is either a field here or a version range in ``api_versions``; no other
 module may compare release numbers. The version ranges and features are what brokers of these
-releases (4.0.2, 4.1.2, 4.2.1, 4.3.1, 4.4.0; formatted with their newest metadata version) answer to
-ApiVersions, reduced to the APIs that are served here: an API that is not served is not advertised.
+releases (4.0.2, 4.1.2, 4.2.1, 4.3.1, 4.4.0; formatted with their newest metadata version, and with
+share.version and streams.version 0) answer to ApiVersions, reduced to the APIs that are answered
+here: those of share and streams groups are, with a refusal, as by brokers whose features are off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Final
 
 from kip848_client.errors import ConfigError
 
-__all__ = ["DEFAULT_PROFILE", "PROFILES", "Profile", "profile_named"]
+__all__ = ["DEFAULT_PROFILE", "PROFILES", "Profile", "TransactionSets", "profile_named"]
 
 VersionRange = tuple[int, int]
 
@@ -82,10 +84,68 @@ _APIS_4_0: Final[dict[int, VersionRange]] = {
     80: (0, 0),  # AddRaftVoter
     81: (0, 0),  # RemoveRaftVoter
 }
-_APIS_4_1: Final = {**_APIS_4_0, 66: (0, 2), 0: (0, 13), 1: (4, 18), 45: (0, 1), 74: (0, 1)}
-_APIS_4_2: Final = {**_APIS_4_1, 2: (1, 11), 27: (1, 2), 8: (2, 10), 9: (1, 10), 80: (0, 1)}
-_APIS_4_3: Final = {**_APIS_4_2, 35: (1, 5)}
-_APIS_4_4: Final = {**_APIS_4_3, 18: (0, 5), 28: (0, 6), 42: (0, 3), 94: (0, 0)}
+
+
+def _changed(
+    apis: Mapping[int, VersionRange], changes: Mapping[int, VersionRange]
+) -> dict[int, VersionRange]:
+    """In the order of the keys, as brokers list them."""
+    return dict(sorted({**apis, **changes}.items()))
+
+
+_APIS_4_1: Final = _changed(
+    _APIS_4_0,
+    {
+        0: (0, 13),
+        1: (4, 18),
+        45: (0, 1),
+        66: (0, 2),
+        74: (0, 1),
+        76: (1, 1),  # ShareGroupHeartbeat: refused, as the rest of share groups
+        77: (1, 1),  # ShareGroupDescribe
+        78: (1, 1),  # ShareFetch
+        79: (1, 1),  # ShareAcknowledge
+        90: (0, 0),  # DescribeShareGroupOffsets
+        91: (0, 0),  # AlterShareGroupOffsets
+        92: (0, 0),  # DeleteShareGroupOffsets
+    },
+)
+_APIS_4_2: Final = _changed(
+    _APIS_4_1,
+    {
+        2: (1, 11),
+        8: (2, 10),
+        9: (1, 10),
+        27: (1, 2),
+        78: (1, 2),
+        79: (1, 2),
+        80: (0, 1),
+        88: (0, 0),  # StreamsGroupHeartbeat: refused, as the rest of streams groups
+        89: (0, 0),  # StreamsGroupDescribe
+        90: (0, 1),
+    },
+)
+_APIS_4_3: Final = _changed(_APIS_4_2, {35: (1, 5)})
+_APIS_4_4: Final = _changed(
+    _APIS_4_3,
+    {
+        18: (0, 5),
+        28: (0, 6),
+        42: (0, 3),
+        88: (0, 1),
+        89: (0, 1),
+        93: (0, 0),  # StreamsGroupTopologyDescriptionUpdate
+        94: (0, 0),  # UnregisterController
+    },
+)
+
+
+class TransactionSets(Enum):
+    """Hash sets whose order can be seen in the log of transactions."""
+
+    SCALA_IMMUTABLE = "scala immutable"
+    SCALA_MUTABLE = "scala mutable"
+    JAVA = "java"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +261,8 @@ class Profile:
     producer id when that used up the epochs; before, InitProducerId does."""
     init_forgets_last_start: bool = False
     """A producer that starts anew has no transaction start time, not that of its last one."""
+    transaction_sets: TransactionSets = TransactionSets.SCALA_IMMUTABLE
+    """Which sets have the partitions of a transaction; the log has them in that order."""
     neighbour_producer_ids_logged: bool = False
     """The log of transactions has a transactional id's producer ids before and after, too."""
     heartbeats_checked_by_any: bool = False
@@ -248,7 +310,7 @@ _V4_1: Final = replace(
         "eligible.leader.replicas.version": 1,
         "metadata.version": 27,
     },
-    finalized_features_epoch=14,
+    finalized_features_epoch=10,
     deleted_groups_hashed=True,
     produce_knows_topic_ids=True,
     empty_offset_fetch_unanswered=False,
@@ -260,6 +322,7 @@ _V4_1: Final = replace(
     regex_named_groups=True,
     transactions_begin_with_sequence_zero=True,
     older_epoch_fenced_unasked=True,
+    transaction_sets=TransactionSets.SCALA_MUTABLE,
     init_forgets_last_start=True,
     offset_commit_value_version=4,
     small_segments_allowed=False,
@@ -278,11 +341,9 @@ _V4_2: Final = replace(
     supported_features=_feature_ranges(29, share=1, streams=1),
     finalized_features={
         **_V4_1.finalized_features,
-        "streams.version": 1,
-        "share.version": 1,
         "metadata.version": 29,
     },
-    finalized_features_epoch=15,
+    finalized_features_epoch=13,
     rejoin_at_zero_accepted=True,
     unrevoked_ack_advances_epoch=False,
     target_filtered_by_subscription=True,
@@ -297,7 +358,7 @@ _V4_3: Final = replace(
     api_versions=_APIS_4_3,
     supported_features=_feature_ranges(30, share=1, streams=1),
     finalized_features={**_V4_2.finalized_features, "metadata.version": 30},
-    finalized_features_epoch=16,
+    finalized_features_epoch=13,
     emptied_groups_stay_listed=False,
     first_group_epoch=1,
     join_without_topics_bumps=False,
@@ -307,6 +368,7 @@ _V4_3: Final = replace(
     classic_rejoin_by_assignment_epoch=True,
     fencing_may_change_producer_id=True,
     neighbour_producer_ids_logged=True,
+    transaction_sets=TransactionSets.JAVA,
     classic_join_refused_by_policy=True,
     named_commits_store_topic_id=True,
     log_dirs_can_be_cordoned=True,
@@ -323,7 +385,6 @@ _V4_4: Final = replace(
     supported_features=_feature_ranges(33, share=2, streams=1),
     finalized_features={
         **_V4_3.finalized_features,
-        "share.version": 2,
         "metadata.version": 33,
     },
     assignor_change_bumps=True,

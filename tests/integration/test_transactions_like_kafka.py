@@ -20,7 +20,6 @@ from kip848_client.errors import TransportError
 from kip848_client.wire import api_named
 from kip848_client.wire.messages.topics import CreateTopicsRequestCreatableTopic
 from mock_coordinator import MockBroker, VirtualClock
-from mock_coordinator.core.profile import PROFILES
 from tests.support.raw_transactions import RawTransactions
 from tests.support.real_kafka import RealKafka
 from tests.support.transaction_log import LoggedTransaction, TransactionLogReader, told
@@ -159,26 +158,21 @@ def have_coordinator(side: MockSide) -> None:
     assert side.request(find, 4).coordinators[0].error_code == 0
 
 
-def in_order(profile: str) -> bool:
-    return PROFILES[profile].neighbour_producer_ids_logged  # since the sets are Java's
-
-
 def test_the_same_is_written_into_the_log_of_transactions(kafka_version: str) -> None:
     with started(kafka_version) as kafka, kafka.connect() as connection:
         log = TransactionLogReader(connection, kafka_version)
-        ordered = in_order(kafka.profile)
         for seed in LOG_SEEDS:
             steps = sequence_of(seed)
             topic = f"log-{seed}"
             play_on_kafka(kafka, steps, topic)
             with closing(RawTransactions(kafka.connect, {})) as labels:
-                real = told(labels.label, log.read(), topic, in_order=ordered)
+                real = told(labels.label, log.read(), topic)
             side = MockSide(kafka.profile, topic)
             have_coordinator(side)
             raw = RawTransactions(side.connect, side.topic_ids())
             Player(raw, side.wait_out, topic, topic).play(steps)
             written = TransactionLogReader(side, kafka_version).read()
-            ours = told(raw.label, written, topic, in_order=ordered)
+            ours = told(raw.label, written, topic)
             assert ours == real, f"seed {seed}"
             assert len(real) > 10, "too little was written to mean anything"
 
@@ -203,11 +197,10 @@ def test_many_partitions_are_written_in_the_same_order(kafka_version: str) -> No
     topics = ["alpha", "beta", "gamma.topic", "a-rather-long-topic-name"]
     with started(kafka_version) as kafka, kafka.connect() as connection:
         log = TransactionLogReader(connection, kafka_version)
-        ordered = in_order(kafka.profile)
         ids = {topic: _create(kafka, topic, 37) for topic in topics}
         with closing(RawTransactions(kafka.connect, ids)) as raw:
             add_many(raw, topics)
-            real = told(raw.label, log.read(), "many", in_order=ordered)
+            real = told(raw.label, log.read(), "many")
         side = MockSide(kafka.profile, "unused")
         for topic in topics:
             side.broker.create_topic(topic, 37)
@@ -215,7 +208,7 @@ def test_many_partitions_are_written_in_the_same_order(kafka_version: str) -> No
         raw = RawTransactions(side.connect, side.topic_ids())
         add_many(raw, topics)
         written = TransactionLogReader(side, kafka_version).read()
-        assert told(raw.label, written, "many", in_order=ordered) == real
+        assert told(raw.label, written, "many") == real
         assert len(real) == 21
 
 
@@ -237,14 +230,14 @@ def test_ids_that_are_forgotten_are_tombstones(kafka_version: str) -> None:
                 return sum(r.transactional_id.startswith("old") for r in gone) == 2
 
             _until(forgotten)
-            real = told(raw.label, records, "old", in_order=True)
+            real = told(raw.label, records, "old")
     side = MockSide(kafka.profile, "unused", more)
     have_coordinator(side)
     raw = RawTransactions(side.connect, {})
     for name in ("old-1", "old-2"):
         raw.init(name)
     side.clock.advance(4000)
-    ours = told(raw.label, TransactionLogReader(side, kafka_version).read(), "old", in_order=True)
+    ours = told(raw.label, TransactionLogReader(side, kafka_version).read(), "old")
     # how many are forgotten at once is a matter of time on the real one, and their order of hashes
     keys = [(line[1], line[2]) for line in sorted(real[2:], key=lambda line: line[1])]
     assert ours[:2] == real[:2]
@@ -307,8 +300,7 @@ def test_a_crash_leaves_transactions_as_a_crash_of_kafka_does(kafka_version: str
             real = crash_story(raw, crash, wait_out, "crash")
             with kafka.connect() as connection:
                 log = TransactionLogReader(connection, kafka_version).read()
-            ordered = in_order(kafka.profile)
-            real_log = [told(raw.label, log, name, in_order=ordered) for name in NAMES]
+                real_log = [told(raw.label, log, name) for name in NAMES]
     side = MockSide(kafka.profile, "crash")
     have_coordinator(side)
     RawTransactions(side.connect, {}).init("warm-up")
@@ -317,7 +309,7 @@ def test_a_crash_leaves_transactions_as_a_crash_of_kafka_does(kafka_version: str
     written = TransactionLogReader(side.connect(), kafka_version).read()
     assert ours == real
     for name, lines in zip(NAMES, real_log, strict=True):
-        assert told(raw.label, written, name, in_order=ordered) == lines, name
+        assert told(raw.label, written, name) == lines, name
 
 
 NAMES = ("open", "done", "empty", "dropped", "again", "slow")

@@ -94,16 +94,9 @@ class TransactionLogReader:
 
 
 def told(
-    label: Callable[[int], str],
-    records: Iterable[LoggedTransaction],
-    prefix: str,
-    *,
-    in_order: bool,
+    label: Callable[[int], str], records: Iterable[LoggedTransaction], prefix: str
 ) -> list[Any]:
-    """Records of transactional ids with a prefix, without ids and times, to be compared.
-
-    ``in_order``: the order of the partitions counts. Before 4.3 it is that of Scala's hash sets.
-    """
+    """Records of transactional ids with a prefix, without ids and times, to be compared."""
     lines: list[Any] = []
     for record in records:
         if not record.transactional_id.startswith(prefix):
@@ -116,9 +109,6 @@ def told(
         fields |= {name: "never" if fields[name] < 0 else "some time" for name in _TIMES}
         topics = fields["TransactionPartitions"]
         if topics is not None:
-            places = [(t["Topic"], tuple(t["PartitionIds"])) for t in topics]
-            if not in_order:
-                places = sorted((topic, tuple(sorted(each))) for topic, each in places)
-            fields["TransactionPartitions"] = places
+            fields["TransactionPartitions"] = [(t["Topic"], t["PartitionIds"]) for t in topics]
         lines.append((record.batch, record.key, record.version, sorted(fields.items())))
     return lines

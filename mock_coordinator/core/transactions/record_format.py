@@ -8,25 +8,15 @@ over there does not know them. The epoch of the next producer id (tag 3, KIP-939
 none.
 
 An empty transactional id has null for partitions; one whose transaction is complete has an empty
-list. Kafka keeps partitions in hash sets, and writes them in that order, which is reproduced for
-releases from 4.3 on; before, the sets were Scala's.
+list. The order of partitions is ``stored_order``'s business.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from kip848_client.assignors._java_order import (
-    DEFAULT_CAPACITY,
-    grown,
-    set_copy_capacity,
-    string_hash,
-    string_map_order,
-    table_order,
-)
 from kip848_client.errors import WireError
 from kip848_client.wire import decode, encode
 from kip848_client.wire._fields import array, int8, int16, int32, int64, string
@@ -39,8 +29,8 @@ from mock_coordinator.core.transactions.records import (
     TransactionLog,
     TransactionMetadata,
     TransactionState,
-    TxnPartition,
 )
+from mock_coordinator.core.transactions.stored_order import stored_partitions
 
 __all__ = [
     "TransactionLogKey",
@@ -147,40 +137,20 @@ def _value(profile: Profile, stored: TransactionMetadata) -> TransactionLogValue
         producer_epoch=stored.producer_epoch,
         transaction_timeout_ms=stored.timeout_ms,
         transaction_status=stored.state,
-        transaction_partitions=None if empty else _grouped(stored),
+        transaction_partitions=None if empty else _grouped(profile, stored),
         transaction_last_update_timestamp_ms=stored.last_update_ms,
         transaction_start_timestamp_ms=_NEVER_MS if forgets_start else stored.start_ms,
         client_transaction_version=stored.client_version,
     )
 
 
-def _grouped(stored: TransactionMetadata) -> tuple[TransactionLogValuePartitions, ...]:
-    """The partitions by topic, in the order of a Java set of them."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in _set_order(stored):
-        topics.setdefault(topic, []).append(partition)
-    # a map that is filled by computeIfAbsent has the newest first in each bucket
+def _grouped(
+    profile: Profile, stored: TransactionMetadata
+) -> tuple[TransactionLogValuePartitions, ...]:
     return tuple(
-        TransactionLogValuePartitions(topic=topic, partition_ids=tuple(topics[topic]))
-        for topic in string_map_order(reversed(topics))
+        TransactionLogValuePartitions(topic=topic, partition_ids=tuple(partitions))
+        for topic, partitions in stored_partitions(profile.transaction_sets, stored)
     )
-
-
-def _set_order(stored: TransactionMetadata) -> Sequence[TxnPartition]:
-    """A transaction whose outcome is decided has a copy of the set; one that is open has a copy of
-    what it had before, to which partitions were added."""
-    partitions = stored.partitions
-    capacity = grown(DEFAULT_CAPACITY, len(partitions))
-    if stored.state.is_prepared:
-        capacity = set_copy_capacity(len(partitions))
-    return table_order(partitions, _spread, capacity)
-
-
-def _spread(partition: TxnPartition) -> int:
-    """The hash of a ``TopicPartition`` as a hash table uses it."""
-    topic, index = partition
-    code = (31 * (31 + index) + string_hash(topic)) & 0xFFFF_FFFF
-    return code ^ code >> 16
 
 
 def _metadata(read: TransactionLogValue) -> TransactionMetadata:
