@@ -308,6 +308,8 @@ def _produce_partition(
     if problem is not None:
         raise Refused(problem)
     checked = _check(broker, now_ms, topic, partition.index, log, header, data)
+    if len(data) > topic_integer(broker.config, topic, "segment.bytes"):
+        raise Refused(ErrorCode.RECORD_LIST_TOO_LARGE)
     return _append(broker, topic, partition.index, log, checked)
 
 

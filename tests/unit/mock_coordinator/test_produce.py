@@ -141,6 +141,15 @@ def test_too_large() -> None:
     assert hand.produce_bytes("u", GOOD).error_code == 0
 
 
+def test_larger_than_a_segment() -> None:
+    hand = AtHand()
+    sizes = {"max.message.bytes": "5000000", "segment.bytes": "1048576"}
+    hand.broker.create_topic("t", config=sizes)
+    for size, code in ((1_048_576, 0), (1_048_577, 18)):
+        batch = encode_batch([NewRecord(bytes(size - 72))], 0)
+        assert (len(batch), hand.produce_bytes("t", batch).error_code) == (size, code)
+
+
 def test_log_append_time_replaces_the_producers() -> None:
     hand = AtHand()
     hand.broker.create_topic("t", config={"message.timestamp.type": "LogAppendTime"})
