@@ -61,6 +61,7 @@ EFFECTIVE: Final = frozenset(
         "log.message.timestamp.after.max.ms",
         "log.message.timestamp.before.max.ms",
         "log.message.timestamp.type",
+        "log.segment.bytes",
         "max.connections",
         "max.connections.per.ip",
         "max.connections.per.ip.overrides",
