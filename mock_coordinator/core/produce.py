@@ -75,6 +75,7 @@ _IDS_SINCE: Final = 13
 _LEADER_TOLD_SINCE: Final = 10
 """From here on a refusal says who leads now (KIP-951)."""
 _MAGIC_AT: Final = 16
+_ALL_IN_SYNC: Final = -1
 _ERRORS_SHOWN: Final = 3
 
 
@@ -307,10 +308,20 @@ def _produce_partition(
     problem = leader_problem(broker, topic, partition.index, log)
     if problem is not None:
         raise Refused(problem)
+    if request.acks == _ALL_IN_SYNC and _too_few_in_sync(broker, topic, partition.index):
+        raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS, log_start_offset=log.log_start_offset)
     checked = _check(broker, now_ms, topic, partition.index, log, header, data)
     if len(data) > topic_integer(broker.config, topic, "segment.bytes"):
         raise Refused(ErrorCode.RECORD_LIST_TOO_LARGE)
     return _append(broker, topic, partition.index, log, checked)
+
+
+def _too_few_in_sync(broker: Broker, topic: Topic, partition: int) -> bool:
+    """Whether fewer replicas are in sync than ``min.insync.replicas`` wants, of which Kafka wants
+    no more than there are replicas."""
+    state = broker.partition_state(topic, partition)
+    wanted = topic_integer(broker.config, topic, "min.insync.replicas")
+    return len(state.isr) < min(wanted, len(state.replicas))
 
 
 def _only_batch(version: int, records: bytes | None) -> tuple[BatchHeader, bytes]:

@@ -57,6 +57,7 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsRequestCreatableReplicaAssignment,
     CreateTopicsRequestCreatableTopic,
+    CreateTopicsRequestCreatableTopicConfig,
 )
 from mock_coordinator import MockCluster, NewRecord
 from mock_coordinator.batches import encode_batch
@@ -72,7 +73,9 @@ PLACES = {
     "__consumer_offsets": ((1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2), (2, 1, 3), (3, 2, 1)),
     "all": ((1, 2, 3), (2, 3, 1), (3, 1, 2)),
     "one": ((1,), (2,), (3,)),
+    "strict": ((1, 2, 3), (2, 3, 1), (3, 1, 2)),
 }
+MIN_IN_SYNC = {"strict": "3"}
 MASKED = {
     "port",
     "cluster_id",
@@ -94,7 +97,15 @@ def placed(name: str) -> CreateTopicsRequest:
         for i, brokers in enumerate(PLACES[name])
     )
     topic = CreateTopicsRequestCreatableTopic(
-        name=name, num_partitions=-1, replication_factor=-1, assignments=assignments
+        name=name,
+        num_partitions=-1,
+        replication_factor=-1,
+        assignments=assignments,
+        configs=(
+            CreateTopicsRequestCreatableTopicConfig(
+                name="min.insync.replicas", value=MIN_IN_SYNC.get(name, "1")
+            ),
+        ),
     )
     return CreateTopicsRequest(topics=(topic,), timeout_ms=10_000)
 
@@ -103,11 +114,11 @@ def metadata(*names: str) -> MetadataRequest:
     return MetadataRequest(topics=tuple(MetadataRequestTopic(name=name) for name in names))
 
 
-def produce(topic: str, partition: int) -> ProduceRequest:
+def produce(topic: str, partition: int, acks: int = -1) -> ProduceRequest:
     batch = encode_batch([NewRecord(b"x")], int(time.time() * 1000))
     data = ProduceRequestPartitionProduceData(index=partition, records=batch)
     named = ProduceRequestTopicProduceData(name=topic, partition_data=(data,))
-    return ProduceRequest(acks=-1, timeout_ms=5_000, topic_data=(named,))
+    return ProduceRequest(acks=acks, timeout_ms=5_000, topic_data=(named,))
 
 
 def fetch(topic_id: bytes, partition: int, *, epoch: int = -1, last: int = -1) -> FetchRequest:
@@ -291,6 +302,13 @@ async def play(ask: Ask, stop: Callable[[int], Awaitable[None]]) -> list[tuple[s
     await replicated(ask, ids["all"])
     await every(of_partitions("all", ids["all"]), (1, 2, 3))
     await every(of_groups(), (1, 2, 3))
+    strict = [
+        (produce(topic, partition, acks), 12)
+        for topic in MIN_IN_SYNC
+        for partition in range(3)
+        for acks in (-1, 1)
+    ]
+    await every(strict, (1, 2, 3))
     await stop(3)
     for node_id in (1, 2):
         old = fetch(ids["all"], 2, epoch=0)  # led by the one that stops
@@ -310,6 +328,7 @@ async def play(ask: Ask, stop: Callable[[int], Awaitable[None]]) -> list[tuple[s
     await every(of_partitions("one", ids["one"]), (1, 2))
     await every(of_partitions("all", ids["all"]), (1, 2))
     await every(of_groups(), (1, 2))
+    await every(strict, (1, 2))
     return said
 
 

@@ -49,6 +49,8 @@ def produce_oddly(talk: Talk) -> None:
                 _produce(talk, what, version, acks, topics)
     for acks in (-1, 0):
         _produce(talk, "null records", 12, acks, [("two", [part(1), part(0, None)])])
+    for acks in (-1, 1):
+        _produce(talk, "too few replicas there can be", 12, acks, [("strict", [part(0)])])
     ends = [
         {"name": name, "partitions": [{"partition_index": 0, "timestamp": -1}]}
         for name in ("one", "two")

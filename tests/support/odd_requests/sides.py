@@ -23,7 +23,8 @@ _CONFIGS: Final = {
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
-_TOPICS: Final = {"two": 2, "one": 1}
+_TOPICS: Final = {"two": 2, "one": 1, "strict": 1}
+_TOPIC_CONFIGS: Final = {"strict": {"min.insync.replicas": "2"}}
 _TIMEOUT_S: Final = 5
 _PATIENCE_S: Final = 30.0
 _SHORT_S: Final = 0.3
@@ -42,7 +43,10 @@ def play_on_kafka(
 
         with connect() as connection:
             _warm_up(connection)
-        ids = {name: bytes(kafka.create_topic(name, count)) for name, count in _TOPICS.items()}
+        ids = {
+            name: bytes(kafka.create_topic(name, count, configs=_TOPIC_CONFIGS.get(name)))
+            for name, count in _TOPICS.items()
+        }
         yield lambda plays: (_played(Talk(connect, ids), plays), ids)
 
 
@@ -69,11 +73,12 @@ def _played(talk: Talk, plays: Iterable[Play]) -> Answers:
 
 
 def _create(connection: WireConnection, name: str, partitions: int, topic_id: bytes) -> None:
+    given = {"mock.topic.id": format_topic_id(TopicId(topic_id)), **_TOPIC_CONFIGS.get(name, {})}
     topic = {
         "name": name,
         "num_partitions": partitions,
         "replication_factor": 1,
-        "configs": [{"name": "mock.topic.id", "value": format_topic_id(TopicId(topic_id))}],
+        "configs": [{"name": key, "value": value} for key, value in given.items()],
     }
     answer = connection.request(message("CreateTopics", topics=[topic], timeout_ms=10_000), 7)
     assert answer.topics[0].error_code == 0, answer
