@@ -69,8 +69,8 @@ class MockBroker:
     are there already stay as they are.
     ``security`` gives accounts, access control lists and further listeners (TLS, SASL).
     ``log_size`` is how many requests ``requests`` remembers. ``client_assignors=False`` takes back
-    what no Kafka offers: assignments that members compute. For several ``brokers`` see
-    ``MockCluster``.
+    what no Kafka offers: assignments that members compute, and Connect groups. For several
+    ``brokers`` see ``MockCluster``.
 
     Use it as an async context manager, under asyncio or trio. The constructor raises
     ``ConfigError`` for settings that Kafka would refuse, entering raises ``OSError`` when the

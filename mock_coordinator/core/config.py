@@ -115,8 +115,9 @@ class BrokerConfig:
     ``values`` maps Kafka's broker setting names to texts. Raises ``ConfigError`` for an unknown
     name, a value of the wrong type or range, or values that contradict each other.
 
-    ``client_assignors``: whether members may compute assignments, which no Kafka offers. It is no
-    setting, so that clients see none that Kafka does not have.
+    ``client_assignors``: whether members may compute assignments, and whether there are Connect
+    groups, whose workers do: no Kafka offers that. It is no setting, so that clients see none that
+    Kafka does not have.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.ownership import OwnershipChecker
 from tests.support.wire_connection import WireConnection
-from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE
+from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, World
 from tests.unit.mock_coordinator.groups.connect._crew import INC, Crew, rows
 from tests.unit.mock_coordinator.nodes.cluster_at_hand import ClusterAtHand
 
@@ -126,6 +126,39 @@ def test_who_computed_is_known_to_the_coordinator_that_takes_over() -> None:
     for name in ("W3", "W1", "W2"):
         crew.beat(crew.workers[name], reason=int(name == "W3"))
     assert [name for name, each in crew.workers.items() if each.computes] == ["W2"]
+
+
+def test_the_group_changes_while_somebody_computes() -> None:
+    """Who is gone gets nothing, who came waits, and a static worker's stand-in has its place."""
+    crew = Crew()
+    one, gone, static = crew.worker("W1"), crew.worker("W2"), crew.worker("W3", "i3")
+    for worker in (one, gone, static):
+        crew.beat(worker)
+    epoch = crew.prepare(one).group_epoch
+    crew.leave(gone)
+    crew.leave(static, temporarily=True)
+    crew.beat(crew.worker("W4", "i3"))
+    crew.beat(crew.worker("W5"))
+    to = {"W1": {("A", 0, 0)}, "W2": {("A", 0, 1)}, "W3": {("A", 0, 2)}}
+    assert crew.install(one, epoch, to) == 0
+    for name in ("W1", "W4", "W5"):
+        crew.beat(crew.workers[name])
+    running = {name: crew.workers[name].runs for name in ("W1", "W4", "W5")}
+    assert running == {"W1": {("A", 0, 0)}, "W4": {("A", 0, 2)}, "W5": set()}
+    assert one.computes, "the group has moved on"
+    targets = {each.member_id: each.items for each in crew.prepare(one).members}
+    assert targets["W4"] == (ConnectGroupItems(connector="A", tasks=(2,)),)
+
+
+def test_a_full_group_takes_no_more_workers() -> None:
+    crew = Crew()
+    crew.world = World(group_consumer_max_size=1)
+    crew.beat(crew.worker("W1"))
+    refused = crew.beat(crew.worker("W2"))
+    assert refused.error_code == 81
+    assert refused.error_message == (
+        "The connect group has reached its maximum capacity of 1 members."
+    )
 
 
 def test_an_assignment_is_not_repeated_to_a_worker_whose_items_stay() -> None:
