@@ -26,7 +26,7 @@ def universe(generation: int) -> list[Item]:
     ]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_whatever_workers_do(data: st.DataObject) -> None:
     crew = Crew(data.draw(st.sampled_from(ALL_PROFILES)))
