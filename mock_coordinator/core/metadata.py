@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from kip848_client._types import ZERO_TOPIC_ID
 from kip848_client.wire import ErrorCode
@@ -30,6 +30,7 @@ __all__ = [
     "create_offsets_topic",
     "create_transactions_topic",
     "metadata",
+    "partition_now",
 ]
 
 CLUSTER_OPERATIONS: Final = 8096
@@ -193,20 +194,22 @@ def _described(broker: Broker, topic: Topic) -> MetadataResponseTopic:
         topic_id=topic.topic_id,
         is_internal=topic.internal,
         partitions=tuple(
-            _described_partition(broker, topic, index) for index in range(topic.partitions)
+            MetadataResponsePartition(**partition_now(broker, topic, index))
+            for index in range(topic.partitions)
         ),
     )
 
 
-def _described_partition(broker: Broker, topic: Topic, index: int) -> MetadataResponsePartition:
+def partition_now(broker: Broker, topic: Topic, index: int) -> dict[str, Any]:
+    """What every answer about a partition says of its leader and replicas, by field."""
     state = broker.partition_state(topic, index)
     leaderless = state.leader is None
-    return MetadataResponsePartition(
-        error_code=ErrorCode.LEADER_NOT_AVAILABLE if leaderless else ErrorCode.NONE,
-        partition_index=index,
-        leader_id=-1 if state.leader is None else state.leader,
-        leader_epoch=state.leader_epoch,
-        replica_nodes=state.replicas,
-        isr_nodes=state.isr,
-        offline_replicas=tuple(r for r in state.replicas if broker.nodes[r].fenced),
-    )
+    return {
+        "error_code": ErrorCode.LEADER_NOT_AVAILABLE if leaderless else ErrorCode.NONE,
+        "partition_index": index,
+        "leader_id": -1 if state.leader is None else state.leader,
+        "leader_epoch": state.leader_epoch,
+        "replica_nodes": state.replicas,
+        "isr_nodes": state.isr,
+        "offline_replicas": tuple(r for r in state.replicas if broker.nodes[r].fenced),
+    }

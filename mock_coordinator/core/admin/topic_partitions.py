@@ -20,7 +20,7 @@ from kip848_client.wire.messages.topic_partitions import (
 )
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.metadata import TOPIC_OPERATIONS
+from mock_coordinator.core.metadata import TOPIC_OPERATIONS, partition_now
 from mock_coordinator.core.topic_names import INTERNAL_TOPICS, name_problem
 
 __all__ = ["describe_topic_partitions"]
@@ -103,15 +103,8 @@ def _described(broker: Broker, topic: Topic, indexes: range) -> _Topic:
 
 def _partition(broker: Broker, topic: Topic, index: int) -> _Partition:
     state = broker.partition_state(topic, index)
-    leaderless = state.leader is None
     return _Partition(
-        error_code=ErrorCode.LEADER_NOT_AVAILABLE if leaderless else ErrorCode.NONE,
-        partition_index=index,
-        leader_id=-1 if state.leader is None else state.leader,
-        leader_epoch=state.leader_epoch,
-        replica_nodes=state.replicas,
-        isr_nodes=state.isr,
+        **partition_now(broker, topic, index),
         eligible_leader_replicas=state.eligible,
         last_known_elr=(),
-        offline_replicas=tuple(r for r in state.replicas if broker.nodes[r].fenced),
     )

@@ -8,7 +8,7 @@ than it had; then ``complete`` adds to the handler's response what was held back
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from kip848_client._types import ZERO_TOPIC_ID
@@ -18,7 +18,16 @@ from mock_coordinator.core.inputs import ClientInfo
 from mock_coordinator.core.security.acls import CLUSTER_NAME, Operation, ResourceType
 from mock_coordinator.core.security.authorizer import Authorizer
 
-__all__ = ["ADMITTED", "Admitted", "Asker", "Refused", "Rule", "Verdict", "divided"]
+__all__ = [
+    "ADMITTED",
+    "Admitted",
+    "Asker",
+    "Refused",
+    "Rule",
+    "Verdict",
+    "admitted_in_part",
+    "divided",
+]
 
 T = TypeVar("T")
 
@@ -29,6 +38,18 @@ class Admitted:
 
     request: Any = None
     complete: Callable[[Any], Message] | None = None
+
+
+def admitted_in_part(
+    request: Any, asked: str, kept: Iterable[Any], answered: str, denied: Iterable[Any]
+) -> Admitted:
+    """The handler sees the rows of the field ``asked`` that are kept; the rows that refuse the
+    others follow what it says in its answer's field ``answered``, as a broker merges them."""
+    refusals = tuple(denied)
+    return Admitted(
+        replace(request, **{asked: tuple(kept)}),
+        lambda response: replace(response, **{answered: (*getattr(response, answered), *refusals)}),
+    )
 
 
 @dataclass(frozen=True, slots=True)

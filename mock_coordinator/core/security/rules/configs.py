@@ -19,7 +19,15 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
 )
 from mock_coordinator.core.security.acls import CLUSTER_NAME, Operation, ResourceType
-from mock_coordinator.core.security.asker import ADMITTED, Admitted, Asker, Refused, Rule, Verdict
+from mock_coordinator.core.security.asker import (
+    ADMITTED,
+    Admitted,
+    Asker,
+    Refused,
+    Rule,
+    Verdict,
+    admitted_in_part,
+)
 
 __all__ = ["CONFIG_RULES"]
 
@@ -69,10 +77,7 @@ def _describe_configs(asker: Asker, request: Any) -> Verdict:
                 resource_name=resource.resource_name,
             )
         )
-    return Admitted(
-        replace(request, resources=tuple(kept)),
-        lambda response: replace(response, results=(*response.results, *denied)),
-    )
+    return admitted_in_part(request, "resources", kept, "results", denied)
 
 
 def _incremental(asker: Asker, request: Any) -> Verdict:

@@ -51,6 +51,7 @@ from mock_coordinator.core.security.asker import (
     Refused,
     Rule,
     Verdict,
+    admitted_in_part,
     divided,
 )
 
@@ -191,10 +192,7 @@ def _delete_groups(asker: Asker, request: Any) -> Verdict:
     )
     if not kept:
         return Refused(DeleteGroupsResponse(results=denied))
-    return Admitted(
-        replace(request, groups_names=kept),
-        lambda response: replace(response, results=(*response.results, *denied)),
-    )
+    return admitted_in_part(request, "groups_names", kept, "results", denied)
 
 
 def _find_coordinator(asker: Asker, request: FindCoordinatorRequest) -> Verdict:

@@ -40,6 +40,7 @@ from mock_coordinator.core.security.asker import (
     Refused,
     Rule,
     Verdict,
+    admitted_in_part,
     divided,
 )
 
@@ -71,10 +72,7 @@ def _produce(asker: Asker, request: ProduceRequest) -> Verdict:
             denied.append(_unwritten(topic, _TOPIC_DENIED))
     if not denied:
         return ADMITTED
-    return Admitted(
-        replace(request, topic_data=tuple(kept)),
-        lambda response: replace(response, responses=(*response.responses, *denied)),
-    )
+    return admitted_in_part(request, "topic_data", kept, "responses", denied)
 
 
 def _has_transactional_records(request: ProduceRequest) -> bool:

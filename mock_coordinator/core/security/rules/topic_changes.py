@@ -19,7 +19,14 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsResponseDeletableTopicResult,
 )
 from mock_coordinator.core.security.acls import Operation
-from mock_coordinator.core.security.asker import Admitted, Asker, Rule, Verdict, divided
+from mock_coordinator.core.security.asker import (
+    Admitted,
+    Asker,
+    Rule,
+    Verdict,
+    admitted_in_part,
+    divided,
+)
 
 __all__ = ["TOPIC_CHANGE_RULES"]
 
@@ -91,10 +98,7 @@ def _delete_topics(asker: Asker, request: Any) -> Verdict:
             kept.append(topic)
         else:
             denied.append(_not_deleted(name, entry[1]))
-    return Admitted(
-        replace(request, topics=tuple(kept)),
-        lambda response: replace(response, responses=(*response.responses, *denied)),
-    )
+    return admitted_in_part(request, "topics", kept, "responses", denied)
 
 
 def _delete_by_name(asker: Asker, request: Any) -> Verdict:
@@ -108,10 +112,7 @@ def _delete_by_name(asker: Asker, request: Any) -> Verdict:
     )
     refused = {result.name for result in denied}
     kept = tuple(name for name in names if name not in refused)
-    return Admitted(
-        replace(request, topic_names=kept),
-        lambda response: replace(response, responses=(*response.responses, *denied)),
-    )
+    return admitted_in_part(request, "topic_names", kept, "responses", denied)
 
 
 def _may_delete(asker: Asker, name: str) -> bool:
@@ -144,10 +145,7 @@ def _create_partitions(asker: Asker, request: Any) -> Verdict:
     )
     refused = {result.name for result in denied}
     kept = tuple(topic for topic in request.topics if topic.name not in refused)
-    return Admitted(
-        replace(request, topics=kept),
-        lambda response: replace(response, results=(*response.results, *denied)),
-    )
+    return admitted_in_part(request, "topics", kept, "results", denied)
 
 
 def _delete_records(asker: Asker, request: Any) -> Verdict:
@@ -169,10 +167,7 @@ def _delete_records(asker: Asker, request: Any) -> Verdict:
         )
         for topic in refused
     )
-    return Admitted(
-        replace(request, topics=kept),
-        lambda response: replace(response, topics=(*response.topics, *denied)),
-    )
+    return admitted_in_part(request, "topics", kept, "topics", denied)
 
 
 TOPIC_CHANGE_RULES: Final[Mapping[int, Rule]] = {

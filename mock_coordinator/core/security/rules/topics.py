@@ -24,7 +24,13 @@ from kip848_client.wire.messages.transaction_admin import (
 )
 from mock_coordinator.core.broker import NO_OPERATIONS
 from mock_coordinator.core.security.acls import Operation, ResourceType
-from mock_coordinator.core.security.asker import Admitted, Asker, Verdict, divided
+from mock_coordinator.core.security.asker import (
+    Admitted,
+    Asker,
+    Verdict,
+    admitted_in_part,
+    divided,
+)
 from mock_coordinator.core.topic_names import INTERNAL_TOPICS
 
 __all__ = [
@@ -147,10 +153,7 @@ def admit_list_offsets(asker: Asker, request: Any) -> Verdict:
         )
         for topic in refused
     )
-    return Admitted(
-        replace(request, topics=kept),
-        lambda response: replace(response, topics=(*response.topics, *denied)),
-    )
+    return admitted_in_part(request, "topics", kept, "topics", denied)
 
 
 def admit_offset_for_leader_epoch(asker: Asker, request: Any) -> Verdict:
@@ -172,10 +175,7 @@ def admit_offset_for_leader_epoch(asker: Asker, request: Any) -> Verdict:
         )
         for topic in refused
     )
-    return Admitted(
-        replace(request, topics=kept),
-        lambda response: replace(response, topics=(*response.topics, *denied)),
-    )
+    return admitted_in_part(request, "topics", kept, "topics", denied)
 
 
 def admit_describe_producers(asker: Asker, request: Any) -> Verdict:
@@ -197,7 +197,4 @@ def admit_describe_producers(asker: Asker, request: Any) -> Verdict:
         )
         for topic in refused
     )
-    return Admitted(
-        replace(request, topics=kept),
-        lambda response: replace(response, topics=(*response.topics, *denied)),
-    )
+    return admitted_in_part(request, "topics", kept, "topics", denied)
