@@ -15,7 +15,8 @@ Theory
 * An immutable set or map of Scala of more than four entries is a tree: at each level five bits of
   the mixed hash are the place, entries that have a place for themselves come first, then the
   subtrees. Up to four entries stay in the order in which they were put in, which here is the order
-  of the mutable set that they were copied from. The map of topics is always such a tree.
+  of the mutable set that they were copied from; that has eight buckets when partitions were just
+  added, because it was made for so many. The map of topics is always such a tree.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def stored_partitions(
     immutable = sets is TransactionSets.SCALA_IMMUTABLE
     stays_small = immutable and len(partitions) <= _SMALL
     if stays_small:
-        partitions = _mutable_order(partitions, _hash)
+        partitions = _mutable_order(partitions, _hash, 16 if stored.state.is_prepared else 8)
     topics = _grouped(partitions)
     for topic, indexes in topics.items():
         if not immutable:
@@ -90,8 +91,9 @@ def _spread(code: int) -> int:
     return code ^ code >> 16
 
 
-def _mutable_order(keys: Sequence[K], code_of: Callable[[K], int]) -> list[K]:
-    capacity = DEFAULT_CAPACITY
+def _mutable_order(
+    keys: Sequence[K], code_of: Callable[[K], int], capacity: int = DEFAULT_CAPACITY
+) -> list[K]:
     while len(keys) * 4 >= capacity * 3:
         capacity *= 2
 
