@@ -215,8 +215,9 @@ async def test_aiokafka_is_told_of_a_damaged_batch() -> None:
     async with MockBroker({"t": 2}, config=FAST) as broker:
         fill(broker)
         broker.faults.add(*faults_from_json(DAMAGED))
-        options = {"bootstrap_servers": broker.bootstrap, "auto_offset_reset": "earliest"}
-        async with AIOKafkaConsumer("t", **options) as consumer:
+        async with AIOKafkaConsumer(
+            "t", bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest"
+        ) as consumer:
             values: list[Any] = []
 
             async def read_all() -> None:

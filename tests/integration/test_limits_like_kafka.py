@@ -83,8 +83,8 @@ def test_limits_of_batches(kafka_version: str) -> None:
     broker = MockBroker(profile=kafka_version.rpartition(".")[0], listen=False)
 
     class Local:
-        def request(self, request: Any, version: int) -> Any:
-            return broker.connect().ask(request, version)
+        def request(self, message: Any, version: int) -> Any:
+            return broker.connect().ask(message, version)
 
     assert _produced(Local()) == theirs
     assert {row[3]["error_code"] for row in theirs} == {0, 3, 10, 18}
