@@ -35,6 +35,7 @@ __all__ = [
     "partition_code",
     "scala_map_order",
     "scala_mutable_order",
+    "string_hash",
     "string_map_order",
 ]
 

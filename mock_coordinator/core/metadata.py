@@ -16,6 +16,7 @@ from kip848_client.wire.messages.metadata import (
 )
 from mock_coordinator.core.broker import NO_OPERATIONS, Broker
 from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.map_orders import scala_map_order, string_hash, string_map_order
 from mock_coordinator.core.topic_names import (
     INTERNAL_TOPICS,
     OFFSETS_TOPIC,
@@ -119,10 +120,11 @@ def _by_id(
 def _by_name(
     broker: Broker, now_ms: int, entries: tuple[MetadataRequestTopic, ...], *, may_create: bool
 ) -> list[MetadataResponseTopic]:
-    names = dict.fromkeys(entry.name for entry in entries if entry.name is not None)
+    asked = (entry.name for entry in entries if entry.name is not None)
+    names = scala_map_order(asked, string_hash)
     before = tuple(broker.catalog.topics)
     known: list[MetadataResponseTopic] = []
-    unknown: list[MetadataResponseTopic] = []
+    unknown: dict[str, MetadataResponseTopic] = {}
     for name in names:
         topic = broker.catalog.topic(name)
         if topic is not None:
@@ -135,8 +137,9 @@ def _by_name(
         elif may_create and broker.config.boolean("auto.create.topics.enable"):
             _auto_create(broker, now_ms, name, before)
         internal = name in INTERNAL_TOPICS
-        unknown.append(MetadataResponseTopic(error_code=code, name=name, is_internal=internal))
-    return known + unknown
+        unknown[name] = MetadataResponseTopic(error_code=code, name=name, is_internal=internal)
+    missing = string_map_order(unknown) if broker.profile.missing_topics_hashed else unknown
+    return [*known, *(unknown[name] for name in missing)]
 
 
 def _auto_create(broker: Broker, now_ms: int, name: str, before: tuple[str, ...]) -> None:

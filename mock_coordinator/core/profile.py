@@ -272,6 +272,8 @@ class Profile:
     """DeleteGroups answers in the order of a Java set of the group ids, not in the request's."""
     produce_knows_topic_ids: bool = False
     """Produce keeps partitions in maps by topic id and name, not by name alone: their order."""
+    missing_topics_hashed: bool = False
+    """Metadata tells of topics that do not exist in the order of a Java set."""
     empty_offset_fetch_unanswered: bool = True
     """OffsetFetch that names no group is never answered."""
     partition_growth_limited: bool = False
@@ -396,6 +398,7 @@ _V4_4: Final = replace(
     nonsense_stalls_join=False,
     quotas_must_be_finite=True,
     partition_growth_limited=True,
+    missing_topics_hashed=True,
 )
 
 PROFILES: Final[Mapping[str, Profile]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any, Final
 
 from kip848_client._types import TopicId, format_topic_id
@@ -27,8 +27,6 @@ _TOPICS: Final = {"two": 2, "one": 1, "strict": 1}
 _TOPIC_CONFIGS: Final = {"strict": {"min.insync.replicas": "2"}}
 _TIMEOUT_S: Final = 5
 _PATIENCE_S: Final = 30.0
-_SHORT_S: Final = 0.3
-"""After which ours counts as silent; Kafka gets a little longer."""
 
 
 @contextlib.contextmanager
@@ -50,8 +48,10 @@ def play_on_kafka(
         yield lambda plays: (_played(Talk(connect, ids), plays), ids)
 
 
-def play_on_ours(profile: str, ids: Mapping[str, bytes], plays: Iterable[Play]) -> Answers:
-    """The answers of a new broker of ours."""
+def play_on_ours(
+    profile: str, ids: Mapping[str, bytes], plays: Iterable[Play], quiet: Collection[str]
+) -> Answers:
+    """The answers of a new broker of ours, which is to be silent about what ``quiet`` names."""
     with BrokerThread(profile=profile, config=_CONFIGS) as broker:
         host, _, port = broker.bootstrap.rpartition(":")
 
@@ -62,7 +62,7 @@ def play_on_ours(profile: str, ids: Mapping[str, bytes], plays: Iterable[Play]) 
             _warm_up(connection)
             for name, count in _TOPICS.items():
                 _create(connection, name, count, ids[name])
-        return _played(Talk(connect, ids, _SHORT_S), plays)
+        return _played(Talk(connect, ids, quiet, _PATIENCE_S), plays)
 
 
 def _played(talk: Talk, plays: Iterable[Play]) -> Answers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from kip848_client.wire import api_named, request_api
@@ -23,6 +23,7 @@ SILENT: Final = "no answer"
 GOES_ON: Final = "no answer, and the connection goes on"
 """As it should be after a Produce with acks=0."""
 
+_SHORT_S: Final = 0.3
 _STRANGE_ID: Final = b"\7" * 16
 _CHOSEN_FIELDS: Final = {"cluster_id", "host", "port", "log_dir", "controller_id", "session_id"}
 _SIZES: Final = {"total_bytes", "usable_bytes"}
@@ -31,7 +32,8 @@ _CHOSEN_TEXT: Final = re.compile(r"(?<=@)[0-9a-f]{6,8}\b|(?<=the cluster id \")[
 
 class Talk:
     """``connect`` opens a connection to the broker; ``topic_ids`` are its topics' ids by name.
-    ``patience_s`` is after how long a broker counts as silent.
+    A broker counts as silent after a while, which is short for what ``quiet`` names: another broker
+    has been silent there.
 
     ``answers`` has what was noted, in order, each under a name that tells the request.
     """
@@ -40,8 +42,10 @@ class Talk:
         self,
         connect: Callable[[], WireConnection],
         topic_ids: Mapping[str, bytes],
-        patience_s: float = 1.0,
+        quiet: Collection[str] = (),
+        patience_s: float = 2.0,
     ) -> None:
+        self._quiet: Final = quiet
         self._patience_s: Final = patience_s
         self._connect: Final = connect
         self._connection = connect()
@@ -74,15 +78,15 @@ class Talk:
             correlation = self._connection.send(request, version)
             if getattr(request, "acks", -1) == 0:
                 self._connection.request(message("ApiVersions"), 0)
-                self._note(name, GOES_ON)
-            elif self._connection.has_answer(self._patience_s):
+                self.note(name, GOES_ON)
+            elif self._connection.has_answer(_SHORT_S if name in self._quiet else self._patience_s):
                 answer = self._connection.receive(request_api(request), version, correlation)
-                self._note(name, _plain(answer, shuffled=shuffled))
+                self.note(name, _plain(answer, shuffled=shuffled))
             else:
-                self._note(name, SILENT)
+                self.note(name, SILENT)
                 self._hang_up()
         except (ConnectionLostError, OSError) as err:
-            self._note(name, SILENT if "in time" in str(err) else CLOSED)
+            self.note(name, SILENT if "in time" in str(err) else CLOSED)
             self._hang_up()
         return answer
 
@@ -93,7 +97,8 @@ class Talk:
     def close(self) -> None:
         self._connection.close()
 
-    def _note(self, name: str, value: Any) -> None:
+    def note(self, name: str, value: Any) -> None:
+        """Write something down, under a name that tells it from everything else."""
         number, key = 2, name
         while key in self.answers:
             number, key = number + 1, f"{name} #{number}"
