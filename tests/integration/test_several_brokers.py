@@ -162,7 +162,9 @@ async def fetch_no_more(consumer: AIOKafkaConsumer) -> None:
     0.14's ``stop`` trips over one that it cancels in its rest, which a broker that is down causes.
     """
     consumer.pause(*consumer.assignment())
-    await eventually(lambda: all(task.done() for task in consumer._fetcher._pending_tasks))
+    fetcher = consumer._fetcher
+    assert fetcher is not None
+    await eventually(lambda: all(task.done() for task in fetcher._pending_tasks))
 
 
 async def test_aiokafkas_consumer_follows_whatever_moves() -> None:
