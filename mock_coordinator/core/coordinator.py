@@ -63,6 +63,7 @@ from mock_coordinator.core.security.handlers import SECURITY_HANDLERS
 from mock_coordinator.core.security.state import SecurityState
 from mock_coordinator.core.transactions.service import TRANSACTION_KEYS, Transactions
 from mock_coordinator.core.unanswered import never_answered
+from mock_coordinator.core.unimplemented import UNIMPLEMENTED
 
 __all__ = ["CoordinatorCore"]
 
@@ -274,6 +275,8 @@ class CoordinatorCore:
             response = admin(broker, now_ms, event.version, event.client, event.request)
             self._control.perform_wanted(now_ms)
             return response
+        if key in UNIMPLEMENTED:
+            return UNIMPLEMENTED[key](event.request)
         if key in SECURITY_HANDLERS:
             return SECURITY_HANDLERS[key](broker, event.request)
         return _HANDLERS[key](broker, now_ms, event.version, event.request)

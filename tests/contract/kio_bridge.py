@@ -24,8 +24,12 @@ from kip848_client.wire._fields import FieldSpec, field_specs
 __all__ = ["kio_class", "kio_read", "kio_write", "to_kio"]
 
 _KNOWN_CODES: Final = tuple(int(code.value) for code in KioErrorCode)
-_RENAMED: Final = {"generation_id_or_member_epoch": "generation_id"}
-"""Kafka 4.4 renamed the field of TxnOffsetCommit for version 6, which kio does not have yet."""
+_RENAMED: Final = {
+    "generation_id_or_member_epoch": "generation_id",
+    "acceptable_recovery_lag_legacy": "acceptable_recovery_lag",
+}
+"""Kafka 4.4 renamed the fields of TxnOffsetCommit and StreamsGroupHeartbeat for versions (6 and 1)
+that kio does not have yet."""
 
 _LATEST_SECOND: Final = 253_402_300_799  # of the year 9999
 
@@ -59,6 +63,8 @@ def to_kio(message: Any, cls: type[Any]) -> tuple[Any, Any]:
     theirs: dict[str, Any] = {}
     fields = {field.name: field for field in dataclasses.fields(cls)}
     for name, spec, _ in field_specs(type(message)):
+        if cls.__version__ not in spec.versions and cls.__version__ not in spec.tagged:
+            continue  # a later field, perhaps under the name that another had before
         their_name = name if name in fields else _RENAMED.get(name, name.removesuffix("_ms"))
         field = fields.pop(their_name, None)
         if field is not None:

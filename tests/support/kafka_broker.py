@@ -52,6 +52,11 @@ _BASE: Final = {
 }
 
 
+_SWITCHED_OFF: Final = {"share.version": "4.2", "streams.version": "4.2"}
+"""Features whose groups the mock does not implement -> the first release line that finalizes them
+unless told otherwise."""
+
+
 class BrokerFailedError(AssertionError):
     """The broker did not start or died; the message has the end of its log."""
 
@@ -72,7 +77,9 @@ def new_cluster_id() -> str:
 
 class KafkaBroker:
     """A broker of one release in one folder. ``start``, ``stop`` and ``kill`` may alternate; the
-    data and, after the first start, the port stay the same."""
+    data and, after the first start, the port stay the same.
+
+    Share groups and streams groups are switched off, as the mock's are."""
 
     host: Final = _HOST
 
@@ -165,7 +172,11 @@ class KafkaBroker:
         settings = str(self.folder / "server.properties")
         # With "=", because an id may begin with a hyphen and would then be read as an option.
         identity = f"--cluster-id={self._cluster_id}"
+        features = [
+            f"--feature={name}=0" for name, since in _SWITCHED_OFF.items() if self.version >= since
+        ]
         command = self._java("kafka.tools.StorageTool", "format", identity, "-c", settings)
+        command += features
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise BrokerFailedError(f"Kafka {self.version} format: {done.stdout}{done.stderr}")

@@ -2,6 +2,8 @@
 
 What would change nothing, or is only to be validated, is answered. A real change is refused: a
 profile is one Kafka release with its newest features, and does not become another while it runs.
+The features of groups that are not implemented here stay at 0, and asking whether they could be
+raised is refused, too.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ __all__ = ["update_features"]
 _Update = UpdateFeaturesRequestFeatureUpdateKey
 
 _METADATA: Final = "metadata.version"
+_UNIMPLEMENTED: Final = {"share.version": "share groups", "streams.version": "streams groups"}
 _UPGRADE: Final = 1
 _SAFE_DOWNGRADE: Final = 2
 _UNSAFE_DOWNGRADE: Final = 3
@@ -38,9 +41,8 @@ def update_features(
         text = _problem(broker, version, update)
         if text is not None:
             break
-    if text is None and not request.validate_only and _changes(broker, request):
-        code = ErrorCode.FEATURE_UPDATE_FAILED
-        text = "the features of this broker are those of its profile and cannot be changed"
+    if text is None:
+        code, text = ErrorCode.FEATURE_UPDATE_FAILED, _refusal(broker, request)
     if text is not None:
         whole = "The update failed for all features since the following feature had an error: "
         return UpdateFeaturesResponse(error_code=code, error_message=whole + text)
@@ -57,6 +59,20 @@ def update_features(
 
 def _level(broker: Broker, name: str) -> int:
     return broker.profile.finalized_features.get(name, 0)
+
+
+def _refusal(broker: Broker, request: UpdateFeaturesRequest) -> str | None:
+    """Why a change that a controller would make is not made here."""
+    for update in request.feature_updates:
+        groups = _UNIMPLEMENTED.get(update.feature)
+        if groups is not None and update.max_version_level > 0:
+            return (
+                f"Invalid update version {update.max_version_level} for feature {update.feature}. "
+                f"This broker does not implement {groups}"
+            )
+    if not request.validate_only and _changes(broker, request):
+        return "the features of this broker are those of its profile and cannot be changed"
+    return None
 
 
 def _changes(broker: Broker, request: UpdateFeaturesRequest) -> bool:

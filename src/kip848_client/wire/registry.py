@@ -172,6 +172,36 @@ from kip848_client.wire.messages.scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
+from kip848_client.wire.messages.share_fetch import (
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+    ShareFetchRequest,
+    ShareFetchResponse,
+)
+from kip848_client.wire.messages.share_group import (
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+from kip848_client.wire.messages.share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+)
+from kip848_client.wire.messages.streams_group import (
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    StreamsGroupTopologyDescriptionUpdateResponse,
+)
+from kip848_client.wire.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
 from kip848_client.wire.messages.telemetry import (
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
@@ -367,8 +397,40 @@ APIS: Final[dict[int, Api]] = {
             DescribeTopicPartitionsRequest,
             DescribeTopicPartitionsResponse,
         ),
+        Api(76, "ShareGroupHeartbeat", ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse),
+        Api(77, "ShareGroupDescribe", ShareGroupDescribeRequest, ShareGroupDescribeResponse),
+        Api(78, "ShareFetch", ShareFetchRequest, ShareFetchResponse),
+        Api(79, "ShareAcknowledge", ShareAcknowledgeRequest, ShareAcknowledgeResponse),
         Api(80, "AddRaftVoter", AddRaftVoterRequest, AddRaftVoterResponse),
         Api(81, "RemoveRaftVoter", RemoveRaftVoterRequest, RemoveRaftVoterResponse),
+        Api(
+            88, "StreamsGroupHeartbeat", StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
+        ),
+        Api(89, "StreamsGroupDescribe", StreamsGroupDescribeRequest, StreamsGroupDescribeResponse),
+        Api(
+            90,
+            "DescribeShareGroupOffsets",
+            DescribeShareGroupOffsetsRequest,
+            DescribeShareGroupOffsetsResponse,
+        ),
+        Api(
+            91,
+            "AlterShareGroupOffsets",
+            AlterShareGroupOffsetsRequest,
+            AlterShareGroupOffsetsResponse,
+        ),
+        Api(
+            92,
+            "DeleteShareGroupOffsets",
+            DeleteShareGroupOffsetsRequest,
+            DeleteShareGroupOffsetsResponse,
+        ),
+        Api(
+            93,
+            "StreamsGroupTopologyDescriptionUpdate",
+            StreamsGroupTopologyDescriptionUpdateRequest,
+            StreamsGroupTopologyDescriptionUpdateResponse,
+        ),
         Api(94, "UnregisterController", UnregisterControllerRequest, UnregisterControllerResponse),
         Api(
             10480,

@@ -6,7 +6,16 @@ clusters; each answer is compared field by field (``tests.contract.test_admin_an
 
 from __future__ import annotations
 
-from tests.contract.dialogues import configs, credentials, metrics, quorum, quotas, records, topics
+from tests.contract.dialogues import (
+    configs,
+    credentials,
+    metrics,
+    quorum,
+    quotas,
+    records,
+    topics,
+    unimplemented,
+)
 from tests.contract.dialogues.step import Step
 
 __all__ = ["DIALOGUES"]
@@ -19,5 +28,6 @@ DIALOGUES: dict[str, list[Step]] = {
     "quotas": quotas.STEPS,
     "credentials": credentials.STEPS,
     "quorum": quorum.STEPS,
+    "unimplemented": unimplemented.STEPS,
 }
 """By name, in the order in which they are played."""

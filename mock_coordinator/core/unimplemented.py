@@ -1,0 +1,95 @@
+"""The APIs of share groups (KIP-932) and streams groups (KIP-1071): told, and refused.
+
+No share group and no streams group is coordinated here. So this is a broker that knows both and has
+them switched off: ``share.version`` and ``streams.version`` are supported features at level 0, and
+each request is answered with UNSUPPORTED_VERSION where the API has its errors: once for the whole
+answer, or for each group that is asked for. Such a broker looks at the feature before anything
+else, so whoever asks, may they or not, for whatever group, hears the same.
+
+What share coordinators are asked to keep (keys 83 to 87) is not among these: a broker with the
+feature off serves them to other brokers, and what is not kept must not be accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from kip848_client.wire import ErrorCode, default_message
+from kip848_client.wire._fields import Message
+from kip848_client.wire.messages.share_fetch import ShareAcknowledgeResponse, ShareFetchResponse
+from kip848_client.wire.messages.share_group import (
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+    ShareGroupDescribeResponseDescribedGroup,
+    ShareGroupHeartbeatResponse,
+)
+from kip848_client.wire.messages.share_group_offsets import (
+    AlterShareGroupOffsetsResponse,
+    DeleteShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseDescribeShareGroupOffsetsResponseGroup,
+)
+from kip848_client.wire.messages.streams_group import (
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    StreamsGroupDescribeResponseDescribedGroup,
+    StreamsGroupTopologyDescriptionUpdateResponse,
+)
+from kip848_client.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
+
+__all__ = ["UNIMPLEMENTED"]
+
+_REFUSED: Final = ErrorCode.UNSUPPORTED_VERSION
+
+
+def _describe_share_groups(request: ShareGroupDescribeRequest) -> Message:
+    return ShareGroupDescribeResponse(
+        groups=tuple(
+            ShareGroupDescribeResponseDescribedGroup(group_id=group_id, error_code=_REFUSED)
+            for group_id in request.group_ids
+        )
+    )
+
+
+def _describe_streams_groups(request: StreamsGroupDescribeRequest) -> Message:
+    return StreamsGroupDescribeResponse(
+        groups=tuple(
+            StreamsGroupDescribeResponseDescribedGroup(group_id=group_id, error_code=_REFUSED)
+            for group_id in request.group_ids
+        )
+    )
+
+
+def _describe_share_offsets(request: DescribeShareGroupOffsetsRequest) -> Message:
+    return DescribeShareGroupOffsetsResponse(
+        groups=tuple(
+            DescribeShareGroupOffsetsResponseDescribeShareGroupOffsetsResponseGroup(
+                group_id=group.group_id, error_code=_REFUSED
+            )
+            for group in request.groups
+        )
+    )
+
+
+def _wholly(response: type[Any], **fields: Any) -> Callable[[Any], Message]:
+    """The same refusal whatever is asked."""
+    return lambda _request: response(error_code=_REFUSED, **fields)
+
+
+_TEXT: Final = default_message(_REFUSED)
+
+UNIMPLEMENTED: Final[Mapping[int, Callable[[Any], Message]]] = {
+    76: _wholly(ShareGroupHeartbeatResponse),
+    77: _describe_share_groups,
+    78: _wholly(ShareFetchResponse),
+    79: _wholly(ShareAcknowledgeResponse),
+    88: _wholly(StreamsGroupHeartbeatResponse),
+    89: _describe_streams_groups,
+    90: _describe_share_offsets,
+    91: _wholly(AlterShareGroupOffsetsResponse, error_message=_TEXT),
+    92: _wholly(DeleteShareGroupOffsetsResponse, error_message=_TEXT),
+    93: _wholly(StreamsGroupTopologyDescriptionUpdateResponse),
+}
+"""API key -> what refuses a request."""
