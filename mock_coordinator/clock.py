@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
-__all__ = ["Clock", "VirtualClock", "wall_clock"]
+__all__ = ["Alarm", "Clock", "VirtualClock", "wall_clock"]
 
 Clock = Callable[[], int]
 """Returns the time in milliseconds since 1970. Record timestamps are compared with it."""
@@ -21,18 +24,31 @@ def wall_clock() -> Clock:
     return now_ms
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Alarm:
+    """Something that a virtual clock will call once, at ``at_ms``, unless it is cancelled."""
+
+    at_ms: int
+    ring: Callable[[], None]
+    _alarms: dict[Alarm, None]
+
+    def cancel(self) -> None:
+        """Do not call it. Calling this twice, or too late, is harmless."""
+        self._alarms.pop(self, None)
+
+
 class VirtualClock:
     """A clock that stands still until it is told to move: ``MockBroker(clock=VirtualClock())``.
 
     ``advance`` moves it and lets the brokers that use it do, in order, whatever becomes due on the
-    way. What a socket's own life takes stays real time: how long a connection may be idle, how long
-    a failed authentication waits for its answer. ``start_ms`` is the first time; the default is a
-    moment in June 2025.
+    way; connections that have been idle for too long end, and failed authentications are answered.
+    ``start_ms`` is the first time; the default is a moment in June 2025.
     """
 
     def __init__(self, start_ms: int = 1_750_000_000_000) -> None:
         self._now_ms = start_ms
         self._drivers: list[tuple[Callable[[], int | None], Callable[[], None]]] = []
+        self._alarms: Final[dict[Alarm, None]] = {}
 
     def __call__(self) -> int:
         return self._now_ms
@@ -45,6 +61,12 @@ class VirtualClock:
         """Do not call ``fire`` any more. Calling it twice is harmless."""
         self._drivers = [each for each in self._drivers if each[1] != fire]
 
+    def call_later(self, after_ms: int, function: Callable[[], None]) -> Alarm:
+        """Have a function called once, when the clock has moved on by so many milliseconds."""
+        alarm = Alarm(self._now_ms + max(after_ms, 0), function, self._alarms)
+        self._alarms[alarm] = None
+        return alarm
+
     def advance(self, by_ms: int) -> None:
         """Move on by so many milliseconds, stopping at each deadline on the way.
 
@@ -56,10 +78,7 @@ class VirtualClock:
         end_ms = self._now_ms + by_ms
         stuck = 0
         while True:
-            due = [
-                (when, fire) for deadline, fire in self._drivers if (when := deadline()) is not None
-            ]
-            when, fire = min(due, key=lambda pair: pair[0], default=(end_ms + 1, _nothing))
+            when, fire = min(self._due(), key=lambda pair: pair[0], default=(end_ms + 1, _nothing))
             if when > end_ms:
                 break
             stuck = stuck + 1 if when <= self._now_ms else 0
@@ -68,6 +87,20 @@ class VirtualClock:
             self._now_ms = max(self._now_ms, when)
             fire()
         self._now_ms = end_ms
+
+    def _due(self) -> Iterator[tuple[int, Callable[[], None]]]:
+        """What will be called, and when."""
+        for deadline, fire in self._drivers:
+            when = deadline()
+            if when is not None:
+                yield when, fire
+        first = min(self._alarms, key=lambda alarm: alarm.at_ms, default=None)
+        if first is not None:
+            yield first.at_ms, partial(self._ring, first)
+
+    def _ring(self, alarm: Alarm) -> None:
+        alarm.cancel()
+        alarm.ring()
 
 
 def _nothing() -> None:

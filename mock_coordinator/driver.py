@@ -123,6 +123,11 @@ class CoreDriver:
         return self._core
 
     @property
+    def clock(self) -> Clock:
+        """Where the time comes from; ``now_ms`` gives it."""
+        return self._clock
+
+    @property
     def connections(self) -> int:
         """How many connections there are."""
         return len(self._sinks)

@@ -37,6 +37,7 @@ from mock_coordinator.core.inputs import ClientInfo
 from mock_coordinator.core.outputs import NoReply, Reply, TornReply
 from mock_coordinator.driver import CoreDriver
 from mock_coordinator.requests import read_received
+from mock_coordinator.timeouts import LoopTime, TimerHandle
 
 __all__ = ["PlainConnection", "PlainListener", "PlainSocket"]
 
@@ -160,9 +161,11 @@ class PlainConnection(asyncio.BufferedProtocol):
         """Whether the client has said everything."""
         self._is_over = False
         """Whether nothing is served any more."""
-        self._since = self._loop.time()
+        self._clock: Final = LoopTime(driver.clock, self._loop)
+        self._now: Final = self._clock.time
+        self._since = self._now()
         self._suspected = 0.0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: TimerHandle | None = None
         self._number: Final = driver.connect(self, node_id)
 
     async def run(self) -> None:
@@ -171,7 +174,7 @@ class PlainConnection(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(0)  # an answer is written when all of it is
         self._transport.set_protocol(self)
         if self._idle_s >= 0:
-            self._timer = self._loop.call_later(self._idle_s, self._look_at_the_time)
+            self._timer = self._clock.call_later(self._idle_s, self._look_at_the_time)
         try:
             self._begin()
             await self._ended
@@ -202,7 +205,7 @@ class PlainConnection(asyncio.BufferedProtocol):
         """Bytes have come."""
         if self._is_over:
             return
-        self._since = self._loop.time()
+        self._since = self._now()
         self._framer.put(self._buffer[:nbytes])
         if not (self._is_busy or self._is_blocked or self._has_turn):
             self._go_on()
@@ -225,7 +228,7 @@ class PlainConnection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """The client has taken the answer."""
         self._is_blocked = False
-        self._since = self._loop.time()
+        self._since = self._now()
         self._go_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -306,7 +309,7 @@ class PlainConnection(asyncio.BufferedProtocol):
 
     def _take_turn(self) -> None:
         """The last request is done; when there is more to do it is done in the next round."""
-        self._since = self._loop.time()
+        self._since = self._now()
         if self._framer.buffered_bytes or self._is_paused or self._is_at_end:
             self._has_turn = True
             self._loop.call_soon(self._go_on)
@@ -315,12 +318,12 @@ class PlainConnection(asyncio.BufferedProtocol):
         """Give up on a client that keeps a connection and does not use it. A request that is never
         answered (its member joined again over another connection, or was removed) does not keep its
         connection for ever: it is idle while its request waits, in Kafka, too."""
-        left_s = self._since + self._idle_s - self._loop.time()
-        if left_s <= 0 and self._suspected != self._since:
+        left_s = round(self._since + self._idle_s - self._now(), 3)
+        if left_s <= 0 and self._suspected != self._since and not self._clock.is_virtual:
             # the broker may have been busy itself, and what the client said is not read yet
             self._suspected, left_s = self._since, _GRACE_S
         if left_s > 0:
-            self._timer = self._loop.call_later(left_s, self._look_at_the_time)
+            self._timer = self._clock.call_later(left_s, self._look_at_the_time)
             return
         if self._is_busy:
             self.closed(f"its request has waited for {self._idle_s:g} s")

@@ -40,6 +40,7 @@ from mock_coordinator.driver import CoreDriver
 from mock_coordinator.listening import listen_on
 from mock_coordinator.plain_connections import PlainConnection, PlainSocket
 from mock_coordinator.security.door import Door, DoorMaker
+from mock_coordinator.timeouts import move_on_after, sleep
 
 __all__ = ["WireServer"]
 
@@ -207,7 +208,7 @@ class WireServer:
             return stream
         idle_s = _idle_s(self._driver.core.broker.config)
         try:
-            with anyio.fail_after(idle_s):
+            with move_on_after(self._driver.clock, idle_s):
                 return await TLSStream.wrap(
                     stream,
                     server_side=True,
@@ -217,6 +218,8 @@ class WireServer:
         except Exception as err:  # noqa: BLE001  # bad bytes fail in as many ways as TLS has
             _log.warning("the TLS handshake of %s:%s failed: %r", *peer, err)
             return None
+        _log.warning("the TLS handshake of %s:%s was not over after %g s", *peer, idle_s)
+        return None
 
 
 class _Connection:
@@ -306,11 +309,12 @@ class _Connection:
     async def _fail(self) -> None:
         """Let somebody whose authentication has failed wait."""
         config = self._driver.core.broker.config
-        await anyio.sleep(config.integer("connection.failed.authentication.delay.ms") / 1000)
+        delay_ms = config.integer("connection.failed.authentication.delay.ms")
+        await sleep(self._driver.clock, delay_ms / 1000)
 
     async def _receive(self, idle_s: float | None) -> bytes | None:
         """What comes next; ``None`` when nothing more will, or not for too long."""
-        with anyio.move_on_after(idle_s):
+        with move_on_after(self._driver.clock, idle_s):
             try:
                 return await self._stream.receive(_CHUNK_BYTES)
             except anyio.EndOfStream:
@@ -355,13 +359,13 @@ class _Connection:
         """Until the request is answered. One that never will be (its member joined again over
         another connection, or was removed) does not keep its connection for ever: a connection is
         idle while its request waits, in Kafka, too."""
-        with anyio.move_on_after(idle_s) as patience:
+        with move_on_after(self._driver.clock, idle_s) as patience:
             await self._answered.wait()
         if patience.cancelled_caught and self._answer is None:
             self.closed(f"its request has waited for {idle_s:g} s")
 
     async def _write(self, data: bytes, idle_s: float | None) -> None:
-        with anyio.move_on_after(idle_s) as patience:
+        with move_on_after(self._driver.clock, idle_s) as patience:
             await self._stream.send(data)
         if patience.cancelled_caught:
             self.closed(f"did not read its reply for {idle_s:g} s")

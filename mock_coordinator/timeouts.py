@@ -1,0 +1,89 @@
+"""How long a connection may take, by the broker's own clock.
+
+Theory of operation
+===================
+
+What a socket's own life takes (how long it may be idle, how long a failed authentication waits for
+its answer) is measured by the clock of the broker that serves it. A real one is the event loop's:
+its own timers are used, and nothing is added to them. A ``VirtualClock`` calls when it is advanced
+so far, and not before, however long that takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final, Protocol
+
+import anyio
+
+from mock_coordinator.clock import Clock, VirtualClock
+
+__all__ = ["LoopTime", "TimerHandle", "move_on_after", "sleep"]
+
+
+class TimerHandle(Protocol):
+    """Something that will be called, unless it is cancelled."""
+
+    def cancel(self) -> None:
+        """Do not call it. Calling this twice, or too late, is harmless."""
+
+
+def move_on_after(clock: Clock, delay_s: float | None) -> AbstractContextManager[anyio.CancelScope]:
+    """A cancel scope that ends after so many seconds of a clock; ``None`` for never."""
+    if delay_s is None or not isinstance(clock, VirtualClock):
+        return anyio.move_on_after(delay_s)
+    return _virtual_scope(clock, delay_s)
+
+
+async def sleep(clock: Clock, delay_s: float) -> None:
+    """Wait for so many seconds of a clock."""
+    if not isinstance(clock, VirtualClock):
+        await anyio.sleep(delay_s)
+        return
+    with _virtual_scope(clock, delay_s):
+        await anyio.sleep_forever()
+
+
+@contextmanager
+def _virtual_scope(clock: VirtualClock, delay_s: float) -> Generator[anyio.CancelScope]:
+    with anyio.CancelScope() as scope:
+        alarm = clock.call_later(_ms(delay_s), scope.cancel)
+        try:
+            yield scope
+        finally:
+            alarm.cancel()
+
+
+class LoopTime:
+    """The time of an asyncio event loop, or of a virtual clock in its place; in seconds.
+
+    ``time`` is called for each request and is the loop's own method where the clock is real.
+    """
+
+    def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop: Final = loop
+        self._clock: Final = clock if isinstance(clock, VirtualClock) else None
+        self.time: Final[Callable[[], float]] = (
+            loop.time if self._clock is None else self._virtual_time
+        )
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether nothing happens between two moments but what the clock is told to do."""
+        return self._clock is not None
+
+    def call_later(self, delay_s: float, function: Callable[[], None]) -> TimerHandle:
+        """Call a function in so many seconds."""
+        if self._clock is None:
+            return self._loop.call_later(delay_s, function)
+        return self._clock.call_later(_ms(delay_s), function)
+
+    def _virtual_time(self) -> float:
+        assert self._clock is not None, "only a virtual clock is asked"
+        return self._clock() / 1000
+
+
+def _ms(delay_s: float) -> int:
+    return round(delay_s * 1000)
