@@ -95,6 +95,20 @@ def update(hand: AtHand, level: int, *, dry: bool, name: str = "group.version") 
     return answer.error_code, answer.error_message or ""
 
 
+@pytest.mark.parametrize("dry", [True, False])
+@pytest.mark.parametrize("name", ["share.version", "streams.version"])
+def test_features_that_are_not_implemented_are_not_even_promised(name: str, *, dry: bool) -> None:
+    hand = AtHand()
+    code, text = update(hand, 1, dry=dry, name=name)
+    groups = name.partition(".")[0]
+    assert code == 96
+    assert text.endswith(
+        f"Invalid update version 1 for feature {name}. "
+        f"This broker does not implement {groups} groups"
+    )
+    assert update(hand, 0, dry=dry, name=name) == (0, "")
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 def test_features_are_checked_and_never_changed(profile: str) -> None:
     hand = AtHand(profile=profile)
