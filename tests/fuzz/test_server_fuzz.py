@@ -15,6 +15,8 @@ from mock_coordinator import MockBroker
 
 CONNECTIONS = 300
 PATIENCE_S = 50
+IDLE_MS = "500"
+"""Some of these requests stay without an answer, as in Kafka: only time ends their connections."""
 
 pytestmark = pytest.mark.asyncio
 
@@ -77,16 +79,19 @@ async def attack(broker: MockBroker, data: bytes) -> None:
 @pytest.mark.parametrize("seed", range(4))
 async def test_no_bytes_bring_the_broker_down(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     with anyio.fail_after(PATIENCE_S):
-        async with MockBroker({"t": 2}) as broker:
+        async with MockBroker({"t": 2}, config={"connections.max.idle.ms": IDLE_MS}) as broker:
             connection = broker.connect()
             for data in attacks(seed):
                 await attack(broker, data)
             response = await connection.request(MetadataRequest(topics=None))
             assert "t" in [topic.name for topic in response.topics]
             connection.close()
-            await broker.wait_until(lambda: broker.driver.connections <= 1)
+            await broker.wait_for(lambda: broker.driver.connections <= 1)
     failures = [r for r in caplog.records if r.exc_info]
     assert not failures, failures[0].getMessage()
+    given_up = [line for line in caplog.messages if "its request has waited" in line]
+    unanswered = [line for line in caplog.messages if "will not be answered, as by Kafka" in line]
+    assert len(given_up) == len(unanswered), "all others end when their client hangs up"
 
 
 @pytest.mark.parametrize("seed", range(10, 12))
