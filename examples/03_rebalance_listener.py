@@ -54,7 +54,7 @@ async def main() -> None:
                 "orders", bootstrap_servers=broker.bootstrap, group_id="billing"
             ) as second:
                 print(f"second has {len(await second.wait_assigned())} partitions")
-            await broker.wait_until(lambda: len(first.assignment()) == 4)
+            await broker.wait_for(lambda: len(first.assignment()) == 4)
             polling.cancel()
 
 

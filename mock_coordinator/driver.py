@@ -318,10 +318,10 @@ class CoreDriver:
                 self.fire_timers()
                 await anyio.lowlevel.checkpoint()
 
-    async def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> None:
-        """Wait until a condition holds, looking after every step. Raises ``TimeoutError``."""
+    async def wait_for(self, predicate: Callable[[], bool], timeout_s: float) -> None:
+        """Wait until a predicate holds, looking after every step. Raises ``TimeoutError``."""
         with anyio.move_on_after(timeout_s):
-            while not condition():
+            while not predicate():
                 stepped = anyio.Event()
                 self._watchers[id(stepped)] = stepped.set
                 try:

@@ -372,12 +372,12 @@ class MockBroker:
         block does it, too, unless ``check_ownership=False``."""
         self._driver.ownership.check()
 
-    async def wait_until(self, condition: Callable[[], bool], timeout_s: float = 10) -> None:
-        """Wait until a condition holds; it is looked at after everything that the broker does.
+    async def wait_for(self, predicate: Callable[[], bool], timeout_s: float = 10) -> None:
+        """Wait until a predicate holds; it is looked at after everything that the broker does.
 
         Raises ``TimeoutError``.
         """
-        await self._driver.wait_until(condition, timeout_s)
+        await self._driver.wait_for(predicate, timeout_s)
 
     # -- looking -----------------------------------------------------------------------------------
 

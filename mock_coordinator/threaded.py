@@ -5,7 +5,7 @@
     with BrokerThread({"orders": 3}) as broker:
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
         ...
-        broker.wait_until(lambda each: len(each.records("orders")) == 10)
+        broker.wait_for(lambda each: len(each.records("orders")) == 10)
 """
 
 from __future__ import annotations
@@ -111,14 +111,14 @@ class BrokerThread:
         """Crash and come back with topics, records and groups; every connection is closed."""
         self.call(lambda broker: broker.restart())
 
-    def wait_until(self, condition: Callable[[MockBroker], bool], timeout_s: float = 10) -> None:
-        """Block until a condition on the broker holds; it is looked at after everything that the
+    def wait_for(self, predicate: Callable[[MockBroker], bool], timeout_s: float = 10) -> None:
+        """Block until a predicate of the broker holds; it is looked at after everything that the
         broker does, in the broker's thread. Raises ``TimeoutError``."""
         if self._portal is None or self._broker is None:
             raise RuntimeError("the broker runs inside of its with block")
         broker = self._broker
 
         async def wait() -> None:
-            await broker.wait_until(lambda: condition(broker), timeout_s)
+            await broker.wait_for(lambda: predicate(broker), timeout_s)
 
         self._portal.call(wait)

@@ -235,7 +235,7 @@ async def besieged(
                 await member.login()
                 yield broker, member
                 await member.is_served()
-                await broker.wait_until(lambda: broker.driver.connections <= 2)  # and its own
+                await broker.wait_for(lambda: broker.driver.connections <= 2)  # and its own
             async with await connected(broker, "SASL") as stream:
                 another = Member(stream)
                 await another.login()

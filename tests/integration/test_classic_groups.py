@@ -64,7 +64,7 @@ async def test_a_member_whose_connection_is_lost_still_counts() -> None:
         first = await off(leader.request, request(), _VERSION)
         lost = WireConnection(broker.host, broker.port)
         lost.send(request(), _VERSION)
-        await broker.wait_until(lambda: joining(broker) == 1)
+        await broker.wait_for(lambda: joining(broker) == 1)
         lost.close()
         again = await off(leader.request, request(first.member_id), _VERSION)
         assert (again.error_code, again.generation_id, len(again.members)) == (0, 2, 2)
@@ -83,7 +83,7 @@ async def test_a_connection_whose_request_is_never_answered_is_idle() -> None:
         first = await off(one.request, request(), _VERSION)
         other = WireConnection(broker.host, broker.port)
         other.send(request(), _VERSION)
-        await broker.wait_until(lambda: joining(broker) == 1)
+        await broker.wait_for(lambda: joining(broker) == 1)
         with pytest.raises(ConnectionLostError):
             await anyio.to_thread.run_sync(other.receive_frame)
         assert joining(broker) == 1

@@ -153,7 +153,7 @@ async def test_an_aiokafka_member_that_is_lost_makes_room() -> None:
         members = [aiokafka_member(broker), aiokafka_member(broker)]
         await asyncio.gather(*(each.start() for each in members))
         try:
-            await broker.wait_until(lambda: is_stable(broker, 2), PATIENCE_S)
+            await broker.wait_for(lambda: is_stable(broker, 2), PATIENCE_S)
             await until(lambda: owned_by(members) == [0, 1, 2, 3])
             broker.driver.restart()  # connections are lost, sessions begin anew, nobody has left
             await until(lambda: is_stable(broker, 2) and owned_by(members) == [0, 1, 2, 3])
@@ -270,7 +270,7 @@ async def test_javas_console_consumer_and_group_command(profile: str) -> None:
         member = aiokafka_member(broker, client_id="somebody")
         await member.start()
         try:
-            await broker.wait_until(lambda: is_stable(broker, 1), PATIENCE_S)
+            await broker.wait_for(lambda: is_stable(broker, 1), PATIENCE_S)
             group = (CONSUMER_GROUPS, *at, "--describe", "--group", "g")
             assert await tool(*group) != ""
             members = await tool(*group, "--members", "--verbose")

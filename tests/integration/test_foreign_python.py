@@ -50,7 +50,7 @@ async def test_aiokafka_writes_and_reads_by_assignment(
 
 async def producer_less_send(broker: MockBroker) -> None:
     """A record that arrives while the consumer's fetch is parked."""
-    await broker.wait_until(lambda: broker.core.parked_requests > 0)
+    await broker.wait_for(lambda: broker.core.parked_requests > 0)
     broker.produce("t", b"more", partition=1)
 
 

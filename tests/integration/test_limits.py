@@ -140,9 +140,9 @@ async def test_thousands_of_idle_connections() -> None:
     async with MockBroker({"t": 1}) as broker, served_meanwhile(broker):
         before = resident_bytes()
         async with plain_sockets(broker, IDLE):
-            await broker.wait_until(lambda: broker.driver.connections >= IDLE, timeout_s=30)
+            await broker.wait_for(lambda: broker.driver.connections >= IDLE, timeout_s=30)
             assert resident_bytes() - before < IDLE * IDLE_BYTES
-        await broker.wait_until(lambda: broker.driver.connections < 10, timeout_s=30)
+        await broker.wait_for(lambda: broker.driver.connections < 10, timeout_s=30)
 
 
 def whole_topic() -> Message:
@@ -163,12 +163,12 @@ async def test_clients_that_ask_and_never_read() -> None:
         async with plain_sockets(broker, 20) as clients:
             for client in clients:
                 await loop.sock_sendall(client, asked)
-            await broker.wait_until(lambda: len(broker.requests("Fetch")) >= 20)
+            await broker.wait_for(lambda: len(broker.requests("Fetch")) >= 20)
             await asyncio.sleep(0.5)  # would they be answered more than once, they would be by now
             assert len(broker.requests("Fetch")) == 20
             # 800 replies of 3.6 MB were asked for; a reply is in memory as records and as bytes
             assert resident_bytes() - before < 20 * 3 * 4 * _MEGABYTE
-        await broker.wait_until(lambda: broker.driver.connections < 10)
+        await broker.wait_for(lambda: broker.driver.connections < 10)
 
 
 async def test_frames_that_come_byte_by_byte_or_in_half() -> None:
@@ -182,7 +182,7 @@ async def test_frames_that_come_byte_by_byte_or_in_half() -> None:
                     await loop.sock_sendall(client, METADATA[at : at + 1])
             for client in clients[:100]:
                 assert await loop.sock_recv(client, 4), "no answer"
-        await broker.wait_until(lambda: broker.driver.connections < 10)
+        await broker.wait_for(lambda: broker.driver.connections < 10)
 
 
 async def test_a_client_that_does_not_read_is_idle_and_closed() -> None:
@@ -192,6 +192,6 @@ async def test_a_client_that_does_not_read_is_idle_and_closed() -> None:
             broker.produce("t", bytes(900_000))
         async with plain_sockets(broker, 1) as clients:
             await loop.sock_sendall(clients[0], write_request(whole_topic(), 11, 1, "slow"))
-            await broker.wait_until(lambda: bool(broker.requests("Fetch")))
+            await broker.wait_for(lambda: bool(broker.requests("Fetch")))
             assert broker.driver.connections == 2, "the broker's own, which produces, and this one"
-            await broker.wait_until(lambda: broker.driver.connections == 1)
+            await broker.wait_for(lambda: broker.driver.connections == 1)

@@ -169,7 +169,7 @@ def fetch(*, offset: int = 0, wait_ms: int = 60_000, correlation: int = 9) -> by
 async def test_a_waiting_fetch_is_answered_by_a_record_and_keeps_the_order() -> None:
     async with running() as broker, await open_stream(broker) as stream:
         await stream.send(fetch() + METADATA)
-        await broker.wait_until(lambda: broker.core.parked_requests == 1)
+        await broker.wait_for(lambda: broker.core.parked_requests == 1)
         assert len(broker.requests()) == 1, (
             "the second request is not read before the first is done"
         )
@@ -190,13 +190,13 @@ async def test_who_has_said_everything_still_gets_what_it_asked_for() -> None:
         payloads = Framer().feed(data)
         correlations = [struct.unpack_from(">i", payload)[0] for payload in payloads]
         assert correlations == [9, 5, 5]
-        await broker.wait_until(lambda: broker.driver.connections == 1)  # the broker's own
+        await broker.wait_for(lambda: broker.driver.connections == 1)  # the broker's own
 
 
 async def test_what_comes_while_a_request_waits_is_served_after_it_in_order() -> None:
     async with running() as broker, await open_stream(broker) as stream:
         await stream.send(fetch())
-        await broker.wait_until(lambda: broker.core.parked_requests == 1)
+        await broker.wait_for(lambda: broker.core.parked_requests == 1)
         for correlation in range(100, 140):
             await stream.send(write_request(MetadataRequest(topics=None), 12, correlation, "test"))
         await anyio.sleep(0.05)  # for what must not happen there is no sign to wait for
@@ -235,9 +235,9 @@ async def test_a_client_that_leaves_takes_its_fetch_with_it() -> None:
     async with running() as broker:
         async with await open_stream(broker) as stream:
             await stream.send(fetch(wait_ms=300))
-            await broker.wait_until(lambda: broker.core.parked_requests == 1)
-        await broker.wait_until(lambda: broker.core.parked_requests == 0)
-        await broker.wait_until(lambda: broker.driver.connections == 1)
+            await broker.wait_for(lambda: broker.core.parked_requests == 1)
+        await broker.wait_for(lambda: broker.core.parked_requests == 0)
+        await broker.wait_for(lambda: broker.driver.connections == 1)
 
 
 async def test_a_slow_reader_is_closed_and_holds_up_nobody() -> None:
@@ -245,9 +245,9 @@ async def test_a_slow_reader_is_closed_and_holds_up_nobody() -> None:
         broker.produce("t", NewRecord(b"x" * 40_000_000))
         async with await open_stream(broker) as slow, await open_stream(broker) as other:
             await slow.send(fetch())
-            await broker.wait_until(lambda: len(broker.requests("Fetch")) == 1)
+            await broker.wait_for(lambda: len(broker.requests("Fetch")) == 1)
             assert await answers(other)
-            await broker.wait_until(lambda: broker.driver.connections <= 2)
+            await broker.wait_for(lambda: broker.driver.connections <= 2)
 
 
 async def test_a_version_that_we_do_not_have_is_answered_with_ours() -> None:
@@ -275,7 +275,7 @@ async def test_closing_the_broker_closes_its_connections() -> None:
         stream = await open_stream(broker)
         assert await answers(stream)
         await stream.send(fetch())
-        await broker.wait_until(lambda: broker.core.parked_requests == 1)
+        await broker.wait_for(lambda: broker.core.parked_requests == 1)
     async with stream:
         assert await is_closed(stream)
 

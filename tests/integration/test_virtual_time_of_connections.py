@@ -131,7 +131,7 @@ async def test_a_request_without_an_answer_is_given_up_by_the_clock(listener: st
         client = await Client.of(broker, listener)
         async with client.stream:
             await client.stream.send(write_request(NEVER_ANSWERED, 12, 1, "test"))
-            await broker.wait_until(lambda: bool(broker.requests("Produce")))
+            await broker.wait_for(lambda: bool(broker.requests("Produce")))
             await anyio.wait_all_tasks_blocked()
             broker.advance(2 * IDLE_MS)
             assert await client.is_closed()

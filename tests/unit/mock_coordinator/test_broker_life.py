@@ -155,10 +155,10 @@ async def test_a_clock_goes_on_without_the_brokers_that_are_closed(tmp_path: Pat
 async def test_waiting_in_vain_says_so() -> None:
     async with MockBroker({"t": 1}, clock=VirtualClock(), listen=False) as broker:
         with pytest.raises(TimeoutError, match=r"within 0.01 s; its time stands still"):
-            await broker.wait_until(lambda: False, 0.01)
+            await broker.wait_for(lambda: False, 0.01)
     async with MockBroker({"t": 1}, listen=False) as broker:
         with pytest.raises(TimeoutError, match=r"within 0.01 s$"):
-            await broker.wait_until(lambda: False, 0.01)
+            await broker.wait_for(lambda: False, 0.01)
 
 
 @pytest.mark.anyio
@@ -184,4 +184,4 @@ async def test_who_waits_in_process_when_the_broker_ends_waits_no_more() -> None
 
     async with anyio.create_task_group() as tasks, MockBroker({"t": 1}) as broker:
         tasks.start_soon(fetch, broker.connect())
-        await broker.wait_until(lambda: bool(broker.requests("Fetch")))
+        await broker.wait_for(lambda: bool(broker.requests("Fetch")))

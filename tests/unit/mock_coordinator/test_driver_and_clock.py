@@ -152,10 +152,10 @@ def test_the_wall_clock_is_about_now_and_steady() -> None:
 async def test_waiting_for_a_condition_gives_up_in_time() -> None:
     made = driver(VirtualClock())
     with pytest.raises(TimeoutError):
-        await made.wait_until(lambda: False, 0.01)
+        await made.wait_for(lambda: False, 0.01)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(made.wait_until, lambda: len(made.requests) == 2, 5)
-        tasks.start_soon(made.wait_until, lambda: len(made.requests) == 1, 5)
+        tasks.start_soon(made.wait_for, lambda: len(made.requests) == 2, 5)
+        tasks.start_soon(made.wait_for, lambda: len(made.requests) == 1, 5)
         await anyio.lowlevel.checkpoint()
         number = made.connect(Sink())
         made.submit(metadata(number))

@@ -398,6 +398,6 @@ async def test_a_fetch_may_be_awaited() -> None:
             got.append(await hand.connection.request(request, 12))
 
         tasks.start_soon(fetch)
-        await hand.broker.wait_until(lambda: hand.broker.core.parked_requests == 1)
+        await hand.broker.wait_for(lambda: hand.broker.core.parked_requests == 1)
         hand.broker.produce("t", b"x", partition=1)
     assert got[0].responses[0].partitions[0].records

@@ -58,7 +58,7 @@ async def test_real_timers_fire() -> None:
             now = broker.snapshot("g")
             return now is not None and not now.members
 
-        await broker.wait_until(is_empty)
+        await broker.wait_for(is_empty)
 
 
 def joining() -> ConsumerGroupHeartbeatRequest:
@@ -165,7 +165,7 @@ async def test_a_request_in_flight_fails_when_the_broker_restarts() -> None:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(fetch)
-        await hand.broker.wait_until(lambda: hand.broker.core.parked_requests == 1)
+        await hand.broker.wait_for(lambda: hand.broker.core.parked_requests == 1)
         hand.broker.restart()
 
 

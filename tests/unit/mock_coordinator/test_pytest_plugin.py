@@ -19,7 +19,7 @@ from kip848_client import Consumer
 @pytest.mark.mock_broker({"orders": 2}, profile="4.2")
 def test_blocking(mock_broker):
     mock_broker.produce("orders", b"one", b"two", partition=1)
-    mock_broker.wait_until(lambda broker: len(broker.records("orders")) == 2)
+    mock_broker.wait_for(lambda broker: len(broker.records("orders")) == 2)
     assert [each.value for each in mock_broker.records("orders", 1)] == [b"one", b"two"]
     assert mock_broker.snapshot("nobody") is None
     mock_broker.create_topic("more", 4)
@@ -51,7 +51,7 @@ def test_without_a_marker(mock_broker):
 async def test_with_the_plugin_of_anyio(async_mock_broker):
     broker = async_mock_broker
     async with await anyio.connect_tcp(broker.host, broker.port):
-        await broker.wait_until(lambda: broker.driver.connections > 0)
+        await broker.wait_for(lambda: broker.driver.connections > 0)
     assert len(broker.faults.waiting) == 1
 """
 

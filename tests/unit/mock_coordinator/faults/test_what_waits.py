@@ -137,7 +137,7 @@ async def test_who_waits_for_a_condition_looks_again_after_a_restart() -> None:
     made = MockBroker(listen=False, clock=VirtualClock())
     before = made.core
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(made.wait_until, lambda: made.core is not before, 5)
+        tasks.start_soon(made.wait_for, lambda: made.core is not before, 5)
         await anyio.wait_all_tasks_blocked()
         made.restart()
 
