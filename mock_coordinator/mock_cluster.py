@@ -28,9 +28,10 @@ from mock_coordinator.mock_broker import MockBroker
 from mock_coordinator.security.options import SecurityOptions
 from mock_coordinator.server import WireServer
 
-__all__ = ["MockCluster"]
+__all__ = ["NOTICED_AFTER_MS", "MockCluster"]
 
-_NOTICED_AFTER_MS: Final = 9_000
+NOTICED_AFTER_MS: Final = 9_000
+"""How long a dead broker goes unnoticed: Kafka's ``broker.session.timeout.ms``."""
 
 
 class MockCluster(MockBroker):
@@ -184,9 +185,7 @@ class MockCluster(MockBroker):
         """
         await self._down(node_id, 0, "the broker was shut down")
 
-    async def crash_broker(
-        self, node_id: int, *, noticed_after_ms: int = _NOTICED_AFTER_MS
-    ) -> None:
+    async def crash_broker(self, node_id: int, *, noticed_after_ms: int = NOTICED_AFTER_MS) -> None:
         """Let a broker die: its connections are closed, and for so long (Kafka's
         ``broker.session.timeout.ms``) nobody notices: what it led has no leader that answers.
 

@@ -9,46 +9,58 @@
     async def test_group(async_mock_broker):          # async clients, in the test's own loop
         consumer = kip848_client.Consumer(bootstrap_servers=async_mock_broker.bootstrap, ...)
 
-The marker's arguments are those of ``MockBroker``; ``faults`` is a list of faults, or JSON. A
-test fails when two members of a group may have used the same partition, unless it says
-``check_ownership=False``. When a test fails, the broker's latest requests are shown beside it.
+    @pytest.mark.mock_cluster({"orders": 3}, brokers=3)
+    def test_moves(mock_cluster):                    # several brokers; async_mock_cluster likewise
+        mock_cluster.move_leader("orders", 0, 2)
+
+The markers' arguments are those of ``MockBroker`` and ``MockCluster``; ``faults`` is a list of
+faults, or JSON. A test fails when two members of a group may have used the same partition, unless
+it says ``check_ownership=False``. When a test fails, the latest requests are shown beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
-    from mock_coordinator import LoggedRequest, MockBroker
-    from mock_coordinator.threaded import BrokerThread
+    from mock_coordinator import LoggedRequest, MockBroker, MockCluster
+    from mock_coordinator.threaded import BrokerThread, ClusterThread
 
 __all__ = [
     "async_mock_broker",
+    "async_mock_cluster",
     "mock_broker",
+    "mock_cluster",
     "pytest_configure",
     "pytest_runtest_makereport",
 ]
 
-_MARKER: Final = "mock_broker"
-_FIXTURES: Final = ("mock_broker", "async_mock_broker")
+_BROKER: Final = "mock_broker"
+_CLUSTER: Final = "mock_cluster"
+_FIXTURES: Final = (_BROKER, f"async_{_BROKER}", _CLUSTER, f"async_{_CLUSTER}")
 _SHOWN: Final = 50
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
+    """Declare the markers."""
     config.addinivalue_line(
-        "markers", f"{_MARKER}(topics=None, **options): the broker of this test, as MockBroker"
+        "markers", f"{_BROKER}(topics=None, **options): the broker of this test, as MockBroker"
+    )
+    config.addinivalue_line(
+        "markers", f"{_CLUSTER}(topics=None, **options): the brokers of this test, as MockCluster"
     )
 
 
-def _options(request: pytest.FixtureRequest) -> tuple[dict[str, Any], tuple[Any, ...]]:
-    """The arguments for ``MockBroker``, and the faults."""
+def _options(
+    request: pytest.FixtureRequest, marker_name: str
+) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """The arguments for ``MockBroker`` or ``MockCluster``, and the faults."""
     from mock_coordinator.core.faults import fault_from_json, faults_from_json
 
-    marker = request.node.get_closest_marker(_MARKER)
+    marker = request.node.get_closest_marker(marker_name)
     options: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
     if marker is not None and marker.args:
         if len(marker.args) > 1:
@@ -67,10 +79,21 @@ def mock_broker(request: pytest.FixtureRequest) -> Iterator[BrokerThread]:
     """A broker in a thread of its own: for tests and clients that block."""
     from mock_coordinator.threaded import BrokerThread
 
-    options, faults = _options(request)
+    options, faults = _options(request, _BROKER)
     with BrokerThread(**options) as broker:
         broker.inject(*faults)
         yield broker
+
+
+@pytest.fixture
+def mock_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterThread]:
+    """Several brokers in a thread of their own."""
+    from mock_coordinator.threaded import ClusterThread
+
+    options, faults = _options(request, _CLUSTER)
+    with ClusterThread(**options) as cluster:
+        cluster.inject(*faults)
+        yield cluster
 
 
 def _require_same_loop(request: pytest.FixtureRequest) -> None:
@@ -79,6 +102,13 @@ def _require_same_loop(request: pytest.FixtureRequest) -> None:
     marker = request.node.get_closest_marker("asyncio")
     if marker is None:
         return
+    if "anyio_backend" in request.fixturenames:
+        # pytest-asyncio takes every async test in its auto mode; anyio still runs the fixtures
+        pytest.fail(
+            "the test is marked for anyio, and pytest-asyncio runs it, too, in another event loop "
+            "than the broker: say asyncio_mode = strict, or take the mark away",
+            pytrace=False,
+        )
     try:
         of_fixtures = request.config.getini("asyncio_default_fixture_loop_scope") or "function"
         by_default = request.config.getini("asyncio_default_test_loop_scope")
@@ -93,27 +123,39 @@ def _require_same_loop(request: pytest.FixtureRequest) -> None:
         )
 
 
-def _async_broker() -> Any:
-    """The async fixture, which pytest-asyncio or anyio's plugin has to run."""
-
-    async def async_mock_broker(request: pytest.FixtureRequest) -> AsyncGenerator[MockBroker]:
-        """A broker in the event loop of the test."""
-        from mock_coordinator import MockBroker
-
-        options, faults = _options(request)
-        _require_same_loop(request)
-        async with MockBroker(**options) as broker:
-            broker.faults.add(*faults)
-            yield broker
-
+def _run_by_a_plugin(function: Callable[..., AsyncGenerator[Any]]) -> Any:
+    """An async fixture, which pytest-asyncio or anyio's plugin has to run."""
     try:
         import pytest_asyncio
     except ImportError:
-        return pytest.fixture(async_mock_broker)  # anyio's plugin runs plain async fixtures
-    return pytest_asyncio.fixture(async_mock_broker)
+        return pytest.fixture(function)  # anyio's plugin runs plain async fixtures
+    return pytest_asyncio.fixture(function)
 
 
-async_mock_broker = _async_broker()
+async def _async_mock_broker(request: pytest.FixtureRequest) -> AsyncGenerator[MockBroker]:
+    """A broker in the event loop of the test."""
+    from mock_coordinator import MockBroker
+
+    options, faults = _options(request, _BROKER)
+    _require_same_loop(request)
+    async with MockBroker(**options) as broker:
+        broker.faults.add(*faults)
+        yield broker
+
+
+async def _async_mock_cluster(request: pytest.FixtureRequest) -> AsyncGenerator[MockCluster]:
+    """Several brokers in the event loop of the test."""
+    from mock_coordinator import MockCluster
+
+    options, faults = _options(request, _CLUSTER)
+    _require_same_loop(request)
+    async with MockCluster(**options) as cluster:
+        cluster.faults.add(*faults)
+        yield cluster
+
+
+async_mock_broker = _run_by_a_plugin(_async_mock_broker)
+async_mock_cluster = _run_by_a_plugin(_async_mock_cluster)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,5 @@
-"""A broker in a thread of its own, for tests that are not async and clients that block.
+"""A broker, or several, in a thread of their own, for tests that are not async and clients that
+block.
 
 ::
 
@@ -6,40 +7,44 @@
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
         ...
         broker.wait_for(lambda each: len(each.records("orders")) == 10)
+
+    with ClusterThread({"orders": 3}, brokers=3) as cluster:
+        cluster.move_leader("orders", 0, 2)
+        cluster.stop_broker(1)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
+from inspect import isawaitable
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar, overload
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from kip848_client.errors import ConfigError
 from mock_coordinator.batches import NewRecord, StoredRecord
 from mock_coordinator.core.faults import Fault
 from mock_coordinator.core.groups import GroupSnapshot
+from mock_coordinator.core.nodes import Node
 from mock_coordinator.driver import LoggedRequest
 from mock_coordinator.mock_broker import MockBroker
+from mock_coordinator.mock_cluster import NOTICED_AFTER_MS, MockCluster
 
-__all__ = ["BrokerThread"]
+__all__ = ["BrokerThread", "ClusterThread"]
 
 T = TypeVar("T")
+B = TypeVar("B", bound=MockBroker)
 
 
-class BrokerThread:
-    """``MockBroker``, run by another thread; takes what that takes.
+class _Threaded(Generic[B]):
+    """What runs in a thread of its own, and what every broker can be asked there."""
 
-    Use it as a context manager. Everything here may be called from any thread, and blocks until
-    the broker has done it. What is not here is reached with ``call``. Leaving the block raises
-    ``OwnershipViolation`` as leaving ``MockBroker`` does.
-    """
-
-    def __init__(self, topics: Mapping[str, int] | None = None, **options: Any) -> None:
-        self._make = lambda: MockBroker(topics, **options)
+    def __init__(self, make: Callable[[], B]) -> None:
+        self._make: Final = make
         self._portal: BlockingPortal | None = None
-        self._broker: MockBroker | None = None
+        self._broker: B | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -59,12 +64,23 @@ class BrokerThread:
     ) -> None:
         self._stack.__exit__(exc_type, exc, traceback)
 
-    def call(self, function: Callable[[MockBroker], T]) -> T:
-        """What a function of the broker returns, called where the broker lives."""
+    @overload
+    def call(self, function: Callable[[B], Awaitable[T]]) -> T: ...
+
+    @overload
+    def call(self, function: Callable[[B], T]) -> T: ...
+
+    def call(self, function: Callable[[B], object]) -> object:
+        """What a function of the broker returns, called (and awaited) where the broker lives."""
         if self._portal is None or self._broker is None:
             raise RuntimeError("the broker runs inside of its with block")
         broker = self._broker
-        return self._portal.call(lambda: function(broker))
+
+        async def run() -> object:
+            result = function(broker)
+            return await result if isawaitable(result) else result
+
+        return self._portal.call(run)
 
     @property
     def bootstrap(self) -> str:
@@ -78,6 +94,10 @@ class BrokerThread:
     def create_topic(self, name: str, partitions: int = 1) -> None:
         """Create a topic. Raises ``BrokerError``."""
         self.call(lambda broker: broker.create_topic(name, partitions))
+
+    def add_partitions(self, name: str, total: int) -> None:
+        """Raise the number of a topic's partitions to ``total``. Raises ``BrokerError``."""
+        self.call(lambda broker: broker.add_partitions(name, total))
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and its records. Raises ``BrokerError``."""
@@ -111,14 +131,84 @@ class BrokerThread:
         """Crash and come back with topics, records and groups; every connection is closed."""
         self.call(lambda broker: broker.restart())
 
-    def wait_for(self, predicate: Callable[[MockBroker], bool], timeout_s: float = 10) -> None:
+    def advance(self, by_ms: int) -> None:
+        """Move a virtual clock on. Raises ``ConfigError`` for a real one."""
+        self.call(lambda broker: broker.advance(by_ms))
+
+    def wait_for(self, predicate: Callable[[B], bool], timeout_s: float = 10) -> None:
         """Block until a predicate of the broker holds; it is looked at after everything that the
         broker does, in the broker's thread. Raises ``TimeoutError``."""
-        if self._portal is None or self._broker is None:
-            raise RuntimeError("the broker runs inside of its with block")
-        broker = self._broker
+        self.call(lambda broker: broker.wait_for(lambda: predicate(broker), timeout_s))
 
-        async def wait() -> None:
-            await broker.wait_for(lambda: predicate(broker), timeout_s)
 
-        self._portal.call(wait)
+class BrokerThread(_Threaded[MockBroker]):
+    """``MockBroker``, run by another thread; takes what that takes. For several see
+    ``ClusterThread``.
+
+    Use it as a context manager. Everything here may be called from any thread, and blocks until
+    the broker has done it. What is not here is reached with ``call``. Leaving the block raises
+    ``OwnershipViolation`` as leaving ``MockBroker`` does.
+
+    Raises ``ConfigError`` for several ``brokers``; entering raises what ``MockBroker`` does.
+    """
+
+    def __init__(self, topics: Mapping[str, int] | None = None, **options: Any) -> None:
+        if options.get("brokers", 1) != 1:
+            raise ConfigError(f"brokers = {options['brokers']}: several are a ClusterThread")
+        super().__init__(lambda: MockBroker(topics, **options))
+
+
+class ClusterThread(_Threaded[MockCluster]):
+    """``MockCluster``, run by another thread; takes what that takes, and is used as
+    ``BrokerThread`` is."""
+
+    def __init__(self, topics: Mapping[str, int] | None = None, **options: Any) -> None:
+        super().__init__(lambda: MockCluster(topics, **options))
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The brokers, by id: where they are, and whether they run. Look, do not touch."""
+        return self.call(lambda cluster: cluster.nodes)
+
+    def leader_of(self, topic: str, partition: int = 0) -> int | None:
+        """The id of the broker that leads a partition, ``None`` when none does. Raises ``KeyError``
+        for an unknown topic and ``IndexError`` for an unknown partition."""
+        return self.call(lambda cluster: cluster.leader_of(topic, partition))
+
+    def coordinator_of(self, group_id: str) -> int | None:
+        """The id of the broker that coordinates a group, ``None`` when none does."""
+        return self.call(lambda cluster: cluster.coordinator_of(group_id))
+
+    def transaction_coordinator_of(self, transactional_id: str) -> int | None:
+        """The id of the broker that coordinates a transactional id, ``None`` when none does."""
+        return self.call(lambda cluster: cluster.transaction_coordinator_of(transactional_id))
+
+    def move_leader(self, topic: str, partition: int, node_id: int) -> None:
+        """Make a broker the leader of a partition, with the next leader epoch. Raises ``KeyError``
+        for an unknown topic and ``IndexError`` for an unknown partition, ``ConfigError`` for a
+        broker that does not exist or is down."""
+        self.call(lambda cluster: cluster.move_leader(topic, partition, node_id))
+
+    def move_coordinator(self, group_id: str, node_id: int) -> None:
+        """Make a broker the coordinator of a group, and of those that share its partition of
+        ``__consumer_offsets``. Raises ``ConfigError`` as ``move_leader``."""
+        self.call(lambda cluster: cluster.move_coordinator(group_id, node_id))
+
+    def move_transaction_coordinator(self, transactional_id: str, node_id: int) -> None:
+        """Make a broker the coordinator of a transactional id. Raises ``ConfigError`` as
+        ``move_leader``."""
+        self.call(lambda cluster: cluster.move_transaction_coordinator(transactional_id, node_id))
+
+    def stop_broker(self, node_id: int) -> None:
+        """Shut a broker down in good order. Raises ``ConfigError`` for an unknown one."""
+        self.call(lambda cluster: cluster.stop_broker(node_id))
+
+    def crash_broker(self, node_id: int, *, noticed_after_ms: int = NOTICED_AFTER_MS) -> None:
+        """Let a broker die; for so long nobody notices. Raises ``ConfigError`` for an unknown
+        one."""
+        self.call(lambda cluster: cluster.crash_broker(node_id, noticed_after_ms=noticed_after_ms))
+
+    def start_broker(self, node_id: int) -> None:
+        """Start a broker again, at its port and with its records. Raises ``ConfigError`` for an
+        unknown one, ``OSError`` when somebody else has taken the port."""
+        self.call(lambda cluster: cluster.start_broker(node_id))

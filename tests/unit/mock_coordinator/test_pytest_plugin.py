@@ -53,6 +53,36 @@ async def test_with_the_plugin_of_anyio(async_mock_broker):
     async with await anyio.connect_tcp(broker.host, broker.port):
         await broker.wait_for(lambda: broker.driver.connections > 0)
     assert len(broker.faults.waiting) == 1
+
+
+@pytest.mark.mock_cluster({"orders": 2}, brokers=2, faults=[Fault(Refuse(16), Match(api="Fetch"))])
+def test_several_brokers(mock_cluster):
+    cluster = mock_cluster
+    assert len(cluster.nodes) == len(cluster.bootstrap.split(",")) == 2
+    for node_id in (1, 2):
+        cluster.move_leader("orders", 0, node_id)
+        cluster.move_coordinator("g", node_id)
+        cluster.move_transaction_coordinator("tx", node_id)
+        assert cluster.leader_of("orders") == cluster.coordinator_of("g") == node_id
+        assert cluster.transaction_coordinator_of("tx") == node_id
+    cluster.stop_broker(2)
+    assert cluster.leader_of("orders") == 1
+    assert [node.up for node in cluster.nodes] == [True, False]
+    cluster.start_broker(2)
+    cluster.crash_broker(1, noticed_after_ms=0)
+    assert cluster.leader_of("orders") == 2
+    assert cluster.call(lambda each: len(each.faults.waiting)) == 1
+
+
+@pytest.mark.asyncio
+@pytest.mark.mock_cluster({"orders": 1}, brokers=3)
+async def test_several_brokers_async(async_mock_cluster):
+    async_mock_cluster.move_leader("orders", 0, 3)
+    assert async_mock_cluster.leader_of("orders") == 3
+
+
+def test_three_brokers_without_a_marker(mock_cluster):
+    assert len(mock_cluster.nodes) == 3
 """
 
 FAILING = """
@@ -93,12 +123,50 @@ async def test_in_another_loop(async_mock_broker):
 @pytest.mark.mock_broker(faults=["all"])
 def test_no_fault(mock_broker):
     pass
+
+
+@pytest.mark.mock_broker(brokers=3)
+def test_several_in_one(mock_broker):
+    pass
+
+
+@pytest.mark.mock_cluster({"orders": 1})
+def test_wrong_among_several(mock_cluster):
+    import confluent_kafka
+    confluent_kafka.Producer(
+        {"bootstrap.servers": mock_cluster.bootstrap, "client.id": "of several"}
+    ).list_topics(timeout=5)
+    assert False
 """
 
 
-def run(folder: Path, text: str) -> str:
+TWO_PLUGINS = """
+import pytest
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.mark.anyio
+async def test_for_anyio(async_mock_broker):
+    pass
+
+
+@pytest.mark.anyio
+async def test_more_for_anyio(async_mock_cluster):
+    pass
+
+
+async def test_for_pytest_asyncio(async_mock_broker):
+    await async_mock_broker.wait_for(lambda: True)
+"""
+
+
+def run(folder: Path, text: str, settings: str = "") -> str:
     (folder / "test_it.py").write_text(text, encoding="utf-8")
-    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    (folder / "pytest.ini").write_text(f"[pytest]\n{settings}\n", encoding="utf-8")
     finished = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "mock_coordinator.pytest_plugin", "-p", "no:xdist"],
         cwd=folder,
@@ -112,21 +180,33 @@ def run(folder: Path, text: str) -> str:
 
 def test_brokers_for_blocking_and_async_tests(tmp_path: Path) -> None:
     output = run(tmp_path, PASSING)
-    assert "= 5 passed in" in output, output
+    assert "= 8 passed in" in output, output
 
 
 def test_failures_say_what_was_asked(tmp_path: Path) -> None:
     output = run(tmp_path, FAILING)
     assert "2 passed" in output, output
-    assert "1 failed" in output
-    assert "5 errors" in output
+    assert "2 failed" in output
+    assert "6 errors" in output
     assert "OwnershipViolation: two have t-0" in output
     assert "requests of the mock broker" in output
     assert "rdkafka Metadata v" in output
     assert "no profile '1.0'" in output
     assert "say asyncio_default_fixture_loop_scope = module" in output
     assert "only topics may come without a name" in output
+    assert "several are a ClusterThread" in output
+    assert "of several Metadata v" in output
     assert "a Fault was expected, not 'all'" in output
+
+
+def test_a_test_that_two_plugins_run_is_told_so(tmp_path: Path) -> None:
+    """Marked for anyio, and pytest-asyncio takes all there are: the broker's loop stands still."""
+    output = run(tmp_path, TWO_PLUGINS, "asyncio_mode = auto")
+    assert "1 passed, " in output, output
+    assert "4 errors" in output, output
+    assert "say asyncio_mode = strict, or take the mark away" in output
+    output = run(tmp_path, TWO_PLUGINS.partition("async def test_for_pytest")[0])
+    assert "4 passed" in output, output
 
 
 def test_the_plugin_is_found_without_being_asked_for() -> None:
