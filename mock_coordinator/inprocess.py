@@ -7,7 +7,8 @@ objects are handed over as they are, which is faster and shares them between bot
 
 from __future__ import annotations
 
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 import anyio
 
@@ -26,7 +27,8 @@ _SIZE_BYTES: Final = 4
 
 
 class InProcessConnection:
-    """One connection. It serves any number of requests at a time, unlike a socket.
+    """One connection. It serves any number of requests at a time, unlike a socket. Leaving ``with``
+    closes it.
 
     ``client_id``, ``host`` and ``principal`` are what the broker sees of the client. ``node_id`` is
     the broker that it is connected to; ``None`` means that each request reaches whichever broker it
@@ -53,6 +55,17 @@ class InProcessConnection:
         self._waiting: dict[int, anyio.Event] = {}
         self._why_closed: str | None = None
         self._number: Final = driver.connect(self, node_id, is_own=is_own)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
 
     @property
     def number(self) -> int:

@@ -53,6 +53,7 @@ __all__ = ["MockBroker"]
 
 _PRODUCE_VERSION: Final = 12
 _ADMIN_TIMEOUT_MS: Final = 60_000
+_UUID_BYTES: Final = 16
 
 
 class MockBroker:
@@ -98,10 +99,11 @@ class MockBroker:
         data_dir: str | os.PathLike[str] | None = None,
         fsync: str = "always",
     ) -> None:
+        _require_security(security)
         config, security = without_authorizer_settings(config, security)
         settings = BrokerConfig(profile_named(profile), config, client_assignors=client_assignors)
         self._clock: Final = clock or wall_clock()
-        new_uuid = new_uuid or _random_uuid
+        new_uuid = _random_uuid if new_uuid is None else _checked_uuids(new_uuid)
         core = CoordinatorCore.create(
             settings,
             new_uuid,
@@ -440,8 +442,33 @@ def _partition_counts(topics: object) -> Iterator[tuple[str, int]]:
         yield name, partitions
 
 
+def _require_security(security: object) -> None:
+    """Raise ``ConfigError`` for plain data, among others."""
+    if security is not None and not isinstance(security, SecurityOptions):
+        raise ConfigError(
+            f"security: expected SecurityOptions, not a {type(security).__name__}; "
+            "SecurityOptions.from_data reads plain data"
+        )
+
+
 def _random_uuid() -> bytes:
-    return os.urandom(16)
+    return os.urandom(_UUID_BYTES)
+
+
+def _checked_uuids(new_uuid: object) -> Callable[[], bytes]:
+    """A user's ids. Raises ``ConfigError``, now or at the first one, for what gives no such."""
+    if not callable(new_uuid):
+        raise ConfigError(
+            f"new_uuid = {new_uuid!r}: expected a function that gives {_UUID_BYTES} bytes"
+        )
+
+    def checked() -> bytes:
+        found: object = new_uuid()
+        if not isinstance(found, bytes) or len(found) != _UUID_BYTES:
+            raise ConfigError(f"new_uuid gave {found!r}: expected {_UUID_BYTES} bytes")
+        return found
+
+    return checked
 
 
 def _raise_for(code: int, message: str | None, api: str) -> None:

@@ -51,6 +51,7 @@ class Catalog:
         self._by_id: dict[TopicId, Topic] = {}
         self._changed: dict[str, None] = {}
         self._deleted: list[Topic] = []
+        self._names_by_id: tuple[int, Mapping[TopicId, str]] = 0, {}
         self.version = 0
         """Grows with every change; a cheap test for "has anything happened"."""
         self.created_version = 0
@@ -76,6 +77,15 @@ class Catalog:
     def names(self) -> tuple[str, ...]:
         """All names, sorted."""
         return tuple(sorted(self._by_name))
+
+    @property
+    def names_by_id(self) -> Mapping[TopicId, str]:
+        """All names by id as they are now; after a change there is another mapping."""
+        version, names = self._names_by_id
+        if version != self.version:
+            names = {topic_id: topic.name for topic_id, topic in self._by_id.items()}
+            self._names_by_id = self.version, names
+        return names
 
     def create(
         self,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import cast
 
-from kip848_client.errors import ConfigError
-from kip848_client.wire import APIS
+from kip848_client.errors import ConfigError, WireError
+from kip848_client.wire import APIS, api_named, write_response
+from kip848_client.wire._fields import Message
 from mock_coordinator.core.faults.actions import (
     Action,
+    Answer,
     CorruptBatch,
     Delay,
     Disconnect,
@@ -60,6 +62,8 @@ class Fault:
             raise ConfigError(f"fault {self.name!r}: {action.code} is no error code")
         if isinstance(action, CorruptBatch) and self.match.api not in (None, "Fetch"):
             raise ConfigError(f"fault {self.name!r}: only the batches of a Fetch can be damaged")
+        if isinstance(action, Answer):
+            self._check_answer(action.response)
         if isinstance(action, Delay):
             amount = action.by_ms
         elif isinstance(action, Throttle):
@@ -70,3 +74,25 @@ class Fault:
                 raise ConfigError(f"fault {self.name!r}: after_bytes counts those of a response")
         if amount < 0:
             raise ConfigError(f"fault {self.name!r}: {amount} is negative")
+
+    def _check_answer(self, response: Message) -> None:
+        """Its values have to be possible, and some version must have room for all of them."""
+        if self.match.api is None:
+            raise ConfigError(f"fault {self.name!r}: an answer needs the API that it is for")
+        api = api_named(self.match.api)
+        if not isinstance(response, api.response):
+            raise ConfigError(
+                f"fault {self.name!r}: {type(response).__name__} is no answer of {api.name}"
+            )
+        low, high = api.versions
+        if self.match.versions is not None:
+            low, high = max(low, self.match.versions[0]), min(high, self.match.versions[1])
+        problems: list[WireError] = []
+        for version in range(high, low - 1, -1):
+            try:
+                write_response(response, api, version, 0)
+            except WireError as err:
+                problems.append(err)
+        wrong = [err for err in problems if err.__cause__ is not None]  # no version's matter
+        if wrong or (problems and len(problems) == high - low + 1):
+            raise ConfigError(f"fault {self.name!r}: {(wrong or problems)[0]}")

@@ -6,13 +6,15 @@ are equal behave alike, timers and resolutions in flight apart (``without_timers
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from kip848_client._types import TopicId, TopicPartition, format_topic_id
 from kip848_client.assignors import NO_PARTITIONS, Partitions
 from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot, take_classic_snapshot
 from mock_coordinator.core.groups.client_assignors.values import NO_METADATA, AssignmentMetadata
 from mock_coordinator.core.groups.connect.group import ConnectGroup
+from mock_coordinator.core.groups.connect.items import connector_of
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup, GroupState, GroupType
 from mock_coordinator.core.groups.environment import Environment
 from mock_coordinator.core.groups.member_state import MemberState
@@ -33,8 +35,10 @@ __all__ = ["GroupSnapshot", "MemberSnapshot", "take_snapshot"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSnapshot:
     """One member. ``owned`` may be used by it, ``pending_revocation`` must be given up,
-    ``target`` is where it should get to. Deadlines are None for timers that do not run; only
-    classic members have those for joining and syncing."""
+    ``target`` is where it should get to: by topic id, and as ``.._partitions`` with the topics'
+    names of that moment, in order (a topic that does not exist any more has its id for a name).
+    Deadlines are None for timers that do not run; only classic members have those for joining and
+    syncing."""
 
     member_id: str
     epoch: int
@@ -49,6 +53,33 @@ class MemberSnapshot:
     rebalance_deadline_ms: int | None = None
     join_deadline_ms: int | None = None
     sync_deadline_ms: int | None = None
+    topic_names: Mapping[TopicId, str] = field(
+        default_factory=dict[TopicId, str], repr=False, compare=False
+    )
+
+    @property
+    def owned_partitions(self) -> tuple[TopicPartition, ...]:
+        """``owned``, with names."""
+        return self._named(self.owned)
+
+    @property
+    def pending_revocation_partitions(self) -> tuple[TopicPartition, ...]:
+        """``pending_revocation``, with names."""
+        return self._named(self.pending_revocation)
+
+    @property
+    def target_partitions(self) -> tuple[TopicPartition, ...]:
+        """``target``, with names."""
+        return self._named(self.target)
+
+    def _named(self, partitions: Mapping[TopicId, Iterable[int]]) -> tuple[TopicPartition, ...]:
+        return tuple(
+            sorted(
+                TopicPartition(self.topic_names.get(topic_id) or format_topic_id(topic_id), index)
+                for topic_id, indexes in partitions.items()
+                for index in indexes
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +165,7 @@ def take_snapshot(env: Environment, group_id: str) -> GroupSnapshot | None:
         metadata_hash=group.metadata_hash,
         topic_shapes=group.topic_shapes,
         assignor=current_assignor(env, group),
-        members={member_id: _member(env, group, member_id) for member_id in group.members},
+        members=_members(env, group, env.catalog.names_by_id),
         targets=dict(group.targets),
         resolved_regexes=dict(group.resolved),
         computing=group.computing,
@@ -154,7 +185,7 @@ def _connect_snapshot(
         epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignment_timestamp_ms=group.assignment_timestamp_ms,
-        members={member_id: _member(env, group, member_id) for member_id in group.members},
+        members=_members(env, group, _connectors(group)),
         targets=dict(group.targets),
         deferred=dict(group.deferred),
         computed_by=group.computed_by,
@@ -162,7 +193,30 @@ def _connect_snapshot(
     )
 
 
-def _member(env: Environment, group: ReconciledGroup, member_id: str) -> MemberSnapshot:
+def _connectors(group: ConnectGroup) -> Mapping[TopicId, str]:
+    """The names of connectors stand where those of topics do."""
+    held = [
+        resource
+        for member_id, member in group.members.items()
+        for parts in (
+            member.assigned,
+            member.pending_revocation,
+            group.targets.get(member_id, NO_PARTITIONS),
+        )
+        for resource in parts
+    ]
+    return {resource: connector_of(resource)[0] for resource in held}
+
+
+def _members(
+    env: Environment, group: ReconciledGroup, names: Mapping[TopicId, str]
+) -> dict[str, MemberSnapshot]:
+    return {member_id: _member(env, group, member_id, names) for member_id in group.members}
+
+
+def _member(
+    env: Environment, group: ReconciledGroup, member_id: str, names: Mapping[TopicId, str]
+) -> MemberSnapshot:
     member = group.members[member_id]
 
     def deadline(kind: TimerKind) -> int | None:
@@ -182,4 +236,5 @@ def _member(env: Environment, group: ReconciledGroup, member_id: str) -> MemberS
         rebalance_deadline_ms=deadline(TimerKind.REBALANCE),
         join_deadline_ms=deadline(TimerKind.MEMBER_JOIN),
         sync_deadline_ms=deadline(TimerKind.MEMBER_SYNC),
+        topic_names=names,
     )

@@ -58,6 +58,7 @@ def test_metadata_and_errors_are_each_workers_own() -> None:
     assert crew.prepare(first).members[0].metadata == b"url"
     assert crew.install(first, 2, {"W1": {("A", 0, 0)}}, metadata=b"x") == 0
     told = crew.beat(first, reports=False).assignment
+    assert crew.group.members["W1"].target_partitions == (("A", 0),), "by the connector's name"
     assert told == ConnectGroupHeartbeatResponseAssignment(
         items=(ConnectGroupItems(connector="A", tasks=(0,)),), version=2, metadata=b"x"
     )
