@@ -68,7 +68,7 @@ def produce(
     scene: Scene,
     topic: Topic,
     partition: int,
-    records: bytes | None,
+    records: bytes,
     *,
     action: str = "produce",
     transactional_id: str | None = None,

@@ -141,7 +141,6 @@ class _Conversation:
         rng = self._scene.rng
         good = batch(rng, count=2)
         odd = [
-            None,
             b"",
             good[:-3],
             good[:40],
