@@ -63,7 +63,7 @@ from mock_coordinator.core.security.handlers import SECURITY_HANDLERS
 from mock_coordinator.core.security.state import SecurityState
 from mock_coordinator.core.transactions.service import TRANSACTION_KEYS, Transactions
 from mock_coordinator.core.unanswered import never_answered
-from mock_coordinator.core.unimplemented import UNIMPLEMENTED
+from mock_coordinator.core.unimplemented import NO_CONSUMER_GROUPS, UNIMPLEMENTED
 
 __all__ = ["CoordinatorCore"]
 
@@ -107,7 +107,10 @@ class CoordinatorCore:
         self._fetches: Final = {node: Fetches(broker) for node, broker in self._brokers.items()}
         self._parked: Final = ParkedFetches()
         self._guard: Final = Guard.of(self._broker)
-        self._served: Final = _served(self._broker)
+        consumer_groups = "consumer" in disk.config.listing("group.coordinator.rebalance.protocols")
+        self._served: Final = _served(self._broker, drafts=consumer_groups)
+        off = {} if consumer_groups else NO_CONSUMER_GROUPS
+        self._refused: Final = {**UNIMPLEMENTED, **off}
         self._groups: Final = GroupShards(
             disk.config.profile,
             disk.config,
@@ -239,6 +242,8 @@ class CoordinatorCore:
         elif not low <= event.version <= high:
             why = f"API key {key} version {event.version} is not served"
             outputs.append(CloseConnection(event.connection, why))
+        elif key in self._refused:
+            outputs.append(_reply(event, self._refused[key](event.request)))
         else:
             admitted = event if self._guard is None else self._guard.admit(event, outputs)
             if admitted is not None:
@@ -275,8 +280,6 @@ class CoordinatorCore:
             response = admin(broker, now_ms, event.version, event.client, event.request)
             self._control.perform_wanted(now_ms)
             return response
-        if key in UNIMPLEMENTED:
-            return UNIMPLEMENTED[key](event.request)
         if key in SECURITY_HANDLERS:
             return SECURITY_HANDLERS[key](broker, event.request)
         return _HANDLERS[key](broker, now_ms, event.version, event.request)
@@ -342,15 +345,11 @@ class CoordinatorCore:
         return format_topic_id(self._broker.new_topic_id())
 
 
-def _served(broker: Broker) -> dict[int, tuple[int, int]]:
-    """The profile's APIs; without those of consumer groups when their protocol is switched off, and
-    with the draft protocols (client-side assignors, Connect groups) unless they are."""
+def _served(broker: Broker, *, drafts: bool) -> dict[int, tuple[int, int]]:
+    """The profile's APIs; with the draft protocols (client-side assignors, Connect groups) unless
+    they are switched off, or with consumer groups."""
     served = dict(broker.profile.api_versions)
-    protocols = broker.config.listing("group.coordinator.rebalance.protocols")
-    if "consumer" not in protocols:
-        served.pop(68, None)
-        served.pop(69, None)
-    elif broker.config.client_assignors:
+    if drafts and broker.config.client_assignors:
         served.update(dict.fromkeys(DRAFT_API_KEYS, (0, 0)))
     return served
 

@@ -1,4 +1,5 @@
-"""The APIs of share groups (KIP-932) and streams groups (KIP-1071): told, and refused.
+"""APIs that are told, and refused: share groups (KIP-932), streams groups (KIP-1071), and consumer
+groups where their protocol is switched off.
 
 No share group and no streams group is coordinated here. So this is a broker that knows both and has
 them switched off: ``share.version`` and ``streams.version`` are supported features at level 0, and
@@ -17,6 +18,12 @@ from typing import Any, Final
 
 from kip848_client.wire import ErrorCode, default_message
 from kip848_client.wire._fields import Message
+from kip848_client.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupDescribeResponseDescribedGroup,
+)
+from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kip848_client.wire.messages.share_fetch import ShareAcknowledgeResponse, ShareFetchResponse
 from kip848_client.wire.messages.share_group import (
     ShareGroupDescribeRequest,
@@ -39,9 +46,18 @@ from kip848_client.wire.messages.streams_group import (
 )
 from kip848_client.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 
-__all__ = ["UNIMPLEMENTED"]
+__all__ = ["NO_CONSUMER_GROUPS", "UNIMPLEMENTED"]
 
 _REFUSED: Final = ErrorCode.UNSUPPORTED_VERSION
+
+
+def _describe_consumer_groups(request: ConsumerGroupDescribeRequest) -> Message:
+    return ConsumerGroupDescribeResponse(
+        groups=tuple(
+            ConsumerGroupDescribeResponseDescribedGroup(group_id=group_id, error_code=_REFUSED)
+            for group_id in request.group_ids
+        )
+    )
 
 
 def _describe_share_groups(request: ShareGroupDescribeRequest) -> Message:
@@ -93,3 +109,9 @@ UNIMPLEMENTED: Final[Mapping[int, Callable[[Any], Message]]] = {
     93: _wholly(StreamsGroupTopologyDescriptionUpdateResponse),
 }
 """API key -> what refuses a request."""
+
+NO_CONSUMER_GROUPS: Final[Mapping[int, Callable[[Any], Message]]] = {
+    68: _wholly(ConsumerGroupHeartbeatResponse),
+    69: _describe_consumer_groups,
+}
+"""The same, of a broker whose ``group.coordinator.rebalance.protocols`` lacks ``consumer``."""

@@ -129,14 +129,14 @@ class RealKafka:
     def await_coordinator(self) -> None:
         """Return once the group coordinator answers for a group that does not exist."""
         find = api_named("FindCoordinator").request(coordinator_keys=("warm-up",))
-        describe = api_named("ConsumerGroupDescribe").request(group_ids=("warm-up",))
+        describe = api_named("DescribeGroups").request(groups=("warm-up",))
         last: Any = None
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while time.monotonic() < deadline:
             with contextlib.suppress(ConnectionLostError, OSError), self.connect() as connection:
                 last = connection.request(find, 4)
                 if last.coordinators[0].error_code == 0:
-                    last = connection.request(describe, 0)
+                    last = connection.request(describe, 6)
                     if last.groups[0].error_code == 69:
                         return
             time.sleep(_POLL_S)

@@ -1,4 +1,5 @@
-"""A broker whose administrator switched off what can be: no deletion, no creation on mention."""
+"""A broker whose administrator switched off what can be: no deletion, no creation on mention, no
+group of the consumer protocol."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ SETTINGS = {
     "delete.topic.enable": "false",
     "max.request.partition.size.limit": "2",
     "log.cleanup.policy": "compact",
+    "group.coordinator.rebalance.protocols": "classic",
 }
 """What the broker is started with."""
 
@@ -68,4 +70,16 @@ STEPS: list[Step] = [
         ],
         include_synonyms=True,
     ),
+    ask(
+        "ConsumerGroupHeartbeat",
+        group_id="g",
+        member_id="m",
+        member_epoch=0,
+        rebalance_timeout_ms=5000,
+        subscribed_topic_names=["a"],
+        topic_partitions=[],
+    ),
+    ask("ConsumerGroupHeartbeat", group_id="", member_id="", member_epoch=-7),
+    ask("ConsumerGroupDescribe", group_ids=["g", "never", "g"]),
+    ask("ConsumerGroupDescribe", group_ids=[]),
 ]

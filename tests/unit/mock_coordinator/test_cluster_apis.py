@@ -12,6 +12,7 @@ from kip848_client.wire.messages.connect_group import ConnectGroupHeartbeatReque
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.core.profile import PROFILES
+from tests.support.plain_message import message
 from tests.unit.mock_coordinator.broker_at_hand import AtHand
 
 
@@ -50,8 +51,13 @@ def test_nothing_of_ours_is_offered_when_client_side_assignors_are_off() -> None
 def test_the_consumer_protocol_can_be_switched_off() -> None:
     hand = AtHand(group_coordinator_rebalance_protocols="classic")
     keys = {a.api_key for a in hand.ask(software(), 3).api_keys}
-    assert not {68, 69} & keys
-    assert {8, 9} <= keys
+    assert {8, 9, 68, 69} <= keys, "real brokers advertise what they will refuse"
+    assert not set(DRAFT_API_KEYS) & keys
+    assert (
+        hand.ask(message("ConsumerGroupHeartbeat", group_id="g", member_id="m"), 1).error_code == 35
+    )
+    described = hand.ask(message("ConsumerGroupDescribe", group_ids=["g", "h"]), 1)
+    assert [(each.group_id, each.error_code) for each in described.groups] == [("g", 35), ("h", 35)]
 
 
 @pytest.mark.parametrize(
