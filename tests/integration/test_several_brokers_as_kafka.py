@@ -263,16 +263,8 @@ async def replicated(ask: Ask, topic_id: bytes) -> None:
             )
 
 
-async def play(ask: Ask, stop: Callable[[int], Awaitable[None]]) -> list[tuple[str, Any]]:
-    """The whole conversation: what was asked, and the answer."""
-    said: list[tuple[str, Any]] = []
-
-    async def every(asked: list[tuple[Any, int]], nodes: tuple[int, ...]) -> None:
-        for node_id in nodes:
-            for request, version in asked:
-                answer = await ask(node_id, request, version)
-                said.append((f"{node_id} v{version} {request}", plain(answer)))
-
+async def prepared(ask: Ask) -> dict[str, bytes]:
+    """Make the topics; return their ids when every broker and coordinator knows them."""
     for name in PLACES:
         answer = await ask(1, placed(name), 7)
         assert answer.topics[0].error_code == 0, answer
@@ -297,6 +289,20 @@ async def play(ask: Ask, stop: Callable[[int], Awaitable[None]]) -> list[tuple[s
         while not await joined():  # noqa: ASYNC110 - nothing tells when a real broker knows
             await anyio.sleep(0.05)
         await ask(node_id, DeleteGroupsRequest(groups_names=(group,)), 2)
+    return ids
+
+
+async def play(ask: Ask, stop: Callable[[int], Awaitable[None]]) -> list[tuple[str, Any]]:
+    """The whole conversation: what was asked, and the answer."""
+    said: list[tuple[str, Any]] = []
+
+    async def every(asked: list[tuple[Any, int]], nodes: tuple[int, ...]) -> None:
+        for node_id in nodes:
+            for request, version in asked:
+                answer = await ask(node_id, request, version)
+                said.append((f"{node_id} v{version} {request}", plain(answer)))
+
+    ids = await prepared(ask)
     await every([(metadata(*PLACES), 12), (DescribeClusterRequest(), 1)], (1, 2, 3))
     await every(of_partitions("one", ids["one"]), (1, 2, 3))
     await replicated(ask, ids["all"])
