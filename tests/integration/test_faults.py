@@ -192,7 +192,8 @@ async def test_librdkafka_reads_a_damaged_batch_again(read: Callable[[str], Any]
 
 async def test_a_damaged_batch_is_told_and_can_be_read_again() -> None:
     async with MockBroker({"t": 2}, config=FAST) as broker:
-        fill(broker)
+        for number in range(RECORDS):  # records of other partitions would be handed out instead
+            broker.produce("t", b"%d" % number, partition=1)
         broker.faults.add(*faults_from_json(DAMAGED))
         values: list[bytes] = []
         told: list[str] = []

@@ -205,7 +205,7 @@ class _Commit:
         self._stores_ids = by_id and request.retention_time_ms == -1
         self._metadata_max = env.config.integer("offset.metadata.max.bytes")
         retention_ms = request.retention_time_ms
-        self._expire_ms = None if retention_ms == -1 else now_ms + retention_ms
+        self._expire_ms = None if retention_ms == -1 else _as_java_adds(now_ms, retention_ms)
 
     def partition(
         self, topic: _Topic, partition: OffsetCommitRequestPartition
@@ -360,3 +360,8 @@ def _was_owned(env: Environment, member: Member, topic: str, partition: int, epo
         if assignment_epoch is not None:
             return assignment_epoch <= epoch
     return False
+
+
+def _as_java_adds(one: int, other: int) -> int:
+    """The sum of two int64; a retention time without sense makes Kafka's overflow, too."""
+    return (one + other + 2**63) % 2**64 - 2**63

@@ -278,12 +278,16 @@ def test_a_commit_of_a_simple_group_that_names_an_instance() -> None:
     assert world.commit("m", -1, {"foo": {0: 8}}, group="x") == {"foo": {0: 0}}
 
 
-def test_the_retention_of_old_requests_is_stored() -> None:
+@pytest.mark.parametrize(
+    ("retention_ms", "overflow"),
+    [(500, 0), (-2, 0), (2**63 - 1, -(2**64)), (-(2**63), 0)],
+)
+def test_the_retention_of_old_requests_is_stored(retention_ms: int, overflow: int) -> None:
     world = World()
     response = world.ask(
         OffsetCommitRequest(
             group_id="x",
-            retention_time_ms=500,
+            retention_time_ms=retention_ms,
             topics=(
                 OffsetCommitRequestTopic(
                     name="foo",
@@ -294,4 +298,5 @@ def test_the_retention_of_old_requests_is_stored() -> None:
         2,
     )
     assert isinstance(response, OffsetCommitResponse)
-    assert world.group("x").offsets["foo"][0].expire_timestamp_ms == world.now + 500
+    stored = world.group("x").offsets["foo"][0].expire_timestamp_ms
+    assert stored == world.now + retention_ms + overflow
