@@ -2,9 +2,12 @@
 
 The rule about generations lives here. When the tasks of a connector are configured anew, the new
 ones must not start anywhere before the old ones have stopped everywhere: a task of a generation is
-not given to a worker while anybody has one of an older generation of the same connector. Nor is a
-task given to two workers in two generations, should a target ever go back to an older one. The
-connector itself has no part in this.
+not given to a worker while anybody has one of an older generation of the same connector. Nor is it
+while anybody has one of a newer generation, should a target go back to an older one or mix them:
+which of two generations started first makes no difference to those who find them side by side, and
+a worker that missed the answer with the newer task would be given it again beside the older one.
+So whoever has tasks of a connector has those of one generation. The connector itself has no part
+in this.
 """
 
 from __future__ import annotations
@@ -67,46 +70,38 @@ class ConnectGroup(ReconciledGroup):
         return False
 
     def release_rule(self, member_id: str, target: Partitions) -> Callable[[TopicId, int], bool]:
-        """Whether this worker has to wait for a task of its target because somebody still has tasks
-        of an older generation, or the same one in another generation. The worker itself counts
-        when its target has some of those."""
+        """Whether this worker has to wait for a task of its target because there are still tasks of
+        another generation of the connector: somebody else's, or its own that it keeps. Where there
+        are none at all, it begins with the oldest generation of its target."""
+        held: dict[str, set[int]] = {}
         oldest: dict[str, int] = {}
-        taken: dict[tuple[str, int], int] = {}
         looked = False
 
         def is_held_back(resource: TopicId, task: int) -> bool:
             nonlocal looked
+            del task
             connector, generation = connector_of(resource)
             if generation == ITSELF:
                 return False
             if not looked:
                 looked = True
-                self._note_held(member_id, target, oldest, taken)
-            is_old = taken.get((connector, task), generation) != generation
-            return is_old or oldest.get(connector, generation) < generation
+                self._note_held(member_id, target, held)
+                _note_oldest(target, oldest)
+            if connector in held:
+                return held[connector] != {generation}
+            return oldest.get(connector, generation) < generation
 
         return is_held_back
 
-    def _note_held(
-        self,
-        member_id: str,
-        target: Partitions,
-        oldest: dict[str, int],
-        taken: dict[tuple[str, int], int],
-    ) -> None:
-        """What others have: connector -> the oldest generation, connector and task -> the
-        generation."""
+    def _note_held(self, member_id: str, target: Partitions, held: dict[str, set[int]]) -> None:
+        """Connector -> the generations of the tasks that others have, or this worker keeps."""
         for resource, holders in self.holders.items():
             connector, generation = connector_of(resource)
-            theirs = [task for task, who in holders.items() if who != member_id]
-            if generation == ITSELF or not theirs:
+            if generation == ITSELF:
                 continue
-            oldest[connector] = min(generation, oldest.get(connector, generation))
-            taken.update(((connector, task), generation) for task in theirs)
-        for resource in target:
-            connector, generation = connector_of(resource)
-            if generation != ITSELF:
-                oldest[connector] = min(generation, oldest.get(connector, generation))
+            kept = target.get(resource, ())
+            if any(who != member_id or task in kept for task, who in holders.items()):
+                held.setdefault(connector, set()).add(generation)
 
     def apply_target_epoch(self, value: TargetEpoch | None) -> None:
         """Key type 10486."""
@@ -117,6 +112,14 @@ class ConnectGroup(ReconciledGroup):
     def _forget(self, member: Member) -> None:
         super()._forget(member)
         self.unconfirmed.discard(member.member_id)
+
+
+def _note_oldest(target: Partitions, oldest: dict[str, int]) -> None:
+    """Connector -> the oldest generation of its tasks here."""
+    for resource in target:
+        connector, generation = connector_of(resource)
+        if generation != ITSELF:
+            oldest[connector] = min(generation, oldest.get(connector, generation))
 
 
 def subscription_of(member: Member) -> WorkerSubscription:

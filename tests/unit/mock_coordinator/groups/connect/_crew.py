@@ -84,7 +84,6 @@ class Crew:
     def __init__(self, profile: str = "4.4") -> None:
         self.world = World(profile)
         self.workers: dict[str, Worker] = {}
-        self._before: GroupSnapshot | None = None
         self.checker = OwnershipChecker(lambda: self.world.catalog, self._snapshot)
 
     def worker(self, member_id: str, instance_id: str | None = None) -> Worker:
@@ -230,23 +229,24 @@ class Crew:
         """What must hold after every step."""
         self.checker.check()
         group = self.world.groups.snapshot("c")
-        before, self._before = self._before, group
         if group is None:
             return
         self._nobody_runs_what_another_one_runs(group)
-        held = _held(group)
-        for item, holders in held.items():
+        for item, holders in _held(group).items():
             assert len(holders) == 1, (item, holders)
-        if before is not None:
-            _old_generations_are_over(before, group)
+        _generations_do_not_mix(group)
 
     def _nobody_runs_what_another_one_runs(self, group: GroupSnapshot) -> None:
         running: dict[tuple[str, int], str] = {}
+        generations: dict[str, tuple[int, str]] = {}
         for worker in self.workers.values():
             if worker.member_id in group.members:
-                for connector, _, task in sorted(worker.runs):
+                for connector, generation, task in sorted(worker.runs):
                     other = running.setdefault((connector, task), worker.member_id)
                     assert other == worker.member_id, (connector, task, other, worker.member_id)
+                    if task != ITSELF:
+                        first = generations.setdefault(connector, (generation, worker.member_id))
+                        assert first[0] == generation, (connector, first, worker)
 
     def replayed(self, records: Iterable[StateRecord]) -> GroupCoordinator:
         """Another coordinator from these records, by way of their bytes."""
@@ -270,19 +270,16 @@ def _held(group: GroupSnapshot) -> dict[tuple[str, int], list[str]]:
     return held
 
 
-def _old_generations_are_over(before: GroupSnapshot, group: GroupSnapshot) -> None:
-    """Whoever was given a task has nobody with an older generation beside it."""
+def _generations_do_not_mix(group: GroupSnapshot) -> None:
+    """All tasks of a connector that anybody has, assigned or to be given up, are of one
+    generation."""
+    found: dict[str, tuple[int, str]] = {}
     for member_id, member in group.members.items():
-        known = before.members.get(member_id)
-        had = set[Item]() if known is None else items_of(write_items(known.owned))
-        if known is None or (known.epoch == -2 or member.epoch == 0):
-            continue  # it took somebody's place over
-        for connector, generation, _ in sorted(items_of(write_items(member.owned)) - had):
-            for other in group.members.values():
-                for owned in (other.owned, other.pending_revocation):
-                    for name, older, _ in items_of(write_items(owned)):
-                        blocked = name == connector and ITSELF < older < generation
-                        assert not blocked, (member_id, connector, generation, older)
+        for owned in (member.owned, member.pending_revocation):
+            for connector, generation, task in sorted(items_of(write_items(owned))):
+                if task != ITSELF:
+                    first = found.setdefault(connector, (generation, member_id))
+                    assert first[0] == generation, (connector, first, member_id, generation)
 
 
 def is_settled(group: GroupSnapshot) -> bool:

@@ -98,6 +98,43 @@ def test_generations_that_are_mixed_in_one_target_wait_for_each_other() -> None:
     assert crew.group.state == "Reconciling"
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_older_task_does_not_start_beside_a_newer_one(lost: bool) -> None:
+    """Should a worker miss the answer that gave it the newer one, it is given that a second time:
+    beside the older one, had that been given meanwhile."""
+    crew = Crew()
+    one, two = crew.worker("W1"), crew.worker("W2")
+    crew.beat(one)
+    crew.beat(two)
+    crew.beat(one)
+    crew.compute(one, lambda _: {"W1": {("A", 0, 1), ("B", 0, 0)}, "W2": {("A", 1, 2)}})
+    crew.beat(two, lost=lost)
+    crew.beat(one)
+    crew.beat(two)
+    assert (one.runs, two.runs) == ({("B", 0, 0)}, {("A", 1, 2)})
+    crew.leave(two)
+    crew.beat(one)
+    assert one.runs == {("A", 0, 1), ("B", 0, 0)}, "nobody has a newer one any more"
+
+
+def test_a_worker_that_keeps_a_task_is_given_none_of_an_older_generation() -> None:
+    crew = Crew()
+    one = crew.worker("W1")
+    crew.beat(one)
+    crew.compute(one, lambda _: {"W1": {("A", 1, 0), ("A", 1, 2)}})
+    crew.beat(one)
+    crew.beat(one, reason=2)
+    crew.compute(one, lambda _: {"W1": {("A", 1, 0), ("A", 0, 1)}})
+    crew.beat(one, reports=False)
+    crew.beat(one)
+    assert one.runs == {("A", 1, 0)}
+    crew.beat(one, reason=2)
+    crew.compute(one, lambda _: {"W1": {("A", 0, 0), ("A", 0, 1)}})
+    crew.beat(one, reports=False)
+    crew.beat(one)
+    assert one.runs == {("A", 0, 0), ("A", 0, 1)}, "it has given up what was newer"
+
+
 def test_the_release_rule() -> None:
     group = ConnectGroup("c")
     held = {resource_of("A", 2): {0: 1}, resource_of("A", ITSELF): {ITSELF: 1}}
@@ -105,12 +142,17 @@ def test_the_release_rule() -> None:
     other = group.release_rule("W2", {})
     assert other(resource_of("A", 3), 5), "W1 has a task of an older generation"
     assert not other(resource_of("A", 2), 5)
-    assert not other(resource_of("A", 1), 5), "nobody has an older one"
+    assert other(resource_of("A", 1), 5), "W1 has a task of a newer generation"
     assert other(resource_of("A", 1), 0), "W1 has the same task"
     assert not other(resource_of("A", ITSELF), ITSELF), "that is for the holders to say"
     assert not other(resource_of("B", 3), 0)
     assert not group.release_rule("W1", {})(resource_of("A", 3), 0), "to be given up first"
-    assert group.release_rule("W1", {resource_of("A", 2): (0,)})(resource_of("A", 3), 1)
+    keeps = group.release_rule("W1", {resource_of("A", 2): (0,)})
+    assert keeps(resource_of("A", 3), 1)
+    assert keeps(resource_of("A", 1), 1)
+    begins = group.release_rule("W2", {resource_of("B", 1): (0,), resource_of("B", 2): (1,)})
+    assert begins(resource_of("B", 2), 1), "the older ones of its own target come first"
+    assert not begins(resource_of("B", 1), 0)
 
 
 def test_who_computed_is_known_to_the_coordinator_that_takes_over() -> None:
