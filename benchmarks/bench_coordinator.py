@@ -37,10 +37,10 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsRequestCreatableTopic,
 )
-from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import Reply
+from mock_coordinator.core.settings.config import BrokerConfig
 
 __all__ = ["main"]
 

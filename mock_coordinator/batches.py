@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kip848_client.errors import WireError
-from mock_coordinator.core.batch_writer import NewRecord, encode_batch
-from mock_coordinator.core.log import PartitionLog
-from mock_coordinator.core.record_batch import read_header, records_of
+from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
+from mock_coordinator.core.logs.log import PartitionLog
+from mock_coordinator.core.logs.record_batch import read_header, records_of
 
 __all__ = ["NewRecord", "StoredRecord", "encode_batch", "stored_records"]
 

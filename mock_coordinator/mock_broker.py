@@ -28,15 +28,15 @@ from kip848_client.wire.messages.topics import (
 from mock_coordinator.background import Background, open_background
 from mock_coordinator.batches import NewRecord, StoredRecord, encode_batch, stored_records
 from mock_coordinator.clock import Clock, VirtualClock, wall_clock
-from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups import GroupSnapshot
-from mock_coordinator.core.metadata import create_offsets_topic, create_transactions_topic
 from mock_coordinator.core.profile import DEFAULT_PROFILE, profile_named
 from mock_coordinator.core.security.distinguished_names import ANONYMOUS
-from mock_coordinator.core.topic_settings import TOPIC_ID_SETTING
+from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.topic_settings import TOPIC_ID_SETTING
+from mock_coordinator.core.topics.catalog import Topic
+from mock_coordinator.core.topics.metadata import create_offsets_topic, create_transactions_topic
 from mock_coordinator.driver import CoreDriver, LoggedRequest
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.security.listeners import (
@@ -46,8 +46,8 @@ from mock_coordinator.security.listeners import (
     without_authorizer_settings,
 )
 from mock_coordinator.security.options import SecurityOptions
-from mock_coordinator.server import WireServer
 from mock_coordinator.storage import Storage
+from mock_coordinator.tcp.server import WireServer
 
 __all__ = ["MockBroker"]
 

@@ -18,15 +18,15 @@ from typing import Final
 from kip848_client.errors import ConfigError
 from mock_coordinator.clock import Clock
 from mock_coordinator.core.inputs import Input, LeaderMoved, NodeStarted, NodeStopped
-from mock_coordinator.core.metadata import create_offsets_topic, create_transactions_topic
 from mock_coordinator.core.nodes import Node
 from mock_coordinator.core.profile import DEFAULT_PROFILE
 from mock_coordinator.core.security.distinguished_names import ANONYMOUS
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from mock_coordinator.core.topics.metadata import create_offsets_topic, create_transactions_topic
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.mock_broker import MockBroker
 from mock_coordinator.security.options import SecurityOptions
-from mock_coordinator.server import WireServer
+from mock_coordinator.tcp.server import WireServer
 
 __all__ = ["NOTICED_AFTER_MS", "MockCluster"]
 

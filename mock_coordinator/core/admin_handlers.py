@@ -38,10 +38,10 @@ from mock_coordinator.core.admin.scram_credentials import (
     describe_scram_credentials,
 )
 from mock_coordinator.core.admin.topic_partitions import describe_topic_partitions
-from mock_coordinator.core.alter_configs import alter_configs, incremental_alter_configs
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.configs import describe_configs
 from mock_coordinator.core.inputs import ClientInfo
+from mock_coordinator.core.settings.alter_configs import alter_configs, incremental_alter_configs
+from mock_coordinator.core.settings.configs import describe_configs
 
 __all__ = ["ADMIN_HANDLERS", "AdminHandler"]
 

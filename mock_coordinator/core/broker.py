@@ -11,17 +11,17 @@ from typing import Final
 
 from kip848_client._types import TopicId, format_topic_id
 from mock_coordinator.core.admin.loggers import ROOT_LOGGER
-from mock_coordinator.core.catalog import Catalog, Topic
-from mock_coordinator.core.config import BrokerConfig
-from mock_coordinator.core.log import Logs
+from mock_coordinator.core.logs.log import Logs
+from mock_coordinator.core.logs.offsets_log import OffsetsLog
+from mock_coordinator.core.logs.transactions_log import TransactionLogs
 from mock_coordinator.core.nodes import Leaders, Node, Nodes, PartitionState
-from mock_coordinator.core.offsets_log import OffsetsLog
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.quota_store import QuotaStore
 from mock_coordinator.core.scram_store import ScramStore
 from mock_coordinator.core.security.state import SecurityState
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC, REPLICATION_SETTINGS
-from mock_coordinator.core.transactions_log import TransactionLogs
+from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.topics.catalog import Catalog, Topic
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, REPLICATION_SETTINGS
 
 __all__ = ["NO_OPERATIONS", "Broker", "Disk"]
 

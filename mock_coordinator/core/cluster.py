@@ -11,7 +11,7 @@ from kip848_client.wire.messages.cluster import (
     DescribeClusterResponseDescribeClusterBroker,
 )
 from mock_coordinator.core.broker import NO_OPERATIONS, Broker
-from mock_coordinator.core.metadata import CLUSTER_OPERATIONS
+from mock_coordinator.core.topics.metadata import CLUSTER_OPERATIONS
 
 __all__ = ["describe_cluster"]
 

@@ -29,7 +29,6 @@ from kip848_client._types import TopicIdPartition, format_topic_id
 from kip848_client.wire import DRAFT_API_KEYS
 from kip848_client.wire._fields import Message
 from mock_coordinator.core.admin_handlers import ADMIN_HANDLERS
-from mock_coordinator.core.admin_topics import create_partitions, delete_topics
 from mock_coordinator.core.api_versions import (
     API_VERSIONS_KEY,
     api_versions,
@@ -37,14 +36,12 @@ from mock_coordinator.core.api_versions import (
 )
 from mock_coordinator.core.broker import Broker, Disk
 from mock_coordinator.core.cluster import describe_cluster
-from mock_coordinator.core.config import BrokerConfig
-from mock_coordinator.core.create_topics import create_topics
 from mock_coordinator.core.fetch import Fetches, FetchPlan
 from mock_coordinator.core.find_coordinator import find_coordinator
 from mock_coordinator.core.groups.shards import GroupShards
 from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
 from mock_coordinator.core.list_offsets import list_offsets, offset_for_leader_epoch
-from mock_coordinator.core.metadata import metadata
+from mock_coordinator.core.logs.producer_expiry import ProducerExpiry
 from mock_coordinator.core.nodes import Node, Nodes
 from mock_coordinator.core.nodes.control import ClusterControl
 from mock_coordinator.core.outputs import (
@@ -57,10 +54,13 @@ from mock_coordinator.core.outputs import (
 )
 from mock_coordinator.core.parked import Parked, ParkedFetches
 from mock_coordinator.core.produce import produce, produce_failed
-from mock_coordinator.core.producer_expiry import ProducerExpiry
 from mock_coordinator.core.security.guard import Guard
 from mock_coordinator.core.security.handlers import SECURITY_HANDLERS
 from mock_coordinator.core.security.state import SecurityState
+from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.topics.admin_topics import create_partitions, delete_topics
+from mock_coordinator.core.topics.create_topics import create_topics
+from mock_coordinator.core.topics.metadata import metadata
 from mock_coordinator.core.transactions.service import TRANSACTION_KEYS, Transactions
 from mock_coordinator.core.unanswered import never_answered
 from mock_coordinator.core.unimplemented import NO_CONSUMER_GROUPS, UNIMPLEMENTED

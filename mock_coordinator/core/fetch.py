@@ -30,10 +30,10 @@ from kip848_client.wire.messages.fetch import (
     FetchResponsePartitionData,
 )
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.fetch_sessions import FetchKey, FetchSession, FetchSessions, Wanted
-from mock_coordinator.core.log import PartitionLog
+from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.nodes.leadership import current_leader, endpoints, leader_problem
+from mock_coordinator.core.topics.catalog import Topic
 
 __all__ = ["FetchPlan", "Fetches"]
 

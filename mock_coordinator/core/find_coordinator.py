@@ -13,8 +13,8 @@ from kip848_client.wire.messages.find_coordinator import (
 )
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.groups.splitting import partition_for
-from mock_coordinator.core.metadata import create_offsets_topic, create_transactions_topic
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from mock_coordinator.core.topics.metadata import create_offsets_topic, create_transactions_topic
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 __all__ = ["find_coordinator"]
 

@@ -20,10 +20,10 @@ from kip848_client.wire.messages.list_offsets import (
     OffsetForLeaderEpochResponseOffsetForLeaderTopicResult,
 )
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.log import PartitionLog
+from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.map_orders import grouped_as_scala
 from mock_coordinator.core.nodes.leadership import leader_problem
+from mock_coordinator.core.topics.catalog import Topic
 
 __all__ = ["list_offsets", "offset_for_leader_epoch"]
 

@@ -48,7 +48,6 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from kip848_client.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.classic.consumer_protocol import (
     TopicPartitions,
     read_assignment,
@@ -63,6 +62,7 @@ from mock_coordinator.core.groups.connect.items import (
 from mock_coordinator.core.groups.snapshot import GroupSnapshot
 from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
 from mock_coordinator.core.outputs import Output, Reply
+from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["OwnershipChecker", "OwnershipViolation"]
 

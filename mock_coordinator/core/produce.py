@@ -34,16 +34,8 @@ from kip848_client.wire.messages.produce import (
     ProduceResponseTopicProduceResponse,
 )
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.log import PartitionLog
-from mock_coordinator.core.map_orders import (
-    id_partition_code,
-    partition_code,
-    scala_map_order,
-    scala_mutable_order,
-)
-from mock_coordinator.core.nodes.leadership import current_leader, endpoints, leader_problem
-from mock_coordinator.core.record_batch import (
+from mock_coordinator.core.logs.log import PartitionLog
+from mock_coordinator.core.logs.record_batch import (
     HEADER_BYTES,
     NO_PRODUCER_ID,
     NO_TIMESTAMP,
@@ -56,8 +48,16 @@ from mock_coordinator.core.record_batch import (
     records_of,
     restamped,
 )
-from mock_coordinator.core.topic_config import topic_integer, topic_value
-from mock_coordinator.core.topic_names import INTERNAL_TOPICS
+from mock_coordinator.core.map_orders import (
+    id_partition_code,
+    partition_code,
+    scala_map_order,
+    scala_mutable_order,
+)
+from mock_coordinator.core.nodes.leadership import current_leader, endpoints, leader_problem
+from mock_coordinator.core.settings.topic_config import topic_integer, topic_value
+from mock_coordinator.core.topics.catalog import Topic
+from mock_coordinator.core.topics.topic_names import INTERNAL_TOPICS
 from mock_coordinator.core.transactions.records import TxnPartition
 from mock_coordinator.core.transactions.verification import (
     Refusal,

@@ -19,7 +19,7 @@ from kip848_client.wire.messages.transaction_admin import (
 )
 from kip848_client.wire.messages.transactions import AddPartitionsToTxnRequest
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 
 __all__ = ["never_answered"]
 

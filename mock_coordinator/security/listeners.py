@@ -11,7 +11,7 @@ from mock_coordinator.core.security.state import SecurityState
 from mock_coordinator.driver import CoreDriver
 from mock_coordinator.security.door import DoorMaker
 from mock_coordinator.security.options import ListenerOptions, SecurityOptions
-from mock_coordinator.server import WireServer
+from mock_coordinator.tcp.server import WireServer
 
 __all__ = [
     "LOCAL_PRINCIPAL",

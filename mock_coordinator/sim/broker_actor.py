@@ -42,7 +42,6 @@ from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
 )
-from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.groups import GroupSnapshot, StateRecord
 from mock_coordinator.core.inputs import (
@@ -52,7 +51,8 @@ from mock_coordinator.core.inputs import (
     TimerFired,
 )
 from mock_coordinator.core.outputs import Output, Reply
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from mock_coordinator.sim.checkers import Violation
 from mock_coordinator.sim.kernel import Timer
 from mock_coordinator.sim.lane import pack, unpack_request

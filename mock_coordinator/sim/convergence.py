@@ -17,8 +17,8 @@ from collections.abc import Iterator
 
 from kip848_client._types import TopicIdPartition
 from kip848_client.member import MemberState
-from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.groups import MemberState as BookedState
+from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.sim.book import BookedGroup
 from mock_coordinator.sim.population import Population
 from mock_coordinator.sim.process import MemberProcess

@@ -20,7 +20,7 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicsRequestDeleteTopicState,
 )
-from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.sim.broker_actor import BrokerActor
 from mock_coordinator.sim.scene import Scene
 

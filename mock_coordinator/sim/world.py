@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.profile import profile_named
+from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.sim.broker_actor import BrokerActor
 from mock_coordinator.sim.convergence import pending
 from mock_coordinator.sim.faults import CLOG_MS_MAX, Faults

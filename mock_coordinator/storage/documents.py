@@ -18,7 +18,6 @@ from typing import Any, Final
 
 from kip848_client._types import TopicId
 from mock_coordinator.core.broker import Disk
-from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.scram_store import ScramCredential
 from mock_coordinator.core.security.acls import (
     Acl,
@@ -28,6 +27,7 @@ from mock_coordinator.core.security.acls import (
     ResourceType,
 )
 from mock_coordinator.core.security.authorizer import AclTable
+from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.core.transactions.records import (
     ClientVersion,
     TransactionLog,

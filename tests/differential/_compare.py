@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kip848_client._types import format_topic_id
-from mock_coordinator.core.record_batch import HEADER_BYTES, read_header
+from mock_coordinator.core.logs.record_batch import HEADER_BYTES, read_header
 from tests.differential._consumer_protocol import assigned, assignment
 
 __all__ = ["Difference", "differences", "plain", "texts", "value_at"]

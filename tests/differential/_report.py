@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kip848_client._types import format_topic_id
 from kip848_client.wire import error_name
-from mock_coordinator.core.record_batch import HEADER_BYTES, read_header
+from mock_coordinator.core.logs.record_batch import HEADER_BYTES, read_header
 from tests.differential._outcome import Exchange, Outcome
 
 __all__ = ["coverage", "story", "summary"]

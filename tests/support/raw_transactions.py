@@ -40,7 +40,7 @@ from kip848_client.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from mock_coordinator.batches import NewRecord, encode_batch
-from mock_coordinator.core.record_batch import read_header, records_of
+from mock_coordinator.core.logs.record_batch import read_header, records_of
 from tests.support.raw_broker import CLOSED
 from tests.support.raw_offsets import RawOffsets
 

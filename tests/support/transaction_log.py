@@ -12,8 +12,8 @@ from kip848_client.wire.messages.fetch import (
     FetchRequestFetchPartition,
     FetchRequestFetchTopic,
 )
-from mock_coordinator.core.record_batch import read_header, records_of
-from mock_coordinator.core.topic_names import TRANSACTIONS_TOPIC
+from mock_coordinator.core.logs.record_batch import read_header, records_of
+from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
 from tests.support.jar_codec import JarCodec
 from tests.support.kafka_jars import kafka_jar
 from tests.support.wire_connection import Requester

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from kip848_client.wire import ErrorCode
-from mock_coordinator.core.config_refused import ConfigRefused
-from mock_coordinator.core.settings import Setting
+from mock_coordinator.core.settings.config_refused import ConfigRefused
+from mock_coordinator.core.settings.settings import Setting
 
 __all__ = ["CLIENT_METRICS_SETTINGS", "check_client_metrics"]
 

@@ -13,7 +13,7 @@ from kip848_client.wire.messages.delete_records import (
 )
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.map_orders import grouped_as_scala
-from mock_coordinator.core.topic_config import topic_text
+from mock_coordinator.core.settings.topic_config import topic_text
 
 __all__ = ["delete_records"]
 

@@ -19,7 +19,7 @@ from kip848_client.wire.messages.log_dirs import (
     DescribeLogDirsResponseDescribeLogDirsTopic,
 )
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.catalog import Topic
+from mock_coordinator.core.topics.catalog import Topic
 
 __all__ = ["alter_replica_log_dirs", "describe_log_dirs"]
 

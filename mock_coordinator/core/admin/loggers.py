@@ -8,7 +8,7 @@ from typing import Final
 
 from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.configs import IncrementalAlterConfigsRequestAlterableConfig
-from mock_coordinator.core.config_refused import ConfigRefused
+from mock_coordinator.core.settings.config_refused import ConfigRefused
 
 __all__ = ["ROOT_LOGGER", "alter_loggers"]
 

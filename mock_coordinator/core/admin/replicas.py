@@ -24,8 +24,8 @@ from kip848_client.wire.messages.replicas import (
     ListPartitionReassignmentsResponse,
 )
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.create_topics import TopicRefused, check_replicas
+from mock_coordinator.core.topics.catalog import Topic
+from mock_coordinator.core.topics.create_topics import TopicRefused, check_replicas
 
 __all__ = ["alter_reassignments", "elect_leaders", "list_reassignments"]
 

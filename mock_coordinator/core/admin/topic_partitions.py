@@ -19,9 +19,9 @@ from kip848_client.wire.messages.topic_partitions import (
     DescribeTopicPartitionsResponseDescribeTopicPartitionsResponsePartition as _Partition,
 )
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.metadata import TOPIC_OPERATIONS, partition_now
-from mock_coordinator.core.topic_names import INTERNAL_TOPICS, name_problem
+from mock_coordinator.core.topics.catalog import Topic
+from mock_coordinator.core.topics.metadata import TOPIC_OPERATIONS, partition_now
+from mock_coordinator.core.topics.topic_names import INTERNAL_TOPICS, name_problem
 
 __all__ = ["describe_topic_partitions"]
 

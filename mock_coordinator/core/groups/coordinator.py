@@ -62,8 +62,6 @@ from kip848_client.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-from mock_coordinator.core.catalog import Catalog, Topic
-from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.groups.classic import dispatch
 from mock_coordinator.core.groups.classic.expiry import (
     CLASSIC_TIMERS,
@@ -115,8 +113,10 @@ from mock_coordinator.core.groups.timers import Timer, TimerKind, Timers
 from mock_coordinator.core.groups.txn_offsets import decide_txn_commit
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.profile import Profile
-from mock_coordinator.core.topic_config import topic_integer
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.topic_config import topic_integer
+from mock_coordinator.core.topics.catalog import Catalog, Topic
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from kip848_client.wire._fields import Message

@@ -9,14 +9,14 @@ from typing import Final, Generic, TypeVar
 from kip848_client.assignors import BUILTIN, Assignor
 from kip848_client.errors import ConfigError
 from kip848_client.wire._fields import Message
-from mock_coordinator.core.catalog import Catalog
-from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.groups.classic.live import LiveGroup
 from mock_coordinator.core.groups.records import StateRecord
 from mock_coordinator.core.groups.state import GroupsState
 from mock_coordinator.core.groups.timers import Timer, Timers
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["Decision", "Environment", "TimerChange", "configured_assignors"]
 

@@ -27,7 +27,6 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
-from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.classic.offsets import commit_keeps_session, require_committer
 from mock_coordinator.core.groups.connect.group import ConnectGroup
@@ -40,6 +39,7 @@ from mock_coordinator.core.groups.errors import (
 )
 from mock_coordinator.core.groups.member import Member, outdated_error
 from mock_coordinator.core.groups.records import OffsetAndMetadata, OffsetCommit, StateRecord
+from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = [
     "CommittedTopic",

@@ -29,8 +29,6 @@ from kip848_client.wire.messages.groups import (
     ListGroupsRequest,
     ListGroupsResponse,
 )
-from mock_coordinator.core.catalog import Catalog, Topic
-from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.groups.coordinator import GroupCoordinator
 from mock_coordinator.core.groups.journal import Journal, MemoryJournal
 from mock_coordinator.core.groups.records import StateRecord, TransactionEnd
@@ -39,6 +37,8 @@ from mock_coordinator.core.groups.snapshot import GroupSnapshot
 from mock_coordinator.core.groups.splitting import SPLITS, coordinator_order, partition_for
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.topics.catalog import Catalog, Topic
 
 if TYPE_CHECKING:
     from kip848_client.wire._fields import Message

@@ -16,7 +16,6 @@ from enum import Enum
 
 from kip848_client._types import TopicId
 from kip848_client.assignors import string_set_order
-from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Environment
 from mock_coordinator.core.groups.metadata_hash import group_hash, topic_hash
@@ -31,6 +30,7 @@ from mock_coordinator.core.groups.records import (
 )
 from mock_coordinator.core.groups.regex import require_valid_regex
 from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = [
     "RegexChange",

@@ -26,7 +26,6 @@ from kip848_client.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.environment import Decision, Environment
 from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.offsets import (
@@ -37,6 +36,7 @@ from mock_coordinator.core.groups.offsets import (
     refuse_offsets,
     require_txn_committer,
 )
+from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["decide_txn_commit", "refuse_txn_commit"]
 

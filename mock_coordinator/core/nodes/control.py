@@ -20,8 +20,8 @@ from mock_coordinator.core.inputs import (
     NodeStarted,
     NodeStopped,
 )
-from mock_coordinator.core.metadata import create_offsets_topic, create_transactions_topic
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from mock_coordinator.core.topics.metadata import create_offsets_topic, create_transactions_topic
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions.service import Transactions
 
 __all__ = ["ClusterControl"]

@@ -19,9 +19,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kip848_client._types import TopicId
-from mock_coordinator.core.catalog import Catalog, Topic
 from mock_coordinator.core.nodes.placement import placed
 from mock_coordinator.core.nodes.registry import Nodes
+from mock_coordinator.core.topics.catalog import Catalog, Topic
 
 __all__ = ["Leaders", "PartitionState"]
 

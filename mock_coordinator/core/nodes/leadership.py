@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 from kip848_client.wire import ErrorCode
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.log import PartitionLog
+from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.nodes.registry import Node
+from mock_coordinator.core.topics.catalog import Topic
 
 __all__ = ["current_leader", "endpoints", "epoch_problem", "leader_problem"]
 

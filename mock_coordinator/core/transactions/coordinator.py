@@ -41,7 +41,7 @@ from kip848_client.wire.messages.transactions import (
 )
 from mock_coordinator.core.groups.splitting import partition_for
 from mock_coordinator.core.inputs import RequestReceived
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from mock_coordinator.core.transactions.adding import (
     BATCHED_SINCE,
     Results,

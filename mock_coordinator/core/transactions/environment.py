@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kip848_client.wire import ErrorCode
-from mock_coordinator.core.catalog import Catalog
-from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.topics.catalog import Catalog
 from mock_coordinator.core.transactions.records import (
     NO_PRODUCER_EPOCH,
     TransactionMetadata,

@@ -31,7 +31,7 @@ from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.groups.records import TransactionEnd
 from mock_coordinator.core.map_orders import java_order, partition_code, string_map_order
 from mock_coordinator.core.nodes.leadership import leader_problem
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC, name_problem
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, name_problem
 from mock_coordinator.core.transactions.environment import Ending
 from mock_coordinator.core.transactions.records import ClientVersion, TxnPartition
 

@@ -26,7 +26,7 @@ from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.groups.shards import GroupShards
 from mock_coordinator.core.groups.txn_offsets import refuse_txn_commit
 from mock_coordinator.core.inputs import RequestReceived
-from mock_coordinator.core.topic_names import TRANSACTIONS_TOPIC
+from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions.coordinator import TransactionCoordinator
 from mock_coordinator.core.transactions.environment import Ending, Environment
 from mock_coordinator.core.transactions.markers import (

@@ -17,9 +17,9 @@ from typing import Final, Protocol
 from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.produce import ProduceRequest
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.producer_state import ProducerStates
+from mock_coordinator.core.logs.producer_state import ProducerStates
+from mock_coordinator.core.logs.record_batch import NO_PRODUCER_ID, BatchHeader
 from mock_coordinator.core.profile import Profile
-from mock_coordinator.core.record_batch import NO_PRODUCER_ID, BatchHeader
 from mock_coordinator.core.transactions.records import TxnPartition
 
 __all__ = [

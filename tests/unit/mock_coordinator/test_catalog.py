@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client._types import TopicId
-from mock_coordinator.core.catalog import Catalog
+from mock_coordinator.core.topics.catalog import Catalog
 
 ID = TopicId(b"1" * 16)
 OTHER = TopicId(b"2" * 16)

@@ -16,7 +16,6 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.inputs import (
     LOCAL_CLIENT,
@@ -25,6 +24,7 @@ from mock_coordinator.core.inputs import (
     TimerFired,
 )
 from mock_coordinator.core.outputs import CloseConnection, Output, Reply
+from mock_coordinator.core.settings.config import BrokerConfig
 from tests.unit.mock_coordinator.broker_at_hand import START_MS, AtHand, counting
 
 FAST = {

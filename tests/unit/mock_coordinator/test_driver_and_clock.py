@@ -11,10 +11,10 @@ import pytest
 
 from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator import VirtualClock, wall_clock
-from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import TornReply
+from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.driver import CoreDriver
 from tests.unit.mock_coordinator.broker_at_hand import counting
 

@@ -10,8 +10,8 @@ from kip848_client._types import TopicId
 from kip848_client.errors import WireError
 from mock_coordinator import NewRecord
 from mock_coordinator.batches import encode_batch, stored_records
-from mock_coordinator.core.catalog import Catalog
-from mock_coordinator.core.log import Logs, PartitionLog, TimestampedOffset
+from mock_coordinator.core.logs.log import Logs, PartitionLog, TimestampedOffset
+from mock_coordinator.core.topics.catalog import Catalog
 
 ZSTD = 4
 

@@ -13,7 +13,6 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from mock_coordinator.batches import stored_records
-from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.record_format import decode_record
 from mock_coordinator.core.groups.records import (
     GroupEpoch,
@@ -24,11 +23,12 @@ from mock_coordinator.core.groups.records import (
     TransactionEnd,
 )
 from mock_coordinator.core.groups.state import GroupsState
-from mock_coordinator.core.log import Logs, PartitionLog
-from mock_coordinator.core.offsets_log import OffsetsLog
+from mock_coordinator.core.logs.log import Logs, PartitionLog
+from mock_coordinator.core.logs.offsets_log import OffsetsLog
+from mock_coordinator.core.logs.record_batch import checksum_is_right, read_header
 from mock_coordinator.core.profile import profile_named
-from mock_coordinator.core.record_batch import checksum_is_right, read_header
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.topics.catalog import Catalog
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from tests.unit.mock_coordinator.broker_at_hand import AtHand, fetch_partition
 
 KAFKA = profile_named("4.4")

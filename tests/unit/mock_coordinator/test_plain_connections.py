@@ -10,7 +10,7 @@ import pytest
 from kip848_client.wire import Framer, write_request
 from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker
-from mock_coordinator.plain_connections import PlainConnection, PlainSocket
+from mock_coordinator.tcp.plain_connections import PlainConnection, PlainSocket
 
 pytestmark = pytest.mark.asyncio
 

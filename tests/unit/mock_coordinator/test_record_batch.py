@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mock_coordinator import NewRecord
 from mock_coordinator.batches import encode_batch
-from mock_coordinator.core.record_batch import (
+from mock_coordinator.core.logs.record_batch import (
     HEADER_BYTES,
     BatchError,
     UnreadableBatchError,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.errors import ConfigError
-from mock_coordinator.core.broker_settings import BROKER_SETTINGS
-from mock_coordinator.core.config import EFFECTIVE, BrokerConfig
 from mock_coordinator.core.profile import PROFILES, profile_named
-from mock_coordinator.core.settings import SettingValue
-from mock_coordinator.core.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
+from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
+from mock_coordinator.core.settings.config import EFFECTIVE, BrokerConfig
+from mock_coordinator.core.settings.settings import SettingValue
+from mock_coordinator.core.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,18 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.splitting import partition_for
-from mock_coordinator.core.log import Logs, PartitionLog
+from mock_coordinator.core.logs.log import Logs, PartitionLog
+from mock_coordinator.core.logs.record_batch import checksum_is_right, read_header
+from mock_coordinator.core.logs.transactions_log import TransactionLogs
 from mock_coordinator.core.profile import profile_named
-from mock_coordinator.core.record_batch import checksum_is_right, read_header
+from mock_coordinator.core.topics.catalog import Catalog
 from mock_coordinator.core.transactions.records import (
     TransactionLog,
     TransactionMetadata,
     TransactionState,
 )
 from mock_coordinator.core.transactions.state import TransactionsState
-from mock_coordinator.core.transactions_log import TransactionLogs
 
 KAFKA = profile_named("4.4")
 

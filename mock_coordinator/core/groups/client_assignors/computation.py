@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["Computation", "FromChosenMember", "ResultOfChosenMember"]
 

@@ -15,12 +15,12 @@ from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupPrepareAssignmentResponseMember,
     ConsumerGroupPrepareAssignmentResponseTopic,
 )
-from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.client_assignors.selection import Offer
 from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.subscriptions import subscribed_names, subscribed_topic_ids
+from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["GroupInput", "MemberInput", "TopicInput", "group_input", "member_offer", "prepared"]
 

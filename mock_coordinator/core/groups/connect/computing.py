@@ -18,7 +18,6 @@ from kip848_client.wire.messages.connect_group import (
     ConnectGroupPrepareAssignmentResponse,
     ConnectGroupPrepareAssignmentResponseMember,
 )
-from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.client_assignors.computation import Computation
 from mock_coordinator.core.groups.client_assignors.install import (
     Computed,
@@ -40,6 +39,7 @@ from mock_coordinator.core.groups.connect.records import (
     ConnectWorkerMetadata,
 )
 from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["OF_ITEMS", "WorkersInput"]
 

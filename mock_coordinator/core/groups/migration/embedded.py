@@ -10,12 +10,12 @@ from typing import Final
 
 from kip848_client._types import TopicId
 from kip848_client.errors import WireError
-from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups.classic.consumer_protocol import (
     ConsumerAssignment,
     TopicPartitions,
     write_assignment,
 )
+from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["assignment_of", "partitions_of", "written_for"]
 

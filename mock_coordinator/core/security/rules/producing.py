@@ -31,7 +31,7 @@ from kip848_client.wire.messages.transactions import (
     EndTxnResponse,
     InitProducerIdResponse,
 )
-from mock_coordinator.core.record_batch import HEADER_BYTES, read_header
+from mock_coordinator.core.logs.record_batch import HEADER_BYTES, read_header
 from mock_coordinator.core.security.acls import Operation
 from mock_coordinator.core.security.asker import (
     ADMITTED,

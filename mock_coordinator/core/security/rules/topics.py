@@ -31,7 +31,7 @@ from mock_coordinator.core.security.asker import (
     admitted_in_part,
     divided,
 )
-from mock_coordinator.core.topic_names import INTERNAL_TOPICS
+from mock_coordinator.core.topics.topic_names import INTERNAL_TOPICS
 
 __all__ = [
     "admit_describe_producers",

@@ -14,7 +14,7 @@ from mock_coordinator import InProcessConnection, MockBroker, MockCluster
 from mock_coordinator.clock import VirtualClock
 from mock_coordinator.core.faults import Fault, Match, MoveCoordinator
 from mock_coordinator.core.faults.as_json import fault_from_json
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 
 LOADING, NOT_COORDINATOR = 14, 16
 

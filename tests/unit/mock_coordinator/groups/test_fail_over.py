@@ -10,10 +10,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mock_coordinator.core.catalog import Catalog
 from mock_coordinator.core.groups import GroupCoordinator, GroupSnapshot, GroupType
-from mock_coordinator.core.log import Logs
-from mock_coordinator.core.offsets_log import OffsetsLog
+from mock_coordinator.core.logs.log import Logs
+from mock_coordinator.core.logs.offsets_log import OffsetsLog
+from mock_coordinator.core.topics.catalog import Catalog
 from tests.unit.mock_coordinator.groups._world import ALL_PROFILES, World
 from tests.unit.mock_coordinator.groups.test_replay import _play
 

@@ -10,7 +10,7 @@ import pytest
 
 from kip848_client.wire import api_named
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions.records import TransactionLog, TransactionState
 from tests.support.raw_transactions import Producer, RawTransactions
 from tests.unit.mock_coordinator.nodes.cluster_at_hand import ClusterAtHand, join

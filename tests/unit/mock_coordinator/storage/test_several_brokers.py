@@ -20,7 +20,7 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from mock_coordinator import MockBroker, MockCluster, VirtualClock
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.storage.data_file import DataFile
 from mock_coordinator.storage.entries import Batch, Document
 from tests.support.raw_transactions import RawTransactions

@@ -22,7 +22,7 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from mock_coordinator import MockBroker, VirtualClock
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from mock_coordinator.storage import DataDamaged, Storage
 
 START_MS = 1_750_000_000_000

@@ -6,7 +6,7 @@ from typing import Any
 
 from kip848_client.errors import TransportError
 from kip848_client.wire import api_named
-from mock_coordinator.core.topic_names import TRANSACTIONS_TOPIC
+from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions import TransactionLog, TransactionMetadata
 from tests.support.raw_transactions import Producer, RawTransactions
 from tests.support.wire_connection import ConnectionLostError

@@ -9,7 +9,7 @@ import pytest
 
 from mock_coordinator.batches import StoredRecord
 from mock_coordinator.core.groups.splitting import partition_for
-from mock_coordinator.core.topic_names import TRANSACTIONS_TOPIC
+from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions.record_format import decode_transaction
 from mock_coordinator.core.transactions.records import TransactionLog, TransactionState
 from tests.unit.mock_coordinator.broker_at_hand import fetch_partition

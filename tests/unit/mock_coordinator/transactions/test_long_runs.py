@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from mock_coordinator.core.log import PartitionLog
+from mock_coordinator.core.logs.log import PartitionLog
 from tests.unit.mock_coordinator.transactions.by_hand import TOPIC, ByHand
 
 MINUTE_MS = 60_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from tests.unit.mock_coordinator.transactions.by_hand import TOPIC, ByHand
 
 FIRST, SECOND = (TOPIC, 0), (TOPIC, 1)

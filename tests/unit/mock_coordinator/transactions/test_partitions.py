@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.wire.messages.fetch import FetchRequest, FetchRequestFetchPartition
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from tests.unit.mock_coordinator.transactions.by_hand import TOPIC, ByHand
 
 OTHER_PRODUCER = 1000

@@ -15,7 +15,6 @@ from kip848_client.wire.messages.classic_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.groups import GroupSnapshot
 from mock_coordinator.core.groups.classic.consumer_protocol import (
     ConsumerAssignment,
@@ -25,6 +24,7 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
     write_assignment,
     write_subscription,
 )
+from mock_coordinator.core.settings.config import BrokerConfig
 from tests.unit.mock_coordinator.groups.classic._circle import Circle
 
 __all__ = ["Mixed", "assigns", "brings"]

@@ -15,15 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kip848_client._types import TopicId, TopicIdPartition
-from mock_coordinator.core.aborted_transactions import (
+from mock_coordinator.core.logs.aborted_transactions import (
     AbortedTransaction,
     AbortedTransactions,
     OffsetIndex,
 )
-from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.control_records import end_transaction_marker, read_marker
-from mock_coordinator.core.producer_state import ProducerStates, ProducerWatch
-from mock_coordinator.core.record_batch import (
+from mock_coordinator.core.logs.control_records import end_transaction_marker, read_marker
+from mock_coordinator.core.logs.producer_state import ProducerStates, ProducerWatch
+from mock_coordinator.core.logs.record_batch import (
     NO_PRODUCER_ID,
     BatchError,
     BatchHeader,
@@ -31,6 +30,7 @@ from mock_coordinator.core.record_batch import (
     records_of,
     with_base_offset,
 )
+from mock_coordinator.core.topics.catalog import Topic
 
 __all__ = ["Logs", "PartitionLog", "StoredBatch", "TimestampedOffset"]
 

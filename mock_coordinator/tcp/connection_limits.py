@@ -22,7 +22,7 @@ from typing import Final
 
 import anyio
 
-from mock_coordinator.core.config import BrokerConfig
+from mock_coordinator.core.settings.config import BrokerConfig
 
 __all__ = ["ConnectionLimits", "Place", "TooManyConnectionsError"]
 

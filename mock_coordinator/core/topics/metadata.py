@@ -15,9 +15,9 @@ from kip848_client.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from mock_coordinator.core.broker import NO_OPERATIONS, Broker
-from mock_coordinator.core.catalog import Topic
 from mock_coordinator.core.map_orders import scala_map_order, string_hash, string_map_order
-from mock_coordinator.core.topic_names import (
+from mock_coordinator.core.topics.catalog import Topic
+from mock_coordinator.core.topics.topic_names import (
     INTERNAL_TOPICS,
     OFFSETS_TOPIC,
     TRANSACTIONS_TOPIC,

@@ -29,11 +29,11 @@ from kip848_client.wire.messages.configs import (
 from mock_coordinator.core.admin.client_metrics import check_client_metrics
 from mock_coordinator.core.admin.loggers import alter_loggers
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.broker_settings import BROKER_SETTINGS
-from mock_coordinator.core.config_refused import ConfigRefused
-from mock_coordinator.core.group_config import check_group_config
-from mock_coordinator.core.settings import Setting
-from mock_coordinator.core.topic_config import (
+from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
+from mock_coordinator.core.settings.config_refused import ConfigRefused
+from mock_coordinator.core.settings.group_config import check_group_config
+from mock_coordinator.core.settings.settings import Setting
+from mock_coordinator.core.settings.topic_config import (
     group_setting_of,
     topic_config_problem,
     topic_default,

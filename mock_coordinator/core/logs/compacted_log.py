@@ -20,11 +20,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from mock_coordinator.core.batch_writer import thinned_batch
-from mock_coordinator.core.catalog import Catalog
-from mock_coordinator.core.control_records import read_marker
-from mock_coordinator.core.log import Logs, PartitionLog, StoredBatch
-from mock_coordinator.core.record_batch import BatchHeader, RecordFields, read_header, records_of
+from mock_coordinator.core.logs.batch_writer import thinned_batch
+from mock_coordinator.core.logs.control_records import read_marker
+from mock_coordinator.core.logs.log import Logs, PartitionLog, StoredBatch
+from mock_coordinator.core.logs.record_batch import (
+    BatchHeader,
+    RecordFields,
+    read_header,
+    records_of,
+)
+from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["CompactedLog"]
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import crc32c
 
-from mock_coordinator.core.record_batch import NO_PRODUCER_ID, BatchHeader, RecordFields
+from mock_coordinator.core.logs.record_batch import NO_PRODUCER_ID, BatchHeader, RecordFields
 
 __all__ = ["NewRecord", "encode_batch", "thinned_batch"]
 

@@ -15,10 +15,6 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-from mock_coordinator.core.batch_writer import NewRecord, encode_batch
-from mock_coordinator.core.catalog import Catalog
-from mock_coordinator.core.compacted_log import CompactedLog
-from mock_coordinator.core.control_records import read_marker
 from mock_coordinator.core.groups.journal import BatchTooLargeError
 from mock_coordinator.core.groups.record_format import (
     RecordFormatError,
@@ -26,10 +22,14 @@ from mock_coordinator.core.groups.record_format import (
     encode_record,
 )
 from mock_coordinator.core.groups.records import OffsetCommit, StateRecord, TransactionEnd
-from mock_coordinator.core.log import Logs, PartitionLog, StoredBatch
+from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
+from mock_coordinator.core.logs.compacted_log import CompactedLog
+from mock_coordinator.core.logs.control_records import read_marker
+from mock_coordinator.core.logs.log import Logs, PartitionLog, StoredBatch
+from mock_coordinator.core.logs.record_batch import read_header, records_of
 from mock_coordinator.core.profile import Profile
-from mock_coordinator.core.record_batch import read_header, records_of
-from mock_coordinator.core.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.topics.catalog import Catalog
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 
 __all__ = ["OffsetsLog"]
 

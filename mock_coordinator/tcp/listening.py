@@ -15,7 +15,7 @@ from typing import Any, Final
 import anyio
 import anyio.abc
 
-from mock_coordinator.plain_connections import PlainListener
+from mock_coordinator.tcp.plain_connections import PlainListener
 
 __all__ = ["listen_on"]
 

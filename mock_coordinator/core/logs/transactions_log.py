@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from mock_coordinator.core.batch_writer import NewRecord, encode_batch
-from mock_coordinator.core.catalog import Catalog
-from mock_coordinator.core.compacted_log import CompactedLog
 from mock_coordinator.core.groups.record_format import RecordFormatError
 from mock_coordinator.core.groups.splitting import partition_for
-from mock_coordinator.core.log import Logs, StoredBatch
+from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
+from mock_coordinator.core.logs.compacted_log import CompactedLog
+from mock_coordinator.core.logs.log import Logs, StoredBatch
+from mock_coordinator.core.logs.record_batch import read_header, records_of
 from mock_coordinator.core.profile import Profile
-from mock_coordinator.core.record_batch import read_header, records_of
-from mock_coordinator.core.topic_names import TRANSACTIONS_TOPIC
+from mock_coordinator.core.topics.catalog import Catalog
+from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions.record_format import decode_transaction, encode_transaction
 from mock_coordinator.core.transactions.records import TransactionLog
 

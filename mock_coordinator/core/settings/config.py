@@ -21,10 +21,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from kip848_client.errors import ConfigError
-from mock_coordinator.core.broker_settings import BROKER_SETTINGS
 from mock_coordinator.core.profile import DEFAULT_PROFILE, Profile, profile_named
-from mock_coordinator.core.settings import Setting, SettingValue
-from mock_coordinator.core.topic_settings import GROUP_SETTINGS
+from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
+from mock_coordinator.core.settings.settings import Setting, SettingValue
+from mock_coordinator.core.settings.topic_settings import GROUP_SETTINGS
 
 __all__ = ["EFFECTIVE", "BrokerConfig", "near_names"]
 

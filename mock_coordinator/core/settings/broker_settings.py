@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mock_coordinator.core.settings import Setting, read_table
+from mock_coordinator.core.settings.settings import Setting, read_table
 
 __all__ = ["BROKER_SETTINGS"]
 

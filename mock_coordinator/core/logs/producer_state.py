@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kip848_client.wire import ErrorCode
-from mock_coordinator.core.record_batch import BatchHeader
+from mock_coordinator.core.logs.record_batch import BatchHeader
 
 __all__ = ["AppendedBatch", "ProducerState", "ProducerStates", "ProducerWatch"]
 

@@ -15,11 +15,11 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsResponseCreatableTopicResult,
 )
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.described_configs import described_topic
-from mock_coordinator.core.topic_config import topic_config_problem
-from mock_coordinator.core.topic_names import INTERNAL_TOPICS, colliding_name, name_problem
-from mock_coordinator.core.topic_settings import TOPIC_ID_SETTING
+from mock_coordinator.core.settings.described_configs import described_topic
+from mock_coordinator.core.settings.topic_config import topic_config_problem
+from mock_coordinator.core.settings.topic_settings import TOPIC_ID_SETTING
+from mock_coordinator.core.topics.catalog import Topic
+from mock_coordinator.core.topics.topic_names import INTERNAL_TOPICS, colliding_name, name_problem
 
 __all__ = ["MAX_PARTITIONS_PER_REQUEST", "TopicRefused", "check_replicas", "create_topics"]
 

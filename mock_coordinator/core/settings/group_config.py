@@ -13,10 +13,10 @@ from typing import Final
 
 from kip848_client.wire import ErrorCode
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.config_refused import ConfigRefused
 from mock_coordinator.core.profile import Profile
-from mock_coordinator.core.topic_config import group_setting_of
-from mock_coordinator.core.topic_settings import GROUP_SETTINGS
+from mock_coordinator.core.settings.config_refused import ConfigRefused
+from mock_coordinator.core.settings.topic_config import group_setting_of
+from mock_coordinator.core.settings.topic_settings import GROUP_SETTINGS
 
 __all__ = ["check_group_config"]
 

@@ -18,8 +18,8 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsResponseDeletableTopicResult,
 )
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.create_topics import (
+from mock_coordinator.core.topics.catalog import Topic
+from mock_coordinator.core.topics.create_topics import (
     MAX_PARTITIONS_PER_REQUEST,
     TopicRefused,
     check_replicas,

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.config import BrokerConfig
 from mock_coordinator.core.profile import Profile
-from mock_coordinator.core.setting_families import effective_text
-from mock_coordinator.core.settings import Setting, SettingValue
-from mock_coordinator.core.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
+from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.setting_families import effective_text
+from mock_coordinator.core.settings.settings import Setting, SettingValue
+from mock_coordinator.core.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
+from mock_coordinator.core.topics.catalog import Topic
 
 __all__ = [
     "group_setting_of",

@@ -13,17 +13,17 @@ from types import MappingProxyType
 from typing import Final
 
 from mock_coordinator.core.admin.client_metrics import CLIENT_METRICS_SETTINGS
-from mock_coordinator.core.broker_settings import BROKER_SETTINGS
-from mock_coordinator.core.catalog import Topic
-from mock_coordinator.core.config import BrokerConfig
-from mock_coordinator.core.setting_families import (
+from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
+from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.setting_families import (
     coarser_names,
     effective_text,
     is_overshadowed,
 )
-from mock_coordinator.core.settings import Setting
-from mock_coordinator.core.topic_config import group_setting_of, topic_setting_of
-from mock_coordinator.core.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
+from mock_coordinator.core.settings.settings import Setting
+from mock_coordinator.core.settings.topic_config import group_setting_of, topic_setting_of
+from mock_coordinator.core.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
+from mock_coordinator.core.topics.catalog import Topic
 
 __all__ = [
     "DescribedConfig",

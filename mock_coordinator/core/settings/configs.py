@@ -18,8 +18,8 @@ from kip848_client.wire.messages.configs import (
     DescribeConfigsResponseDescribeConfigsSynonym,
 )
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.config_refused import ConfigRefused
-from mock_coordinator.core.described_configs import (
+from mock_coordinator.core.settings.config_refused import ConfigRefused
+from mock_coordinator.core.settings.described_configs import (
     DescribedConfig,
     described_broker,
     described_client_metrics,
@@ -28,9 +28,9 @@ from mock_coordinator.core.described_configs import (
     described_loggers,
     described_topic,
 )
-from mock_coordinator.core.listener_settings import listener_settings
-from mock_coordinator.core.settings import CONFIG_TYPES
-from mock_coordinator.core.topic_names import name_problem
+from mock_coordinator.core.settings.listener_settings import listener_settings
+from mock_coordinator.core.settings.settings import CONFIG_TYPES
+from mock_coordinator.core.topics.topic_names import name_problem
 
 __all__ = ["describe_configs"]
 
