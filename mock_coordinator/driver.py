@@ -21,6 +21,7 @@ from kip848_client.wire import APIS
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.produce import ProduceRequest
 from mock_coordinator.clock import Clock, VirtualClock
+from mock_coordinator.connection_limits import ConnectionLimits
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups.snapshot import GroupSnapshot
@@ -41,7 +42,6 @@ from mock_coordinator.core.outputs import (
 )
 from mock_coordinator.core.ownership import OwnershipChecker
 from mock_coordinator.storage import Storage
-from mock_coordinator.tcp.connection_limits import ConnectionLimits
 
 __all__ = ["CoreDriver", "LoggedRequest", "Sink"]
 

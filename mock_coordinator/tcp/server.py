@@ -33,11 +33,11 @@ from anyio.streams.tls import TLSStream
 
 from kip848_client.errors import WireError
 from kip848_client.wire import APIS, Framer, write_response
+from mock_coordinator.connection_limits import Place, TooManyConnectionsError
 from mock_coordinator.core.outputs import NoReply, Reply, TornReply
 from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.driver import CoreDriver
 from mock_coordinator.security.door import Door, DoorMaker
-from mock_coordinator.tcp.connection_limits import Place, TooManyConnectionsError
 from mock_coordinator.tcp.listening import listen_on
 from mock_coordinator.tcp.plain_connections import PlainConnection, PlainSocket
 from mock_coordinator.timeouts import move_on_after, sleep
