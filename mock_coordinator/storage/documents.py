@@ -35,7 +35,13 @@ from mock_coordinator.core.transactions.records import (
     TransactionState,
 )
 
-__all__ = ["documents_of", "old_transactions", "restore_documents", "stored_brokers"]
+__all__ = [
+    "documents_of",
+    "old_transactions",
+    "restore_documents",
+    "stored_brokers",
+    "topic_key",
+]
 
 _TOPIC: Final = "topic/"
 _GROUP: Final = "group/"
@@ -64,7 +70,7 @@ def documents_of(disk: Disk) -> dict[str, Any]:
     if disk.security.authorizer is not None:
         found["acls"] = [list(asdict(acl).values()) for acl in disk.security.authorizer.table]
     for number, topic in enumerate(disk.catalog.topics.values()):
-        found[_TOPIC + topic.topic_id.hex()] = _topic(disk, topic, number)
+        found[topic_key(topic.topic_id)] = _topic(disk, topic, number)
     for node_id, own in disk.configs.items():
         if own is not config and own.broker_overrides:
             found[_BROKER + str(node_id)] = dict(own.broker_overrides)
@@ -102,6 +108,11 @@ def _scram(credential: ScramCredential) -> dict[str, Any]:
         name: base64.b64encode(value).decode() if isinstance(value, bytes) else value
         for name, value in fields.items()
     }
+
+
+def topic_key(topic_id: TopicId) -> str:
+    """The key of a topic's document, which is gone when the topic is."""
+    return _TOPIC + topic_id.hex()
 
 
 def stored_brokers(documents: Mapping[str, Any]) -> tuple[int, ...]:

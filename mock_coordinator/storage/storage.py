@@ -20,11 +20,11 @@ import contextlib
 import importlib
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeAlias
 
-from kip848_client._types import TopicId
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.broker import Disk
 from mock_coordinator.core.groups.record_format import RecordFormatError
@@ -39,6 +39,7 @@ from mock_coordinator.storage.documents import (
     old_transactions,
     restore_documents,
     stored_brokers,
+    topic_key,
 )
 from mock_coordinator.storage.entries import Batch, Document, Entry
 
@@ -52,6 +53,9 @@ _GARBAGE_BYTES: Final = 64 << 20
 _CHANGING: Final = frozenset({19, 20, 21, 30, 31, 33, 37, 43, 44, 45, 49, 51})
 """API keys of requests that may change what documents say; topics, leaders and producer ids have
 counters of their own."""
+
+_Batches: TypeAlias = defaultdict[str, defaultdict[int, list[bytes]]]
+"""Record batches of the partitions of each topic, which is named by the key of its document."""
 
 
 class Storage:
@@ -85,15 +89,7 @@ class Storage:
     def load(self, disk: Disk) -> bool:
         """Fill an empty disk; returns whether there was anything. From now on the disk tells what
         is appended to it. Call ``begin`` when the brokers have started."""
-        batches: dict[tuple[TopicId, int], list[bytes]] = {}
-        documents: dict[str, Any] = {}
-        for entry in self._file.read():
-            if isinstance(entry, Batch):
-                batches.setdefault((entry.topic_id, entry.partition), []).append(entry.data)
-            elif entry.value is None:
-                documents.pop(entry.key, None)
-            else:
-                documents[entry.key] = entry.value
+        documents, batches = self._read()
         self._disk = disk
         found = "cluster" in documents
         if found:
@@ -102,6 +98,21 @@ class Storage:
         disk.logs.keep_unsaved()
         self._live_bytes = sum(len(b.data) for _, log in disk.logs.all() for b in log.batches)
         return found
+
+    def _read(self) -> tuple[dict[str, Any], _Batches]:
+        """What is in the file and counts. The records of a topic are gone with it, even if another
+        one gets its id."""
+        documents: dict[str, Any] = {}
+        batches: _Batches = defaultdict(lambda: defaultdict(list))
+        for entry in self._file.read():
+            if isinstance(entry, Batch):
+                batches[topic_key(entry.topic_id)][entry.partition].append(entry.data)
+            elif entry.value is None:
+                documents.pop(entry.key, None)
+                batches.pop(entry.key, None)
+            else:
+                documents[entry.key] = entry.value
+        return documents, batches
 
     def begin(self, disk: Disk) -> None:
         """Write what the brokers did when they started. A folder of an older format becomes one of
@@ -114,12 +125,7 @@ class Storage:
             self.take(disk, None, ())
             self.flush()
 
-    def _restore(
-        self,
-        disk: Disk,
-        documents: dict[str, Any],
-        batches: dict[tuple[TopicId, int], list[bytes]],
-    ) -> None:
+    def _restore(self, disk: Disk, documents: Mapping[str, Any], batches: _Batches) -> None:
         try:
             self._check_brokers(disk, stored_brokers(documents))
             restore_documents(disk, documents)
@@ -129,9 +135,10 @@ class Storage:
             setting = "transaction.state.log.num.partitions"
             self._check_partitions(disk, TRANSACTIONS_TOPIC, disk.transactions.partitions, setting)
             for topic in disk.catalog.topics.values():
-                starts = documents[f"topic/{topic.topic_id.hex()}"]["starts"]
+                key = topic_key(topic.topic_id)
+                starts = documents[key]["starts"]
                 for partition in range(topic.partitions):
-                    stored = batches.get((topic.topic_id, partition), ())
+                    stored = batches[key][partition]
                     start = int(starts.get(str(partition), 0))
                     if stored or start:
                         log = disk.logs.of(topic, partition)

@@ -97,6 +97,22 @@ def test_everything_is_there_again(tmp_path: Path) -> None:
     third.close()
 
 
+@pytest.mark.parametrize("after", [(), (b"new",)], ids=["empty", "written to"])
+def test_an_id_given_again_is_a_new_topic(tmp_path: Path, after: tuple[bytes, ...]) -> None:
+    chosen = bytes(range(16))
+    first = broker_on(tmp_path)
+    first.create_topic("old", 1, topic_id=chosen)
+    first.produce("old", b"a", b"b", b"c")
+    first.delete_topic("old")
+    first.create_topic("new", 1, topic_id=chosen)
+    if after:
+        first.produce("new", *after)
+    first.close()
+    second = broker_on(tmp_path)
+    assert values(second, "new", 0) == list(after)
+    second.close()
+
+
 def test_settings_that_were_altered_are_there_again(tmp_path: Path) -> None:
     first = broker_on(tmp_path)
     config = IncrementalAlterConfigsRequestAlterableConfig(
