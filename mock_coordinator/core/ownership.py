@@ -11,7 +11,7 @@ to these things:
 * two members of a group may be using the same partition: a wrong coordinator, or in a classic group
   a wrong assignor of its leader;
 * a member reports as its own what it was never given, or has given up: a wrong client;
-* in a Connect group, a worker is given a task while another one may be using a task of an older
+* in a Connect group, a worker is given a task while another one may be using a task of another
   generation of the same connector;
 * a member commits an offset of a partition that another one may be using: a zombie, or a client
   that commits after it has let go. Kafka accepts that, and the offset of the new owner is lost.
@@ -475,15 +475,16 @@ def _row_of_items(row: ConnectGroupItems) -> str:
 
 
 def _in_the_way(group: _Group, given: _Partition) -> list[_Partition]:
-    """Tasks in use that must have ended before this one may start: those of older generations, and
-    itself in another one."""
+    """Tasks in use that must have ended before this one may start: those of other generations of
+    its connector."""
     connector, generation = connector_of(given[0])
-    found: list[_Partition] = []
-    for each in group.users:
-        name, other = connector_of(each[0])
-        if name == connector and other not in (ITSELF, generation):
-            found += [each] if other < generation or each[1] == given[1] else []
-    return found
+    if generation == ITSELF:
+        return []
+    return [
+        each
+        for each, (name, other) in ((each, connector_of(each[0])) for each in group.users)
+        if name == connector and other not in (ITSELF, generation)
+    ]
 
 
 _GIVES_UP: Final = frozenset({25, 82, 110, 111})
