@@ -40,6 +40,8 @@ _TOPIC: Final = 2
 _BROKER: Final = 4
 _LOGGER: Final = 8
 _TIMEOUT_MS: Final = 10_000
+_EXCESSIVE: Final = 20_000
+"""More partitions at a time than Kafka 4.4 allows."""
 _SETTINGS: Final = {
     "cleanup.policy": (
         "compact",
@@ -131,7 +133,8 @@ def create_topics(scene: Scene, model: AdminModel) -> Ask:
 def create_partitions(scene: Scene, model: AdminModel) -> Ask:
     rng = scene.rng
     name = _name(scene, model)
-    count = model.topics.get(name, (b"", 1))[1] + rng.choice([1, 1, 2, 0, -1, 20_000])
+    more = rng.choice([1, 1, 2, 0, -1, _EXCESSIVE])
+    count = model.topics.get(name, (b"", 1))[1] + more
     assignments = None
     if rng.random() < 0.2:
         assignments = tuple(
@@ -142,8 +145,12 @@ def create_partitions(scene: Scene, model: AdminModel) -> Ask:
         name=name, count=count, assignments=assignments
     )
     topics = (topic,) if rng.random() < 0.95 else (topic, topic)
+    only_asked = rng.random() < 0.2
     message = CreatePartitionsRequest(
-        topics=topics, timeout_ms=_TIMEOUT_MS, validate_only=rng.random() < 0.2
+        topics=topics,
+        timeout_ms=_TIMEOUT_MS,
+        # before 4.4 a broker would really make them, and do nothing else for a minute
+        validate_only=only_asked or more == _EXCESSIVE,
     )
     return scene.ask("create-partitions", message)
 
