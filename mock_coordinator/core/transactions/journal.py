@@ -1,7 +1,6 @@
 """Where the records of a transaction coordinator go, and what it takes over from.
 
-In a broker these are the logs of ``__transaction_state`` (``mock_coordinator.core
-.transactions_log``).
+In a broker these are the logs of ``__transaction_state`` (``core.logs.transactions_log``).
 """
 
 from __future__ import annotations
