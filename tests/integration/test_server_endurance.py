@@ -17,8 +17,9 @@ import trustme
 
 from kip848_client.wire import api_named, read_response, write_request
 from kip848_client.wire.messages.metadata import MetadataRequest
-from mock_coordinator import MockBroker, listening, server
+from mock_coordinator import MockBroker
 from mock_coordinator.security.options import ListenerOptions, SecurityOptions
+from mock_coordinator.tcp import listening, server
 
 pytestmark = pytest.mark.anyio
 
