@@ -19,14 +19,12 @@ from typing import Any, Final
 from kip848_client.wire import ErrorCode, default_message
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupDescribeResponseDescribedGroup,
 )
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kip848_client.wire.messages.share_fetch import ShareAcknowledgeResponse, ShareFetchResponse
 from kip848_client.wire.messages.share_group import (
-    ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,
     ShareGroupDescribeResponseDescribedGroup,
     ShareGroupHeartbeatResponse,
@@ -39,7 +37,6 @@ from kip848_client.wire.messages.share_group_offsets import (
     DescribeShareGroupOffsetsResponseDescribeShareGroupOffsetsResponseGroup,
 )
 from kip848_client.wire.messages.streams_group import (
-    StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
     StreamsGroupDescribeResponseDescribedGroup,
     StreamsGroupTopologyDescriptionUpdateResponse,
@@ -51,30 +48,10 @@ __all__ = ["NO_CONSUMER_GROUPS", "UNIMPLEMENTED"]
 _REFUSED: Final = ErrorCode.UNSUPPORTED_VERSION
 
 
-def _describe_consumer_groups(request: ConsumerGroupDescribeRequest) -> Message:
-    return ConsumerGroupDescribeResponse(
-        groups=tuple(
-            ConsumerGroupDescribeResponseDescribedGroup(group_id=group_id, error_code=_REFUSED)
-            for group_id in request.group_ids
-        )
-    )
-
-
-def _describe_share_groups(request: ShareGroupDescribeRequest) -> Message:
-    return ShareGroupDescribeResponse(
-        groups=tuple(
-            ShareGroupDescribeResponseDescribedGroup(group_id=group_id, error_code=_REFUSED)
-            for group_id in request.group_ids
-        )
-    )
-
-
-def _describe_streams_groups(request: StreamsGroupDescribeRequest) -> Message:
-    return StreamsGroupDescribeResponse(
-        groups=tuple(
-            StreamsGroupDescribeResponseDescribedGroup(group_id=group_id, error_code=_REFUSED)
-            for group_id in request.group_ids
-        )
+def _each(response: type[Any], row: type[Any]) -> Callable[[Any], Message]:
+    """The same refusal for each group that is described."""
+    return lambda request: response(
+        groups=tuple(row(group_id=each, error_code=_REFUSED) for each in request.group_ids)
     )
 
 
@@ -98,11 +75,11 @@ _TEXT: Final = default_message(_REFUSED)
 
 UNIMPLEMENTED: Final[Mapping[int, Callable[[Any], Message]]] = {
     76: _wholly(ShareGroupHeartbeatResponse),
-    77: _describe_share_groups,
+    77: _each(ShareGroupDescribeResponse, ShareGroupDescribeResponseDescribedGroup),
     78: _wholly(ShareFetchResponse),
     79: _wholly(ShareAcknowledgeResponse),
     88: _wholly(StreamsGroupHeartbeatResponse),
-    89: _describe_streams_groups,
+    89: _each(StreamsGroupDescribeResponse, StreamsGroupDescribeResponseDescribedGroup),
     90: _describe_share_offsets,
     91: _wholly(AlterShareGroupOffsetsResponse, error_message=_TEXT),
     92: _wholly(DeleteShareGroupOffsetsResponse, error_message=_TEXT),
@@ -112,6 +89,6 @@ UNIMPLEMENTED: Final[Mapping[int, Callable[[Any], Message]]] = {
 
 NO_CONSUMER_GROUPS: Final[Mapping[int, Callable[[Any], Message]]] = {
     68: _wholly(ConsumerGroupHeartbeatResponse),
-    69: _describe_consumer_groups,
+    69: _each(ConsumerGroupDescribeResponse, ConsumerGroupDescribeResponseDescribedGroup),
 }
 """The same, of a broker whose ``group.coordinator.rebalance.protocols`` lacks ``consumer``."""
