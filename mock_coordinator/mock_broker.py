@@ -121,11 +121,11 @@ class MockBroker:
             core, self._clock, log_size=log_size, storage=self._storage
         )
         self._servers: Final = self._make_servers(host, port) if listen else {}
-        self._more_servers: Final = extra_servers(self._driver, security) if listen else ()
         self._local: InProcessConnection | None = None
         self._checks_ownership: Final = check_ownership
         self._tasks: Background | None = None
         try:
+            self._more_servers: Final = extra_servers(self._driver, security) if listen else ()
             self._prepare(topics or {}, security)
         except BaseException:
             self.close()

@@ -134,6 +134,20 @@ def test_a_folder_is_free_after_topics_that_cannot_be(tmp_path: Path) -> None:
     MockBroker({"t": 1}, data_dir=tmp_path).close()
 
 
+def test_a_broker_whose_listeners_cannot_be_made_lets_go_of_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("no listener")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mock_coordinator.mock_broker.extra_servers", refuse)
+        with pytest.raises(OSError, match="no listener") as kept:
+            MockBroker({"t": 1}, data_dir=tmp_path)
+    MockBroker({"t": 1}, data_dir=tmp_path).close()
+    assert kept.tb, "the error, and with it the broker that failed, are still held"
+
+
 @pytest.mark.anyio
 async def test_a_clock_goes_on_without_the_brokers_that_are_closed(tmp_path: Path) -> None:
     clock = VirtualClock()
