@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Final, Self, cast
 
 from kip848_client._types import format_topic_id
+from kip848_client.error_codes import error_name
 from kip848_client.errors import ConfigError, broker_error
-from kip848_client.wire import error_name
 from kip848_client.wire.messages.produce import (
     ProduceRequest,
     ProduceRequestPartitionProduceData,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client._types import TopicId, TopicIdPartition
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,

@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.fetch import FetchResponsePartitionData
 
 __all__ = ["FetchKey", "FetchSession", "FetchSessions", "Wanted"]

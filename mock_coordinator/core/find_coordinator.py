@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kip848_client.wire import ErrorCode, default_message
+from kip848_client.error_codes import ErrorCode, default_message
 from kip848_client.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,

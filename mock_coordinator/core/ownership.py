@@ -31,8 +31,8 @@ from itertools import islice
 from typing import Any, Final
 
 from kip848_client._types import TopicId
+from kip848_client.error_codes import error_name
 from kip848_client.errors import WireError
-from kip848_client.wire import error_name
 from kip848_client.wire.messages.classic_group import (
     JoinGroupRequest,
     SyncGroupRequest,

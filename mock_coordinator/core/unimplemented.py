@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kip848_client.wire import ErrorCode, default_message
+from kip848_client.error_codes import ErrorCode, default_message
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicPartition
+from kip848_client.error_codes import error_name
 from kip848_client.member import (
     AssignedPartition,
     CoordinatorLost,
@@ -32,7 +33,6 @@ from kip848_client.offsets import (
     RefreshEpoch,
     SendCommit,
 )
-from kip848_client.wire import error_name
 from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -8,6 +8,7 @@ what is sent.
 from __future__ import annotations
 
 from kip848_client._types import GroupId, MemberId, TopicId
+from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.member import (
     Assignment,
     HeartbeatAccepted,
@@ -15,7 +16,6 @@ from kip848_client.member import (
     HeartbeatOutcome,
     HeartbeatRefused,
 )
-from kip848_client.wire import error_name, is_retriable
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,

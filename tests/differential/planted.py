@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kip848_client.assignors import BUILTIN
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups import environment, heartbeat
 from mock_coordinator.core.groups.errors import GroupError
 from tests.differential import _mock_process

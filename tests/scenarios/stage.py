@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from kip848_client._types import TopicId
-from kip848_client.wire import error_name
+from kip848_client.error_codes import error_name
 from mock_coordinator.core.groups.records import StateRecord
 from tests.scenarios.notation import NotationError, partitions_text, read_partitions
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.settings.config_refused import ConfigRefused
 from mock_coordinator.core.settings.settings import Setting
 

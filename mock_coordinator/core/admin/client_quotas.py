@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntryData,

@@ -6,7 +6,7 @@ Its total and usable size are given as unknown.
 
 from __future__ import annotations
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Final
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.configs import IncrementalAlterConfigsRequestAlterableConfig
 from mock_coordinator.core.settings.config_refused import ConfigRefused
 

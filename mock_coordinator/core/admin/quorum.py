@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.wire import ErrorCode, default_message
+from kip848_client.error_codes import ErrorCode, default_message
 from kip848_client.wire.messages.quorum import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,

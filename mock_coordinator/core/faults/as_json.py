@@ -20,8 +20,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import ConfigError
-from kip848_client.wire import ErrorCode, api_named
+from kip848_client.wire import api_named
 from kip848_client.wire._fields import FieldSpec, field_specs
 from mock_coordinator.core.faults.actions import (
     Action,

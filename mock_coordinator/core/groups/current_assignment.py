@@ -18,7 +18,7 @@ from typing import Protocol
 
 from kip848_client._types import TopicId
 from kip848_client.assignors import Partitions
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.client_assignors.values import NO_METADATA, AssignmentMetadata
 from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member import Member

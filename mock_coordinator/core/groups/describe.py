@@ -10,7 +10,7 @@ from typing import Final
 
 from kip848_client._types import TopicId
 from kip848_client.assignors import string_set_order
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,

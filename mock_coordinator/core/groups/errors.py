@@ -6,7 +6,7 @@ been applied by then, so a refused request leaves no trace.
 
 from __future__ import annotations
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 
 __all__ = [
     "GroupError",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kip848_client._types import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicId
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.client_assignors.values import NO_METADATA
 from mock_coordinator.core.groups.current_assignment import OwnedReport, handed_over
 from mock_coordinator.core.groups.errors import GroupError

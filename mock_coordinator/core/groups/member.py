@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import (

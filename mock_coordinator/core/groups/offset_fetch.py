@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

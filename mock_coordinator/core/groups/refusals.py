@@ -16,7 +16,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.wire import APIS, ErrorCode
+from kip848_client.error_codes import ErrorCode
+from kip848_client.wire import APIS
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.classic_group import (
     HeartbeatRequest,

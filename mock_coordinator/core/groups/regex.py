@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 import re2
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.errors import GroupError
 
 __all__ = ["matching_topics", "require_valid_regex"]

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client.assignors._java_order import string_set_order
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.groups import (
     DeleteGroupsRequest,
     ListGroupsRequest,

@@ -23,7 +23,7 @@ from kip848_client.assignors import (
     member_order,
     subscription_type,
 )
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Environment
 from mock_coordinator.core.groups.errors import GroupError

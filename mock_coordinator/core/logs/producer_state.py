@@ -20,7 +20,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.logs.record_batch import BatchHeader
 
 __all__ = ["AppendedBatch", "ProducerState", "ProducerStates", "ProducerWatch"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.nodes.registry import Node

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 from mock_coordinator.core.broker import Broker

@@ -27,7 +27,7 @@ from dataclasses import dataclass, fields
 from typing import Final, Protocol
 
 from kip848_client.assignors import string_set_order
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.api_versions import ApiVersionsRequest
 from kip848_client.wire.messages.sasl import (

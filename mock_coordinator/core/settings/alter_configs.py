@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from kip848_client.assignors import string_map_order
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import ConfigError
-from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.config_resources import (
     AlterConfigsRequest,
     AlterConfigsRequestAlterConfigsResource,

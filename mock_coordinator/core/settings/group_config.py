@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.settings.config_refused import ConfigRefused

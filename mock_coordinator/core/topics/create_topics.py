@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kip848_client._types import TopicId, parse_topic_id
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsRequestCreatableTopic,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kip848_client._types import ZERO_TOPIC_ID
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,

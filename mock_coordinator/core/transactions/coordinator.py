@@ -26,7 +26,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.transaction_admin import (
     DescribeTransactionsRequest,
     ListTransactionsRequest,

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.transactions import EndTxnRequest, EndTxnResponse
 from mock_coordinator.core.transactions.environment import Change, Decision, Ending, Environment
 from mock_coordinator.core.transactions.records import (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.core.topics.catalog import Catalog

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 from mock_coordinator.core.transactions.ending import LAST_EPOCH, fenced_abort
 from mock_coordinator.core.transactions.environment import Change, Decision, Environment

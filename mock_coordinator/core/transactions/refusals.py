@@ -6,7 +6,7 @@ changed.
 
 from __future__ import annotations
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 
 __all__ = ["TransactionRefusedError"]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.produce import ProduceRequest
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.logs.producer_state import ProducerStates

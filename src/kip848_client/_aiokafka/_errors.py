@@ -7,13 +7,13 @@ import asyncio
 from aiokafka import errors as theirs
 
 from kip848_client._ports import ConnectionBroken
+from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.errors import (
     Kip848Error,
     RequestTimedOut,
     UnsupportedVersion,
     broker_error,
 )
-from kip848_client.wire import error_name, is_retriable
 
 __all__ = ["translated"]
 

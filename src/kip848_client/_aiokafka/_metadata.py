@@ -20,8 +20,8 @@ from typing import Final
 
 from kip848_client._ports import Transport, VersionLimits
 from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicPartition
+from kip848_client.error_codes import error_name
 from kip848_client.errors import Kip848Error
-from kip848_client.wire import error_name
 from kip848_client.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,

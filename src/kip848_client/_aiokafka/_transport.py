@@ -11,6 +11,7 @@ from aiokafka.conn import collect_hosts
 
 from kip848_client._aiokafka._links import ConnectionOptions, Link, LinkPool
 from kip848_client._ports import ANY_VERSION, NotSent, VersionLimits
+from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.errors import (
     BootstrapFailed,
     BrokerError,
@@ -20,7 +21,7 @@ from kip848_client.errors import (
     TransportError,
     broker_error,
 )
-from kip848_client.wire import api_named, error_name, is_retriable
+from kip848_client.wire import api_named
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 
 __all__ = ["KafkaTransport", "protocol_unsupported"]

@@ -28,6 +28,7 @@ from kip848_client.consumer._messages import (
     committed_offsets,
     fetch_request,
 )
+from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.errors import (
     BrokerError,
     ConsumerClosed,
@@ -57,7 +58,6 @@ from kip848_client.offsets import (
     RefreshEpoch,
     SendCommit,
 )
-from kip848_client.wire import error_name, is_retriable
 
 __all__ = ["CommitDriver", "GroupIdentity"]
 

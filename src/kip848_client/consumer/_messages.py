@@ -13,9 +13,9 @@ from typing import Final
 
 from kip848_client._ports import VersionLimits
 from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicPartition
+from kip848_client.error_codes import default_message, error_name
 from kip848_client.errors import RemoteProtocolError
 from kip848_client.offsets import CommitRefusal, CommittableOffset
-from kip848_client.wire import default_message, error_name
 from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -24,6 +24,7 @@ from kip848_client.config import parse_duration_ms
 from kip848_client.consumer._commits import CommitDriver
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._records import OffsetAndTimestamp
+from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.errors import (
     BrokerError,
     ConsumerClosed,
@@ -35,7 +36,6 @@ from kip848_client.errors import (
     broker_error,
 )
 from kip848_client.offsets import OffsetTracker
-from kip848_client.wire import error_name, is_retriable
 from kip848_client.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,

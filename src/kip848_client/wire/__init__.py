@@ -27,7 +27,6 @@ from kip848_client.wire._frame import (
     write_request,
     write_response,
 )
-from kip848_client.wire.error_codes import ErrorCode, default_message, error_name, is_retriable
 from kip848_client.wire.registry import APIS, DRAFT_API_KEYS, Api, api_named, negotiate, request_api
 
 __all__ = [
@@ -35,17 +34,13 @@ __all__ = [
     "DRAFT_API_KEYS",
     "MAX_FRAME_BYTES",
     "Api",
-    "ErrorCode",
     "Framer",
     "RequestHeader",
     "UnsupportedVersion",
     "WireError",
     "api_named",
     "decode",
-    "default_message",
     "encode",
-    "error_name",
-    "is_retriable",
     "negotiate",
     "read_request",
     "read_request_header",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,

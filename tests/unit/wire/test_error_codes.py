@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from kip848_client.error_codes import ErrorCode, default_message, error_name, is_retriable
 from kip848_client.errors import (
     BrokerError,
     StaleMemberEpoch,
     UnknownBrokerError,
     broker_error,
 )
-from kip848_client.wire import ErrorCode, default_message, error_name, is_retriable
 
 
 def test_codes_that_documents_get_wrong() -> None:

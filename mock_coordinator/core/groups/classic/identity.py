@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.classic.live import LiveGroup
 from mock_coordinator.core.groups.errors import GroupError
 

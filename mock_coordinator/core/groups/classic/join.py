@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupResponse
 from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.classic.identity import require_member

@@ -8,7 +8,7 @@ wants, each from its commit.
 
 from __future__ import annotations
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.classic.identity import require_generation, require_member
 from mock_coordinator.core.groups.consumer_group import GroupState

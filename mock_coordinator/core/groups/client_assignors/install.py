@@ -13,7 +13,7 @@ from typing import Final
 
 from kip848_client._types import TopicId
 from kip848_client.assignors import NO_PARTITIONS, Partitions
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupInstallAssignmentRequest,
     ConsumerGroupInstallAssignmentRequestMember,

@@ -7,8 +7,8 @@ target, when the member has something to give up, and when what it waits for is 
 
 from __future__ import annotations
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError
-from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.classic_group import (
     HeartbeatRequest,
     HeartbeatResponse,

@@ -20,8 +20,8 @@ from dataclasses import replace
 from typing import Final
 
 from kip848_client.assignors import Partitions
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError
-from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.classic_group import JoinGroupResponse
 from mock_coordinator.core.groups.classic.live import CONSUMER_PROTOCOL_TYPE, LiveGroup, LiveMember
 from mock_coordinator.core.groups.classic.rebalance import Rebalance

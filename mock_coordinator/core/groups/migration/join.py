@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError
-from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupResponse
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,

@@ -7,7 +7,7 @@ tells it that starts a timer, within which it must have done so.
 
 from __future__ import annotations
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Environment, TimerChange
 from mock_coordinator.core.groups.errors import GroupError

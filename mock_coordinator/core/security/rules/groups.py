@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from kip848_client.wire import ErrorCode, default_message
+from kip848_client.error_codes import ErrorCode, default_message
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.classic_group import (
     HeartbeatResponse,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kip848_client._types import ZERO_TOPIC_ID
-from kip848_client.wire import ErrorCode, default_message
+from kip848_client.error_codes import ErrorCode, default_message
 from kip848_client.wire.messages.delete_records import (
     DeleteRecordsResponseDeleteRecordsPartitionResult,
     DeleteRecordsResponseDeleteRecordsTopicResult,

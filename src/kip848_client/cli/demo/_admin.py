@@ -12,15 +12,9 @@ from types import TracebackType
 from typing import Any, Final
 
 from kip848_client._types import LEAVE_EPOCH
+from kip848_client.error_codes import error_name
 from kip848_client.errors import BootstrapFailed, broker_error
-from kip848_client.wire import (
-    Framer,
-    error_name,
-    negotiate,
-    read_response,
-    request_api,
-    write_request,
-)
+from kip848_client.wire import Framer, negotiate, read_response, request_api, write_request
 from kip848_client.wire.messages.api_versions import ApiVersionsRequest
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import ConfigError, TransportError
-from kip848_client.wire import ErrorCode
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.wire.messages.fetch import (
     FetchRequest,

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kip848_client.wire import APIS, Api, ErrorCode, decode, encode
+from kip848_client.error_codes import ErrorCode
+from kip848_client.wire import APIS, Api, decode, encode
 from kip848_client.wire._fields import field_specs
 from kip848_client.wire.messages.fetch import FetchResponse
 from kip848_client.wire.messages.find_coordinator import (

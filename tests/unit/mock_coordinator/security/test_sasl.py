@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire._fields import Message
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.scram_store import ScramStore

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kip848_client.wire import ErrorCode
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.client_assignors import (
     AssignmentTopicPartitions,
     ConsumerGroupInstallAssignmentRequest,

@@ -1,7 +1,7 @@
 """Kafka's error codes: number, name, whether a retry can help, and Kafka's default message.
 
 The table is that of Kafka 4.4 (class ``Errors`` of the Java clients), plus the private codes of
-the draft protocols (decision 3.2). A code that is not listed stays a plain number everywhere: a
+the draft protocols. A code that is not listed stays a plain number everywhere: a
 newer broker must never be able to crash an older client by naming a new error.
 """
 
