@@ -31,7 +31,7 @@ from itertools import islice
 from typing import Any, Final
 
 from kip848_client._types import TopicId
-from kip848_client.error_codes import error_name
+from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import WireError
 from kip848_client.wire.messages.classic_group import (
     JoinGroupRequest,
@@ -487,6 +487,12 @@ def _in_the_way(group: _Group, given: _Partition) -> list[_Partition]:
     ]
 
 
-_GIVES_UP: Final = frozenset({25, 82, 110, 111})
-"""UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID: whoever is
-told this uses nothing any more."""
+_GIVES_UP: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.UNRELEASED_INSTANCE_ID,
+    }
+)
+"""A member that gets one of these uses nothing any more."""

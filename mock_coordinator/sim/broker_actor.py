@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -62,9 +63,6 @@ from mock_coordinator.sim.watch import Tag
 
 __all__ = ["BrokerActor"]
 
-_LOADING: Final = 14
-_NOT_AVAILABLE: Final = 15
-_NOT_COORDINATOR: Final = 16
 _OPERATOR: Final = ClientInfo("operator")
 
 
@@ -141,9 +139,9 @@ class BrokerActor:
             self._tell_commit(tag, request, response, late=late)
         if tag is None or not isinstance(request, ConsumerGroupHeartbeatRequest):
             return
-        if response.error_code == _NOT_COORDINATOR:
+        if response.error_code == ErrorCode.NOT_COORDINATOR:
             self._scene.probes.reached("former coordinator asked")
-        elif response.error_code == _LOADING:
+        elif response.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             self._scene.probes.reached("new coordinator asked too early")
         self._scene.watch.heartbeat_served(self._scene.kernel.now_ms, tag, response, late=late)
         if response.error_code:
@@ -240,7 +238,9 @@ class BrokerActor:
             del self._scene.network.servers[server_name(node.node_id)]
             self._scene.network.reset_all(server_name(node.node_id))
         life = self._life
-        self._scene.kernel.after(down_ms, lambda: self._restart(life, load_ms, _LOADING))
+        self._scene.kernel.after(
+            down_ms, lambda: self._restart(life, load_ms, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        )
 
     def move(self, moving_ms: int, load_ms: int) -> None:
         """The group's partition goes to another broker: nobody is the coordinator, then a new one
@@ -251,9 +251,11 @@ class BrokerActor:
         self._scene.probes.reached("coordinator moved")
         self._die()
         self.up = True
-        self._refuse = _NOT_COORDINATOR
+        self._refuse = ErrorCode.NOT_COORDINATOR
         life = self._life
-        self._scene.kernel.after(moving_ms, lambda: self._restart(life, load_ms, _LOADING))
+        self._scene.kernel.after(
+            moving_ms, lambda: self._restart(life, load_ms, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        )
 
     def relocate(self, node_id: int, load_ms: int) -> None:
         """Another node leads the groups' partition from now on; it loads, and nothing is lost."""
@@ -341,7 +343,7 @@ class BrokerActor:
         if self.up and self._refuse is None:
             return
         self._life += 1
-        self._restart(self._life, 0, _LOADING)
+        self._restart(self._life, 0, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         self._loaded(self._life)
 
 
@@ -394,11 +396,13 @@ def _fetch(request: OffsetFetchRequest, code: int) -> Message:
 
 
 def _find(request: FindCoordinatorRequest, code: int) -> Message | None:
-    if code == _LOADING:
+    if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         return None  # which broker it will be is known
     return FindCoordinatorResponse(
         coordinators=tuple(
-            FindCoordinatorResponseCoordinator(key=key, node_id=-1, error_code=_NOT_AVAILABLE)
+            FindCoordinatorResponseCoordinator(
+                key=key, node_id=-1, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE
+            )
             for key in request.coordinator_keys
         )
     )

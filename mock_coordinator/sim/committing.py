@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicPartition
-from kip848_client.error_codes import error_name
+from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.member import (
     AssignedPartition,
     CoordinatorLost,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 __all__ = ["Committing"]
 
 _BY_TOPIC_ID: Final = 10
-_STALE_MEMBER_EPOCH: Final = 113
+_MOVED: Final = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
 _RETRY_MS: Final = 300
 _MANUAL_DEADLINE_MS: Final = 20_000
 
@@ -204,7 +204,7 @@ class Committing:
                 code = partition.error_code
                 refusal = CommitRefusal(code, error_name(code)) if code else None
                 results[TopicPartition(name, partition.partition_index)] = refusal
-                if code == _STALE_MEMBER_EPOCH:
+                if code == ErrorCode.STALE_MEMBER_EPOCH:
                     self._process.scene.probes.reached("stale commit")
         self._step(CommitAnswered(attempt, results))
 
@@ -261,9 +261,9 @@ class Committing:
         if isinstance(answer, LossReason):
             if answer is not LossReason.NOT_SENT:
                 self._lost_coordinator(f"offset fetch {answer.value}")
-        elif answer.groups[0].error_code in (15, 16):
+        elif answer.groups[0].error_code in _MOVED:
             self._lost_coordinator(error_name(answer.groups[0].error_code))
-        elif answer.groups[0].error_code == _STALE_MEMBER_EPOCH:
+        elif answer.groups[0].error_code == ErrorCode.STALE_MEMBER_EPOCH:
             process.feed(HeartbeatWanted())
         elif answer.groups[0].error_code == 0:
             self._take(tenures, answer.groups[0])

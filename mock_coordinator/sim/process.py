@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from kip848_client._heartbeat_wire import heartbeat_outcome, heartbeat_request
 from kip848_client._types import GroupId, MemberId, TopicId, TopicIdPartition
+from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     Announce,
     Command,
@@ -57,15 +58,14 @@ from mock_coordinator.sim.watch import Tag, subscription_of
 
 __all__ = ["MemberPlan", "MemberProcess"]
 
-_UNRELEASED: Final = 111
-_FENCED: Final = (25, 110)
-_PROBED_CODES: Final = {
-    14: "coordinator loading",
-    25: "fence",
-    69: "GROUP_ID_NOT_FOUND",
-    82: "FENCED_INSTANCE_ID",
-    110: "fence",
-    111: "UNRELEASED_INSTANCE_ID",
+_FENCED: Final = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH)
+_PROBED_CODES: Final[dict[int, str]] = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "coordinator loading",
+    ErrorCode.UNKNOWN_MEMBER_ID: "fence",
+    ErrorCode.GROUP_ID_NOT_FOUND: "GROUP_ID_NOT_FOUND",
+    ErrorCode.FENCED_INSTANCE_ID: "FENCED_INSTANCE_ID",
+    ErrorCode.FENCED_MEMBER_EPOCH: "fence",
+    ErrorCode.UNRELEASED_INSTANCE_ID: "UNRELEASED_INSTANCE_ID",
 }
 _RECONCILING: Final = (MemberState.RECONCILING, MemberState.ACKNOWLEDGING)
 
@@ -356,7 +356,7 @@ class MemberProcess:
             probe = _PROBED_CODES.get(outcome.code)
             if probe is not None:
                 self.scene.probes.reached(probe)
-            if outcome.code == _UNRELEASED:
+            if outcome.code == ErrorCode.UNRELEASED_INSTANCE_ID:
                 self._retried_instance = True
             if outcome.code in _FENCED and reconciling:
                 self.scene.probes.reached("fence during reconciliation")

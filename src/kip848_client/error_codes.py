@@ -198,241 +198,298 @@ RETRIABLE: Final[frozenset[int]] = frozenset(
 """Codes whose Java exception is a RetriableException."""
 
 _MESSAGES: Final[dict[int, str]] = {
-    -1: "The server experienced an unexpected error when processing the request.",
-    1: "The requested offset is not within the range of offsets maintained by the server.",
-    2: (
-        "This message has failed its CRC checksum, exceeds the valid size, has a null key "
-        "for a compacted topic, or is otherwise corrupt."
+    ErrorCode.UNKNOWN_SERVER_ERROR: (
+        "The server experienced an unexpected error when processing the request."
     ),
-    3: "This server does not host this topic-partition.",
-    4: "The requested fetch size is invalid.",
-    5: (
-        "There is no leader for this topic-partition as we are in the middle of a "
-        "leadership election."
+    ErrorCode.OFFSET_OUT_OF_RANGE: (
+        "The requested offset is not within the range of offsets maintained by the server."
     ),
-    6: (
-        "For requests intended only for the leader, this error indicates that the broker "
-        "is not the current leader. For requests intended for any replica, this error "
-        "indicates that the broker is not a replica of the topic partition."
+    ErrorCode.CORRUPT_MESSAGE: (
+        "This message has failed its CRC checksum, exceeds the valid size, has a null key for a"
+        " compacted topic, or is otherwise corrupt."
     ),
-    7: "The request timed out.",
-    8: "The broker is not available.",
-    9: (
-        "The replica is not available for the requested topic-partition. Produce/Fetch "
-        "requests and other requests intended only for the leader or follower return "
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.INVALID_FETCH_SIZE: "The requested fetch size is invalid.",
+    ErrorCode.LEADER_NOT_AVAILABLE: (
+        "There is no leader for this topic-partition as we are in the middle of a leadership "
+        "election."
+    ),
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: (
+        "For requests intended only for the leader, this error indicates that the broker is not"
+        " the current leader. For requests intended for any replica, this error indicates that "
+        "the broker is not a replica of the topic partition."
+    ),
+    ErrorCode.REQUEST_TIMED_OUT: "The request timed out.",
+    ErrorCode.BROKER_NOT_AVAILABLE: "The broker is not available.",
+    ErrorCode.REPLICA_NOT_AVAILABLE: (
+        "The replica is not available for the requested topic-partition. Produce/Fetch requests"
+        " and other requests intended only for the leader or follower return "
         "NOT_LEADER_OR_FOLLOWER if the broker is not a replica of the topic-partition."
     ),
-    10: "The request included a message larger than the max message size the server will accept.",
-    11: "The controller moved to another broker.",
-    12: "The metadata field of the offset request was too large.",
-    13: "The server disconnected before a response was received.",
-    14: "The coordinator is loading and hence can't process requests.",
-    15: "The coordinator is not available.",
-    16: "This is not the correct coordinator.",
-    17: "The request attempted to perform an operation on an invalid topic.",
-    18: "The request included message batch larger than the configured segment size on the server.",
-    19: "Messages are rejected since there are fewer in-sync replicas than required.",
-    20: "Messages are written to the log, but to fewer in-sync replicas than required.",
-    21: "Produce request specified an invalid value for required acks.",
-    22: "Specified group generation id is not valid.",
-    23: (
-        "The group member's supported protocols are incompatible with those of existing "
-        "members or first group member tried to join with empty protocol type or empty "
-        "protocol list."
+    ErrorCode.MESSAGE_TOO_LARGE: (
+        "The request included a message larger than the max message size the server will accept."
     ),
-    24: "The group id is invalid.",
-    25: "The coordinator is not aware of this member.",
-    26: (
-        "The session timeout is not within the range allowed by the broker (as configured "
-        "by group.min.session.timeout.ms and group.max.session.timeout.ms)."
+    ErrorCode.STALE_CONTROLLER_EPOCH: "The controller moved to another broker.",
+    ErrorCode.OFFSET_METADATA_TOO_LARGE: "The metadata field of the offset request was too large.",
+    ErrorCode.NETWORK_EXCEPTION: "The server disconnected before a response was received.",
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: (
+        "The coordinator is loading and hence can't process requests."
     ),
-    27: "The group is rebalancing, so a rejoin is needed.",
-    28: "The committing offset data size is not valid.",
-    29: "Topic authorization failed.",
-    30: "Group authorization failed.",
-    31: "Cluster authorization failed.",
-    32: "The timestamp of the message is out of acceptable range.",
-    33: "The broker does not support the requested SASL mechanism.",
-    34: "Request is not valid given the current SASL state.",
-    35: "The version of API is not supported.",
-    36: "Topic with this name already exists.",
-    37: "Number of partitions is below 1.",
-    38: "Replication factor is below 1 or larger than the number of available brokers.",
-    39: "Replica assignment is invalid.",
-    40: "Configuration is invalid.",
-    41: "This is not the correct controller for this cluster.",
-    42: (
-        "This most likely occurs because of a request being malformed by the client "
-        "library or the message was sent to an incompatible broker. See the broker logs "
-        "for more details."
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: (
+        "The request attempted to perform an operation on an invalid topic."
     ),
-    43: "The message format version on the broker does not support the request.",
-    44: "Request parameters do not satisfy the configured policy.",
-    45: "The broker received an out of order sequence number.",
-    46: "The broker received a duplicate sequence number.",
-    47: "Producer attempted to produce with an old epoch.",
-    48: "The producer attempted a transactional operation in an invalid state.",
-    49: (
-        "The producer attempted to use a producer id which is not currently assigned to "
-        "its transactional id."
+    ErrorCode.RECORD_LIST_TOO_LARGE: (
+        "The request included message batch larger than the configured segment size on the server."
     ),
-    50: (
-        "The transaction timeout is larger than the maximum value allowed by the broker "
-        "(as configured by transaction.max.timeout.ms)."
+    ErrorCode.NOT_ENOUGH_REPLICAS: (
+        "Messages are rejected since there are fewer in-sync replicas than required."
     ),
-    51: (
-        "The producer attempted to update a transaction while another concurrent "
-        "operation on the same transaction was ongoing."
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: (
+        "Messages are written to the log, but to fewer in-sync replicas than required."
     ),
-    52: (
-        "Indicates that the transaction coordinator sending a WriteTxnMarker is no longer "
-        "the current coordinator for a given producer."
+    ErrorCode.INVALID_REQUIRED_ACKS: (
+        "Produce request specified an invalid value for required acks."
     ),
-    53: "Transactional Id authorization failed.",
-    54: "Security features are disabled.",
-    55: (
-        "The broker did not attempt to execute this operation. This may happen for "
-        "batched RPCs where some operations in the batch failed, causing the broker to "
-        "respond without trying the rest."
+    ErrorCode.ILLEGAL_GENERATION: "Specified group generation id is not valid.",
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: (
+        "The group member's supported protocols are incompatible with those of existing members"
+        " or first group member tried to join with empty protocol type or empty protocol list."
     ),
-    56: "Disk error when trying to access log file on the disk.",
-    57: "The user-specified log directory is not found in the broker config.",
-    58: "SASL Authentication failed.",
-    59: (
-        "This exception is raised by the broker if it could not locate the producer "
-        "metadata associated with the producerId in question. This could happen if, for "
-        "instance, the producer's records were deleted because their retention time had "
-        "elapsed. Once the last records of the producerId are removed, the producer's "
-        "metadata is removed from the broker, and future appends by the producer will "
-        "return this exception."
+    ErrorCode.INVALID_GROUP_ID: "The group id is invalid.",
+    ErrorCode.UNKNOWN_MEMBER_ID: "The coordinator is not aware of this member.",
+    ErrorCode.INVALID_SESSION_TIMEOUT: (
+        "The session timeout is not within the range allowed by the broker (as configured by "
+        "group.min.session.timeout.ms and group.max.session.timeout.ms)."
     ),
-    60: "A partition reassignment is in progress.",
-    61: "Delegation Token feature is not enabled.",
-    62: "Delegation Token is not found on server.",
-    63: "Specified Principal is not valid Owner/Renewer.",
-    64: (
+    ErrorCode.REBALANCE_IN_PROGRESS: "The group is rebalancing, so a rejoin is needed.",
+    ErrorCode.INVALID_COMMIT_OFFSET_SIZE: "The committing offset data size is not valid.",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
+    ErrorCode.INVALID_TIMESTAMP: "The timestamp of the message is out of acceptable range.",
+    ErrorCode.UNSUPPORTED_SASL_MECHANISM: (
+        "The broker does not support the requested SASL mechanism."
+    ),
+    ErrorCode.ILLEGAL_SASL_STATE: "Request is not valid given the current SASL state.",
+    ErrorCode.UNSUPPORTED_VERSION: "The version of API is not supported.",
+    ErrorCode.TOPIC_ALREADY_EXISTS: "Topic with this name already exists.",
+    ErrorCode.INVALID_PARTITIONS: "Number of partitions is below 1.",
+    ErrorCode.INVALID_REPLICATION_FACTOR: (
+        "Replication factor is below 1 or larger than the number of available brokers."
+    ),
+    ErrorCode.INVALID_REPLICA_ASSIGNMENT: "Replica assignment is invalid.",
+    ErrorCode.INVALID_CONFIG: "Configuration is invalid.",
+    ErrorCode.NOT_CONTROLLER: "This is not the correct controller for this cluster.",
+    ErrorCode.INVALID_REQUEST: (
+        "This most likely occurs because of a request being malformed by the client library or "
+        "the message was sent to an incompatible broker. See the broker logs for more details."
+    ),
+    ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: (
+        "The message format version on the broker does not support the request."
+    ),
+    ErrorCode.POLICY_VIOLATION: "Request parameters do not satisfy the configured policy.",
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: "The broker received an out of order sequence number.",
+    ErrorCode.DUPLICATE_SEQUENCE_NUMBER: "The broker received a duplicate sequence number.",
+    ErrorCode.INVALID_PRODUCER_EPOCH: "Producer attempted to produce with an old epoch.",
+    ErrorCode.INVALID_TXN_STATE: (
+        "The producer attempted a transactional operation in an invalid state."
+    ),
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: (
+        "The producer attempted to use a producer id which is not currently assigned to its "
+        "transactional id."
+    ),
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: (
+        "The transaction timeout is larger than the maximum value allowed by the broker (as "
+        "configured by transaction.max.timeout.ms)."
+    ),
+    ErrorCode.CONCURRENT_TRANSACTIONS: (
+        "The producer attempted to update a transaction while another concurrent operation on "
+        "the same transaction was ongoing."
+    ),
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED: (
+        "Indicates that the transaction coordinator sending a WriteTxnMarker is no longer the "
+        "current coordinator for a given producer."
+    ),
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
+    ErrorCode.SECURITY_DISABLED: "Security features are disabled.",
+    ErrorCode.OPERATION_NOT_ATTEMPTED: (
+        "The broker did not attempt to execute this operation. This may happen for batched RPCs"
+        " where some operations in the batch failed, causing the broker to respond without "
+        "trying the rest."
+    ),
+    ErrorCode.KAFKA_STORAGE_ERROR: "Disk error when trying to access log file on the disk.",
+    ErrorCode.LOG_DIR_NOT_FOUND: (
+        "The user-specified log directory is not found in the broker config."
+    ),
+    ErrorCode.SASL_AUTHENTICATION_FAILED: "SASL Authentication failed.",
+    ErrorCode.UNKNOWN_PRODUCER_ID: (
+        "This exception is raised by the broker if it could not locate the producer metadata "
+        "associated with the producerId in question. This could happen if, for instance, the "
+        "producer's records were deleted because their retention time had elapsed. Once the "
+        "last records of the producerId are removed, the producer's metadata is removed from "
+        "the broker, and future appends by the producer will return this exception."
+    ),
+    ErrorCode.REASSIGNMENT_IN_PROGRESS: "A partition reassignment is in progress.",
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "Delegation Token feature is not enabled.",
+    ErrorCode.DELEGATION_TOKEN_NOT_FOUND: "Delegation Token is not found on server.",
+    ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH: "Specified Principal is not valid Owner/Renewer.",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: (
         "Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on "
         "delegation token authenticated channels."
     ),
-    65: "Delegation Token authorization failed.",
-    66: "Delegation Token is expired.",
-    67: "Supplied principalType is not supported.",
-    68: "The group is not empty.",
-    69: "The group id does not exist.",
-    70: "The fetch session ID was not found.",
-    71: "The fetch session epoch is invalid.",
-    72: (
-        "There is no listener on the leader broker that matches the listener on which "
-        "metadata request was processed."
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "Delegation Token authorization failed.",
+    ErrorCode.DELEGATION_TOKEN_EXPIRED: "Delegation Token is expired.",
+    ErrorCode.INVALID_PRINCIPAL_TYPE: "Supplied principalType is not supported.",
+    ErrorCode.NON_EMPTY_GROUP: "The group is not empty.",
+    ErrorCode.GROUP_ID_NOT_FOUND: "The group id does not exist.",
+    ErrorCode.FETCH_SESSION_ID_NOT_FOUND: "The fetch session ID was not found.",
+    ErrorCode.INVALID_FETCH_SESSION_EPOCH: "The fetch session epoch is invalid.",
+    ErrorCode.LISTENER_NOT_FOUND: (
+        "There is no listener on the leader broker that matches the listener on which metadata "
+        "request was processed."
     ),
-    73: "Topic deletion is disabled.",
-    74: "The leader epoch in the request is older than the epoch on the broker.",
-    75: "The leader epoch in the request is newer than the epoch on the broker.",
-    76: "The requesting client does not support the compression type of given partition.",
-    77: "Broker epoch has changed.",
-    78: (
+    ErrorCode.TOPIC_DELETION_DISABLED: "Topic deletion is disabled.",
+    ErrorCode.FENCED_LEADER_EPOCH: (
+        "The leader epoch in the request is older than the epoch on the broker."
+    ),
+    ErrorCode.UNKNOWN_LEADER_EPOCH: (
+        "The leader epoch in the request is newer than the epoch on the broker."
+    ),
+    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: (
+        "The requesting client does not support the compression type of given partition."
+    ),
+    ErrorCode.STALE_BROKER_EPOCH: "Broker epoch has changed.",
+    ErrorCode.OFFSET_NOT_AVAILABLE: (
         "The leader high watermark has not caught up from a recent leader election so the "
         "offsets cannot be guaranteed to be monotonically increasing."
     ),
-    79: (
-        "The group member needs to have a valid member id before actually entering a "
-        "consumer group."
+    ErrorCode.MEMBER_ID_REQUIRED: (
+        "The group member needs to have a valid member id before actually entering a consumer "
+        "group."
     ),
-    80: "The preferred leader was not available.",
-    81: "The group has reached its maximum size.",
-    82: (
+    ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: "The preferred leader was not available.",
+    ErrorCode.GROUP_MAX_SIZE_REACHED: "The group has reached its maximum size.",
+    ErrorCode.FENCED_INSTANCE_ID: (
         "The broker rejected this static consumer since another consumer with the same "
         "group.instance.id has registered with a different member.id."
     ),
-    83: "Eligible topic partition leaders are not available.",
-    84: "Leader election not needed for topic partition.",
-    85: "No partition reassignment is in progress.",
-    86: (
+    ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: "Eligible topic partition leaders are not available.",
+    ErrorCode.ELECTION_NOT_NEEDED: "Leader election not needed for topic partition.",
+    ErrorCode.NO_REASSIGNMENT_IN_PROGRESS: "No partition reassignment is in progress.",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: (
         "Deleting offsets of a topic is forbidden while the consumer group is actively "
         "subscribed to it."
     ),
-    87: "This record has failed the validation on broker and hence will be rejected.",
-    88: "There are unstable offsets that need to be cleared.",
-    89: "The throttling quota has been exceeded.",
-    90: "There is a newer producer with the same transactionalId which fences the current one.",
-    91: "A request illegally referred to a resource that does not exist.",
-    92: "A request illegally referred to the same resource twice.",
-    93: "Requested credential would not meet criteria for acceptability.",
-    94: (
-        "Indicates that the either the sender or recipient of a voter-only request is not "
-        "one of the expected voters."
+    ErrorCode.INVALID_RECORD: (
+        "This record has failed the validation on broker and hence will be rejected."
     ),
-    95: "The given update version was invalid.",
-    96: "Unable to update finalized features due to an unexpected server error.",
-    97: (
-        "Request principal deserialization failed during forwarding. This indicates an "
-        "internal error on the broker cluster security setup."
+    ErrorCode.UNSTABLE_OFFSET_COMMIT: "There are unstable offsets that need to be cleared.",
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED: "The throttling quota has been exceeded.",
+    ErrorCode.PRODUCER_FENCED: (
+        "There is a newer producer with the same transactionalId which fences the current one."
     ),
-    98: "Requested snapshot was not found.",
-    99: (
-        "Requested position is not greater than or equal to zero, and less than the size "
-        "of the snapshot."
+    ErrorCode.RESOURCE_NOT_FOUND: "A request illegally referred to a resource that does not exist.",
+    ErrorCode.DUPLICATE_RESOURCE: "A request illegally referred to the same resource twice.",
+    ErrorCode.UNACCEPTABLE_CREDENTIAL: (
+        "Requested credential would not meet criteria for acceptability."
     ),
-    100: "This server does not host this topic ID.",
-    101: "This broker ID is already in use.",
-    102: "The given broker ID was not registered.",
-    103: "The log's topic ID did not match the topic ID in the request.",
-    104: "The clusterId in the request does not match that found on the server.",
-    105: "The transactionalId could not be found.",
-    106: "The fetch session encountered inconsistent topic ID usage.",
-    107: "The new ISR contains at least one ineligible replica.",
-    108: (
-        "The AlterPartition request successfully updated the partition state but the "
-        "leader has changed."
+    ErrorCode.INCONSISTENT_VOTER_SET: (
+        "Indicates that the either the sender or recipient of a voter-only request is not one "
+        "of the expected voters."
     ),
-    109: "The requested offset is moved to tiered storage.",
-    110: (
-        "The member epoch is fenced by the group coordinator. The member must abandon all "
-        "its partitions and rejoin."
+    ErrorCode.INVALID_UPDATE_VERSION: "The given update version was invalid.",
+    ErrorCode.FEATURE_UPDATE_FAILED: (
+        "Unable to update finalized features due to an unexpected server error."
     ),
-    111: (
-        "The instance ID is still used by another member in the consumer group. That "
-        "member must leave first."
+    ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE: (
+        "Request principal deserialization failed during forwarding. This indicates an internal"
+        " error on the broker cluster security setup."
     ),
-    112: "The assignor or its version range is not supported by the consumer group.",
-    113: (
-        "The member epoch is stale. The member must retry after receiving its updated "
-        "member epoch via the ConsumerGroupHeartbeat API."
+    ErrorCode.SNAPSHOT_NOT_FOUND: "Requested snapshot was not found.",
+    ErrorCode.POSITION_OUT_OF_RANGE: (
+        "Requested position is not greater than or equal to zero, and less than the size of the"
+        " snapshot."
     ),
-    114: "The request was sent to an endpoint of the wrong type.",
-    115: "This endpoint type is not supported yet.",
-    116: "This controller ID is not known.",
-    117: "Client sent a push telemetry request with an invalid or outdated subscription ID.",
-    118: (
+    ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
+    ErrorCode.DUPLICATE_BROKER_REGISTRATION: "This broker ID is already in use.",
+    ErrorCode.BROKER_ID_NOT_REGISTERED: "The given broker ID was not registered.",
+    ErrorCode.INCONSISTENT_TOPIC_ID: (
+        "The log's topic ID did not match the topic ID in the request."
+    ),
+    ErrorCode.INCONSISTENT_CLUSTER_ID: (
+        "The clusterId in the request does not match that found on the server."
+    ),
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "The transactionalId could not be found.",
+    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR: (
+        "The fetch session encountered inconsistent topic ID usage."
+    ),
+    ErrorCode.INELIGIBLE_REPLICA: "The new ISR contains at least one ineligible replica.",
+    ErrorCode.NEW_LEADER_ELECTED: (
+        "The AlterPartition request successfully updated the partition state but the leader has"
+        " changed."
+    ),
+    ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE: "The requested offset is moved to tiered storage.",
+    ErrorCode.FENCED_MEMBER_EPOCH: (
+        "The member epoch is fenced by the group coordinator. The member must abandon all its "
+        "partitions and rejoin."
+    ),
+    ErrorCode.UNRELEASED_INSTANCE_ID: (
+        "The instance ID is still used by another member in the consumer group. That member "
+        "must leave first."
+    ),
+    ErrorCode.UNSUPPORTED_ASSIGNOR: (
+        "The assignor or its version range is not supported by the consumer group."
+    ),
+    ErrorCode.STALE_MEMBER_EPOCH: (
+        "The member epoch is stale. The member must retry after receiving its updated member "
+        "epoch via the ConsumerGroupHeartbeat API."
+    ),
+    ErrorCode.MISMATCHED_ENDPOINT_TYPE: "The request was sent to an endpoint of the wrong type.",
+    ErrorCode.UNSUPPORTED_ENDPOINT_TYPE: "This endpoint type is not supported yet.",
+    ErrorCode.UNKNOWN_CONTROLLER_ID: "This controller ID is not known.",
+    ErrorCode.UNKNOWN_SUBSCRIPTION_ID: (
+        "Client sent a push telemetry request with an invalid or outdated subscription ID."
+    ),
+    ErrorCode.TELEMETRY_TOO_LARGE: (
         "Client sent a push telemetry request larger than the maximum size the broker will accept."
     ),
-    119: "The controller has considered the broker registration to be invalid.",
-    120: (
+    ErrorCode.INVALID_REGISTRATION: (
+        "The controller has considered the broker registration to be invalid."
+    ),
+    ErrorCode.TRANSACTION_ABORTABLE: (
         "The server encountered an error with the transaction. The client can abort the "
         "transaction to continue using this transactional ID."
     ),
-    121: "The record state is invalid. The acknowledgement of delivery could not be completed.",
-    122: "The share session was not found.",
-    123: "The share session epoch is invalid.",
-    124: "The coordinator rejected the request because the state epoch did not match.",
-    125: "The voter key doesn't match the receiving replica's key.",
-    126: "The voter is already part of the set of voters.",
-    127: "The voter is not part of the set of voters.",
-    128: "The regular expression is not valid.",
-    129: "Client metadata is stale. The client should rebootstrap to obtain new metadata.",
-    130: "The supplied topology is invalid.",
-    131: "The supplied topology epoch is invalid.",
-    132: "The supplied topology epoch is outdated.",
-    133: "The limit of share sessions has been reached.",
-    134: (
-        "DeleteGroups could not complete; see the error message on the per-group result "
+    ErrorCode.INVALID_RECORD_STATE: (
+        "The record state is invalid. The acknowledgement of delivery could not be completed."
+    ),
+    ErrorCode.SHARE_SESSION_NOT_FOUND: "The share session was not found.",
+    ErrorCode.INVALID_SHARE_SESSION_EPOCH: "The share session epoch is invalid.",
+    ErrorCode.FENCED_STATE_EPOCH: (
+        "The coordinator rejected the request because the state epoch did not match."
+    ),
+    ErrorCode.INVALID_VOTER_KEY: "The voter key doesn't match the receiving replica's key.",
+    ErrorCode.DUPLICATE_VOTER: "The voter is already part of the set of voters.",
+    ErrorCode.VOTER_NOT_FOUND: "The voter is not part of the set of voters.",
+    ErrorCode.INVALID_REGULAR_EXPRESSION: "The regular expression is not valid.",
+    ErrorCode.REBOOTSTRAP_REQUIRED: (
+        "Client metadata is stale. The client should rebootstrap to obtain new metadata."
+    ),
+    ErrorCode.STREAMS_INVALID_TOPOLOGY: "The supplied topology is invalid.",
+    ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH: "The supplied topology epoch is invalid.",
+    ErrorCode.STREAMS_TOPOLOGY_FENCED: "The supplied topology epoch is outdated.",
+    ErrorCode.SHARE_SESSION_LIMIT_REACHED: "The limit of share sessions has been reached.",
+    ErrorCode.GROUP_DELETION_FAILED: (
+        "DeleteGroups could not complete; see the error message on the per-group result for "
+        "details."
+    ),
+    ErrorCode.STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED: (
+        "The broker could not process the topology description update; see the error message "
         "for details."
     ),
-    135: (
-        "The broker could not process the topology description update; see the error "
-        "message for details."
-    ),
-    136: "The given controller ID was not registered.",
+    ErrorCode.CONTROLLER_ID_NOT_REGISTERED: "The given controller ID was not registered.",
 }
 
 

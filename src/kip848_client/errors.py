@@ -31,6 +31,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kip848_client.error_codes import ErrorCode
+
 __all__ = [
     "BootstrapFailed",
     "BrokerError",
@@ -239,20 +241,20 @@ class NotAssigned(Kip848Error):
 
 
 _BY_CODE: Final[dict[int, type[BrokerError]]] = {
-    24: InvalidGroupId,
-    25: UnknownMemberId,
-    29: TopicAuthorizationFailed,
-    30: GroupAuthorizationFailed,
-    35: ProtocolUnsupported,
-    42: InvalidRequest,
-    69: GroupIdNotFound,
-    81: GroupMaxSizeReached,
-    82: FencedInstanceId,
-    110: FencedMemberEpoch,
-    111: UnreleasedInstanceId,
-    112: UnsupportedAssignor,
-    113: StaleMemberEpoch,
-    128: InvalidRegularExpression,
+    ErrorCode.INVALID_GROUP_ID: InvalidGroupId,
+    ErrorCode.UNKNOWN_MEMBER_ID: UnknownMemberId,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: TopicAuthorizationFailed,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: GroupAuthorizationFailed,
+    ErrorCode.UNSUPPORTED_VERSION: ProtocolUnsupported,
+    ErrorCode.INVALID_REQUEST: InvalidRequest,
+    ErrorCode.GROUP_ID_NOT_FOUND: GroupIdNotFound,
+    ErrorCode.GROUP_MAX_SIZE_REACHED: GroupMaxSizeReached,
+    ErrorCode.FENCED_INSTANCE_ID: FencedInstanceId,
+    ErrorCode.FENCED_MEMBER_EPOCH: FencedMemberEpoch,
+    ErrorCode.UNRELEASED_INSTANCE_ID: UnreleasedInstanceId,
+    ErrorCode.UNSUPPORTED_ASSIGNOR: UnsupportedAssignor,
+    ErrorCode.STALE_MEMBER_EPOCH: StaleMemberEpoch,
+    ErrorCode.INVALID_REGULAR_EXPRESSION: InvalidRegularExpression,
 }
 
 

@@ -46,7 +46,7 @@ GROUND = ("_types", "errors", "error_codes")
 LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     # package                          what of ours it may import, itself apart
     ("kip848_client._types", ()),
-    ("kip848_client.errors", ()),
+    ("kip848_client.errors", ("error_codes",)),
     ("kip848_client.error_codes", ()),
     ("kip848_client.wire", GROUND),
     ("kip848_client.assignors", GROUND),

@@ -7,7 +7,7 @@ import asyncio
 from aiokafka import errors as theirs
 
 from kip848_client._ports import ConnectionBroken
-from kip848_client.error_codes import error_name, is_retriable
+from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import (
     Kip848Error,
     RequestTimedOut,
@@ -45,7 +45,7 @@ def translated(error: BaseException, where: str) -> Kip848Error:
         reason = f"{error}; {cause!r}" if cause is not None else str(error)
         return ConnectionBroken(f"{where}: {reason or type(error).__name__}")
     if isinstance(error, theirs.BrokerResponseError):
-        code = int(getattr(error, "errno", -1))
+        code = int(getattr(error, "errno", ErrorCode.UNKNOWN_SERVER_ERROR))
         said = ", ".join(str(each) for each in error.args) or None
         return broker_error(code, error_name(code), said, api=where, retriable=is_retriable(code))
     said = str(error.args[0]) % error.args[1:] if _is_template(error.args) else str(error)

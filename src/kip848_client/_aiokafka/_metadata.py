@@ -20,7 +20,7 @@ from typing import Final
 
 from kip848_client._ports import Transport, VersionLimits
 from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicPartition
-from kip848_client.error_codes import error_name
+from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import Kip848Error
 from kip848_client.wire.messages.metadata import (
     MetadataRequest,
@@ -35,7 +35,6 @@ _log = logging.getLogger("kip848_client")
 
 _VERSIONS: Final[VersionLimits] = (12, 32767)
 """Version 12 lets a request name topics by id."""
-_LEADER_NOT_AVAILABLE: Final = 5
 
 BrokerRow = tuple[int, str, int, str | None]
 PartitionRow = tuple[int, int, int, tuple[int, ...], tuple[int, ...]]
@@ -141,7 +140,7 @@ class TopicDirectory:
         for topic in answer.topics:
             if topic.name is None:
                 continue  # an id that the cluster does not know (any more)
-            if topic.error_code not in (0, _LEADER_NOT_AVAILABLE):
+            if topic.error_code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
                 self._drop(topic.name, topic.error_code)
                 continue
             self._complained.discard(topic.name)

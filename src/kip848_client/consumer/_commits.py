@@ -28,7 +28,7 @@ from kip848_client.consumer._messages import (
     committed_offsets,
     fetch_request,
 )
-from kip848_client.error_codes import error_name, is_retriable
+from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import (
     BrokerError,
     ConsumerClosed,
@@ -64,12 +64,11 @@ __all__ = ["CommitDriver", "GroupIdentity"]
 _log = logging.getLogger("kip848_client")
 
 _NOTHING_COMMITTED: Final = -1
-_STALE_MEMBER_EPOCH: Final = 113
-_UNKNOWN_MEMBER_ID: Final = 25
-_UNSTABLE: Final = 88
-_MOVED: Final = (15, 16)
-_UNKNOWN_TOPIC: Final = (3, 100)
-_UNKNOWN_TOPIC_ID = CommitRefusal(100, "UNKNOWN_TOPIC_ID", "the topic was created again")
+_MOVED: Final = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
+_UNKNOWN_TOPIC: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+_RECREATED: Final = CommitRefusal(
+    ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID.name, "the topic was created again"
+)
 
 
 class GroupIdentity:
@@ -256,13 +255,13 @@ class CommitDriver:
         if error.code in _MOVED:
             self._suspect(error.name)
             return True
-        if error.code == _STALE_MEMBER_EPOCH and self._core.member_epoch is not None:
+        if error.code == ErrorCode.STALE_MEMBER_EPOCH and self._core.member_epoch is not None:
             self._tell_member(HeartbeatWanted())
             return True
-        if error.code == _UNKNOWN_MEMBER_ID:
+        if error.code == ErrorCode.UNKNOWN_MEMBER_ID:
             self._tell_member(HeartbeatWanted())  # it will be fenced and give up what it has
             return False
-        return error.retriable or error.code == _UNSTABLE
+        return error.retriable or error.code == ErrorCode.UNSTABLE_OFFSET_COMMIT
 
     async def _send(self, command: SendCommit) -> None:
         offsets = dict(command.offsets)
@@ -307,7 +306,7 @@ class CommitDriver:
             newest = self._topics.id_of(tp.topic)
             if held is not None and newest is not None and held != newest:
                 del offsets[tp]
-                refused[tp] = _UNKNOWN_TOPIC_ID
+                refused[tp] = _RECREATED
         return refused
 
     def _finish(self, done: CommitDone) -> None:
@@ -316,7 +315,9 @@ class CommitDriver:
         if done.ticket is None:
             for tp, error in sorted(done.failed.items()):
                 # the epoch moved while it was under way, as in any rebalance: the next one cures it
-                cured = isinstance(error, BrokerError) and error.code == _STALE_MEMBER_EPOCH
+                cured = (
+                    isinstance(error, BrokerError) and error.code == ErrorCode.STALE_MEMBER_EPOCH
+                )
                 level = logging.INFO if cured else logging.WARNING
                 _log.log(level, "automatic commit of %s-%d: %s", tp.topic, tp.partition, error)
             return

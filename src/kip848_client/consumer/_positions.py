@@ -24,7 +24,7 @@ from kip848_client.config import parse_duration_ms
 from kip848_client.consumer._commits import CommitDriver
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._records import OffsetAndTimestamp
-from kip848_client.error_codes import error_name, is_retriable
+from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import (
     BrokerError,
     ConsumerClosed,
@@ -53,7 +53,6 @@ _VERSIONS: Final[VersionLimits] = (2, 32767)
 """Version 2 knows the isolation level."""
 _RETRY_S: Final = 1.0
 """Between attempts after an error that was raised to the user."""
-_UNKNOWN_MEMBER_ID: Final = 25
 
 
 class OffsetLookup:
@@ -369,9 +368,8 @@ class Positions:
             try:
                 left: list[TopicPartition] = await attempt(lacking)
             except BrokerError as err:
-                if (
-                    err.code != _UNKNOWN_MEMBER_ID
-                ):  # else fenced or gone: the partitions will be too
+                # an unknown member is fenced or gone, and its partitions will be, too
+                if err.code != ErrorCode.UNKNOWN_MEMBER_ID:
                     self._errors.raise_once(err)
             except RequestTimedOut as err:
                 _log.warning("no position yet: %s", err)

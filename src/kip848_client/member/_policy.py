@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, broker_error
 from kip848_client.member._model import HeartbeatRefused
 
@@ -37,44 +38,61 @@ class Verdict(Enum):
     """The user must act."""
 
 
-_GROUP_ID_NOT_FOUND: Final = 69
-_UNRELEASED_INSTANCE_ID: Final = 111
-
 _FIXED: Final[Mapping[int, Verdict]] = {
-    14: Verdict.RETRY,  # COORDINATOR_LOAD_IN_PROGRESS
-    15: Verdict.REDISCOVER,  # COORDINATOR_NOT_AVAILABLE
-    16: Verdict.REDISCOVER,  # NOT_COORDINATOR
-    25: Verdict.FENCE,  # UNKNOWN_MEMBER_ID
-    110: Verdict.FENCE,  # FENCED_MEMBER_EPOCH
-    113: Verdict.FENCE,  # STALE_MEMBER_EPOCH: not expected here, and says the same
-    29: Verdict.SURFACE,  # TOPIC_AUTHORIZATION_FAILED
-    24: Verdict.FATAL,  # INVALID_GROUP_ID
-    30: Verdict.FATAL,  # GROUP_AUTHORIZATION_FAILED
-    35: Verdict.FATAL,  # UNSUPPORTED_VERSION
-    42: Verdict.FATAL,  # INVALID_REQUEST
-    81: Verdict.FATAL,  # GROUP_MAX_SIZE_REACHED
-    82: Verdict.FATAL,  # FENCED_INSTANCE_ID
-    112: Verdict.FATAL,  # UNSUPPORTED_ASSIGNOR
-    128: Verdict.FATAL,  # INVALID_REGULAR_EXPRESSION
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Verdict.RETRY,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: Verdict.REDISCOVER,
+    ErrorCode.NOT_COORDINATOR: Verdict.REDISCOVER,
+    ErrorCode.UNKNOWN_MEMBER_ID: Verdict.FENCE,
+    ErrorCode.FENCED_MEMBER_EPOCH: Verdict.FENCE,
+    ErrorCode.STALE_MEMBER_EPOCH: Verdict.FENCE,  # not expected here, and says the same
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: Verdict.SURFACE,
+    ErrorCode.INVALID_GROUP_ID: Verdict.FATAL,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: Verdict.FATAL,
+    ErrorCode.UNSUPPORTED_VERSION: Verdict.FATAL,
+    ErrorCode.INVALID_REQUEST: Verdict.FATAL,
+    ErrorCode.GROUP_MAX_SIZE_REACHED: Verdict.FATAL,
+    ErrorCode.FENCED_INSTANCE_ID: Verdict.FATAL,
+    ErrorCode.UNSUPPORTED_ASSIGNOR: Verdict.FATAL,
+    ErrorCode.INVALID_REGULAR_EXPRESSION: Verdict.FATAL,
 }
 
-LEFT_ANYWAY: Final = frozenset({25, _GROUP_ID_NOT_FOUND, 82, 110, 113})
+LEFT_ANYWAY: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.STALE_MEMBER_EPOCH,
+    }
+)
 """Refusals of a leave that mean its goal is reached: the member is not in the group."""
 
 _HINTS: Final[Mapping[int, str]] = {
-    24: "choose a group id that is not empty",
-    29: "grant DESCRIBE and READ on the topics; the member keeps trying, but its session runs out",
-    30: "grant READ on the group to this principal",
-    35: "the broker must be Kafka 4.0 or newer with the feature group.version=1; this client does "
-    "not fall back to the classic protocol",
-    _GROUP_ID_NOT_FOUND: "a group of this name exists with another type, or a classic group that "
-    "cannot be converted; use another group id or stop its members",
-    81: "raise group.consumer.max.size or stop another member",
-    82: "another process joined with the same group_instance_id; give each its own",
-    _UNRELEASED_INSTANCE_ID: "another member holds this group_instance_id; stop it, or wait until "
-    "its session has expired",
-    112: "name one of the broker's group.consumer.assignors",
-    128: "server-side patterns are RE2: no look-around, no back-references, whole-name match",
+    ErrorCode.INVALID_GROUP_ID: "choose a group id that is not empty",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: (
+        "grant DESCRIBE and READ on the topics; the member keeps trying, but its session runs out"
+    ),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "grant READ on the group to this principal",
+    ErrorCode.UNSUPPORTED_VERSION: (
+        "the broker must be Kafka 4.0 or newer with the feature group.version=1; this client "
+        "does not fall back to the classic protocol"
+    ),
+    ErrorCode.GROUP_ID_NOT_FOUND: (
+        "a group of this name exists with another type, or a classic group that cannot be "
+        "converted; use another group id or stop its members"
+    ),
+    ErrorCode.GROUP_MAX_SIZE_REACHED: "raise group.consumer.max.size or stop another member",
+    ErrorCode.FENCED_INSTANCE_ID: (
+        "another process joined with the same group_instance_id; give each its own"
+    ),
+    ErrorCode.UNRELEASED_INSTANCE_ID: (
+        "another member holds this group_instance_id; stop it, or wait until its session has "
+        "expired"
+    ),
+    ErrorCode.UNSUPPORTED_ASSIGNOR: "name one of the broker's group.consumer.assignors",
+    ErrorCode.INVALID_REGULAR_EXPRESSION: (
+        "server-side patterns are RE2: no look-around, no back-references, whole-name match"
+    ),
 }
 
 
@@ -83,9 +101,9 @@ def judge(refused: HeartbeatRefused, *, member_epoch: int, may_hold_instance: bo
 
     ``may_hold_instance``: an earlier join of this member was, or may have been, accepted.
     """
-    if refused.code == _GROUP_ID_NOT_FOUND:
+    if refused.code == ErrorCode.GROUP_ID_NOT_FOUND:
         return Verdict.FENCE if member_epoch > 0 else Verdict.FATAL
-    if refused.code == _UNRELEASED_INSTANCE_ID:
+    if refused.code == ErrorCode.UNRELEASED_INSTANCE_ID:
         return Verdict.WAIT_FOR_INSTANCE if may_hold_instance else Verdict.FATAL
     default = Verdict.RETRY if refused.retriable else Verdict.FATAL
     return _FIXED.get(refused.code, default)

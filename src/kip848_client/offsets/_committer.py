@@ -30,6 +30,7 @@ from enum import Enum
 from typing import Final, assert_never
 
 from kip848_client._types import TopicPartition
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     Kip848Error,
     LocalProtocolError,
@@ -58,12 +59,18 @@ __all__ = [
     "SendCommit",
 ]
 
-_COORDINATOR_MOVED: Final = frozenset({7, 15, 16})
-"""REQUEST_TIMED_OUT, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR: look it up again."""
-_LOADING: Final = 14
-_STALE_MEMBER_EPOCH: Final = 113
-_UNKNOWN_TOPIC: Final = frozenset({3, 100})
-"""UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID: metadata may catch up, or never will."""
+_COORDINATOR_MOVED: Final = frozenset(
+    {
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+"""The coordinator has to be looked up again."""
+_UNKNOWN_TOPIC: Final = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
+)
+"""Metadata may catch up, or never will."""
 _MAX_BACKOFF_DOUBLINGS: Final = 16
 
 
@@ -466,7 +473,9 @@ class CommitterCore:
             ticket.last_error = f"{refusal.name} ({refusal.code})"
             if refusal.code in _COORDINATOR_MOVED:
                 moved = refusal.name
-            if refusal.code == _STALE_MEMBER_EPOCH and self._may_wait_for_epoch(attempt, tp):
+            if refusal.code == ErrorCode.STALE_MEMBER_EPOCH and self._may_wait_for_epoch(
+                attempt, tp
+            ):
                 stale = True
             elif _is_retried(ticket.kind, refusal.code):
                 retry = True
@@ -497,7 +506,7 @@ class CommitterCore:
         self, attempt: _Attempt, tp: TopicPartition, refusal: CommitRefusal
     ) -> Kip848Error:
         tenure = attempt.tenures[tp]
-        if refusal.code == _STALE_MEMBER_EPOCH and self._tracker.tenure(tp) != tenure:
+        if refusal.code == ErrorCode.STALE_MEMBER_EPOCH and self._tracker.tenure(tp) != tenure:
             return _revoked(tp)
         return broker_error(refusal.code, refusal.name, refusal.message, api="OffsetCommit")
 
@@ -572,8 +581,12 @@ def _is_retried(kind: CommitKind, code: int) -> bool:
         case CommitKind.INTERVAL:
             return False
         case CommitKind.MANUAL:
-            return code in _COORDINATOR_MOVED or code == _LOADING or code in _UNKNOWN_TOPIC
+            return (
+                code in _COORDINATOR_MOVED
+                or code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+                or code in _UNKNOWN_TOPIC
+            )
         case CommitKind.REVOCATION:
-            return code in _COORDINATOR_MOVED or code == _LOADING
+            return code in _COORDINATOR_MOVED or code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         case _:
             assert_never(kind)
