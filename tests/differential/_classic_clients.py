@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ClassicClient", "ClassicModel"]
+from kip848_client.error_codes import ErrorCode
 
-_MEMBER_ID_REQUIRED = 79
-_UNKNOWN_MEMBER_ID = 25
+__all__ = ["ClassicClient", "ClassicModel"]
 
 
 @dataclass(slots=True)
@@ -73,13 +72,15 @@ class ClassicModel:
             self._joined(client, answer)
         elif kind == "SyncGroupResponse":
             self._synced(client, answer)
-        elif getattr(answer, "error_code", 0) == _UNKNOWN_MEMBER_ID and kind.startswith("Heart"):
+        elif getattr(answer, "error_code", 0) == ErrorCode.UNKNOWN_MEMBER_ID and kind.startswith(
+            "Heart"
+        ):
             self.forget(client)
 
     def _joined(self, client: ClassicClient, answer: Any) -> None:
-        if answer.error_code == _MEMBER_ID_REQUIRED:
+        if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             client.member_id = answer.member_id
-        elif answer.error_code == _UNKNOWN_MEMBER_ID:
+        elif answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID:
             self.forget(client)
         elif answer.error_code == 0:
             if client.member_id and client.member_id != answer.member_id:
@@ -94,7 +95,7 @@ class ClassicModel:
         if answer.error_code == 0:
             client.must_sync = False
             client.assignment = answer.assignment
-        elif answer.error_code == _UNKNOWN_MEMBER_ID:
+        elif answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID:
             self.forget(client)
 
     def forget(self, client: ClassicClient) -> None:

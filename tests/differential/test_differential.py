@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kip848_client._types import TopicId
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import request_api
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -227,14 +228,18 @@ def test_where_the_broker_is_does_not_matter() -> None:
     here = FindCoordinatorResponse(node_id=1, host="localhost", port=1)
     there = FindCoordinatorResponse(node_id=2, host="127.0.0.1", port=2)
     assert not differences(here, there)
-    assert differences(here, dataclasses.replace(there, error_code=15))
+    assert differences(
+        here, dataclasses.replace(there, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    )
 
 
 def test_an_error_text_is_told_apart_from_the_rest() -> None:
-    real = ConsumerGroupHeartbeatResponse(error_code=110, error_message="one")
+    real = ConsumerGroupHeartbeatResponse(
+        error_code=ErrorCode.FENCED_MEMBER_EPOCH, error_message="one"
+    )
     (text,) = differences(real, dataclasses.replace(real, error_message="two"))
     assert text.is_text
-    (code,) = differences(real, dataclasses.replace(real, error_code=25))
+    (code,) = differences(real, dataclasses.replace(real, error_code=ErrorCode.UNKNOWN_MEMBER_ID))
     assert not code.is_text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.unit.mock_coordinator.broker_at_hand import AtHand
@@ -17,7 +18,7 @@ def test_member_ids_that_are_handed_out_and_never_used_are_forgotten() -> None:
             protocol_type="consumer",
             protocols=(JoinGroupRequestProtocol(name="x", metadata=b""),),
         )
-        assert hand.ask(request, 9).error_code == 79
+        assert hand.ask(request, 9).error_code == ErrorCode.MEMBER_ID_REQUIRED
     assert hand.broker.core.deadline_ms is not None, "their session timeouts"
     hand.clock.advance(1_020_000)
     assert [hand.broker.snapshot(f"g{number}") for number in range(3)] == [None] * 3

@@ -21,6 +21,7 @@ from kip848_client import (
     ProtocolUnsupported,
     TopicPartition,
 )
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     GroupAuthorizationFailed,
     InvalidRegularExpression,
@@ -174,7 +175,8 @@ async def test_a_broker_without_kip848_is_one_clear_error(offered: tuple[int, in
 async def test_a_coordinator_that_switched_the_protocol_off_ends_the_membership() -> None:
     async with intercepted() as (door, cluster):
         door.answers["ConsumerGroupHeartbeat"] = lambda _: ConsumerGroupHeartbeatResponse(
-            error_code=35, error_message="The group coordinator is not available."
+            error_code=ErrorCode.UNSUPPORTED_VERSION,
+            error_message="The group coordinator is not available.",
         )
         async with cluster.consumer("t", group="g") as consumer:
             with pytest.raises(ProtocolUnsupported):
@@ -186,7 +188,7 @@ async def test_a_coordinator_that_comes_late_is_waited_for() -> None:
         await cluster.create_topic("t", 1)
         await cluster.produce("t", {0: [b"x"]})
         door.answers["ConsumerGroupHeartbeat"] = lambda _: ConsumerGroupHeartbeatResponse(
-            error_code=16
+            error_code=ErrorCode.NOT_COORDINATOR
         )
         async with cluster.consumer("t", group="g", retry_backoff_ms=10) as consumer:
             with pytest.raises(TimeoutError):
@@ -215,7 +217,7 @@ async def test_heartbeats_that_are_lost_do_not_lose_the_assignment() -> None:
 async def test_without_permission_for_the_group_the_membership_ends() -> None:
     async with intercepted() as (door, cluster):
         door.answers["ConsumerGroupHeartbeat"] = lambda _: ConsumerGroupHeartbeatResponse(
-            error_code=30
+            error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED
         )
         async with cluster.consumer("t", group="g") as consumer:
             for _ in range(2):
@@ -227,7 +229,9 @@ async def test_without_permission_to_find_the_coordinator_it_says_so_and_recover
     async with intercepted() as (door, cluster):
         await cluster.create_topic("t", 1)
         await cluster.produce("t", {0: [b"x"]})
-        refusal = FindCoordinatorResponseCoordinator(key="g", node_id=-1, error_code=30)
+        refusal = FindCoordinatorResponseCoordinator(
+            key="g", node_id=-1, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED
+        )
         door.answers["FindCoordinator"] = lambda _: FindCoordinatorResponse(coordinators=(refusal,))
         async with cluster.consumer("t", group="g") as consumer:
             with pytest.raises(GroupAuthorizationFailed, match="FindCoordinator"):
@@ -250,7 +254,7 @@ async def test_without_permission_for_the_topic_it_says_so_and_recovers() -> Non
         await cluster.create_topic("t", 1)
         await cluster.produce("t", {0: [b"x"]})
         door.answers["ConsumerGroupHeartbeat"] = lambda _: ConsumerGroupHeartbeatResponse(
-            error_code=29
+            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED
         )
         async with cluster.consumer("t", group="g") as consumer:
             with pytest.raises(TopicAuthorizationFailed):
@@ -263,7 +267,9 @@ async def test_a_refused_commit_names_partition_and_reason() -> None:
     async with intercepted() as (door, cluster):
         await cluster.create_topic("t", 1)
         await cluster.produce("t", {0: [b"x"]})
-        row = OffsetCommitResponsePartition(partition_index=0, error_code=29)
+        row = OffsetCommitResponsePartition(
+            partition_index=0, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        )
         async with cluster.consumer("t", group="g", enable_auto_commit=False) as consumer:
             await consumer.getone()
             topic_id = cluster_topic_id(door)
@@ -472,7 +478,9 @@ async def test_stop_goes_on_when_its_caller_is_cancelled(cluster: Cluster) -> No
 async def test_a_broker_error_of_a_fetch_is_raised() -> None:
     async with intercepted() as (door, cluster):
         await cluster.create_topic("t", 1)
-        row = ListOffsetsResponseListOffsetsPartitionResponse(partition_index=0, error_code=29)
+        row = ListOffsetsResponseListOffsetsPartitionResponse(
+            partition_index=0, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        )
         door.answers["ListOffsets"] = lambda _: ListOffsetsResponse(
             topics=(ListOffsetsResponseListOffsetsTopicResponse(name="t", partitions=(row,)),)
         )

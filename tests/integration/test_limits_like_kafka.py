@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator import MockBroker, NewRecord
 from mock_coordinator.batches import encode_batch
 from tests.support.plain_message import message
@@ -72,7 +73,10 @@ def _answer_to(requester: Requester, topic: str, size: int, version: int) -> Any
     asked = message("Produce", acks=-1, timeout_ms=10_000, topic_data=rows)
     while True:
         answer = requester.request(asked, version).responses[0].partition_responses[0]
-        if topic == "nowhere" or answer.error_code not in (3, 6):
+        if topic == "nowhere" or answer.error_code not in (
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ):
             return plain(answer)
         time.sleep(0.05)  # a topic that was just created has no leader yet
 

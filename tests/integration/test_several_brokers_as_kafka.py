@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -278,7 +279,13 @@ async def prepared(ask: Ask) -> dict[str, bytes]:
         found = await ask(1, FindCoordinatorRequest(key_type=0, coordinator_keys=(group,)), 4)
         node_id = found.coordinators[0].node_id
         describe = ConsumerGroupDescribeRequest(group_ids=(group,))
-        await until(ask, node_id, describe, 0, lambda d: d.groups[0].error_code == 69)
+        await until(
+            ask,
+            node_id,
+            describe,
+            0,
+            lambda d: d.groups[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND,
+        )
         leave = dataclasses.replace(join(group), member_epoch=-1)
 
         async def joined(node_id: int = node_id, group: str = group, leave: Any = leave) -> bool:
@@ -318,7 +325,13 @@ async def play(ask: Ask, stop: Callable[[int], Awaitable[None]]) -> list[tuple[s
     await stop(3)
     for node_id in (1, 2):
         old = fetch(ids["all"], 2, epoch=0)  # led by the one that stops
-        await until(ask, node_id, old, 16, lambda f: f.responses[0].partitions[0].error_code == 74)
+        await until(
+            ask,
+            node_id,
+            old,
+            16,
+            lambda f: f.responses[0].partitions[0].error_code == ErrorCode.FENCED_LEADER_EPOCH,
+        )
     for group in GROUPS:
         found = await ask(1, FindCoordinatorRequest(key_type=0, coordinator_keys=(group,)), 4)
         described = DescribeGroupsRequest(groups=(group,))
@@ -327,7 +340,10 @@ async def play(ask: Ask, stop: Callable[[int], Awaitable[None]]) -> list[tuple[s
             found.coordinators[0].node_id,
             described,
             5,
-            lambda d: d.groups[0].error_code not in (14, 16),
+            lambda d: (
+                d.groups[0].error_code
+                not in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
+            ),
         )
     described_all = DescribeClusterRequest(include_fenced_brokers=True)
     await every([(metadata(*PLACES), 12), (described_all, 2)], (1, 2))

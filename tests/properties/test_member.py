@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kip848_client._types import MemberId, TopicId, TopicIdPartition
+from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     AssignedPartition,
     Command,
@@ -116,7 +117,7 @@ class TinyCoordinator:
 
     def leave(self, intent: HeartbeatIntent) -> HeartbeatOutcome:
         if not self.known:
-            return HeartbeatRefused(25, "UNKNOWN_MEMBER_ID")
+            return HeartbeatRefused(ErrorCode.UNKNOWN_MEMBER_ID, "UNKNOWN_MEMBER_ID")
         if intent.member_epoch == -2:
             self.left_for_a_while = True
         else:
@@ -127,15 +128,19 @@ class TinyCoordinator:
         epoch = intent.member_epoch
         if epoch == 0:
             held = self.static and self.known and not self.left_for_a_while
-            return HeartbeatRefused(111, "UNRELEASED_INSTANCE_ID") if held else None
+            return (
+                HeartbeatRefused(ErrorCode.UNRELEASED_INSTANCE_ID, "UNRELEASED_INSTANCE_ID")
+                if held
+                else None
+            )
         if not self.known:
-            return HeartbeatRefused(25, "UNKNOWN_MEMBER_ID")
+            return HeartbeatRefused(ErrorCode.UNKNOWN_MEMBER_ID, "UNKNOWN_MEMBER_ID")
         if epoch == self.epoch and not self.left_for_a_while:
             return None
         owned = None if intent.owned is None else sanitise(intent.owned)
         if epoch == self.previous and owned is not None and owned <= self.assigned:
             return None
-        return HeartbeatRefused(110, "FENCED_MEMBER_EPOCH")
+        return HeartbeatRefused(ErrorCode.FENCED_MEMBER_EPOCH, "FENCED_MEMBER_EPOCH")
 
     def reconcile(self, owned: Set | None) -> None:
         if self.revoking and (owned is None or owned & self.revoking):

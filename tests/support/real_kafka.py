@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kip848_client._types import LEAVE_EPOCH, TopicId
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import api_named
 from kip848_client.wire.messages.topics import (
     CreateTopicsRequestCreatableTopic,
@@ -137,7 +138,7 @@ class RealKafka:
                 last = connection.request(find, 4)
                 if last.coordinators[0].error_code == 0:
                     last = connection.request(describe, 6)
-                    if last.groups[0].error_code == 69:
+                    if last.groups[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND:
                         return
             time.sleep(_POLL_S)
         raise BrokerFailedError(f"no coordinator, last answer {last}:\n{self.log_tail()}")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.security.acls import (
     Acl,
     Operation,
@@ -91,11 +92,11 @@ def theirs(
         found = user.request(ask, 12).topics
         begin = message("InitProducerId", transactional_id=None, transaction_timeout_ms=1000)
         code = user.request(begin, 4).error_code
-        assert code in (0, 31), code
+        assert code in (0, ErrorCode.CLUSTER_AUTHORIZATION_FAILED), code
         bits = {
             topic.name: topic.topic_authorized_operations
             for topic in found
-            if topic.error_code != 29
+            if topic.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED
         }
         answers.append((bits, code == 0))
     return answers

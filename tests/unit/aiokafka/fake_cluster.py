@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kip848_client import TopicPartition
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.batches import NewRecord, encode_batch
 
 __all__ = ["FakeClient"]
@@ -65,7 +66,11 @@ class FakeClient:
             await self.gate.wait()
         for tp, code in answer[1].items():
             self.on_refused(tp)
-            assert code not in (0, 1, 29)
+            assert code not in (
+                0,
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            )
         return answer[0]
 
     def _has_news(self, wanted: dict[TopicPartition, int]) -> bool:
@@ -80,7 +85,7 @@ class FakeClient:
         for tp, offset in wanted.items():
             values = self.logs.get(tp, [])
             code = self.errors.pop(tp, 1 if offset > len(values) else 0)
-            if code not in (0, 1, 29):
+            if code not in (0, ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.TOPIC_AUTHORIZATION_FAILED):
                 refused[tp] = code
             data = b"" if code or offset == len(values) else _batch(values, offset)
             if self.corrupt and data:

@@ -11,6 +11,7 @@ from kip848_client import TopicPartition
 from kip848_client._aiokafka._metadata import ClusterPicture, TopicDirectory, refresh_quietly
 from kip848_client._ports import NotSent
 from kip848_client._types import TopicId
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -49,7 +50,9 @@ class Cluster:
                 if each.name is not None
                 else self._row(names[TopicId(each.topic_id)])
                 if each.topic_id in names
-                else MetadataResponseTopic(error_code=100, name=None, topic_id=each.topic_id)
+                else MetadataResponseTopic(
+                    error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=each.topic_id
+                )
                 for each in request.topics
             ]
         broker = MetadataResponseBroker(node_id=1, host="h", port=9)
@@ -57,7 +60,7 @@ class Cluster:
 
     def _row(self, name: str) -> MetadataResponseTopic:
         if name not in self.topics:
-            return MetadataResponseTopic(error_code=3, name=name)
+            return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
         topic_id, count = self.topics[name]
         partitions = tuple(
             MetadataResponsePartition(partition_index=n, leader_id=1, replica_nodes=(1,))

@@ -22,7 +22,8 @@ def test_a_wrong_command_line_ends_with_2(
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
-    assert ended.value.code == 2
+    exit_status = ended.value.code
+    assert exit_status == 2
     assert "usage: kip848" in capsys.readouterr().err
 
 

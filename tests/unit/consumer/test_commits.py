@@ -14,6 +14,7 @@ from kip848_client import TopicPartition
 from kip848_client._ports import ConnectionBroken
 from kip848_client._types import TopicId
 from kip848_client.consumer._commits import CommitDriver, GroupIdentity
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, ConsumerClosed, RequestTimedOut, UnknownMemberId
 from kip848_client.member import CoordinatorLost, Event, HeartbeatWanted
 from kip848_client.offsets import (
@@ -201,7 +202,7 @@ async def test_a_broken_connection_is_retried_and_the_member_told() -> None:
 
 async def test_an_error_that_no_retry_cures_ends_the_commit() -> None:
     def answer(_where: str, _request: Any) -> Any:
-        raise BrokerError(58, "SASL_AUTHENTICATION_FAILED")
+        raise BrokerError(ErrorCode.SASL_AUTHENTICATION_FAILED, "SASL_AUTHENTICATION_FAILED")
 
     async with running(Scene(answer)) as scene:
         done = await scene.commit({TP: 5})

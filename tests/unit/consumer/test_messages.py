@@ -13,6 +13,7 @@ from kip848_client.consumer._messages import (
     committed_offsets,
     fetch_request,
 )
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import RemoteProtocolError
 from kip848_client.offsets import CommittableOffset
 from kip848_client.wire import decode, encode
@@ -103,9 +104,11 @@ def test_what_is_committed() -> None:
     table = TopicTable(["alpha"], IDS.get)
     row = OffsetFetchResponsePartitions(partition_index=0, committed_offset=9)
     topic = OffsetFetchResponseTopics(topic_id=A, partitions=(row,))
-    group = OffsetFetchResponseGroup(group_id="g", topics=(topic,), error_code=14)
+    group = OffsetFetchResponseGroup(
+        group_id="g", topics=(topic,), error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    )
     code, found = committed_offsets(OffsetFetchResponse(groups=(group,)), table)
-    assert code == 14
+    assert code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert found == {TopicPartition("alpha", 0): row}
     with pytest.raises(RemoteProtocolError, match="0 groups"):
         committed_offsets(OffsetFetchResponse(), table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import Kip848Error
 from kip848_client.member import (
     CoordinatorFound,
@@ -378,7 +379,7 @@ class TestBudget:
         rig = Rig().stable(t=[])
         rig.leave()
         rig.refuse(code)
-        assert bool(rig.out(FindCoordinator)) == (code != 14)
+        assert bool(rig.out(FindCoordinator)) == (code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         assert rig.next_heartbeat().member_epoch == -1
         rig.accept(-1)
         assert completions(rig) == ["NoneType"]

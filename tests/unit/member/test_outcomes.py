@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
     InvalidRegularExpression,
@@ -240,7 +241,7 @@ class TestFatal:
         rig.refuse(code)
         error = rig.newest(Report).error
         assert isinstance(error, BrokerError)
-        assert code == 42 or error.hint
+        assert code == ErrorCode.INVALID_REQUEST or error.hint
 
     def test_a_broker_without_the_protocol(self) -> None:
         rig = Rig().join()
@@ -265,7 +266,9 @@ class TestFatal:
 
     def test_an_unlisted_code_that_kafka_calls_retriable_is_retried(self) -> None:
         rig = Rig().join()
-        refused = HeartbeatRefused(7, "REQUEST_TIMED_OUT", None, retriable=True)
+        refused = HeartbeatRefused(
+            ErrorCode.REQUEST_TIMED_OUT, "REQUEST_TIMED_OUT", None, retriable=True
+        )
         rig.feed(HeartbeatAnswered(rig.attempt, refused))
         rig.expect(MemberState.JOINING)
         assert rig.next_heartbeat().is_complete

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsRequestDescribeConfigsResource,
@@ -94,7 +95,7 @@ def test_resources_that_cannot_be_described(kind: int, name: str, code: int, mes
 @pytest.mark.parametrize("kind", [0, 77])
 def test_an_unknown_kind_of_resource(kind: int) -> None:
     result = describe(AtHand(), kind, "x")
-    assert result.error_code == 42
+    assert result.error_code == ErrorCode.INVALID_REQUEST
     assert result.error_message.startswith("This most likely occurs because of a request")
 
 
@@ -261,7 +262,7 @@ def test_bounds_in_older_words(value: str) -> None:
     bound = (
         "greater than or equal to group.consumer.min" if value == "100" else "less than or equal"
     )
-    assert code == 40
+    assert code == ErrorCode.INVALID_CONFIG
     assert message is not None
     assert message.startswith(f"{key} must be {bound}")
 
@@ -284,7 +285,7 @@ def test_lists_grow_and_shrink() -> None:
 def test_a_resource_is_altered_as_a_whole_or_not_at_all() -> None:
     hand = AtHand({"t": 1})
     code, _ = alter(hand, TOPIC, "t", ("flush.ms", SET, "1"), ("retention.ms", SET, "x"))
-    assert code == 40
+    assert code == ErrorCode.INVALID_CONFIG
     twice = ("flush.ms", SET, "1"), ("flush.ms", SET, "2")
     assert alter(hand, TOPIC, "t", *twice) == (42, "Error due to duplicate config keys")
     assert alter(hand, TOPIC, "t", ("flush.ms", SET, "1"), validate_only=True) == (0, None)

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.fetch import (
     FetchRequest,
     FetchRequestFetchTopic,
@@ -99,9 +100,9 @@ def test_a_client_behind_the_leaders_epoch_is_fenced() -> None:
     log = hand.broker.core.broker.logs.of(topic, 0)
     assert log is not None
     log.leader_epoch = 2
-    assert hand.fetch(current_leader_epoch=1).error_code == 74
+    assert hand.fetch(current_leader_epoch=1).error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert hand.fetch(current_leader_epoch=2).error_code == 0
-    assert hand.fetch(current_leader_epoch=3).error_code == 75
+    assert hand.fetch(current_leader_epoch=3).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 def test_a_client_that_is_ahead_is_told_where_it_diverged() -> None:
@@ -114,7 +115,7 @@ def test_a_client_that_is_ahead_is_told_where_it_diverged() -> None:
 def test_an_unknown_topic() -> None:
     hand = AtHand()
     response = hand.ask(hand.fetch_request(fetch_partition(), topic="nope"), 12)
-    assert response.responses[0].partitions[0].error_code == 3
+    assert response.responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize("version", [12, 15])
@@ -126,7 +127,7 @@ def test_replicas_are_turned_away(version: int) -> None:
     if version >= 15:
         who = {"replica_state": FetchRequestReplicaState(replica_id=1)}
     response = hand.ask(FetchRequest(topics=(topic,), **who), version)
-    assert response.responses[0].partitions[0].error_code == 6
+    assert response.responses[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_read_committed_is_told_that_nothing_was_aborted() -> None:
@@ -251,7 +252,10 @@ def test_a_deleted_topic_is_noticed_while_waiting() -> None:
     waiting = wait_for(hand)
     hand.broker.delete_topic("t")
     hand.broker.advance(300)
-    assert waiting.sink.reply.response.responses[0].partitions[0].error_code == 3
+    assert (
+        waiting.sink.reply.response.responses[0].partitions[0].error_code
+        == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    )
 
 
 def test_a_lost_connection_takes_its_fetch_along() -> None:
@@ -359,7 +363,10 @@ def test_closing_a_session() -> None:
     old = session.session_id
     response = session.fetch(fetch_partition(), session_epoch=-1)
     assert response.session_id == 0
-    assert session.fetch(session_id=old, session_epoch=2).error_code == 70
+    assert (
+        session.fetch(session_id=old, session_epoch=2).error_code
+        == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    )
     assert session.fetch(session_id=123, session_epoch=-1).error_code == 0
 
 
@@ -368,14 +375,17 @@ def test_opening_another_closes_the_one_named() -> None:
     old = session.session_id
     session.fetch(fetch_partition(), session_epoch=0)
     assert session.session_id not in (0, old)
-    assert session.fetch(session_id=old, session_epoch=1).error_code == 70
+    assert (
+        session.fetch(session_id=old, session_epoch=1).error_code
+        == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    )
 
 
 def test_a_restarted_broker_knows_no_sessions() -> None:
     session = opened()
     session.hand.broker.restart()
     session.hand.connection = session.hand.broker.connect()
-    assert session.fetch().error_code == 70
+    assert session.fetch().error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
 def test_without_a_free_slot_there_is_no_session() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import TransportError
 from kip848_client.wire.messages.classic_group import (
     JoinGroupRequest,
@@ -190,7 +191,7 @@ def test_members_that_expired_do_not_count() -> None:
 def test_a_member_that_is_fenced_uses_nothing() -> None:
     scene = Scene()
     scene.pass_half_to_b()
-    assert scene.beat("B", epoch=99).error_code == 110
+    assert scene.beat("B", epoch=99).error_code == ErrorCode.FENCED_MEMBER_EPOCH
     checker = scene.broker.driver.ownership
     assert checker.using("g") == {"A": {("t", 0), ("t", 1), ("t", 2)}}
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import TransportError
 from kip848_client.wire.messages.produce import (
     ProduceRequest,
@@ -17,8 +18,6 @@ from kip848_client.wire.messages.transactions import InitProducerIdRequest
 from mock_coordinator import NewRecord
 from mock_coordinator.batches import encode_batch
 from tests.unit.mock_coordinator.broker_at_hand import START_MS, AtHand
-
-INVALID_RECORD = 87
 
 
 def patched(data: bytes, at: int, layout: str, value: int) -> bytes:
@@ -70,25 +69,35 @@ GOOD = encode_batch([NewRecord(b"x"), NewRecord(b"y")], START_MS)
 @pytest.mark.parametrize(
     ("name", "records", "code", "log_start"),
     [
-        ("empty", b"", INVALID_RECORD, -1),
-        ("three bytes", b"xyz", INVALID_RECORD, -1),
-        ("ones", b"\1" * 100, INVALID_RECORD, -1),
-        ("cut", GOOD[:-3], INVALID_RECORD, -1),
-        ("two batches", GOOD + GOOD, INVALID_RECORD, -1),
-        ("old format", patched(GOOD, 16, ">b", 1), INVALID_RECORD, -1),
+        ("empty", b"", ErrorCode.INVALID_RECORD, -1),
+        ("three bytes", b"xyz", ErrorCode.INVALID_RECORD, -1),
+        ("ones", b"\1" * 100, ErrorCode.INVALID_RECORD, -1),
+        ("cut", GOOD[:-3], ErrorCode.INVALID_RECORD, -1),
+        ("two batches", GOOD + GOOD, ErrorCode.INVALID_RECORD, -1),
+        ("old format", patched(GOOD, 16, ">b", 1), ErrorCode.INVALID_RECORD, -1),
         ("future format", patched(GOOD, 16, ">b", 3), 2, -1),
         ("checksum", patched(GOOD, 17, ">I", 1), 2, -1),
         ("loose bytes behind", GOOD + b"zz", 0, 0),
-        ("more than there are", rechecked(patched(GOOD, 57, ">i", 3)), INVALID_RECORD, 0),
-        ("fewer than there are", rechecked(patched(GOOD, 57, ">i", 1)), INVALID_RECORD, 0),
-        ("last offset", rechecked(patched(GOOD, 23, ">i", 5)), INVALID_RECORD, 0),
-        ("none", rechecked(patched(GOOD, 23, ">i", -1)), INVALID_RECORD, 0),
-        ("base offset", patched(GOOD, 0, ">q", 5), INVALID_RECORD, 0),
-        ("control", rechecked(patched(GOOD, 21, ">h", 0x20)), INVALID_RECORD, 0),
+        ("more than there are", rechecked(patched(GOOD, 57, ">i", 3)), ErrorCode.INVALID_RECORD, 0),
+        (
+            "fewer than there are",
+            rechecked(patched(GOOD, 57, ">i", 1)),
+            ErrorCode.INVALID_RECORD,
+            0,
+        ),
+        ("last offset", rechecked(patched(GOOD, 23, ">i", 5)), ErrorCode.INVALID_RECORD, 0),
+        ("none", rechecked(patched(GOOD, 23, ">i", -1)), ErrorCode.INVALID_RECORD, 0),
+        ("base offset", patched(GOOD, 0, ">q", 5), ErrorCode.INVALID_RECORD, 0),
+        ("control", rechecked(patched(GOOD, 21, ">h", 0x20)), ErrorCode.INVALID_RECORD, 0),
         ("transactional", rechecked(patched(GOOD, 21, ">h", 0x10)), 53, -1),
         ("not gzip", rechecked(patched(GOOD, 21, ">h", 1)), -1, 0),
         ("no such codec", rechecked(patched(GOOD, 21, ">h", 7)), -1, 0),
-        ("producer without sequence", rechecked(patched(GOOD, 43, ">q", 5)), INVALID_RECORD, 0),
+        (
+            "producer without sequence",
+            rechecked(patched(GOOD, 43, ">q", 5)),
+            ErrorCode.INVALID_RECORD,
+            0,
+        ),
     ],
 )
 def test_a_batch_that_does_not_add_up(name: str, records: bytes, code: int, log_start: int) -> None:
@@ -111,7 +120,7 @@ def test_offsets_inside_a_batch_are_consecutive() -> None:
     data = GOOD[:21] + body + first + second
     data = patched(data, 8, ">i", len(data) - 12)
     hand = AtHand({"t": 1})
-    assert hand.produce_bytes("t", rechecked(data)).error_code == INVALID_RECORD
+    assert hand.produce_bytes("t", rechecked(data)).error_code == ErrorCode.INVALID_RECORD
 
 
 def test_a_batch_whose_codec_is_missing_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,19 +133,24 @@ def test_a_batch_whose_codec_is_missing_is_believed(monkeypatch: pytest.MonkeyPa
 def test_transactional_batches_need_the_id_of_their_transaction() -> None:
     hand = AtHand({"t": 1})
     batch = rechecked(patched(GOOD, 21, ">h", 0x10))
-    assert hand.produce_bytes("t", batch).error_code == 53
+    assert (
+        hand.produce_bytes("t", batch).error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    )
 
 
 def test_zstd_is_refused_before_version_7() -> None:
     hand = AtHand({"t": 1})
     zstd = rechecked(patched(GOOD, 21, ">h", 4))
-    assert hand.produce_bytes("t", zstd, version=6).error_code == 76
+    assert (
+        hand.produce_bytes("t", zstd, version=6).error_code
+        == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    )
 
 
 def test_too_large() -> None:
     hand = AtHand()
     hand.broker.create_topic("t", config={"max.message.bytes": str(len(GOOD) - 1)})
-    assert hand.produce_bytes("t", GOOD).error_code == 10
+    assert hand.produce_bytes("t", GOOD).error_code == ErrorCode.MESSAGE_TOO_LARGE
     hand.broker.create_topic("u", config={"max.message.bytes": str(len(GOOD))})
     assert hand.produce_bytes("u", GOOD).error_code == 0
 
@@ -176,7 +190,7 @@ def test_timestamps_out_of_range() -> None:
         [NewRecord(b"x"), NewRecord(b"y", timestamp_ms=START_MS + hour + 1)], START_MS
     )
     answer = hand.produce_bytes("t", late)
-    assert answer.error_code == 32
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
     assert answer.error_message == "One or more records have been rejected due to invalid timestamp"
     (error,) = answer.record_errors
     assert error.batch_index == 1
@@ -192,7 +206,7 @@ def test_a_compacted_topic_needs_keys() -> None:
     hand = AtHand()
     hand.broker.create_topic("t", config={"cleanup.policy": "compact"})
     answer = hand.produce_bytes("t", GOOD)
-    assert answer.error_code == INVALID_RECORD
+    assert answer.error_code == ErrorCode.INVALID_RECORD
     assert [e.batch_index for e in answer.record_errors] == [0, 1]
     text = "Compacted topic cannot accept message without key in topic partition t-0"
     assert answer.error_message == (
@@ -205,7 +219,7 @@ def test_a_compacted_topic_needs_keys() -> None:
 def test_acks() -> None:
     hand = AtHand({"t": 1})
     assert hand.produce_bytes("t", GOOD, acks=1).error_code == 0
-    assert hand.produce_bytes("t", GOOD, acks=2).error_code == 21
+    assert hand.produce_bytes("t", GOOD, acks=2).error_code == ErrorCode.INVALID_REQUIRED_ACKS
 
 
 def acks_0(topic: str, records: bytes) -> ProduceRequest:
@@ -226,7 +240,10 @@ def test_acks_0_has_no_answer_and_a_failure_closes_the_connection() -> None:
 
 def test_an_internal_topic_is_not_for_clients() -> None:
     hand = AtHand({"__consumer_offsets": 1})
-    assert hand.produce_bytes("__consumer_offsets", GOOD).error_code == 17
+    assert (
+        hand.produce_bytes("__consumer_offsets", GOOD).error_code
+        == ErrorCode.INVALID_TOPIC_EXCEPTION
+    )
 
 
 def test_of_two_entries_for_a_partition_the_later_counts() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kip848_client._types import format_topic_id
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError
 from kip848_client.wire.messages.topics import (
     CreatePartitionsRequest,
@@ -202,7 +203,7 @@ def test_a_name_twice_and_a_dry_run_and_no_time() -> None:
     (result,) = create(hand, new("a"), new("a"))
     assert (result.error_code, result.error_message) == (42, "Duplicate topic name.")
     assert create(hand, new("b"), validate_only=True)[0].error_code == 0
-    assert create(hand, new("c"), timeout_ms=0)[0].error_code == 7
+    assert create(hand, new("c"), timeout_ms=0)[0].error_code == ErrorCode.REQUEST_TIMED_OUT
     assert not hand.broker.core.broker.catalog.topics
     assert create(hand) == []
 
@@ -230,7 +231,7 @@ def test_an_id_may_be_chosen(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "xyz", "A" * 22, "00000000-0000-0000-0000-000000000000"])
 def test_an_id_that_is_none(text: str) -> None:
     (result,) = create(AtHand(), new(config=(("mock.topic.id", text),)))
-    assert result.error_code == 40
+    assert result.error_code == ErrorCode.INVALID_CONFIG
 
 
 # -- deleting ------------------------------------------------------------------------------------

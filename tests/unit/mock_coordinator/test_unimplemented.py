@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import APIS
 from mock_coordinator.core.profile import PROFILES
 from mock_coordinator.core.unimplemented import UNIMPLEMENTED
@@ -37,7 +38,7 @@ def test_every_version_that_is_advertised_is_refused(profile: str) -> None:
                 said = [(each.group_id, each.error_code) for each in answer.groups]
                 assert said == [(group, 35) for group in GROUPS]
             else:
-                assert answer.error_code == 35
+                assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
 def test_what_brokers_ask_each_other_about_share_groups_is_not_offered() -> None:

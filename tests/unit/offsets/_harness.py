@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from kip848_client._types import TopicPartition
+from kip848_client.error_codes import ErrorCode
 from kip848_client.offsets import (
     CommitAnswered,
     CommitAsked,
@@ -41,12 +42,12 @@ B = TopicPartition("b", 0)
 C = TopicPartition("c", 0)
 Command = TypeVar("Command", bound=CommitCommand)
 
-STALE = CommitRefusal(113, "STALE_MEMBER_EPOCH")
-LOADING = CommitRefusal(14, "COORDINATOR_LOAD_IN_PROGRESS")
-MOVED = CommitRefusal(16, "NOT_COORDINATOR")
-UNKNOWN_TOPIC = CommitRefusal(3, "UNKNOWN_TOPIC_OR_PARTITION")
-UNKNOWN_TOPIC_ID = CommitRefusal(100, "UNKNOWN_TOPIC_ID")
-UNKNOWN_MEMBER = CommitRefusal(25, "UNKNOWN_MEMBER_ID")
+STALE = CommitRefusal(ErrorCode.STALE_MEMBER_EPOCH, "STALE_MEMBER_EPOCH")
+LOADING = CommitRefusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "COORDINATOR_LOAD_IN_PROGRESS")
+MOVED = CommitRefusal(ErrorCode.NOT_COORDINATOR, "NOT_COORDINATOR")
+UNKNOWN_TOPIC = CommitRefusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "UNKNOWN_TOPIC_OR_PARTITION")
+UNKNOWN_TOPIC_ID = CommitRefusal(ErrorCode.UNKNOWN_TOPIC_ID, "UNKNOWN_TOPIC_ID")
+UNKNOWN_MEMBER = CommitRefusal(ErrorCode.UNKNOWN_MEMBER_ID, "UNKNOWN_MEMBER_ID")
 
 
 class Rig:

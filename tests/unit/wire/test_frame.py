@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import UnsupportedVersion, WireError
 from kip848_client.wire import (
     APIS,
@@ -59,9 +60,9 @@ def test_a_response_survives_its_frame() -> None:
 
 def test_api_versions_answers_under_the_old_header() -> None:
     api = APIS[18]
-    frame = write_response(ApiVersionsResponse(error_code=35), api, 3, 9)
+    frame = write_response(ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION), api, 3, 9)
     assert frame[4:8] == b"\0\0\0\x09"
-    assert read_response(frame[4:], api, 3)[1].error_code == 35
+    assert read_response(frame[4:], api, 3)[1].error_code == ErrorCode.UNSUPPORTED_VERSION
     assert request_api(ApiVersionsRequest).request_header_version(3) == 2
     assert api.response_header_version(3) == 0
 

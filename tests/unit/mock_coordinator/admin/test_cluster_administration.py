@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.profile import PROFILES
 from tests.support.plain_message import message
 from tests.unit.mock_coordinator.broker_at_hand import AtHand
@@ -101,7 +102,7 @@ def test_features_that_are_not_implemented_are_not_even_promised(name: str, *, d
     hand = AtHand()
     code, text = update(hand, 1, dry=dry, name=name)
     groups = name.partition(".")[0]
-    assert code == 96
+    assert code == ErrorCode.FEATURE_UPDATE_FAILED
     assert text.endswith(
         f"Invalid update version 1 for feature {name}. "
         f"This broker does not implement {groups} groups"
@@ -115,10 +116,10 @@ def test_features_are_checked_and_never_changed(profile: str) -> None:
     assert update(hand, 0, dry=True) == (0, "")
     assert update(hand, 1, dry=False) == (0, "")
     code, text = update(hand, 0, dry=False)
-    assert code == 96
+    assert code == ErrorCode.FEATURE_UPDATE_FAILED
     assert "cannot be changed" in text
     code, text = update(hand, 7, dry=True, name="metadata.version")
-    assert code == 95
+    assert code == ErrorCode.INVALID_UPDATE_VERSION
     assert ("downgrade from" in text) is (profile >= "4.2")
 
 
@@ -137,9 +138,17 @@ def test_the_quorum_is_the_broker_itself() -> None:
 
 def test_only_what_is_gone_could_be_unregistered() -> None:
     hand = AtHand()
-    assert hand.ask(message("UnregisterBroker", broker_id=9)).error_code == 102
-    assert hand.ask(message("UnregisterBroker", broker_id=1)).error_code == 42
-    assert hand.ask(message("UnregisterController", controller_id=9)).error_code == 136
+    assert (
+        hand.ask(message("UnregisterBroker", broker_id=9)).error_code
+        == ErrorCode.BROKER_ID_NOT_REGISTERED
+    )
+    assert (
+        hand.ask(message("UnregisterBroker", broker_id=1)).error_code == ErrorCode.INVALID_REQUEST
+    )
+    assert (
+        hand.ask(message("UnregisterController", controller_id=9)).error_code
+        == ErrorCode.CONTROLLER_ID_NOT_REGISTERED
+    )
 
 
 @pytest.mark.parametrize("allowed", [False, True])

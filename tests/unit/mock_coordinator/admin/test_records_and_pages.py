@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from tests.support.plain_message import message
 from tests.unit.mock_coordinator.broker_at_hand import AtHand
 
@@ -48,7 +49,7 @@ def test_a_fetch_below_the_start_is_out_of_range() -> None:
     hand = AtHand({"t": 1})
     hand.produce_bytes("t", hand.batch(b"a", b"b"))
     assert deleted(hand, 1) == (0, 1)
-    assert hand.fetch(0).error_code == 1
+    assert hand.fetch(0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
     assert hand.fetch(1).error_code == 0
 
 

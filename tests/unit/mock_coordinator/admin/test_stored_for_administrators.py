@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import TransportError
 from mock_coordinator.core.profile import PROFILES
 from mock_coordinator.core.scram_store import ScramCredential
@@ -125,10 +126,10 @@ def test_client_metrics_exist_while_they_have_settings(profile: str) -> None:
 
 def test_the_level_of_the_root_logger_is_kept_while_the_broker_runs() -> None:
     hand = AtHand()
-    assert alter(hand, LOGGER, "1", "root", SET, "LOUD").error_code == 40
+    assert alter(hand, LOGGER, "1", "root", SET, "LOUD").error_code == ErrorCode.INVALID_CONFIG
     assert alter(hand, LOGGER, "1", "root", SET, "DEBUG").error_code == 0
-    assert alter(hand, LOGGER, "1", "root", DELETE, None).error_code == 42
-    assert alter(hand, LOGGER, "1", "nope", SET, "DEBUG").error_code == 40
+    assert alter(hand, LOGGER, "1", "root", DELETE, None).error_code == ErrorCode.INVALID_REQUEST
+    assert alter(hand, LOGGER, "1", "nope", SET, "DEBUG").error_code == ErrorCode.INVALID_CONFIG
     resource = {"resource_type": LOGGER, "resource_name": "1", "configuration_keys": None}
     described = hand.ask(message("DescribeConfigs", resources=[resource])).results[0].configs
     assert [(config.name, config.value) for config in described] == [("root", "DEBUG")]
@@ -137,8 +138,11 @@ def test_the_level_of_the_root_logger_is_kept_while_the_broker_runs() -> None:
 def test_tokens_are_off_for_those_who_may_ask() -> None:
     hand = AtHand()
     asked = message("DescribeDelegationToken", owners=None)
-    assert hand.ask(asked).error_code == 64
-    assert hand.broker.connect(principal="User:alice").ask(asked).error_code == 61
+    assert hand.ask(asked).error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    assert (
+        hand.broker.connect(principal="User:alice").ask(asked).error_code
+        == ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
+    )
 
 
 def test_replacing_settings_whole() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import ConfigError
 from kip848_client.wire.messages.offset_commit import OffsetCommitResponse
 from mock_coordinator.core.faults import (
@@ -47,7 +48,7 @@ def test_a_whole_fault() -> None:
 @pytest.mark.parametrize(
     ("row", "action"),
     [
-        ({"error": "NOT_COORDINATOR"}, Refuse(16)),
+        ({"error": "NOT_COORDINATOR"}, Refuse(ErrorCode.NOT_COORDINATOR)),
         ({"error": 4242, "message": "no"}, Refuse(4242, "no")),
         ({"delay_ms": 7}, Delay(7, Moment.RESPONSE)),
         ({"drop": "request"}, Drop(Moment.REQUEST)),
@@ -78,7 +79,7 @@ def test_an_answer_is_written_field_by_field() -> None:
     assert isinstance(fault.action, Answer)
     response = fault.action.response
     assert isinstance(response, OffsetCommitResponse)
-    assert response.topics[0].partitions[0].error_code == 16
+    assert response.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
     assert response.topics[1].topic_id == bytes(15) + b"\x01"
 
 

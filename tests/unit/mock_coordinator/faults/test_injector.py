@@ -57,7 +57,7 @@ def epoch_of(made: MockBroker) -> int | None:
 
 
 def test_an_error_instead_of_an_answer() -> None:
-    made = broker(Fault(Refuse(16), HEARTBEATS, times=2))
+    made = broker(Fault(Refuse(ErrorCode.NOT_COORDINATOR), HEARTBEATS, times=2))
     connection = made.connect()
     for code in (16, 16, 0):
         assert connection.ask(JOIN).error_code == code
@@ -76,7 +76,8 @@ def test_topics_are_looked_up_only_for_faults_that_ask_for_them() -> None:
     event = RequestReceived(1, 1, 12, LOCAL_CLIENT, MetadataRequest(topics=None))
     injector = FaultInjector(topic_names)
     injector.add(
-        Fault(Refuse(16), Match(api="Fetch", topic="t")), Fault(Refuse(16), Match(group_id="g"))
+        Fault(Refuse(ErrorCode.NOT_COORDINATOR), Match(api="Fetch", topic="t")),
+        Fault(Refuse(ErrorCode.NOT_COORDINATOR), Match(group_id="g")),
     )
     injector.step(0, event, lambda _now, _event: ())
     assert asked == 0
@@ -86,7 +87,7 @@ def test_topics_are_looked_up_only_for_faults_that_ask_for_them() -> None:
 
 
 def test_the_nth_request_and_no_other() -> None:
-    made = broker(Fault(Refuse(25), HEARTBEATS, nth=3))
+    made = broker(Fault(Refuse(ErrorCode.UNKNOWN_MEMBER_ID), HEARTBEATS, nth=3))
     connection = made.connect()
     assert [connection.ask(JOIN).error_code for _ in range(4)] == [0, 0, 25, 0]
 
@@ -105,7 +106,7 @@ def test_the_nth_request_and_no_other() -> None:
     ],
 )
 def test_others_are_left_alone(match: Match) -> None:
-    made = broker(Fault(Refuse(16), match, times=None))
+    made = broker(Fault(Refuse(ErrorCode.NOT_COORDINATOR), match, times=None))
     assert made.connect().ask(JOIN).error_code == 0
     assert made.faults.hits == ()
 
@@ -114,7 +115,10 @@ def test_others_are_left_alone(match: Match) -> None:
     "match", [Match(group_id="g"), Match(member_id="A"), Match(topic="t"), Match(versions=(1, 1))]
 )
 def test_those_that_are_meant_are_hit(match: Match) -> None:
-    assert broker(Fault(Refuse(16), match)).connect().ask(JOIN).error_code == 16
+    assert (
+        broker(Fault(Refuse(ErrorCode.NOT_COORDINATOR), match)).connect().ask(JOIN).error_code
+        == ErrorCode.NOT_COORDINATOR
+    )
 
 
 def test_an_answer_of_your_own() -> None:
@@ -211,7 +215,10 @@ def test_a_batch_that_arrives_damaged() -> None:
 
 
 def test_the_first_fault_that_hits_happens_and_all_count() -> None:
-    made = broker(Fault(Refuse(16), HEARTBEATS), Fault(Refuse(25), HEARTBEATS, nth=2))
+    made = broker(
+        Fault(Refuse(ErrorCode.NOT_COORDINATOR), HEARTBEATS),
+        Fault(Refuse(ErrorCode.UNKNOWN_MEMBER_ID), HEARTBEATS, nth=2),
+    )
     connection = made.connect()
     assert [connection.ask(JOIN).error_code for _ in range(3)] == [16, 25, 0]
 
@@ -220,7 +227,7 @@ def test_removing_and_clearing() -> None:
     always = [Fault(Refuse(code), times=None, name=name) for code, name in ((16, "a"), (25, "b"))]
     made = broker(*always)
     made.faults.remove("a")
-    assert made.connect().ask(JOIN).error_code == 25
+    assert made.connect().ask(JOIN).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     made.faults.clear()
     assert made.connect().ask(JOIN).error_code == 0
     with pytest.raises(KeyError):
@@ -228,7 +235,7 @@ def test_removing_and_clearing() -> None:
 
 
 def test_a_long_run_keeps_the_newest_hits() -> None:
-    made = broker(Fault(Refuse(16), HEARTBEATS, times=None))
+    made = broker(Fault(Refuse(ErrorCode.NOT_COORDINATOR), HEARTBEATS, times=None))
     connection = made.connect(through_bytes=False)
     for _ in range(10_050):
         connection.ask(JOIN)

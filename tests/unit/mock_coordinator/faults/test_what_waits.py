@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import TransportError
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.wire.messages.fetch import (
@@ -70,7 +71,10 @@ async def answers(made: MockBroker, *asked: tuple[InProcessConnection, Any]) -> 
 
 @pytest.mark.asyncio
 async def test_a_fault_hits_a_request_that_a_throttled_connection_sent() -> None:
-    made = broker(Fault(Throttle(300), HEARTBEATS), Fault(Refuse(16), HEARTBEATS, nth=2))
+    made = broker(
+        Fault(Throttle(300), HEARTBEATS),
+        Fault(Refuse(ErrorCode.NOT_COORDINATOR), HEARTBEATS, nth=2),
+    )
     connection = made.connect()
     got = await answers(made, (connection, JOIN), (connection, JOIN), (connection, JOIN))
     assert [(each.throttle_time_ms, each.error_code) for each in got] == [(300, 0), (0, 16), (0, 0)]
@@ -142,7 +146,9 @@ async def test_who_waits_for_a_condition_looks_again_after_a_restart() -> None:
         made.restart()
 
 
-@pytest.mark.parametrize("action", [Refuse(6), Delay(100), Throttle(500)])
+@pytest.mark.parametrize(
+    "action", [Refuse(ErrorCode.NOT_LEADER_OR_FOLLOWER), Delay(100), Throttle(500)]
+)
 def test_what_a_test_does_through_the_broker_is_hit_by_no_fault(action: Action) -> None:
     made = broker(Fault(action, times=None))
     made.create_topic("u")

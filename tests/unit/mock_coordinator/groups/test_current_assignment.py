@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from kip848_client._types import TopicId
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
@@ -166,7 +167,7 @@ def test_an_unknown_state_has_to_begin_anew() -> None:
     for owned in (None, [0]):
         with pytest.raises(GroupError, match="in a unknown state") as caught:
             _step(member, [0], owned=owned)
-        assert caught.value.code == 110
+        assert caught.value.code == ErrorCode.FENCED_MEMBER_EPOCH
     assert _shown(_step(member, [0, 1], owned=[])) == (STABLE, 2, [0, 1], [])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, FROM_4_2, World, parts
 
 
@@ -71,7 +72,7 @@ def test_s15_rejoining_with_other_topics(profile: str) -> None:
     if profile in FROM_4_2:
         assert (answer.epoch, answer.assigned) == (e + 2, parts(bar=range(3)))
     else:
-        assert answer.error == 110
+        assert answer.error == ErrorCode.FENCED_MEMBER_EPOCH
 
 
 @EVERY_PROFILE
@@ -87,7 +88,7 @@ def test_s16_unknown_groups_and_members(profile: str) -> None:
         answer = world.beat("Z", epoch)
         assert (answer.error, answer.message) == (25, "Member Z is not a member of group g.")
     assert world.beat("A", -1).error == 0
-    assert world.beat("A", -1).error == 25
+    assert world.beat("A", -1).error == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 @EVERY_PROFILE

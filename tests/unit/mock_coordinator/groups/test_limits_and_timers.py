@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups import MemberState
 from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, World, parts
 
@@ -32,7 +33,7 @@ def test_s33_a_silent_member_is_removed(profile: str) -> None:
     assert "A" in world.group().members
     world.pass_ms(1)
     assert world.shape() == f"#G{e + 2}/A{e + 1} Assigning"
-    assert world.beat("A", e).error == 25
+    assert world.beat("A", e).error == ErrorCode.UNKNOWN_MEMBER_ID
     answer = world.beat("B", e + 1)
     assert (answer.epoch, answer.assigned) == (e + 2, parts(foo=range(6)))
 
@@ -51,7 +52,7 @@ def test_s34_a_member_that_does_not_let_go_is_removed(profile: str) -> None:
     assert "A" in world.group().members
     world.pass_ms(1)
     assert world.shape() == f"#G{e + 2}/A{e + 1} Assigning"
-    assert world.beat("A", e).error == 25
+    assert world.beat("A", e).error == ErrorCode.UNKNOWN_MEMBER_ID
     answer = world.beat("B", e + 1)
     assert (answer.epoch, answer.assigned) == (e + 2, parts(foo=range(6)))
 
@@ -95,7 +96,7 @@ def test_a_refused_heartbeat_does_not_keep_a_member_alive() -> None:
     world = World("4.4")
     world.join("A")
     world.pass_ms(44_000)
-    assert world.beat("A", 99).error == 110
+    assert world.beat("A", 99).error == ErrorCode.FENCED_MEMBER_EPOCH
     world.commit("A", 2, {"foo": {0: 1}})
     world.pass_ms(1_000)
     assert world.group().members == {}

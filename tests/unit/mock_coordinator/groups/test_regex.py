@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.regex import matching_topics, require_valid_regex
 
@@ -90,7 +91,7 @@ ACCEPTED = [
 def test_what_is_refused_and_how(regex: str, problem: str) -> None:
     with pytest.raises(GroupError) as caught:
         require_valid_regex(regex)
-    assert caught.value.code == 128
+    assert caught.value.code == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert caught.value.message == (
         f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {problem}."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from tests.unit.mock_coordinator.groups._world import (
     EVERY_PROFILE,
     FROM_4_2,
@@ -41,7 +42,7 @@ def test_s27_the_life_of_a_regex(profile: str) -> None:
     )
     answer = world.join("C", None, regex="")
     assert (answer.epoch, answer.assigned) == (3, {})
-    assert world.join("D", [], regex="(?=x)").error == 128
+    assert world.join("D", [], regex="(?=x)").error == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert "D" not in world.group().members
 
 

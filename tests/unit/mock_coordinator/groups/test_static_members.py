@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, World, parts
 
 
@@ -39,7 +40,7 @@ def test_s38_leaving_for_a_while_and_coming_back(profile: str) -> None:
     assert world.written(before) == ["CurrentMemberAssignment"]
     assert world.shape() == f"#G{e}/A{e} Reconciling"
     assert (world.epochs("A")[0], world.owned("A")) == (-2, parts(foo=range(3)))
-    assert world.beat("A", e, inst="i1").error == 110
+    assert world.beat("A", e, inst="i1").error == ErrorCode.FENCED_MEMBER_EPOCH
     before = len(world.groups.records)
     answer = world.join("A3", inst="i1")
     assert (answer.epoch, answer.assigned) == (e, parts(foo=range(3)))
@@ -52,8 +53,8 @@ def test_s38_leaving_for_a_while_and_coming_back(profile: str) -> None:
         "CurrentMemberAssignment",
     ]
     assert world.shape() == f"#G{e}/A{e} Stable"
-    assert world.beat("A", e, inst="i1").error == 82
-    assert world.beat("A", e).error == 25
+    assert world.beat("A", e, inst="i1").error == ErrorCode.FENCED_INSTANCE_ID
+    assert world.beat("A", e).error == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 @EVERY_PROFILE
@@ -107,8 +108,8 @@ def test_s42_a_fenced_static_member_is_stuck_until_it_says_that_it_leaves(profil
     world = World(profile)
     e = world.first
     world.join("A", inst="i1")
-    assert world.beat("A", 77, inst="i1").error == 110
-    assert world.join("A", inst="i1").error == 111
+    assert world.beat("A", 77, inst="i1").error == ErrorCode.FENCED_MEMBER_EPOCH
+    assert world.join("A", inst="i1").error == ErrorCode.UNRELEASED_INSTANCE_ID
     assert world.beat("A", -2, inst="i1").error == 0
     assert world.beat("A", -2, inst="i1").error == 0
     answer = world.join("A", inst="i1")
@@ -132,7 +133,9 @@ def test_s44_replacing_oneself_in_a_full_group(profile: str) -> None:
     world = World(profile, group_consumer_max_size=1)
     world.join("A", inst="i")
     world.beat("A", -2, inst="i")
-    assert world.join("A3", inst="i").error == (0 if profile == "4.4" else 81)
+    assert world.join("A3", inst="i").error == (
+        0 if profile == "4.4" else ErrorCode.GROUP_MAX_SIZE_REACHED
+    )
 
 
 def test_a_static_member_may_leave_its_instance_id_out() -> None:
@@ -151,7 +154,7 @@ def test_a_dynamic_member_becomes_static_by_joining_again() -> None:
     answer = world.join("A", inst="i1")  # no epoch check on this path, even in 4.0
     assert (answer.error, answer.epoch) == (0, 2)
     assert world.written(before)[0] == "MemberMetadata"
-    assert world.join("A", inst="i1").error == 111
+    assert world.join("A", inst="i1").error == ErrorCode.UNRELEASED_INSTANCE_ID
 
 
 def test_the_session_timer_of_a_replaced_member_hits_nobody() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
@@ -100,7 +101,7 @@ def test_a_refused_heartbeat_carries_nothing_but_the_error() -> None:
     world = World()
     response = world.ask(ConsumerGroupHeartbeatRequest(group_id="g", member_id=""), 1)
     assert response == ConsumerGroupHeartbeatResponse(
-        error_code=42, error_message="MemberId can't be empty."
+        error_code=ErrorCode.INVALID_REQUEST, error_message="MemberId can't be empty."
     )
 
 

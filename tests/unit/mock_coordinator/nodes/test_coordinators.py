@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.classic_group import (
     HeartbeatRequest,
@@ -172,7 +173,9 @@ def test_a_nonsensical_heartbeat_at_another_broker(profile: str, code: int) -> N
     hand = ClusterAtHand(profile=profile, config=SIX)
     wrong = hand.other(hand.coordinator("g1"))
     assert hand.at(wrong, join("g1", ""), 1).error_code == code
-    assert hand.at(hand.coordinator("g1"), join("g1", ""), 1).error_code == 42
+    assert (
+        hand.at(hand.coordinator("g1"), join("g1", ""), 1).error_code == ErrorCode.INVALID_REQUEST
+    )
 
 
 def test_an_empty_group_id_is_refused_wherever_it_comes() -> None:
@@ -185,7 +188,7 @@ def test_an_empty_group_id_is_refused_wherever_it_comes() -> None:
         OffsetDeleteRequest(group_id=""),
     ):
         version = None if isinstance(request, OffsetDeleteRequest) else 4
-        assert hand.at(wrong, request, version).error_code == 24
+        assert hand.at(wrong, request, version).error_code == ErrorCode.INVALID_GROUP_ID
 
 
 def test_commits_at_another_broker() -> None:
@@ -234,7 +237,7 @@ def test_transactions_at_another_broker() -> None:
     )
     assert hand.at(wrong, EndTxnRequest(**more, committed=True), 5).error_code == NOT_COORDINATOR
     late = InitProducerIdRequest(transactional_id="t1", transaction_timeout_ms=10**9)
-    assert hand.at(wrong, late, 5).error_code == 50
+    assert hand.at(wrong, late, 5).error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
 
 # -- several groups in one request -------------------------------------------------------------
@@ -250,10 +253,10 @@ def test_descriptions_of_many_groups_are_in_kafkas_order() -> None:
     response = hand.at(node, ConsumerGroupDescribeRequest(group_ids=("", *GROUPS)), 1)
     order = ["g5", "g4", "g2", "g8", "g11", "g3", "g9", "g0", "g6", "g1", "g7", "g10"]
     assert [group.group_id for group in response.groups] == ["", *order]
-    assert response.groups[0].error_code == 24
+    assert response.groups[0].error_code == ErrorCode.INVALID_GROUP_ID
     for group in response.groups[1:]:
         here = hand.coordinator(group.group_id) == node
-        assert group.error_code == (69 if here else NOT_COORDINATOR)
+        assert group.error_code == (ErrorCode.GROUP_ID_NOT_FOUND if here else NOT_COORDINATOR)
         assert group.error_message == (f"Group {group.group_id} not found." if here else None)
     classic = hand.at(node, DescribeGroupsRequest(groups=("", *GROUPS)), 6)
     assert [group.group_id for group in classic.groups] == ["", *order], "no id is one, too"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import api_named
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
@@ -140,7 +141,7 @@ async def test_while_nobody_coordinates_an_id_nothing_is_written_in_its_transact
     await hand.cluster.crash_broker(coordinator, noticed_after_ms=5000)
     assert hand.cluster.transaction_coordinator_of("x") is None
     code, said = hand.write("x", producer)
-    assert code == 19
+    assert code == ErrorCode.NOT_ENOUGH_REPLICAS
     assert said.endswith("Underlying error: COORDINATOR_NOT_AVAILABLE")
     assert hand.raw().init("x")[0][0] == NOT_COORDINATOR
     hand.cluster.advance(5000)

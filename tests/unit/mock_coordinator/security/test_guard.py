@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import TransportError
 from kip848_client.wire import DRAFT_API_KEYS
 from mock_coordinator import MockBroker, VirtualClock
@@ -113,9 +114,12 @@ def test_a_right_that_is_taken_away_is_gone_at_once(broker: MockBroker) -> None:
         "permission_type": 1,
     }
     delete = message("DeleteAcls", filters=[everything])
-    assert ask(broker, "alice", delete, 3).filter_results[0].error_code == 31
+    assert (
+        ask(broker, "alice", delete, 3).filter_results[0].error_code
+        == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    )
     assert len(ask(broker, "root", delete, 3).filter_results[0].matching_acls) == 1
-    assert ask(broker, "alice", heartbeat, 1).error_code == 30
+    assert ask(broker, "alice", heartbeat, 1).error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
 def test_rights_survive_a_crash(broker: MockBroker) -> None:
@@ -136,7 +140,7 @@ def test_without_an_authorizer_there_is_nothing_to_configure() -> None:
         "permission_type": 3,
     }
     answer = broker.connect().ask(message("CreateAcls", creations=[creation]), 3)
-    assert answer.results[0].error_code == 54
+    assert answer.results[0].error_code == ErrorCode.SECURITY_DISABLED
     assert answer.results[0].error_message == "No Authorizer is configured."
     described = broker.connect().ask(
         message(
@@ -148,7 +152,7 @@ def test_without_an_authorizer_there_is_nothing_to_configure() -> None:
         ),
         3,
     )
-    assert described.error_code == 54
+    assert described.error_code == ErrorCode.SECURITY_DISABLED
     metadata = message("Metadata", topics=None, include_topic_authorized_operations=True)
     assert broker.connect(principal="User:anybody").ask(metadata, 12).error_code == 0
 
@@ -183,8 +187,14 @@ def test_a_listener_has_no_address_before_it_listens() -> None:
     ],
 )
 def test_draft_protocols_are_for_whom_may_read_the_group(broker: MockBroker, api: str) -> None:
-    assert ask(broker, "alice", message(api, group_id="theirs", member_id="m"), 0).error_code == 30
-    assert ask(broker, "alice", message(api, group_id="mine", member_id="m"), 0).error_code != 30
+    assert (
+        ask(broker, "alice", message(api, group_id="theirs", member_id="m"), 0).error_code
+        == ErrorCode.GROUP_AUTHORIZATION_FAILED
+    )
+    assert (
+        ask(broker, "alice", message(api, group_id="mine", member_id="m"), 0).error_code
+        != ErrorCode.GROUP_AUTHORIZATION_FAILED
+    )
 
 
 UNGUARDED = {

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import decode, encode
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.classic_group import (
@@ -112,7 +113,10 @@ class Circle:
             self._came[name] = answer
 
     def _note(self, name: str, answer: Any) -> None:
-        if isinstance(answer, JoinGroupResponse) and answer.error_code in (0, 79):
+        if isinstance(answer, JoinGroupResponse) and answer.error_code in (
+            0,
+            ErrorCode.MEMBER_ID_REQUIRED,
+        ):
             self.ids[name] = answer.member_id
             self.generations[name] = answer.generation_id
 
@@ -166,7 +170,7 @@ class Circle:
     def join(self, name: str, *protocols: str, **options: Any) -> JoinGroupResponse | None:
         """JoinGroup, and once more when an id was given."""
         answer = self.ask_to_join(name, *protocols, **options)
-        if answer is not None and answer.error_code == 79:
+        if answer is not None and answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             answer = self.ask_to_join(name, *protocols, **options)
         return answer
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import JoinGroupResponse
 from mock_coordinator.core.groups.classic.live import LiveGroup, LiveMember
 from mock_coordinator.core.groups.records import ClassicProtocol
@@ -148,7 +149,7 @@ def test_a_member_may_change_its_type_only_in_an_empty_group() -> None:
     circle.stable("A")
     refused = circle.ask_to_join("B", kind="connect")
     assert refused is not None
-    assert refused.error_code == 23
+    assert refused.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     circle.leave("A")
     assert ok(circle.join("B", kind="connect")).protocol_type == "connect"
 
@@ -161,7 +162,7 @@ def test_the_same_protocol_twice_is_nobodys_protocol() -> None:
     circle.pass_ms(299_999)
     assert circle.now.state == "PreparingRebalance"
     circle.pass_ms(1)
-    assert circle.late()["A"].error_code == 25
+    assert circle.late()["A"].error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert circle.now.state == "Empty"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.groups import ListGroupsRequest
 from mock_coordinator.core.groups.records import (
     ClassicGeneration,
@@ -68,7 +69,7 @@ def test_a_group_that_became_too_large_shrinks() -> None:
     assert circle.waiting == ["B", "C"]
     refused = circle.join("A")
     assert refused is not None
-    assert refused.error_code == 81
+    assert refused.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert refused.member_id == ""
 
 

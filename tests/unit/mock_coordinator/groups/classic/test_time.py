@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from tests.unit.mock_coordinator.groups.classic._circle import Circle
 
 
@@ -16,7 +17,7 @@ def test_an_id_lapses_with_the_session_timeout() -> None:
     assert not circle.now.group.pending_joins
     refused = circle.ask_to_join("A")
     assert refused is not None
-    assert refused.error_code == 25
+    assert refused.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_an_id_that_lapses_ends_the_join_phase() -> None:
@@ -118,7 +119,7 @@ def test_leaving_in_the_initial_delay_leaves_an_empty_group() -> None:
     circle = Circle(delay_ms=3_000)
     circle.join("A")
     assert circle.leave("A") == [0]
-    assert circle.late()["A"].error_code == 25
+    assert circle.late()["A"].error_code == ErrorCode.UNKNOWN_MEMBER_ID
     circle.pass_ms(3_000)
     assert circle.now.state == "Empty"
     assert circle.now.group.generation == 1

@@ -9,6 +9,7 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import UnsupportedVersion
 from kip848_client.wire.messages.connect_group import (
     ConnectGroupHeartbeatRequest,
@@ -198,7 +199,7 @@ def test_a_full_group_takes_no_more_workers() -> None:
     crew.world = World(group_consumer_max_size=1)
     crew.beat(crew.worker("W1"))
     refused = crew.beat(crew.worker("W2"))
-    assert refused.error_code == 81
+    assert refused.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert refused.error_message == (
         "The connect group has reached its maximum capacity of 1 members."
     )
@@ -248,8 +249,10 @@ def test_only_the_coordinator_of_the_group_serves_it() -> None:
     )
     for other in {1, 2, 3} - {node}:
         for request in (JOIN, replace(JOIN, member_epoch=4), prepare, install):
-            assert hand.at(other, request, 0).error_code == 16
-        assert hand.at(other, replace(JOIN, member_id=""), 0).error_code == 42
+            assert hand.at(other, request, 0).error_code == ErrorCode.NOT_COORDINATOR
+        assert (
+            hand.at(other, replace(JOIN, member_id=""), 0).error_code == ErrorCode.INVALID_REQUEST
+        )
     assert hand.at(node, JOIN, 0).error_code == 0
     assert hand.at(node, prepare, 0).group_epoch == 2
     assert hand.at(node, install, 0).error_code == 0

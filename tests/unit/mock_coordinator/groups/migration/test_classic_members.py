@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.member_state import MemberState
 from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, FOO, parts
 from tests.unit.mock_coordinator.groups.migration._mixed import Mixed, brings
@@ -87,7 +88,7 @@ def test_a_disabled_migration_keeps_classic_members_out_from_4_3_on(profile: str
     mixed.world.join("N")
     answer = mixed.ask_to_join("c1", id_="c1")
     assert answer is not None
-    assert answer.error_code == (23 if profile in LATE else 0)
+    assert answer.error_code == (ErrorCode.INCONSISTENT_GROUP_PROTOCOL if profile in LATE else 0)
 
 
 @pytest.mark.parametrize("profile", [*EARLY, *LATE])
@@ -190,4 +191,4 @@ def test_a_protocol_that_is_offered_twice_suits_nobody() -> None:
     mixed.join("c1", "range", "range")
     refused = mixed.ask_to_join("c2", "range", id_="c2")
     assert refused is not None
-    assert refused.error_code == 23
+    assert refused.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -91,7 +92,7 @@ def test_a_static_member_brings_the_group_back_without_a_rebalance() -> None:
     assert (answer.error_code, answer.generation_id) == (0, epoch)
     assert mixed.now.state == "Stable"
     assert mixed.beat("c1", instance="i1") == 0
-    assert mixed.world.beat("N", epoch, inst="i1").error == 69
+    assert mixed.world.beat("N", epoch, inst="i1").error == ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_a_static_member_with_other_wishes_begins_a_rebalance() -> None:
@@ -123,7 +124,7 @@ def test_a_downgrade_that_cannot_be_written_keeps_the_member() -> None:
         mixed.ids[member_id] = member_id
         mixed.ask_for(member_id)
     answer = mixed.world.beat("N", -1)
-    assert answer.error == 69
+    assert answer.error == ErrorCode.GROUP_ID_NOT_FOUND
     assert answer.message == (
         "Cannot downgrade the classic group g: "
         "Buffer underflow while parsing consumer protocol's header."

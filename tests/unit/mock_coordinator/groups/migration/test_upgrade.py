@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups import GroupType
 from mock_coordinator.core.groups.member_state import MemberState
 from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, FOO, parts
@@ -53,7 +54,7 @@ def test_a_group_without_a_generation_stays_classic_and_forgets_who_waited() -> 
     assert (answer.error, answer.message) == (-1, None)
     mixed.pass_ms(0)
     refused = mixed.late()["c1"]
-    assert refused.error_code == 27
+    assert refused.error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert mixed.now.state == "PreparingRebalance"
     assert mixed.join("c1", id_=refused.member_id) is None
     mixed.pass_ms(3_000)
@@ -83,9 +84,9 @@ def test_the_newcomer_may_not_fit_though_the_group_does() -> None:
     mixed.classic_group("c1", "c2", owned={"c1": {"foo": range(6)}})
     mixed.join("c1", metadata=brings("bar"))
     answer = mixed.world.join("N")
-    assert answer.error == 81
+    assert answer.error == ErrorCode.GROUP_MAX_SIZE_REACHED
     mixed.pass_ms(0)
-    assert mixed.late()["c1"].error_code == 27
+    assert mixed.late()["c1"].error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert mixed.now.state == "PreparingRebalance"
 
 
@@ -122,7 +123,7 @@ def test_other_groups_than_of_consumers_cannot_be_upgraded() -> None:
     mixed = Mixed()
     mixed.join("w1", kind="connect", metadata=b"any")
     answer = mixed.world.join("N")
-    assert answer.error == 69
+    assert answer.error == ErrorCode.GROUP_ID_NOT_FOUND
     assert answer.message == REFUSED + "the group does not use the consumer embedded protocol."
 
 
@@ -131,7 +132,7 @@ def test_a_member_that_does_not_speak_the_generations_protocol() -> None:
     mixed.join("c1", "range", "sticky")
     mixed.ask_for("c1", {"c1": assigns({"foo": range(6)})})
     assert mixed.join("c2", "sticky") is None
-    assert mixed.world.join("N").error == -1
+    assert mixed.world.join("N").error == ErrorCode.UNKNOWN_SERVER_ERROR
     assert mixed.snapshot.type is GroupType.CLASSIC
 
 
@@ -175,5 +176,5 @@ def test_a_partition_that_was_given_twice_prevents_it() -> None:
     answer = mixed.world.join("N")
     assert (answer.error, answer.message) == (-1, None)
     mixed.pass_ms(0)
-    assert mixed.late()["c1"].error_code == 27
+    assert mixed.late()["c1"].error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert mixed.snapshot.type is GroupType.CLASSIC

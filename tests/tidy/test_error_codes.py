@@ -1,0 +1,82 @@
+"""Error codes have names: ``ErrorCode.NOT_COORDINATOR`` in code, NOT_COORDINATOR in prose, 16 only
+on the wire and in the table of ``kip848_client.error_codes``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from kip848_client.error_codes import ErrorCode
+from tests.tidy.source_tree import Module, modules
+
+KEYWORDS = frozenset({"error_code", "error"})
+"""Arguments and fields that carry a code."""
+TAKERS = frozenset({"BrokerError", "CommitRefusal", "GroupError", "HeartbeatRefused", "Refuse"})
+"""Classes whose first argument is a code."""
+READ = frozenset({*KEYWORDS, "code", "codes", "error_codes"})
+"""Names of what is compared with a code."""
+KNOWN = frozenset(map(int, ErrorCode)) - {0}
+"""0 says that there is no error."""
+TABLE = "kip848_client.error_codes"
+
+EVERY = pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
+
+
+def bare_numbers(tree: ast.AST) -> Iterator[ast.expr]:
+    """Every literal number of the module that stands where an error code is meant."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare(left=left, comparators=others):
+                sides = [left, *others]
+                if any(_name(side) in READ for side in sides):
+                    yield from (each for side in sides for each in _numbers(side))
+            case ast.Call(func=function, args=arguments, keywords=keywords):
+                yield from (
+                    each
+                    for keyword in keywords
+                    if keyword.arg in KEYWORDS
+                    for each in _numbers(keyword.value)
+                )
+                if arguments and _name(function) in TAKERS:
+                    yield from _numbers(arguments[0])
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
+                if name.lstrip("_") in ErrorCode.__members__ and name.lstrip("_") != "NONE":
+                    yield from _numbers(value)
+
+
+def _name(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
+
+
+def _numbers(node: ast.expr) -> Iterator[ast.expr]:
+    """The numbers of an expression that are codes by themselves."""
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool) and value in KNOWN:
+            yield node
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)):
+            yield node
+        case ast.IfExp(body=body, orelse=other):
+            yield from _numbers(body)
+            yield from _numbers(other)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
+            for each in elements:
+                yield from _numbers(each)
+
+
+@EVERY
+def test_an_error_code_is_named(module: Module) -> None:
+    if module.name == TABLE:
+        return
+    for node in bare_numbers(module.tree):
+        raise AssertionError(
+            f"{module.path}:{node.lineno}: error {ast.unparse(node)} has a name in ErrorCode"
+        )
