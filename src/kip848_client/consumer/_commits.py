@@ -118,6 +118,7 @@ class CommitDriver:
         self._epoch_moved = anyio.Event()
         self._ended = anyio.Event()
         self._closed = False
+        self._failure: Kip848Error | None = None
 
     @property
     def member_epoch(self) -> int | None:
@@ -145,7 +146,9 @@ class CommitDriver:
                 self.feed(CommitTimer())
 
     def feed(self, event: CommitEvent) -> None:
-        """Give the core an event and perform what it asks for."""
+        """Give the core an event and perform what it asks for; nothing once closed."""
+        if self._closed:
+            return
         self._refresh_tracker()
         for command in self._core.step(self._clock.now_ms(), event):
             match command:
@@ -180,17 +183,19 @@ class CommitDriver:
         done = anyio.Event()
         result: list[CommitDone] = []
         if self._closed:
-            raise ConsumerClosed("the consumer is closed")
+            raise self._failure or ConsumerClosed("the consumer is closed")
         self._waiting[ticket] = (done, result)
         self.feed(CommitAsked(ticket, kind, offsets, deadline_ms))
         await done.wait()
         if not result:
-            raise ConsumerClosed("the consumer was closed before the commit was answered")
+            why = "the consumer was closed before the commit was answered"
+            raise self._failure or ConsumerClosed(why)
         return result[0]
 
-    def close(self) -> None:
-        """Nothing will be sent any more: end every wait."""
+    def close(self, error: Kip848Error | None = None) -> None:
+        """Nothing will be sent any more: end every wait, with ``error`` if there is one."""
         self._closed = True
+        self._failure = self._failure or error
         for done, _ in self._waiting.values():
             done.set()
         self._waiting.clear()

@@ -203,6 +203,13 @@ class Consumer(Generic[K, V]):
             raise supervisor.callback_failures[before]
 
     def _run(self) -> Engine[Record[K, V]]:
+        """The engine, for whatever needs it to work. Raises what ended it."""
+        engine = self._look()
+        engine.errors.check_fatal()
+        return engine
+
+    def _look(self) -> Engine[Record[K, V]]:
+        """The engine, to look at or to take leave of."""
         if self._engine is None:
             raise ConsumerClosed("the consumer is not started; call start() or use 'async with'")
         if self._closing is not None and self._closing.done():
@@ -249,7 +256,7 @@ class Consumer(Generic[K, V]):
         """Leave the group, in the background, or drop the manual assignment. What was handed out
         counts as done, but is not committed: commit before. Subscribing again is legal at once."""
         if self._engine is not None:
-            self._run().unsubscribe()
+            self._look().unsubscribe()
         self._topics, self._pattern, self._manual = frozenset(), None, None
 
     def assign(self, partitions: Iterable[tuple[str, int]]) -> None:
@@ -282,10 +289,8 @@ class Consumer(Generic[K, V]):
             return self.assignment()
         async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
             while supervisor.core.state is not MemberState.STABLE or not self.assignment():
-                self._run()
-                if engine.errors.fatal is not None:
-                    engine.errors.check()
                 await supervisor.change()
+                self._run()
         return self.assignment()
 
     # -- records ---------------------------------------------------------------------------------
@@ -380,7 +385,7 @@ class Consumer(Generic[K, V]):
 
     def paused(self) -> frozenset[TopicPartition]:
         """The partitions that are paused."""
-        return self._run().fetch.paused()
+        return self._look().fetch.paused()
 
     # -- offsets ---------------------------------------------------------------------------------
 
@@ -439,15 +444,15 @@ class Consumer(Generic[K, V]):
 
     def highwater(self, partition: tuple[str, int]) -> int | None:
         """The end of the partition when it was last fetched; ``None`` before that."""
-        return self._run().fetch.highwater(self._assigned(partition))
+        return self._look().fetch.highwater(self._assigned(partition))
 
     def last_stable_offset(self, partition: tuple[str, int]) -> int | None:
         """The last stable offset when it was last fetched; ``None`` before that."""
-        return self._run().fetch.last_stable_offset(self._assigned(partition))
+        return self._look().fetch.last_stable_offset(self._assigned(partition))
 
     def last_poll_timestamp(self, partition: tuple[str, int]) -> int | None:
         """When the partition was last fetched, in ms since 1970; ``None`` before that."""
-        return self._run().fetch.last_poll_timestamp(self._assigned(partition))
+        return self._look().fetch.last_poll_timestamp(self._assigned(partition))
 
     # -- topics ----------------------------------------------------------------------------------
 
@@ -458,7 +463,7 @@ class Consumer(Generic[K, V]):
 
     def partitions_for_topic(self, topic: str) -> frozenset[int] | None:
         """The partitions of a topic that is consumed; ``None`` when it is not known."""
-        return self._run().topics.partitions_of(topic)
+        return self._look().topics.partitions_of(topic)
 
     # -- the membership --------------------------------------------------------------------------
 
@@ -468,7 +473,7 @@ class Consumer(Generic[K, V]):
         engine = self._engine
         if engine is None or engine.supervisor is None:
             return None
-        return view_of(engine.supervisor, engine.clock.now_ms())
+        return view_of(engine.supervisor, engine.clock.now_ms(), engine.errors.fatal)
 
     def group_metadata(self) -> GroupMetadata:
         """Who this member is, for a transactional producer."""

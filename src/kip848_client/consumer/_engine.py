@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 import random
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -57,6 +58,8 @@ from kip848_client.offsets import (
 __all__ = ["Engine"]
 
 R = TypeVar("R")
+
+_log = logging.getLogger("kip848_client")
 
 _MEMBER_ID_BYTES: Final = 16
 _JITTER: Final = 0.2
@@ -266,6 +269,19 @@ class Engine(Generic[R]):
             group.start_soon(self._watch_fetching)
             self._running.set()
 
+    def _fail(self, what: str, cause: BaseException | None) -> None:
+        """The consumer cannot go on: tell whoever calls it, and whoever waits in a call now."""
+        if self._closing or self.errors.fatal is not None:
+            return
+        error = Kip848Error(f"{what}; stop the consumer and create a new one")
+        error.__cause__ = cause
+        if cause is not None:
+            _log.error("%s", error, exc_info=cause)
+        self.errors.raise_always(error)
+        self.positions.wake()
+        if self.commits is not None:
+            self.commits.close(error)
+
     async def _watch_fetching(self) -> None:
         """aiokafka's fetching task only ends by a bug; say so instead of waiting for ever."""
         failure = await self.fetch.ended()
@@ -273,11 +289,9 @@ class Engine(Generic[R]):
 
     def _on_end(self, task: asyncio.Task[None]) -> None:
         self._running.set()
-        if task.cancelled() or task.exception() is None:
-            return
-        error = Kip848Error(f"the consumer failed by a bug of its own: {task.exception()!r}")
-        error.__cause__ = task.exception()
-        self.errors.raise_always(error)
+        cause = None if task.cancelled() else task.exception()
+        why = f"failed by a bug of its own: {cause!r}" if cause else "was cancelled from outside"
+        self._fail(f"the consumer {why}", cause)
 
     def _spawn(self, function: Callable[..., Any], *arguments: Any) -> None:
         assert self._group is not None, "open() comes first"
@@ -323,8 +337,6 @@ class Engine(Generic[R]):
 
     def subscribe(self, topics: frozenset[str], pattern: str | None) -> None:
         """Be a member of the group with this subscription, joining at once."""
-        if self.errors.fatal is not None:
-            raise self.errors.fatal.with_traceback(None)
         if self.supervisor is None:
             self.supervisor = self._build_supervisor()
             self._spawn(self._run_member, self.supervisor)
@@ -338,8 +350,19 @@ class Engine(Generic[R]):
         self.supervisor.post(Polled())
 
     async def _run_member(self, supervisor: Supervisor) -> None:
-        await supervisor.run()
-        self._member_done.set()
+        cause: Exception | None = None
+        try:
+            await supervisor.run()
+        except Exception as err:
+            cause = err
+            raise
+        finally:
+            group = self._group
+            if not supervisor.core.closed and group and not group.cancel_scope.cancel_called:
+                # Nobody sends heartbeats any more: what is assigned is soon another member's.
+                why = f"by a bug of its own: {cause!r}" if cause else "although nobody asked for it"
+                self._fail(f"the membership ended {why}", cause)
+            self._member_done.set()
 
     async def _refresh_topics(self) -> None:
         try:

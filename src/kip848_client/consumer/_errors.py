@@ -56,13 +56,17 @@ class ErrorBox:
         """Why the partition cannot have a position, if that is so."""
         return self._blocked.get(tp)
 
+    def check_fatal(self) -> None:
+        """Raise what ended the consumer, if something did."""
+        if self._fatal is not None:
+            raise self._fatal.with_traceback(None)
+
     def check(self, only: Collection[tuple[str, int]] = ()) -> None:
         """Raise what is due: the oldest of the once-errors first, then what stays; of blocked
         partitions only those in ``only``, if given."""
         if self._once:
             raise self._once.popleft()
-        if self._fatal is not None:
-            raise self._fatal.with_traceback(None)
+        self.check_fatal()
         for tp, error in self._blocked.items():
             if not only or tp in only:
                 raise error.with_traceback(None)

@@ -4,17 +4,20 @@ Calls are made one at a time, in the order in which the group asked for them, on
 consumer's while heartbeats go on. A listener may use the consumer freely (commit, seek, pause,
 position); it may not ``stop`` it, because stopping waits for the listener.
 
-A listener that raises, or takes longer than its time (it is cancelled then), has failed: the
-application gets a ``CallbackError`` from its next call for records, and the same partitions are
-given to the listener again after that. Nothing is acknowledged to the group in between. A failed
-``on_partitions_lost`` is only reported, because the partitions are gone whatever it says.
+A listener that raises (a CancelledError, too), or takes longer than its time (it is cancelled
+then, and again each second until it ends), has failed: the application gets a ``CallbackError``
+from its next call for records, and the same partitions are given to the listener again after that.
+Nothing is acknowledged to the group in between. A failed ``on_partitions_lost`` is only reported,
+because the partitions are gone whatever it says.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import anyio
 
@@ -22,6 +25,13 @@ from kip848_client._types import TopicPartition
 from kip848_client.errors import CallbackError, ConfigError
 
 __all__ = ["RebalanceListener", "call_listener", "checked_listener", "listener_method"]
+
+_log = logging.getLogger("kip848_client")
+
+_REPEAT_CANCEL_S: Final = 1.0
+"""Between two cancellations of a method that overran its time and does not end."""
+_PATIENCE_S: Final = 0.5
+"""What a method that was cancelled gets to end, when the consumer is being closed."""
 
 
 class RebalanceListener(Protocol):
@@ -62,22 +72,74 @@ def listener_method(listener: object | None, name: str) -> Hook | None:
     return found
 
 
+def _ignore(_task: asyncio.Task[None]) -> None:
+    """Nobody wants to know."""
+
+
 async def call_listener(
-    hook: Hook, partitions: Collection[TopicPartition], timeout_ms: int
+    hook: Hook,
+    partitions: Collection[TopicPartition],
+    timeout_ms: int,
+    *,
+    began: Callable[[asyncio.Task[None]], None] = _ignore,
 ) -> CallbackError | None:
-    """Call one method; returns the failure instead of raising it."""
+    """Call one method; returns the failure instead of raising it.
+
+    The method runs in a task of its own, which ``began`` is told. So a CancelledError that comes
+    out of it is known from one that is meant for us: who cancels a worker and awaits it lets one
+    out. When we are cancelled the method is cancelled too, and left to itself if it does not end
+    soon: it must not hold up who waits for us.
+    """
     name = getattr(hook, "__qualname__", repr(hook))
+    task = asyncio.get_running_loop().create_task(_called(hook, set(partitions)), name=name)
+    began(task)
     try:
-        with anyio.fail_after(timeout_ms / 1000):
-            result = hook(set(partitions))
-            if inspect.isawaitable(result):
-                await result
-    except TimeoutError as err:
-        failed = CallbackError(f"{name} did not return within {timeout_ms} ms and was cancelled")
-        failed.__cause__ = err
-        return failed
-    except Exception as err:  # noqa: BLE001 - whatever the user's code raises is reported to them
-        failed = CallbackError(f"{name} raised {type(err).__name__}: {err}")
-        failed.__cause__ = err
-        return failed
-    return None
+        await asyncio.wait([task], timeout=timeout_ms / 1000)
+        overran = not task.done()
+        while not task.done():  # again and again, but with pauses: it may have swallowed one
+            task.cancel()
+            await asyncio.wait([task], timeout=_REPEAT_CANCEL_S)
+    except asyncio.CancelledError:
+        await _end(task, name)
+        raise
+    return _failure(task, name, timeout_ms if overran else None)
+
+
+async def _called(hook: Hook, partitions: set[TopicPartition]) -> None:
+    result = hook(partitions)
+    if inspect.isawaitable(result):
+        await result
+
+
+async def _end(task: asyncio.Task[None], name: str) -> None:
+    task.cancel()
+    with anyio.CancelScope(shield=True):
+        await asyncio.wait([task], timeout=_PATIENCE_S)
+    if not task.done():
+        _log.error("%s does not end although it was cancelled; it is not waited for", name)
+        task.add_done_callback(_retrieve)
+    else:
+        _retrieve(task)
+
+
+def _retrieve(task: asyncio.Task[None]) -> None:
+    if not task.cancelled():
+        task.exception()  # or asyncio complains that nobody looked
+
+
+def _failure(task: asyncio.Task[None], name: str, overran_ms: int | None) -> CallbackError | None:
+    cause: BaseException | None
+    if task.cancelled():
+        cause = asyncio.CancelledError()
+        said = "let a CancelledError out (of a task that it awaits?)"
+    else:
+        cause = task.exception()
+        said = f"raised {type(cause).__name__}: {cause}"
+    if overran_ms is not None:
+        cause = TimeoutError() if task.cancelled() else cause
+        said = f"did not return within {overran_ms} ms and was cancelled"
+    elif cause is None:
+        return None
+    failed = CallbackError(f"{name} {said}")
+    failed.__cause__ = cause
+    return failed

@@ -261,6 +261,7 @@ class Positions:
         while True:
             if self._closed:
                 raise ConsumerClosed("the consumer is closed")
+            self._errors.check_fatal()
             if self._fetch.live.state_of(tp) is None:
                 raise NotAssigned(f"{tp[0]}-{tp[1]} is not assigned to this consumer")
             position = self._fetch.position(tp)
@@ -274,6 +275,10 @@ class Positions:
     def close(self) -> None:
         """End every wait."""
         self._closed = True
+        self._stir()
+
+    def wake(self) -> None:
+        """Let every wait look again whether it still makes sense."""
         self._stir()
 
     def _put(self, tp: TopicPartition, offset: int, committed: int | None) -> None:

@@ -20,6 +20,7 @@ of partitions has overtaken a call of the listener, it is told of the loss inste
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
@@ -168,8 +169,7 @@ class Supervisor:
         self._mail = anyio.Event()
         self._callbacks: deque[Callback] = deque()
         self._callback_wanted = anyio.Event()
-        self._callback_task: int | None = None
-        self._listening = False
+        self._callback_task: asyncio.Task[None] | None = None
         self._lost_plan = 0
         self._joined: Announce | None = None
         self._retry_on_poll = False
@@ -204,8 +204,8 @@ class Supervisor:
 
     @property
     def in_listener(self) -> bool:
-        """Whether the calling task is the one that calls the listener."""
-        return self._callback_task == anyio.get_current_task().id and self._listening
+        """Whether the calling task is the one in which the listener runs."""
+        return self._callback_task is not None and self._callback_task is asyncio.current_task()
 
     def polled(self, *, waiting: bool) -> None:
         """See ``PollObserver``."""
@@ -246,16 +246,18 @@ class Supervisor:
 
     async def run(self) -> None:
         """Drive the member until it is closed and its listener has returned, or cancelled."""
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._call_back)
-            while not self._core.closed:
-                self._step(await self._next_event(), group)
-            # A leave that was given up at its deadline was perhaps not even written yet.
-            with anyio.move_on_after(_LEAVE_GRACE_S):
-                while self._leaves_in_flight:
-                    await self._leave_answered.wait()
-            group.cancel_scope.cancel()
-        self._changed.set()
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._call_back)
+                while not self._core.closed:
+                    self._step(await self._next_event(), group)
+                # A leave that was given up at its deadline was perhaps not even written yet.
+                with anyio.move_on_after(_LEAVE_GRACE_S):
+                    while self._leaves_in_flight:
+                        await self._leave_answered.wait()
+                group.cancel_scope.cancel()
+        finally:
+            self._changed.set()
 
     async def _next_event(self) -> Event:
         if not self._inbox:
@@ -453,7 +455,6 @@ class Supervisor:
         self._callback_wanted.set()
 
     async def _call_back(self) -> None:
-        self._callback_task = anyio.get_current_task().id
         while True:
             while not self._callbacks:
                 self._callback_wanted = anyio.Event()
@@ -520,16 +521,17 @@ class Supervisor:
             self._offsets.started(_tps(command.assignment))
         self.post(PartitionsStarted(command.plan, failed=failed))
 
+    def _note_callback(self, task: asyncio.Task[None]) -> None:
+        self._callback_task = task
+
     async def _call(self, name: str, partitions: Collection[TopicPartition]) -> bool:
         """Call the listener; returns whether it failed."""
         hook = listener_method(self._listener(), name)
         if hook is None:
             return False
-        self._listening = True
-        try:
-            failure = await call_listener(hook, partitions, self._callback_timeout_ms)
-        finally:
-            self._listening = False
+        failure = await call_listener(
+            hook, partitions, self._callback_timeout_ms, began=self._note_callback
+        )
         if failure is None:
             return False
         _log.error("group %s: %s", self._group_id, failure, exc_info=failure.__cause__)

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from kip848_client import TopicPartition
+from kip848_client.consumer import _listener
 from kip848_client.consumer._listener import call_listener, checked_listener, listener_method
 from kip848_client.errors import CallbackError, ConfigError
 
@@ -96,3 +97,62 @@ async def test_cancelling_the_caller_goes_through() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@pytest.mark.asyncio
+async def test_a_cancelled_error_that_it_lets_out_is_a_failure_and_not_our_cancellation() -> None:
+    worker = asyncio.get_running_loop().create_task(asyncio.Event().wait())
+
+    async def stopping_its_worker(_partitions: set[TopicPartition]) -> None:
+        worker.cancel()
+        await worker
+
+    failure = await call_listener(stopping_its_worker, [TP], 1000)
+    assert isinstance(failure, CallbackError)
+    assert "stopping_its_worker let a CancelledError out" in str(failure)
+    assert isinstance(failure.__cause__, asyncio.CancelledError)
+
+
+@pytest.mark.asyncio
+async def test_one_that_swallows_its_cancellation_is_not_waited_for(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_listener, "_PATIENCE_S", 0.01)
+    started, finish = asyncio.Event(), asyncio.Event()
+    cancellations: list[bool] = []
+
+    async def stubborn(_partitions: set[TopicPartition]) -> None:
+        started.set()
+        while not finish.is_set():
+            try:
+                await finish.wait()
+            except asyncio.CancelledError:
+                cancellations.append(True)
+
+    task = asyncio.get_running_loop().create_task(call_listener(stubborn, [TP], 60_000))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cancellations == [True]  # once, and not in each turn of the loop
+    assert "stubborn does not end although it was cancelled" in caplog.text
+    finish.set()
+
+
+@pytest.mark.asyncio
+async def test_one_that_overran_its_time_is_cancelled_until_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_listener, "_REPEAT_CANCEL_S", 0.01)
+    cancellations: list[bool] = []
+
+    async def slow_to_learn(_partitions: set[TopicPartition]) -> None:
+        while len(cancellations) < 3:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancellations.append(True)
+
+    failure = await call_listener(slow_to_learn, [TP], 10)
+    assert "did not return within 10 ms" in str(failure)
+    assert len(cancellations) == 3

@@ -1,0 +1,98 @@
+"""The end of a consumer, wanted or not: what ended it is told to everyone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kip848_client import CallbackError, Consumer, MemberState, TopicPartition
+from kip848_client.errors import ConsumerClosed, Kip848Error
+from tests.integration.cluster import Cluster, eventually, polling
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(120)]
+
+
+def heartbeats(consumer: Consumer[Any, Any]) -> int:
+    member = consumer.member
+    assert member is not None
+    return member.heartbeats_answered
+
+
+class StopsItsWorker:
+    """Cancels a worker and awaits it: out comes a CancelledError."""
+
+    async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        pass
+
+    async def on_partitions_revoked(self, _revoked: set[TopicPartition]) -> None:
+        worker = asyncio.get_running_loop().create_task(asyncio.Event().wait())
+        worker.cancel()
+        await worker
+
+
+async def test_a_cancelled_error_of_a_listener_is_its_failure(cluster: Cluster) -> None:
+    """A listener that cancels its worker and awaits it lets a CancelledError out: it must not be
+    taken for our own cancellation, which would end the membership without a word."""
+    topic, group = cluster.unique("worker"), cluster.unique("worker")
+    await cluster.create_topic(topic, 2)
+    await cluster.fast_group(group)
+
+    consumer = cluster.consumer(group=group)
+    consumer.subscribe([topic], listener=StopsItsWorker())
+    await consumer.start()
+    await consumer.wait_assigned(20_000)
+    async with cluster.consumer(topic, group=group) as other, polling(other):
+        with pytest.raises(CallbackError, match="let a CancelledError out"):
+            await consumer.getone()
+        member = consumer.member
+        assert member is not None
+        await eventually(lambda: heartbeats(consumer) > member.heartbeats_answered + 2)
+        assert len(consumer.assignment()) == 2  # it has not agreed to give anything up
+        assert len(other.assignment()) == 0
+        with pytest.raises(CallbackError):
+            await consumer.stop()
+        await eventually(lambda: len(other.assignment()) == 2)
+
+
+async def test_a_dead_membership_is_told_to_every_call(cluster: Cluster) -> None:
+    topic, group = cluster.unique("dead"), cluster.unique("dead")
+    await cluster.create_topic(topic, 1)
+    consumer = cluster.consumer(topic, group=group)
+    await consumer.start()
+    await consumer.wait_assigned(20_000)
+    tp = TopicPartition(topic, 0)
+    waiting = [
+        asyncio.get_running_loop().create_task(call)
+        for call in (consumer.getone(), consumer.getmany(timeout_ms=60_000))
+    ]
+    await asyncio.sleep(0)
+    for task in asyncio.all_tasks():  # what no part of this package does
+        if "_run_member" in repr(task):
+            task.cancel()
+    for each in waiting:
+        with pytest.raises(Kip848Error, match="the membership ended although nobody asked"):
+            await each
+    for call in (
+        consumer.getone,
+        consumer.getmany,
+        consumer.commit,
+        consumer.wait_assigned,
+        consumer.topics,
+        lambda: consumer.committed(tp),
+        lambda: consumer.position(tp),
+        lambda: consumer.seek_to_end(tp),
+        lambda: anext(consumer),
+    ):
+        with pytest.raises(Kip848Error, match="the membership ended"):
+            await call()
+    with pytest.raises(Kip848Error, match="the membership ended"):
+        consumer.subscribe([topic])
+    member = consumer.member
+    assert member is not None
+    assert member.state is MemberState.FATAL
+    assert "the membership ended" in str(member.fatal_error)
+    await consumer.stop()
+    with pytest.raises(ConsumerClosed):
+        await consumer.getone()
