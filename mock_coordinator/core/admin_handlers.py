@@ -12,22 +12,7 @@ from typing import Any, Final
 from kip848_client.wire._fields import Message
 from mock_coordinator.core.admin.client_quotas import alter_client_quotas, describe_client_quotas
 from mock_coordinator.core.admin.config_resources import list_config_resources
-from mock_coordinator.core.admin.delegation_tokens import (
-    create_delegation_token,
-    describe_delegation_tokens,
-    expire_delegation_token,
-    renew_delegation_token,
-)
 from mock_coordinator.core.admin.delete_records import delete_records
-from mock_coordinator.core.admin.features import update_features
-from mock_coordinator.core.admin.log_dirs import alter_replica_log_dirs, describe_log_dirs
-from mock_coordinator.core.admin.quorum import (
-    add_raft_voter,
-    describe_quorum,
-    remove_raft_voter,
-    unregister_broker,
-    unregister_controller,
-)
 from mock_coordinator.core.admin.replicas import (
     alter_reassignments,
     elect_leaders,
@@ -61,14 +46,6 @@ ADMIN_HANDLERS: Final[Mapping[int, AdminHandler]] = {
     21: _plain(delete_records),
     32: _plain(describe_configs),
     33: _plain(alter_configs),
-    34: _plain(alter_replica_log_dirs),
-    35: _plain(describe_log_dirs),
-    38: lambda _broker, _now, version, client, request: create_delegation_token(
-        client, version, request
-    ),
-    39: lambda _broker, _now, _version, client, _request: renew_delegation_token(client),
-    40: lambda _broker, _now, _version, client, _request: expire_delegation_token(client),
-    41: lambda _broker, _now, _version, client, _request: describe_delegation_tokens(client),
     43: _versioned(elect_leaders),
     44: _plain(incremental_alter_configs),
     45: _plain(alter_reassignments),
@@ -77,15 +54,7 @@ ADMIN_HANDLERS: Final[Mapping[int, AdminHandler]] = {
     49: _plain(alter_client_quotas),
     50: _plain(describe_scram_credentials),
     51: _plain(alter_scram_credentials),
-    55: lambda broker, now, version, _client, request: describe_quorum(
-        broker, now, version, request
-    ),
-    57: _versioned(update_features),
-    64: _plain(unregister_broker),
     74: _versioned(list_config_resources),
     75: _plain(describe_topic_partitions),
-    80: _plain(add_raft_voter),
-    81: _plain(remove_raft_voter),
-    94: _plain(unregister_controller),
 }
 """By API key."""

@@ -39,6 +39,7 @@ from mock_coordinator.core.cluster import describe_cluster
 from mock_coordinator.core.fetch import Fetches, FetchPlan
 from mock_coordinator.core.find_coordinator import find_coordinator
 from mock_coordinator.core.groups.shards import GroupShards
+from mock_coordinator.core.groups.switched_off import NO_CONSUMER_GROUPS
 from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
 from mock_coordinator.core.list_offsets import list_offsets, offset_for_leader_epoch
 from mock_coordinator.core.logs.producer_expiry import ProducerExpiry
@@ -63,7 +64,6 @@ from mock_coordinator.core.topics.create_topics import create_topics
 from mock_coordinator.core.topics.metadata import metadata
 from mock_coordinator.core.transactions.service import TRANSACTION_KEYS, Transactions
 from mock_coordinator.core.unanswered import never_answered
-from mock_coordinator.core.unimplemented import NO_CONSUMER_GROUPS, UNIMPLEMENTED
 
 __all__ = ["CoordinatorCore"]
 
@@ -109,8 +109,7 @@ class CoordinatorCore:
         self._guard: Final = Guard.of(self._broker)
         consumer_groups = "consumer" in disk.config.listing("group.coordinator.rebalance.protocols")
         self._served: Final = _served(self._broker, drafts=consumer_groups)
-        off = {} if consumer_groups else NO_CONSUMER_GROUPS
-        self._refused: Final = {**UNIMPLEMENTED, **off}
+        self._refused: Final = {} if consumer_groups else NO_CONSUMER_GROUPS
         self._groups: Final = GroupShards(
             disk.config.profile,
             disk.config,

@@ -3,9 +3,9 @@
 A profile reproduces the newest patch release of its line, its bugs included. Everything that
 differs between the lines is either a field here or a version range in ``api_versions``; no other
 module may compare release numbers. The version ranges and features are what brokers of these
-releases (4.0.2, 4.1.2, 4.2.1, 4.3.1, 4.4.0; formatted with their newest metadata version, and with
-share.version and streams.version 0) answer to ApiVersions, reduced to the APIs that are answered
-here: those of share and streams groups are, with a refusal, as by brokers whose features are off.
+releases (4.0.2, 4.1.2, 4.2.1, 4.3.1, 4.4.0; formatted with their newest metadata version) answer to
+ApiVersions, reduced to what is served here: a client sees a broker without share groups, streams
+groups, delegation tokens, log directories and changes of the quorum.
 """
 
 from __future__ import annotations
@@ -52,14 +52,8 @@ _APIS_4_0: Final[dict[int, VersionRange]] = {
     31: (1, 3),  # DeleteAcls
     32: (1, 4),  # DescribeConfigs
     33: (0, 2),  # AlterConfigs
-    34: (1, 2),  # AlterReplicaLogDirs
-    35: (1, 4),  # DescribeLogDirs
     36: (0, 2),  # SaslAuthenticate
     37: (0, 3),  # CreatePartitions
-    38: (1, 3),  # CreateDelegationToken
-    39: (1, 2),  # RenewDelegationToken
-    40: (1, 2),  # ExpireDelegationToken
-    41: (1, 3),  # DescribeDelegationToken
     42: (0, 2),  # DeleteGroups
     43: (0, 2),  # ElectLeaders
     44: (0, 1),  # IncrementalAlterConfigs
@@ -70,19 +64,14 @@ _APIS_4_0: Final[dict[int, VersionRange]] = {
     49: (0, 1),  # AlterClientQuotas
     50: (0, 0),  # DescribeUserScramCredentials
     51: (0, 0),  # AlterUserScramCredentials
-    55: (0, 2),  # DescribeQuorum
-    57: (0, 2),  # UpdateFeatures
     60: (0, 2),  # DescribeCluster
     61: (0, 0),  # DescribeProducers
-    64: (0, 0),  # UnregisterBroker
     65: (0, 0),  # DescribeTransactions
     66: (0, 1),  # ListTransactions
     68: (0, 1),  # ConsumerGroupHeartbeat
     69: (0, 1),  # ConsumerGroupDescribe
     74: (0, 0),  # ListConfigResources
     75: (0, 0),  # DescribeTopicPartitions
-    80: (0, 0),  # AddRaftVoter
-    81: (0, 0),  # RemoveRaftVoter
 }
 
 
@@ -101,13 +90,6 @@ _APIS_4_1: Final = _changed(
         45: (0, 1),
         66: (0, 2),
         74: (0, 1),
-        76: (1, 1),  # ShareGroupHeartbeat: refused, as the rest of share groups
-        77: (1, 1),  # ShareGroupDescribe
-        78: (1, 1),  # ShareFetch
-        79: (1, 1),  # ShareAcknowledge
-        90: (0, 0),  # DescribeShareGroupOffsets
-        91: (0, 0),  # AlterShareGroupOffsets
-        92: (0, 0),  # DeleteShareGroupOffsets
     },
 )
 _APIS_4_2: Final = _changed(
@@ -117,25 +99,15 @@ _APIS_4_2: Final = _changed(
         8: (2, 10),
         9: (1, 10),
         27: (1, 2),
-        78: (1, 2),
-        79: (1, 2),
-        80: (0, 1),
-        88: (0, 0),  # StreamsGroupHeartbeat: refused, as the rest of streams groups
-        89: (0, 0),  # StreamsGroupDescribe
-        90: (0, 1),
     },
 )
-_APIS_4_3: Final = _changed(_APIS_4_2, {35: (1, 5)})
+_APIS_4_3: Final = _APIS_4_2
 _APIS_4_4: Final = _changed(
     _APIS_4_3,
     {
         18: (0, 5),
         28: (0, 6),
         42: (0, 3),
-        88: (0, 1),
-        89: (0, 1),
-        93: (0, 0),  # StreamsGroupTopologyDescriptionUpdate
-        94: (0, 0),  # UnregisterController
     },
 )
 
@@ -242,14 +214,8 @@ class Profile:
     """The broker knows share groups, though none is coordinated here (KIP-932)."""
     quotas_must_be_finite: bool = False
     """AlterClientQuotas refuses infinity and not-a-number."""
-    metadata_downgrade_names_both: bool = False
-    """A refused downgrade of metadata.version names the level it comes from."""
-    unregister_says_why: bool = False
-    """UnregisterBroker of an unknown broker has a text."""
     foreign_logger_named: bool = False
     """Altering another broker's loggers is refused with that broker's id, not with one's own."""
-    client_metrics_described_whole: bool = False
-    """DescribeConfigs of client metrics shows what was not set, too, and types and synonyms."""
     emptied_groups_stay_listed: bool = False
     """ListConfigResources names a group whose settings were all taken away again."""
     transactions_begin_with_sequence_zero: bool = False
@@ -280,15 +246,14 @@ class Profile:
     """CreatePartitions refuses more than 10,000 at once politely, not by failing."""
 
 
-def _feature_ranges(metadata: int, **levels: int) -> dict[str, VersionRange]:
-    ranges = {
+def _feature_ranges(metadata: int) -> dict[str, VersionRange]:
+    return {
         "group.version": (0, 1),
         "kraft.version": (0, 1),
         "metadata.version": (7, metadata),
         "transaction.version": (0, 2),
         "eligible.leader.replicas.version": (0, 1),
     }
-    return {**ranges, **{f"{name}.version": (0, level) for name, level in levels.items()}}
 
 
 _V4_0: Final = Profile(
@@ -306,7 +271,7 @@ _V4_1: Final = replace(
     release="4.1.2",
     api_versions=_APIS_4_1,
     refused_request_form="needs {} permission.",
-    supported_features=_feature_ranges(27, share=1),
+    supported_features=_feature_ranges(27),
     finalized_features={
         **_V4_0.finalized_features,
         "eligible.leader.replicas.version": 1,
@@ -329,10 +294,8 @@ _V4_1: Final = replace(
     offset_commit_value_version=4,
     small_segments_allowed=False,
     share_groups=True,
-    unregister_says_why=True,
     duration_form="PnDTnHnMn.nS",
     foreign_logger_named=True,
-    client_metrics_described_whole=True,
     emptied_groups_stay_listed=True,
 )
 _V4_2: Final = replace(
@@ -340,7 +303,7 @@ _V4_2: Final = replace(
     name="4.2",
     release="4.2.1",
     api_versions=_APIS_4_2,
-    supported_features=_feature_ranges(29, share=1, streams=1),
+    supported_features=_feature_ranges(29),
     finalized_features={
         **_V4_1.finalized_features,
         "metadata.version": 29,
@@ -350,7 +313,6 @@ _V4_2: Final = replace(
     unrevoked_ack_advances_epoch=False,
     target_filtered_by_subscription=True,
     offsets_by_topic_id=True,
-    metadata_downgrade_names_both=True,
     list_values_distinct=True,
 )
 _V4_3: Final = replace(
@@ -358,7 +320,7 @@ _V4_3: Final = replace(
     name="4.3",
     release="4.3.1",
     api_versions=_APIS_4_3,
-    supported_features=_feature_ranges(30, share=1, streams=1),
+    supported_features=_feature_ranges(30),
     finalized_features={**_V4_2.finalized_features, "metadata.version": 30},
     finalized_features_epoch=16,
     emptied_groups_stay_listed=False,
@@ -384,7 +346,7 @@ _V4_4: Final = replace(
     api_versions=_APIS_4_4,
     silent_broker_denial=True,
     acl_hosts_required=True,
-    supported_features=_feature_ranges(33, share=2, streams=1),
+    supported_features=_feature_ranges(33),
     finalized_features={
         **_V4_3.finalized_features,
         "metadata.version": 33,

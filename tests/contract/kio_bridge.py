@@ -24,12 +24,8 @@ from kip848_client.wire._fields import FieldSpec, field_specs
 __all__ = ["kio_class", "kio_read", "kio_write", "to_kio"]
 
 _KNOWN_CODES: Final = tuple(int(code.value) for code in KioErrorCode)
-_RENAMED: Final = {
-    "generation_id_or_member_epoch": "generation_id",
-    "acceptable_recovery_lag_legacy": "acceptable_recovery_lag",
-}
-"""Kafka 4.4 renamed the fields of TxnOffsetCommit and StreamsGroupHeartbeat for versions (6 and 1)
-that kio does not have yet."""
+_RENAMED: Final = {"generation_id_or_member_epoch": "generation_id"}
+"""Kafka 4.4 renamed this field of TxnOffsetCommit for a version (6) that kio does not have yet."""
 
 _LATEST_SECOND: Final = 253_402_300_799  # of the year 9999
 

@@ -18,7 +18,7 @@ from kip848_client.wire import api_named
 from mock_coordinator import MockBroker
 from mock_coordinator.inprocess import InProcessConnection
 from tests.contract.dialogues import DIALOGUES, switched_off
-from tests.contract.dialogues.step import LOG_DIR, IdOf, Step
+from tests.contract.dialogues.step import IdOf, Step
 from tests.support.plain_message import message
 from tests.support.real_kafka import RealKafka
 from tests.support.wire_connection import Requester, WireConnection
@@ -33,7 +33,6 @@ SETTINGS: Final = {
 }
 
 IGNORED: Final = {
-    "DescribeQuorumResponsePartitionData.leader_epoch",
     "cluster_id",
     "high_watermark",
     "host",
@@ -82,8 +81,7 @@ def check(
 ) -> None:
     """Play dialogues on both brokers."""
     with RealKafka.start(version, settings, tmp_path) as kafka, kafka.connect() as real:
-        folder = str(tmp_path / "data")
-        config = {**settings, "log.dirs": folder}
+        config = {**settings, "log.dirs": str(tmp_path / "data")}
         ours = MockBroker(profile=kafka.profile, config=config, listen=False)
         side = InProcess(ours.connect())
         side.request(message("FindCoordinator", coordinator_keys=("warm-up",)), 4)
@@ -91,21 +89,20 @@ def check(
             f"{name} {number}: {step}": differences
             for name, steps in dialogues.items()
             for number, step in enumerate(steps)
-            if step.since <= kafka.profile and (differences := played(step, real, side, folder))
+            if step.since <= kafka.profile and (differences := played(step, real, side))
         }
     listed = "\n".join("\n    ".join([step, *what]) for step, what in found.items())
     assert not found, f"{len(found)} answers differ:\n{listed}"
 
 
-def played(step: Step, real: WireConnection, ours: InProcess, folder: str) -> list[str]:
+def played(step: Step, real: WireConnection, ours: InProcess) -> list[str]:
     """One step on both sides; what differs."""
     version = step.version
     if version is None:
         high = real.versions()[step.api][1]
         version = min(high, api_named(step.api).versions[1])
-    values = _replaced(step.values, {LOG_DIR: folder})
-    expected = plain(ours.request(message(step.api, **_with_ids(values, ours)), version))
-    request = message(step.api, **_with_ids(values, real))
+    expected = plain(ours.request(message(step.api, **_with_ids(step.values, ours)), version))
+    request = message(step.api, **_with_ids(step.values, real))
     deadline = time.monotonic() + PATIENCE_S
     while True:
         answer = plain(real.request(request, version))
@@ -114,15 +111,7 @@ def played(step: Step, real: WireConnection, ours: InProcess, folder: str) -> li
         if not again:
             return found
         time.sleep(POLL_S)
-        request = message(step.api, **_with_ids(values, real))
-
-
-def _replaced(value: Any, names: dict[str, str]) -> Any:
-    if isinstance(value, dict):
-        return {key: _replaced(each, names) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_replaced(each, names) for each in value]
-    return names.get(value, value) if isinstance(value, str) else value
+        request = message(step.api, **_with_ids(step.values, real))
 
 
 def _with_ids(value: Any, side: Requester) -> Any:

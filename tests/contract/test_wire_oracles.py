@@ -46,23 +46,14 @@ OLDEST: Final = "4.0.2"
 KIO_LACKS: Final = {
     "ApiVersions": {5},
     "DeleteGroups": {3},
-    "StreamsGroupDescribe": {1},
-    "StreamsGroupHeartbeat": {1},
-    "StreamsGroupTopologyDescriptionUpdate": {0},
     "TxnOffsetCommit": {6},
-    "UnregisterController": {0},
 }
 """Versions that kio 0.6.5 has no classes for (the drafts aside)."""
 
 OLDEST_LACKS: Final = {
-    "AddRaftVoter": {1},
     "AlterPartitionReassignments": {1},
-    "AlterShareGroupOffsets": {0},
     "ApiVersions": {5},
     "DeleteGroups": {3},
-    "DeleteShareGroupOffsets": {0},
-    "DescribeLogDirs": {5},
-    "DescribeShareGroupOffsets": {0, 1},
     "Fetch": {18},
     "InitProducerId": {6},
     "ListConfigResources": {0, 1},  # version 0 was called ListClientMetricsResources
@@ -71,15 +62,7 @@ OLDEST_LACKS: Final = {
     "OffsetCommit": {10},
     "OffsetFetch": {10},
     "Produce": {13},
-    "ShareAcknowledge": {1, 2},
-    "ShareFetch": {1, 2},
-    "ShareGroupDescribe": {1},
-    "ShareGroupHeartbeat": {1},
-    "StreamsGroupDescribe": {0, 1},
-    "StreamsGroupHeartbeat": {0, 1},
-    "StreamsGroupTopologyDescriptionUpdate": {0},
     "TxnOffsetCommit": {6},
-    "UnregisterController": {0},
     "WriteTxnMarkers": {2},
 }
 """Versions that the definitions of Kafka 4.0.2 do not have."""

@@ -10,7 +10,6 @@ import pytest
 
 from tests.support.odd_requests.administration import (
     alter_configs_oddly,
-    change_quorum_oddly,
     change_topics_oddly,
     elect_oddly,
 )
@@ -44,7 +43,6 @@ CONVERSATIONS: tuple[Play, ...] = (
     change_topics_oddly,
     elect_oddly,
     alter_configs_oddly,
-    change_quorum_oddly,
     join_oddly,
     ask_for_topics_oddly,
 )

@@ -1,6 +1,7 @@
 """ListConfigResources (key 74): what can be described with DescribeConfigs (KIP-1142).
 
-Version 0 is the older ListClientMetricsResources (KIP-714), which lists client metrics alone.
+Version 0 is the older ListClientMetricsResources (KIP-714), which lists the subscriptions of client
+metrics alone. There are none here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _CLIENT_METRICS: Final = 16
 
 _NAMES: Final[dict[int, Callable[[Broker], Iterable[str]]]] = {
     32: lambda broker: broker.config.groups_with_overrides,
-    _CLIENT_METRICS: lambda broker: broker.config.client_metrics_names,
+    _CLIENT_METRICS: lambda _broker: (),
     8: lambda broker: [str(node.node_id) for node in broker.nodes.alive],
     4: lambda broker: [str(node.node_id) for node in broker.nodes.alive],
     2: lambda broker: sorted(broker.catalog.topics),

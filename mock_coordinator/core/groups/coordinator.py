@@ -229,11 +229,6 @@ class GroupCoordinator:
 
     # --- Requests ---------------------------------------------------------------------------------
 
-    @property
-    def api_requests(self) -> tuple[type, ...]:
-        """The request classes that ``handle`` takes."""
-        return (*self._handlers, *self._parking_handlers)
-
     def handle(self, now_ms: int, received: RequestReceived) -> Message | None:
         """Answer one request; its records are applied when this returns.
 

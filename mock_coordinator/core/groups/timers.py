@@ -78,11 +78,6 @@ class Timers:
         armed = self._armed.get(timer)
         return None if armed is None else armed[0]
 
-    def payload_of(self, timer: Timer) -> int | None:
-        """What the timer was armed with, ``None`` when it does not run."""
-        armed = self._armed.get(timer)
-        return None if armed is None else armed[2]
-
     @property
     def deadline_ms(self) -> int | None:
         """When the first timer is due."""

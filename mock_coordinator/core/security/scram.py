@@ -67,7 +67,7 @@ class ScramExchange:
 
     def _first(self, text: str) -> bytes:
         found = _FIRST.fullmatch(text)
-        # extensions are for delegation tokens, of which a broker without a secret knows none
+        # extensions are for delegation tokens, which this broker does not know
         if found is None or found["more"]:
             raise SaslFailure
         user = found["user"].replace("=2C", ",").replace("=3D", "=")

@@ -1,8 +1,8 @@
 """AlterConfigs (key 33) and IncrementalAlterConfigs (key 44) of every resource.
 
-Resource types: 2 topic, 4 broker (an empty name means all brokers), 8 loggers of a broker, 16
-client metrics, 32 group. AlterConfigs replaces all that was set for a resource; it is carried out
-as the incremental change that comes to the same (KIP-339).
+Resource types: 2 topic, 4 broker (an empty name means all brokers), 8 loggers of a broker, 32
+group. AlterConfigs replaces all that was set for a resource; it is carried out as the incremental
+change that comes to the same (KIP-339).
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsResponse,
     IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
 )
-from mock_coordinator.core.admin.client_metrics import check_client_metrics
 from mock_coordinator.core.admin.loggers import alter_loggers
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
@@ -45,7 +44,6 @@ __all__ = ["alter_configs", "incremental_alter_configs"]
 _TOPIC: Final = 2
 _BROKER: Final = 4
 _LOGGER: Final = 8
-_CLIENT_METRICS: Final = 16
 _GROUP: Final = 32
 
 _SET: Final = 0
@@ -103,7 +101,7 @@ def _own(broker: Broker, kind: int, name: str) -> Mapping[str, str]:
         return config.broker_overrides if name else config.cluster_overrides
     if kind == _GROUP:
         return config.group_overrides(name)
-    return config.client_metrics_overrides(name) if kind == _CLIENT_METRICS else {}
+    return {}
 
 
 def incremental_alter_configs(
@@ -160,8 +158,6 @@ def _alter(broker: Broker, resource: _Resource, times: int, *, dry_run: bool, wh
     elif kind == _LOGGER and not whole:
         _require_this_node(broker, name)
         alter_loggers(broker.loggers, resource.configs, dry_run=dry_run)
-    elif kind == _CLIENT_METRICS:
-        _alter_client_metrics(broker, name, resource.configs, dry_run=dry_run)
     else:
         raise ConfigRefused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
 
@@ -297,18 +293,6 @@ def _require_this_node(broker: Broker, name: str) -> None:
             ErrorCode.INVALID_REQUEST,
             f"Unexpected node id. Expected {broker.node_id}, but received {named}",
         )
-
-
-def _alter_client_metrics(
-    broker: Broker, name: str, changes: tuple[_Change, ...], *, dry_run: bool
-) -> None:
-    config = broker.config
-    own = config.client_metrics_overrides(name)
-    # Kafka's controller has no types for these settings, so none of them is a list to it
-    altered = _changed(own, changes, lambda _: None, own.get)
-    check_client_metrics(name, altered)
-    if not dry_run:
-        config.set_client_metrics_overrides(name, altered)
 
 
 def _alter_group(broker: Broker, name: str, changes: tuple[_Change, ...], *, dry_run: bool) -> None:

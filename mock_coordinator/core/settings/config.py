@@ -137,7 +137,6 @@ class BrokerConfig:
         if "eligible.leader.replicas.version" in self.profile.finalized_features:
             self._cluster["min.insync.replicas"] = "1"  # KIP-966 pins it when it is switched on
         self._groups: dict[str, dict[str, str]] = {}
-        self._client_metrics: dict[str, dict[str, str]] = {}
         self._siblings: list[BrokerConfig] = [self]
         self._parsed = self._parse_all(self._cluster, self._dynamic)
 
@@ -152,7 +151,6 @@ class BrokerConfig:
         other = BrokerConfig(self.profile, values, client_assignors=self.client_assignors)
         other._cluster = self._cluster
         other._groups = self._groups
-        other._client_metrics = self._client_metrics
         other._siblings = self._siblings
         other.refresh()
         self._siblings.append(other)
@@ -333,25 +331,6 @@ class BrokerConfig:
     def groups_with_overrides(self) -> tuple[str, ...]:
         """Groups that have settings of their own, sorted."""
         return tuple(sorted(self._groups))
-
-    # -- client metrics --------------------------------------------------------------------------
-
-    def client_metrics_overrides(self, name: str) -> Mapping[str, str]:
-        """The settings of a client metrics subscription, by name (KIP-714)."""
-        return self._client_metrics.get(name, {})
-
-    def set_client_metrics_overrides(self, name: str, overrides: Mapping[str, str]) -> None:
-        """Replace the settings of a subscription, which without any does not exist; the caller
-        has checked them."""
-        if overrides:
-            self._client_metrics[name] = dict(overrides)
-        else:
-            self._client_metrics.pop(name, None)
-
-    @property
-    def client_metrics_names(self) -> tuple[str, ...]:
-        """The subscriptions, sorted."""
-        return tuple(sorted(self._client_metrics))
 
 
 def _as_int(value: SettingValue) -> int:

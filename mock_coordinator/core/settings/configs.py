@@ -1,7 +1,7 @@
-"""DescribeConfigs (key 32) of topics, brokers, loggers, client metrics and groups.
+"""DescribeConfigs (key 32) of topics, brokers, loggers and groups.
 
-Resource types: 2 topic, 4 broker (an empty name means all brokers), 8 loggers of a broker, 16
-client metrics, 32 group.
+Resource types: 2 topic, 4 broker (an empty name means all brokers), 8 loggers of a broker, 32
+group.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from mock_coordinator.core.settings.config_refused import ConfigRefused
 from mock_coordinator.core.settings.described_configs import (
     DescribedConfig,
     described_broker,
-    described_client_metrics,
     described_cluster,
     described_group,
     described_loggers,
@@ -39,7 +38,6 @@ _Found = tuple[DescribeConfigsResponseDescribeConfigsResourceResult, ...]
 _TOPIC: Final = 2
 _BROKER: Final = 4
 _LOGGER: Final = 8
-_CLIENT_METRICS: Final = 16
 _GROUP: Final = 32
 
 
@@ -100,12 +98,6 @@ def _all_described(broker: Broker, resource_type: int, name: str) -> list[Descri
             raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
         _require_this_broker(broker, name, "")
         return described_loggers(broker.loggers)
-    if resource_type == _CLIENT_METRICS:
-        if not name:
-            raise ConfigRefused(
-                ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty"
-            )
-        return described_client_metrics(broker.config, name)
     raise ConfigRefused(ErrorCode.INVALID_REQUEST, default_message(ErrorCode.INVALID_REQUEST))
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from mock_coordinator.core.admin.client_metrics import CLIENT_METRICS_SETTINGS
 from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
 from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.core.settings.setting_families import (
@@ -28,7 +27,6 @@ from mock_coordinator.core.topics.catalog import Topic
 __all__ = [
     "DescribedConfig",
     "described_broker",
-    "described_client_metrics",
     "described_cluster",
     "described_group",
     "described_loggers",
@@ -41,7 +39,6 @@ _CLUSTER: Final = 3
 _STATIC: Final = 4
 _DEFAULT: Final = 5
 _LOGGER: Final = 6
-_CLIENT_METRICS: Final = 7
 _GROUP: Final = 8
 
 Synonym = tuple[str, str | None, int]
@@ -144,28 +141,6 @@ def described_cluster(config: BrokerConfig) -> list[DescribedConfig]:
         for name, value in sorted(config.cluster_overrides.items())
         if name in BROKER_SETTINGS
     ]
-
-
-def described_client_metrics(config: BrokerConfig, name: str) -> list[DescribedConfig]:
-    """The settings of a client metrics subscription, sorted by name; it need not exist."""
-    own = config.client_metrics_overrides(name)
-    if not config.profile.client_metrics_described_whole:
-        untyped = [
-            (Setting(key, "UNKNOWN", None, "-", "4.0", "live"), own.get(key))
-            for key in CLIENT_METRICS_SETTINGS
-        ]
-        return [
-            DescribedConfig(setting, value, _CLIENT_METRICS, documentation="")
-            for setting, value in untyped
-            if value is not None
-        ]
-    found: list[DescribedConfig] = []
-    for setting in CLIENT_METRICS_SETTINGS.values():
-        synonyms: list[Synonym] = []
-        if setting.name in own:
-            synonyms.append((setting.name, own[setting.name], _CLIENT_METRICS))
-        found.append(_described(setting, synonyms, setting.default))
-    return found
 
 
 def described_loggers(levels: Mapping[str, str]) -> list[DescribedConfig]:

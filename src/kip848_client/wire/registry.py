@@ -76,16 +76,6 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from kip848_client.wire.messages.delegation_tokens import (
-    CreateDelegationTokenRequest,
-    CreateDelegationTokenResponse,
-    DescribeDelegationTokenRequest,
-    DescribeDelegationTokenResponse,
-    ExpireDelegationTokenRequest,
-    ExpireDelegationTokenResponse,
-    RenewDelegationTokenRequest,
-    RenewDelegationTokenResponse,
-)
 from kip848_client.wire.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsResponse,
@@ -112,12 +102,6 @@ from kip848_client.wire.messages.list_offsets import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
-from kip848_client.wire.messages.log_dirs import (
-    AlterReplicaLogDirsRequest,
-    AlterReplicaLogDirsResponse,
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-)
 from kip848_client.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -138,20 +122,6 @@ from kip848_client.wire.messages.produce import (
     ProduceRequest,
     ProduceResponse,
 )
-from kip848_client.wire.messages.quorum import (
-    AddRaftVoterRequest,
-    AddRaftVoterResponse,
-    DescribeQuorumRequest,
-    DescribeQuorumResponse,
-    RemoveRaftVoterRequest,
-    RemoveRaftVoterResponse,
-    UnregisterBrokerRequest,
-    UnregisterBrokerResponse,
-    UnregisterControllerRequest,
-    UnregisterControllerResponse,
-    UpdateFeaturesRequest,
-    UpdateFeaturesResponse,
-)
 from kip848_client.wire.messages.replicas import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -171,42 +141,6 @@ from kip848_client.wire.messages.scram_credentials import (
     AlterUserScramCredentialsResponse,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
-)
-from kip848_client.wire.messages.share_fetch import (
-    ShareAcknowledgeRequest,
-    ShareAcknowledgeResponse,
-    ShareFetchRequest,
-    ShareFetchResponse,
-)
-from kip848_client.wire.messages.share_group import (
-    ShareGroupDescribeRequest,
-    ShareGroupDescribeResponse,
-    ShareGroupHeartbeatRequest,
-    ShareGroupHeartbeatResponse,
-)
-from kip848_client.wire.messages.share_group_offsets import (
-    AlterShareGroupOffsetsRequest,
-    AlterShareGroupOffsetsResponse,
-    DeleteShareGroupOffsetsRequest,
-    DeleteShareGroupOffsetsResponse,
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsResponse,
-)
-from kip848_client.wire.messages.streams_group import (
-    StreamsGroupDescribeRequest,
-    StreamsGroupDescribeResponse,
-    StreamsGroupTopologyDescriptionUpdateRequest,
-    StreamsGroupTopologyDescriptionUpdateResponse,
-)
-from kip848_client.wire.messages.streams_group_heartbeat import (
-    StreamsGroupHeartbeatRequest,
-    StreamsGroupHeartbeatResponse,
-)
-from kip848_client.wire.messages.telemetry import (
-    GetTelemetrySubscriptionsRequest,
-    GetTelemetrySubscriptionsResponse,
-    PushTelemetryRequest,
-    PushTelemetryResponse,
 )
 from kip848_client.wire.messages.topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -270,10 +204,6 @@ class Api:
         first: int = self.request.FLEXIBLE
         return 0 <= first <= version
 
-    def request_header_version(self, version: int) -> int:
-        """2 with tagged fields, else 1."""
-        return 2 if self.is_flexible(version) else 1
-
     def response_header_version(self, version: int) -> int:
         """1 with tagged fields, else 0; ApiVersions always 0, because its reader cannot know yet
         which versions the writer speaks (KIP-511)."""
@@ -315,23 +245,8 @@ APIS: Final[dict[int, Api]] = {
         Api(31, "DeleteAcls", DeleteAclsRequest, DeleteAclsResponse),
         Api(32, "DescribeConfigs", DescribeConfigsRequest, DescribeConfigsResponse),
         Api(33, "AlterConfigs", AlterConfigsRequest, AlterConfigsResponse),
-        Api(34, "AlterReplicaLogDirs", AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse),
-        Api(35, "DescribeLogDirs", DescribeLogDirsRequest, DescribeLogDirsResponse),
         Api(36, "SaslAuthenticate", SaslAuthenticateRequest, SaslAuthenticateResponse),
         Api(37, "CreatePartitions", CreatePartitionsRequest, CreatePartitionsResponse),
-        Api(
-            38, "CreateDelegationToken", CreateDelegationTokenRequest, CreateDelegationTokenResponse
-        ),
-        Api(39, "RenewDelegationToken", RenewDelegationTokenRequest, RenewDelegationTokenResponse),
-        Api(
-            40, "ExpireDelegationToken", ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
-        ),
-        Api(
-            41,
-            "DescribeDelegationToken",
-            DescribeDelegationTokenRequest,
-            DescribeDelegationTokenResponse,
-        ),
         Api(42, "DeleteGroups", DeleteGroupsRequest, DeleteGroupsResponse),
         Api(43, "ElectLeaders", ElectLeadersRequest, ElectLeadersResponse),
         Api(
@@ -367,11 +282,8 @@ APIS: Final[dict[int, Api]] = {
             AlterUserScramCredentialsRequest,
             AlterUserScramCredentialsResponse,
         ),
-        Api(55, "DescribeQuorum", DescribeQuorumRequest, DescribeQuorumResponse),
-        Api(57, "UpdateFeatures", UpdateFeaturesRequest, UpdateFeaturesResponse),
         Api(60, "DescribeCluster", DescribeClusterRequest, DescribeClusterResponse),
         Api(61, "DescribeProducers", DescribeProducersRequest, DescribeProducersResponse),
-        Api(64, "UnregisterBroker", UnregisterBrokerRequest, UnregisterBrokerResponse),
         Api(65, "DescribeTransactions", DescribeTransactionsRequest, DescribeTransactionsResponse),
         Api(66, "ListTransactions", ListTransactionsRequest, ListTransactionsResponse),
         Api(
@@ -383,13 +295,6 @@ APIS: Final[dict[int, Api]] = {
         Api(
             69, "ConsumerGroupDescribe", ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
         ),
-        Api(
-            71,
-            "GetTelemetrySubscriptions",
-            GetTelemetrySubscriptionsRequest,
-            GetTelemetrySubscriptionsResponse,
-        ),
-        Api(72, "PushTelemetry", PushTelemetryRequest, PushTelemetryResponse),
         Api(74, "ListConfigResources", ListConfigResourcesRequest, ListConfigResourcesResponse),
         Api(
             75,
@@ -397,41 +302,6 @@ APIS: Final[dict[int, Api]] = {
             DescribeTopicPartitionsRequest,
             DescribeTopicPartitionsResponse,
         ),
-        Api(76, "ShareGroupHeartbeat", ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse),
-        Api(77, "ShareGroupDescribe", ShareGroupDescribeRequest, ShareGroupDescribeResponse),
-        Api(78, "ShareFetch", ShareFetchRequest, ShareFetchResponse),
-        Api(79, "ShareAcknowledge", ShareAcknowledgeRequest, ShareAcknowledgeResponse),
-        Api(80, "AddRaftVoter", AddRaftVoterRequest, AddRaftVoterResponse),
-        Api(81, "RemoveRaftVoter", RemoveRaftVoterRequest, RemoveRaftVoterResponse),
-        Api(
-            88, "StreamsGroupHeartbeat", StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
-        ),
-        Api(89, "StreamsGroupDescribe", StreamsGroupDescribeRequest, StreamsGroupDescribeResponse),
-        Api(
-            90,
-            "DescribeShareGroupOffsets",
-            DescribeShareGroupOffsetsRequest,
-            DescribeShareGroupOffsetsResponse,
-        ),
-        Api(
-            91,
-            "AlterShareGroupOffsets",
-            AlterShareGroupOffsetsRequest,
-            AlterShareGroupOffsetsResponse,
-        ),
-        Api(
-            92,
-            "DeleteShareGroupOffsets",
-            DeleteShareGroupOffsetsRequest,
-            DeleteShareGroupOffsetsResponse,
-        ),
-        Api(
-            93,
-            "StreamsGroupTopologyDescriptionUpdate",
-            StreamsGroupTopologyDescriptionUpdateRequest,
-            StreamsGroupTopologyDescriptionUpdateResponse,
-        ),
-        Api(94, "UnregisterController", UnregisterControllerRequest, UnregisterControllerResponse),
         Api(
             10480,
             "ConsumerGroupPrepareAssignment",

@@ -9,12 +9,9 @@ from __future__ import annotations
 from tests.contract.dialogues import (
     configs,
     credentials,
-    metrics,
-    quorum,
     quotas,
     records,
     topics,
-    unimplemented,
 )
 from tests.contract.dialogues.step import Step
 
@@ -24,10 +21,7 @@ DIALOGUES: dict[str, list[Step]] = {
     "records": records.STEPS,
     "topics": topics.STEPS,
     "configs": configs.STEPS,
-    "metrics": metrics.STEPS,
     "quotas": quotas.STEPS,
     "credentials": credentials.STEPS,
-    "quorum": quorum.STEPS,
-    "unimplemented": unimplemented.STEPS,
 }
 """By name, in the order in which they are played."""

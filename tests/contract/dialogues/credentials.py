@@ -1,4 +1,4 @@
-"""SCRAM credentials and delegation tokens."""
+"""SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -69,18 +69,4 @@ STEPS: list[Step] = [
     _described("alice"),
     _alter(deleted=[("alice", SHA_256)]),
     _described("alice"),
-    # tokens: nobody is authenticated here
-    ask("CreateDelegationToken", renewers=[], max_lifetime_ms=1000),
-    ask("CreateDelegationToken", 1, renewers=[], max_lifetime_ms=1000),
-    ask(
-        "CreateDelegationToken",
-        renewers=[],
-        max_lifetime_ms=1000,
-        owner_principal_type="User",
-        owner_principal_name="x",
-    ),
-    ask("RenewDelegationToken", hmac=b"x", renew_period_ms=1),
-    ask("ExpireDelegationToken", hmac=b"x", expiry_time_period_ms=1),
-    ask("DescribeDelegationToken", owners=None),
-    ask("DescribeDelegationToken", owners=[]),
 ]

@@ -1,11 +1,11 @@
-"""DeleteRecords, DescribeTopicPartitions, ElectLeaders, reassignments and log directories."""
+"""DeleteRecords, DescribeTopicPartitions, ElectLeaders and reassignments."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mock_coordinator.batches import NewRecord, encode_batch
-from tests.contract.dialogues.step import LOG_DIR, Step, ask
+from tests.contract.dialogues.step import Step, ask
 
 __all__ = ["STEPS"]
 
@@ -54,11 +54,6 @@ def _reassigned(name: str, *asked: tuple[int, list[int] | None], **options: Any)
     partitions = [{"partition_index": index, "replicas": replicas} for index, replicas in asked]
     topics = [{"name": name, "partitions": partitions}]
     return ask("AlterPartitionReassignments", timeout_ms=1000, topics=topics, **options)
-
-
-def _moved(path: str, name: str, *partitions: int) -> Step:
-    topics = [{"name": name, "partitions": partitions}]
-    return ask("AlterReplicaLogDirs", dirs=[{"path": path, "topics": topics}])
 
 
 STEPS: list[Step] = [
@@ -155,14 +150,4 @@ STEPS: list[Step] = [
         timeout_ms=1000,
         topics=[{"name": "a", "partition_indexes": [0, 9]}],
     ),
-    # log directories
-    ask("DescribeLogDirs", 1, topics=[{"topic": "b.c", "partitions": [0, 8]}]),
-    ask("DescribeLogDirs", topics=[{"topic": "b.c", "partitions": [0, 8]}]),
-    ask("DescribeLogDirs", topics=[{"topic": "unknown", "partitions": [0]}]),
-    ask("DescribeLogDirs", topics=[]),
-    _moved(LOG_DIR, "a", 0, 7),
-    _moved("/nowhere", "a", 0, 7),
-    _moved("/nowhere", "unknown", 0),
-    _moved(LOG_DIR, "unknown", 0),
-    _moved("relative", "a", 0),
 ]

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LOG_DIR", "IdOf", "Step", "ask"]
-
-LOG_DIR = "<log dir>"
-"""Stands for the broker's log directory in requests and answers."""
+__all__ = ["IdOf", "Step", "ask"]
 
 
 @dataclass(frozen=True, slots=True)

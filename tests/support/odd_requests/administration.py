@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support.odd_requests.talk import Talk
 
-__all__ = ["alter_configs_oddly", "change_quorum_oddly", "change_topics_oddly", "elect_oddly"]
+__all__ = ["alter_configs_oddly", "change_topics_oddly", "elect_oddly"]
 
 _ID = b"\7" * 16
 _TIMEOUTS = (1000, 0, -1)
@@ -97,8 +97,6 @@ def _reassign(talk: Talk) -> None:
         for topics_listed in (None, [], some):
             listing: dict[str, Any] = {"timeout_ms": timeout, "topics": topics_listed}
             talk.ask(f"in {timeout}", "ListPartitionReassignments", 0, **listing)
-        for version in talk.versions("UpdateFeatures"):
-            talk.ask(f"in {timeout}", "UpdateFeatures", version, timeout_ms=timeout)
 
 
 def alter_configs_oddly(talk: Talk) -> None:
@@ -130,28 +128,3 @@ def alter_configs_oddly(talk: Talk) -> None:
     talk.ask("twice", "DescribeConfigs", 4, resources=[*seen, *seen])
     twice = {**seen[0], "configuration_keys": ["retention.ms", "retention.ms"]}
     talk.ask("a key twice", "DescribeConfigs", 4, resources=[twice])
-
-
-def change_quorum_oddly(talk: Talk) -> None:
-    """AddRaftVoter, RemoveRaftVoter, UnregisterBroker and UnregisterController."""
-    own, other = (
-        {"name": name, "host": "localhost", "port": 9} for name in ("CONTROLLER", "other")
-    )
-    for voter in (-2, -1, 0, 1, 5):
-        for folder in (bytes(16), _ID):
-            ids: dict[str, Any] = {"voter_id": voter, "voter_directory_id": folder}
-            for listeners in ([], [own], [other], [other, own]):
-                names = [each["name"] for each in listeners]
-                for version in talk.versions("AddRaftVoter"):
-                    what = f"{voter} in {folder[0]} at {names}"
-                    fields: dict[str, Any] = {"timeout_ms": 1000, "listeners": listeners, **ids}
-                    talk.ask(what, "AddRaftVoter", version, cluster_id=None, **fields)
-            talk.ask(f"{voter} in {folder[0]}", "RemoveRaftVoter", 0, cluster_id=None, **ids)
-    for cluster in ("", "another"):
-        talk.ask(cluster, "AddRaftVoter", 0, cluster_id=cluster, voter_id=-1, timeout_ms=-1)
-        talk.ask(cluster, "RemoveRaftVoter", 0, cluster_id=cluster, voter_id=-1)
-    for node in (-2, -1, 0, 5):
-        talk.ask(str(node), "UnregisterBroker", 0, broker_id=node)
-    for version in talk.versions("UnregisterController"):
-        for node in (-2, -1, 0, 1, 5):
-            talk.ask(str(node), "UnregisterController", version, controller_id=node)

@@ -120,18 +120,6 @@ ADMINISTRATION_CASES: Final[tuple[Case, ...]] = (
         },
     ),
     case(
-        "DescribeLogDirs",
-        4,
-        lambda _s, _w: {"topics": [{"topic": "yes-missing", "partitions": (0,)}]},
-    ),
-    case(
-        "AlterReplicaLogDirs",
-        2,
-        lambda _s, _w: {
-            "dirs": [{"path": "/nowhere", "topics": [{"name": "yes-missing", "partitions": (0,)}]}]
-        },
-    ),
-    case(
         "ElectLeaders",
         2,
         lambda _s, _w: {
@@ -175,15 +163,6 @@ ADMINISTRATION_CASES: Final[tuple[Case, ...]] = (
         lambda _s, _w: {"deletions": [{"name": "x", "mechanism": 1}], "upsertions": ()},
     ),
     case(
-        "UpdateFeatures",
-        1,
-        lambda _s, _w: {
-            "timeout_ms": 5000,
-            "validate_only": True,
-            "feature_updates": [{"feature": "no.such", "max_version_level": 1, "upgrade_type": 1}],
-        },
-    ),
-    case(
         "DescribeAcls",
         3,
         lambda _s, _w: {
@@ -225,13 +204,4 @@ ADMINISTRATION_CASES: Final[tuple[Case, ...]] = (
     ),
     case("SaslHandshake", 1, lambda _s, _w: {"mechanism": "PLAIN"}),
     case("SaslAuthenticate", 2, lambda _s, _w: {"auth_bytes": b"\0a\0b"}),
-    case("DescribeDelegationToken", 3, lambda _s, _w: {"owners": None}),
-    case("UnregisterBroker", 0, lambda _s, _w: {"broker_id": 77}),
-    case(
-        "DescribeQuorum unknown topic",
-        1,
-        lambda _s, _w: {
-            "topics": [{"topic_name": "no-a", "partitions": partitions(partition_index=0)}]
-        },
-    ),
 )

@@ -149,35 +149,7 @@ def _find_coordinator_v3(kind: str, what: str, number: int) -> Case:
     )
 
 
-_SWITCHED_OFF: Final[tuple[tuple[str, int, dict[str, Any]], ...]] = (
-    ("ShareGroupHeartbeat", 1, {"group_id": "no-share", "member_id": "m"}),
-    ("ShareGroupDescribe", 1, {"group_ids": ("yes-share", "no-share")}),
-    ("ShareFetch", 1, {"group_id": "no-share", "member_id": "m"}),
-    ("ShareAcknowledge", 1, {"group_id": "no-share", "member_id": "m"}),
-    ("StreamsGroupHeartbeat", 0, {"group_id": "no-streams", "member_id": "m"}),
-    ("StreamsGroupDescribe", 0, {"group_ids": ("yes-streams", "no-streams")}),
-    (
-        "DescribeShareGroupOffsets",
-        0,
-        {"groups": [{"group_id": name, "topics": None} for name in ("yes-share", "no-share")]},
-    ),
-    ("AlterShareGroupOffsets", 0, {"group_id": "no-share"}),
-    ("DeleteShareGroupOffsets", 0, {"group_id": "no-share"}),
-    (
-        "StreamsGroupTopologyDescriptionUpdate",
-        0,
-        {"group_id": "no-streams", "member_id": "m"},
-    ),
-)
-"""Refused to everybody, whatever they may do."""
-
-
-def _refused(api: str, version: int, body: dict[str, Any]) -> Case:
-    return case(f"{api} switched off", version, lambda _s, _w: body)
-
-
 GROUP_CASES: Final[tuple[Case, ...]] = (
-    *(_refused(*each) for each in _SWITCHED_OFF),
     case("OffsetCommit yes", 8, _committing("yes")),
     case("OffsetCommit no", 8, _committing("no")),
     case("OffsetCommit ids", 10, _commit_ids),

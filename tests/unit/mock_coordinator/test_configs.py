@@ -21,7 +21,7 @@ from kip848_client.wire.messages.topics import (
 )
 from tests.unit.mock_coordinator.broker_at_hand import AtHand
 
-TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
+TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
 
@@ -82,7 +82,6 @@ def test_where_a_topics_value_comes_from() -> None:
         (BROKER, "9", 42, "Unexpected broker id, expected 1 or empty string, but received 9"),
         (BROKER, "x", 42, "Broker id must be an integer, but it is: x"),
         (GROUP, "", 42, "Group name must not be empty"),
-        (METRICS, "", 42, "Client metrics subscription name must not be empty"),
         (LOGGER, "", 42, "Broker id must not be empty"),
         (LOGGER, "2", 42, "Unexpected broker id, expected 1 but received 2"),
     ],
@@ -92,7 +91,7 @@ def test_resources_that_cannot_be_described(kind: int, name: str, code: int, mes
     assert (result.error_code, result.error_message, result.configs) == (code, message, ())
 
 
-@pytest.mark.parametrize("kind", [0, 77])
+@pytest.mark.parametrize("kind", [0, 16, 77])
 def test_an_unknown_kind_of_resource(kind: int) -> None:
     result = describe(AtHand(), kind, "x")
     assert result.error_code == ErrorCode.INVALID_REQUEST
@@ -104,7 +103,6 @@ def test_all_settings_and_named_ones() -> None:
     assert len(describe(hand, TOPIC, "t").configs) == 37
     assert len(describe(AtHand({"t": 1}, profile="4.0"), TOPIC, "t").configs) == 33
     assert len(describe(hand, GROUP, "g").configs) == 21
-    assert len(describe(hand, METRICS, "m").configs) == 3
     assert len(describe(hand, BROKER, "1").configs) == 350
     found = describe(hand, TOPIC, "t", "retention.ms", "nope").configs
     assert [c.name for c in found] == ["retention.ms"]
@@ -245,7 +243,6 @@ def test_a_group_without_and_with_its_own_settings() -> None:
         ),
         (BROKER, "1", ("nope", SET, "x"), 0, None),
         (LOGGER, "1", ("a", SET, "1"), 40, "Logger a does not exist!"),
-        (METRICS, "x", ("a", SET, "1"), 42, "Unknown client metrics configuration: a"),
         (77, "x", ("a", SET, "1"), 42, "Unknown resource type 77"),
     ],
 )

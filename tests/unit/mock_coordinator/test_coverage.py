@@ -8,15 +8,15 @@ import pytest
 
 from kip848_client.wire import APIS, DRAFT_API_KEYS
 from mock_coordinator.core.profile import PROFILES
-from mock_coordinator.coverage import page
-from mock_coordinator.coverage.apis import KAFKA_APIS, LINES
+from tests.api_coverage import page
+from tests.api_coverage.apis import KAFKA_APIS, LINES
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "coverage.md"
 
 
 def test_the_page_is_current() -> None:
     assert page() == PAGE.read_text(encoding="utf-8"), (
-        "run: python -m mock_coordinator.coverage > docs/reference/coverage.md"
+        "run: python -m tests.api_coverage > docs/reference/coverage.md"
     )
 
 

@@ -21,20 +21,6 @@ from kip848_client.wire.messages.client_quotas import (
     AlterClientQuotasResponseEntryData,
     DescribeClientQuotasResponse,
 )
-from kip848_client.wire.messages.log_dirs import (
-    AlterReplicaLogDirsResponse,
-    AlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResult,
-    AlterReplicaLogDirsResponseAlterReplicaLogDirTopicResult,
-    DescribeLogDirsResponse,
-)
-from kip848_client.wire.messages.quorum import (
-    AddRaftVoterResponse,
-    DescribeQuorumResponse,
-    RemoveRaftVoterResponse,
-    UnregisterBrokerResponse,
-    UnregisterControllerResponse,
-    UpdateFeaturesResponse,
-)
 from kip848_client.wire.messages.replicas import (
     AlterPartitionReassignmentsResponse,
     AlterPartitionReassignmentsResponseReassignablePartitionResponse,
@@ -89,24 +75,6 @@ def _describe_cluster(asker: Asker, request: Any) -> Verdict:
         return replace(response, cluster_authorized_operations=bits)
 
     return Admitted(None, complete)
-
-
-def _log_dirs(request: Any, _words: str) -> Message:
-    return AlterReplicaLogDirsResponse(
-        results=tuple(
-            AlterReplicaLogDirsResponseAlterReplicaLogDirTopicResult(
-                topic_name=topic.name,
-                partitions=tuple(
-                    AlterReplicaLogDirsResponseAlterReplicaLogDirPartitionResult(
-                        partition_index=index, error_code=_DENIED
-                    )
-                    for index in topic.partitions
-                ),
-            )
-            for directory in request.dirs
-            for topic in directory.topics
-        )
-    )
 
 
 def _elections(request: Any, words: str) -> Message:
@@ -199,16 +167,6 @@ def _deleted_acls(request: Any, words: str) -> Message:
     return DeleteAclsResponse(filter_results=(result,) * len(request.filters))
 
 
-def _unregister_broker(asker: Asker, _request: Any) -> Verdict:
-    """ALTER; older releases do not say why."""
-    if asker.may_cluster(Operation.ALTER):
-        return ADMITTED
-    profile = asker.broker.profile
-    form = profile.refused_request_form.format(Operation.ALTER.name)
-    words = f"Request UnregisterBrokerRequest {form}" if profile.unregister_says_why else ""
-    return Refused(UnregisterBrokerResponse(error_code=_DENIED, error_message=words))
-
-
 def _plainly(response: type[Any], **fields: Any) -> _Refusal:
     """A refusal of fixed fields, without words."""
     return lambda _request, _words: response(error_code=_DENIED, **fields)
@@ -222,8 +180,6 @@ ADMINISTRATION_RULES: Final[Mapping[int, Rule]] = {
     29: _needs(Operation.DESCRIBE, _with_words(DescribeAclsResponse)),
     30: _needs(Operation.ALTER, _created_acls),
     31: _needs(Operation.ALTER, _deleted_acls),
-    34: _needs(Operation.ALTER, _log_dirs),
-    35: _needs(Operation.DESCRIBE, _plainly(DescribeLogDirsResponse)),
     43: _needs(Operation.ALTER, _elections),
     45: _needs(Operation.ALTER, _reassignments),
     46: _needs(Operation.DESCRIBE, _with_words(ListPartitionReassignmentsResponse)),
@@ -234,12 +190,6 @@ ADMINISTRATION_RULES: Final[Mapping[int, Rule]] = {
     49: _needs(Operation.ALTER_CONFIGS, _quotas),
     50: _needs(Operation.DESCRIBE, _described_users),
     51: _needs(Operation.ALTER, _altered_users),
-    55: _needs(Operation.DESCRIBE, _plainly(DescribeQuorumResponse)),
-    57: _needs(Operation.ALTER, _with_words(UpdateFeaturesResponse)),
     60: _describe_cluster,
-    64: _unregister_broker,
-    80: _needs(Operation.ALTER, _with_words(AddRaftVoterResponse)),
-    81: _needs(Operation.ALTER, _with_words(RemoveRaftVoterResponse)),
-    94: _needs(Operation.ALTER, _with_words(UnregisterControllerResponse)),
 }
 """By API key."""

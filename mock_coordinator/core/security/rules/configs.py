@@ -34,7 +34,6 @@ __all__ = ["CONFIG_RULES"]
 _TOPIC: Final = 2
 _BROKER: Final = 4
 _LOGGER: Final = 8
-_CLIENT_METRICS: Final = 16
 _GROUP: Final = 32
 
 _DENIED: Final = {
@@ -46,7 +45,6 @@ _PROTECTED_AS: Final = {
     _TOPIC: ResourceType.TOPIC,
     _BROKER: ResourceType.CLUSTER,
     _LOGGER: ResourceType.CLUSTER,
-    _CLIENT_METRICS: ResourceType.CLUSTER,
     _GROUP: ResourceType.GROUP,
 }
 """The settings of brokers belong to the cluster; unknown types are nobody's."""

@@ -1,4 +1,4 @@
-"""Elections, reassignments, the quorum and features, on one broker and on three."""
+"""Elections and reassignments, on one broker and on three."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from mock_coordinator.core.profile import PROFILES
 from tests.support.plain_message import message
-from tests.unit.mock_coordinator.broker_at_hand import AtHand
 from tests.unit.mock_coordinator.nodes.cluster_at_hand import ClusterAtHand
 
 
@@ -88,67 +85,6 @@ async def test_reassignments_that_are_refused() -> None:
     await hand.cluster.stop_broker(gone)
     assert reassign(hand, "one", [gone])[0] == 39
     assert hand.leader("one") != gone
-
-
-def update(hand: AtHand, level: int, *, dry: bool, name: str = "group.version") -> tuple[int, str]:
-    update = {"feature": name, "max_version_level": level, "upgrade_type": 2}
-    answer = hand.ask(message("UpdateFeatures", feature_updates=[update], validate_only=dry), 2)
-    return answer.error_code, answer.error_message or ""
-
-
-@pytest.mark.parametrize("dry", [True, False])
-@pytest.mark.parametrize("name", ["share.version", "streams.version"])
-def test_features_that_are_not_implemented_are_not_even_promised(name: str, *, dry: bool) -> None:
-    hand = AtHand()
-    code, text = update(hand, 1, dry=dry, name=name)
-    groups = name.partition(".")[0]
-    assert code == ErrorCode.FEATURE_UPDATE_FAILED
-    assert text.endswith(
-        f"Invalid update version 1 for feature {name}. "
-        f"This broker does not implement {groups} groups"
-    )
-    assert update(hand, 0, dry=dry, name=name) == (0, "")
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_features_are_checked_and_never_changed(profile: str) -> None:
-    hand = AtHand(profile=profile)
-    assert update(hand, 0, dry=True) == (0, "")
-    assert update(hand, 1, dry=False) == (0, "")
-    code, text = update(hand, 0, dry=False)
-    assert code == ErrorCode.FEATURE_UPDATE_FAILED
-    assert "cannot be changed" in text
-    code, text = update(hand, 7, dry=True, name="metadata.version")
-    assert code == ErrorCode.INVALID_UPDATE_VERSION
-    assert ("downgrade from" in text) is (profile >= "4.2")
-
-
-def test_the_quorum_is_the_broker_itself() -> None:
-    hand = AtHand({"t": 1}, node_id="4")
-    partitions = [{"partition_index": 0}]
-    topics = [{"topic_name": "__cluster_metadata", "partitions": partitions}]
-    for version in (0, 1, 2):
-        answer = hand.ask(message("DescribeQuorum", topics=topics), version)
-        found = answer.topics[0].partitions[0]
-        assert found.error_code == 0
-        assert found.leader_id == 4
-        assert [voter.replica_id for voter in found.current_voters] == [4]
-        assert len(answer.nodes) == (1 if version == 2 else 0)
-
-
-def test_only_what_is_gone_could_be_unregistered() -> None:
-    hand = AtHand()
-    assert (
-        hand.ask(message("UnregisterBroker", broker_id=9)).error_code
-        == ErrorCode.BROKER_ID_NOT_REGISTERED
-    )
-    assert (
-        hand.ask(message("UnregisterBroker", broker_id=1)).error_code == ErrorCode.INVALID_REQUEST
-    )
-    assert (
-        hand.ask(message("UnregisterController", controller_id=9)).error_code
-        == ErrorCode.CONTROLLER_ID_NOT_REGISTERED
-    )
 
 
 @pytest.mark.parametrize("allowed", [False, True])

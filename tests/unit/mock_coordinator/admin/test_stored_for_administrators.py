@@ -1,4 +1,4 @@
-"""Quotas, SCRAM credentials, client metrics, loggers: kept, told, and gone when they should be."""
+"""Quotas, SCRAM credentials, loggers: kept, told, and gone when they should be."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import pytest
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import TransportError
-from mock_coordinator.core.profile import PROFILES
 from mock_coordinator.core.scram_store import ScramCredential
 from tests.support.plain_message import message
 from tests.unit.mock_coordinator.broker_at_hand import AtHand
 
 SET, DELETE = 0, 1
-LOGGER, METRICS = 8, 16
+LOGGER = 8
 
 
 def alter_quota(hand: AtHand, parts: dict[str, str | None], **values: float | None) -> Any:
@@ -114,16 +113,6 @@ def alter(hand: AtHand, kind: int, name: str, key: str, operation: int, value: s
     return hand.ask(message("IncrementalAlterConfigs", resources=[resource])).responses[0]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_client_metrics_exist_while_they_have_settings(profile: str) -> None:
-    hand = AtHand(profile=profile)
-    assert alter(hand, METRICS, "m", "interval.ms", SET, "1000").error_code == 0
-    listed = hand.ask(message("ListConfigResources"), 0).config_resources
-    assert [each.resource_name for each in listed] == ["m"]
-    alter(hand, METRICS, "m", "interval.ms", DELETE, None)
-    assert not hand.ask(message("ListConfigResources"), 0).config_resources
-
-
 def test_the_level_of_the_root_logger_is_kept_while_the_broker_runs() -> None:
     hand = AtHand()
     assert alter(hand, LOGGER, "1", "root", SET, "LOUD").error_code == ErrorCode.INVALID_CONFIG
@@ -133,16 +122,6 @@ def test_the_level_of_the_root_logger_is_kept_while_the_broker_runs() -> None:
     resource = {"resource_type": LOGGER, "resource_name": "1", "configuration_keys": None}
     described = hand.ask(message("DescribeConfigs", resources=[resource])).results[0].configs
     assert [(config.name, config.value) for config in described] == [("root", "DEBUG")]
-
-
-def test_tokens_are_off_for_those_who_may_ask() -> None:
-    hand = AtHand()
-    asked = message("DescribeDelegationToken", owners=None)
-    assert hand.ask(asked).error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-    assert (
-        hand.broker.connect(principal="User:alice").ask(asked).error_code
-        == ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
-    )
 
 
 def test_replacing_settings_whole() -> None:

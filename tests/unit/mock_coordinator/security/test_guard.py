@@ -13,7 +13,6 @@ from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.core.profile import PROFILES
 from mock_coordinator.core.security.acls import acls_from_data
 from mock_coordinator.core.security.rules import RULES
-from mock_coordinator.core.unimplemented import UNIMPLEMENTED
 from mock_coordinator.security import ListenerOptions, SecurityOptions
 from tests.support.plain_message import message
 
@@ -202,8 +201,6 @@ UNGUARDED = {
     17: "SaslHandshake, before anybody is known",
     18: "ApiVersions, before anybody is known",
     36: "SaslAuthenticate, before anybody is known",
-    **dict.fromkeys(range(38, 42), "delegation tokens, which no broker without a secret gives out"),
-    **dict.fromkeys(UNIMPLEMENTED, "not implemented, which everybody is told"),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mock_coordinator.coverage import page
+from tests.api_coverage import page
 
 __all__: list[str] = []
 
