@@ -73,6 +73,8 @@ def test_a_connection_prepares_requests_as_ours_expect() -> None:
 async def test_a_client_has_the_seams_that_we_replace() -> None:
     assert parameters(AIOKafkaClient._metadata_update) == ["self", "cluster_metadata", "topics"]
     assert parameters(AIOKafkaClient.send) == ["self", "node_id", "request", "group"]
+    assert parameters(AIOKafkaClient._get_conn) == ["self", "node_id", "group", "no_hint"]
+    assert "conn = await self._get_conn(node_id" in inspect.getsource(AIOKafkaClient.ready)
     assert inspect.iscoroutinefunction(AIOKafkaClient._md_synchronizer)
     assert ConnectionGroup.DEFAULT == 0
     client = AIOKafkaClient(**ConsumerConfig.of({}).security)

@@ -6,10 +6,19 @@ import asyncio
 from typing import Any
 
 import pytest
+from aiokafka.abc import AbstractTokenProvider
 
-from kip848_client import CallbackError, Consumer, MemberState, TopicPartition
-from kip848_client.errors import ConsumerClosed, Kip848Error
+from kip848_client import (
+    CallbackError,
+    Consumer,
+    MemberState,
+    OffsetAndMetadata,
+    TopicPartition,
+)
+from kip848_client.errors import ConsumerClosed, Kip848Error, TransportError
+from kip848_client.wire.messages.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 from tests.integration.cluster import Cluster, eventually, polling
+from tests.integration.intercepted import Interceptor, intercepted
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(120)]
 
@@ -96,3 +105,69 @@ async def test_a_dead_membership_is_told_to_every_call(cluster: Cluster) -> None
     await consumer.stop()
     with pytest.raises(ConsumerClosed):
         await consumer.getone()
+
+
+# -- an identity provider that is away for a while -----------------------------------------------
+
+
+class Provider(AbstractTokenProvider):
+    """Gives tokens, or answers like a web service that is down."""
+
+    away = False
+
+    async def token(self) -> str:
+        if self.away:
+            raise RuntimeError("the identity provider answered 503")
+        return "token"
+
+
+def accepts_every_token(door: Interceptor) -> None:
+    door.answers["SaslHandshake"] = lambda _: SaslHandshakeResponse(
+        error_code=0, mechanisms=("OAUTHBEARER",)
+    )
+    door.answers["SaslAuthenticate"] = lambda _: SaslAuthenticateResponse(error_code=0)
+
+
+@pytest.mark.parametrize("which", ["all", "short requests"])
+async def test_an_identity_provider_that_is_away_for_a_while_is_survived(which: str) -> None:
+    async with intercepted() as (door, cluster):
+        await cluster.create_topic("t", 1)
+        await cluster.produce("t", {0: [b"1"]})
+        accepts_every_token(door)
+        provider = Provider()
+        consumer = cluster.consumer(
+            "t",
+            group="g",
+            metadata_max_age_ms=100,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="OAUTHBEARER",
+            sasl_oauth_token_provider=provider,
+        )
+        async with consumer:
+            assert (await consumer.getone()).value == b"1"
+            provider.away = True
+            cut(consumer, everything=which == "all")
+            asked = door.asked["Metadata"]
+            with pytest.raises(TransportError, match="answered 503"):
+                await consumer.topics()
+            await asyncio.sleep(0.3)  # so that everything that is periodic has failed once
+            assert door.asked["Metadata"] == asked
+            provider.away = False
+            await cluster.produce("t", {0: [b"2"]})
+            assert (await consumer.getone()).value == b"2"
+            assert await consumer.commit() == {TopicPartition("t", 0): OffsetAndMetadata(2, "")}
+            seen = door.asked["Metadata"]
+            await eventually(lambda: door.asked["Metadata"] > seen + 1)
+        assert (await cluster.describe("g")).members == ()
+
+
+def cut(consumer: Consumer[Any, Any], *, everything: bool) -> None:
+    """What ``connections.max.idle.ms`` of a broker does, or its restart."""
+    engine = consumer._engine
+    assert engine is not None
+    connections = [link._connection for link in engine.transport._links._links.values()]
+    if everything:
+        connections += list(engine._client._conns.values())
+    for each in connections:
+        if each is not None:
+            each.close()

@@ -1,14 +1,17 @@
 """aiokafka's client, reduced to what its fetcher needs: connections to leaders and their addresses.
 
-Three things differ from aiokafka's own. Metadata comes from ``TopicDirectory``. Refreshes are
+Four things differ from aiokafka's own. Metadata comes from ``TopicDirectory``. Refreshes are
 spaced by the retry backoff: the fetcher asks for one in every round in which a partition has no
-leader, and aiokafka would send them as fast as they are answered. And a partition whose fetch was
+leader, and aiokafka would send them as fast as they are answered. A partition whose fetch was
 refused rests for the backoff, because the fetcher would otherwise ask again at once, for ever.
+Last, whatever a token provider or a SASL library raises is a connection that could not be opened,
+not the end of fetching.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -16,10 +19,13 @@ from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.util import create_task
 
+from kip848_client._aiokafka._errors import not_opened
 from kip848_client._aiokafka._metadata import ClusterPicture, TopicDirectory, refresh_quietly
 from kip848_client._types import TopicPartition
 
 __all__ = ["FetchClient"]
+
+_log = logging.getLogger("kip848_client")
 
 _HANDLED_BY_FETCHER: Final = frozenset({0, 1, 29})
 """NONE, OFFSET_OUT_OF_RANGE and TOPIC_AUTHORIZATION_FAILED do not lead to a retry at once."""
@@ -56,6 +62,16 @@ class FetchClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no type
             await asyncio.sleep(pause)
         self._refreshed_at_s = loop.time()
         return await refresh_quietly(self._directory)
+
+    async def _get_conn(
+        self, node_id: Any, *, group: ConnectionGroup = ConnectionGroup.DEFAULT, **more: Any
+    ) -> Any:
+        try:
+            return await super()._get_conn(node_id, group=group, **more)
+        except Exception as err:  # noqa: BLE001 - it would end the fetcher; see ``not_opened``
+            _log.warning("nothing is fetched: %s", not_opened(err, f"broker {node_id}"))
+            self.force_metadata_update()
+            return None
 
     async def send(
         self, node_id: Any, request: Any, *, group: ConnectionGroup = ConnectionGroup.DEFAULT

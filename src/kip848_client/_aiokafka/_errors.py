@@ -6,16 +6,17 @@ import asyncio
 
 from aiokafka import errors as theirs
 
-from kip848_client._ports import ConnectionBroken
+from kip848_client._ports import ConnectionBroken, NotSent
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import (
+    BrokerError,
     Kip848Error,
     RequestTimedOut,
     UnsupportedVersion,
     broker_error,
 )
 
-__all__ = ["translated"]
+__all__ = ["not_opened", "translated"]
 
 _TRANSPORT = (
     theirs.KafkaConnectionError,
@@ -50,6 +51,16 @@ def translated(error: BaseException, where: str) -> Kip848Error:
         return broker_error(code, error_name(code), said, api=where, retriable=is_retriable(code))
     said = str(error.args[0]) % error.args[1:] if _is_template(error.args) else str(error)
     return Kip848Error(f"{where}: {type(error).__name__}: {said}")
+
+
+def not_opened(error: Exception, where: str) -> BrokerError | NotSent:
+    """What to raise instead of ``error``, which came out of opening a connection.
+
+    That runs code of others, too: a token provider, a SASL library, an ssl context. Whatever they
+    raise, nothing was sent and another attempt may go well. Only a broker's own refusal stays one.
+    """
+    ours = translated(error, where)
+    return ours if isinstance(ours, BrokerError) else NotSent(str(ours))
 
 
 def _is_template(arguments: tuple[object, ...]) -> bool:

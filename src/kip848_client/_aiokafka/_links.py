@@ -16,11 +16,10 @@ from typing import Any, Final
 from aiokafka.conn import AIOKafkaConnection, CloseReason, create_conn
 from aiokafka.errors import KafkaError
 
-from kip848_client._aiokafka._errors import translated
+from kip848_client._aiokafka._errors import not_opened, translated
 from kip848_client._aiokafka._request import Garbled, WireRequest
 from kip848_client._ports import ConnectionBroken, NotSent, VersionLimits
 from kip848_client.errors import (
-    BrokerError,
     ConsumerClosed,
     Kip848Error,
     RemoteProtocolError,
@@ -86,11 +85,8 @@ class Link:
                         max_idle_ms=options.connections_max_idle_ms,
                         **options.security,
                     )
-            except (KafkaError, OSError, AssertionError, ValueError) as err:
-                error = translated(err, where)
-                if isinstance(error, BrokerError):
-                    raise error from err
-                raise NotSent(str(error)) from err
+            except Exception as err:
+                raise not_opened(err, where) from err
             return self._connection
 
     async def send(self, request: Any, versions: VersionLimits, timeout_ms: int) -> Any:

@@ -194,4 +194,7 @@ async def refresh_quietly(directory: TopicDirectory) -> bool:
     except Kip848Error as err:
         _log.warning("metadata could not be refreshed: %s", err)
         return False
+    except Exception:  # noqa: BLE001 - whatever it is, leaders have to be learnt again
+        _log.exception("metadata could not be refreshed; it is tried again")
+        return False
     return True

@@ -161,10 +161,19 @@ async def test_all_topics_leave_errors_out() -> None:
 
 
 async def test_a_failed_refresh_is_only_logged(caplog: pytest.LogCaptureFixture) -> None:
+    await _fails_quietly(NotSent("nobody there"), caplog)
+
+
+async def test_a_refresh_survives_what_nobody_foresaw(caplog: pytest.LogCaptureFixture) -> None:
+    """An exception would end aiokafka's synchroniser: no leader would ever be learnt again."""
+    await _fails_quietly(KeyError("nobody there"), caplog)
+
+
+async def _fails_quietly(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster()
 
     def fail(_where: str, _request: Any) -> Any:
-        raise NotSent("nobody there")
+        raise error
 
     answer: Callable[[str, Any], Any] = cluster.transport.answer
     cluster.transport.answer = fail
