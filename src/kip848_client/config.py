@@ -11,14 +11,24 @@ one warning that names what has taken their place. ``strict=True`` refuses them.
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import logging
 import re
 import ssl
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, TypedDict
+from typing import Annotated, Any, Final, Literal, TypedDict
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
+from kip848_client._bootstrap import bootstrap_addresses
 from kip848_client.errors import ConfigError
 
 __all__ = ["CLASSIC_ONLY", "ConsumerConfig", "ConsumerSettings", "parse_duration_ms"]
@@ -29,6 +39,32 @@ _NUMBER: Final = r"(\d+(?:\.\d+)?)"
 _DURATION: Final = re.compile(
     f"P(?:{_NUMBER}D)?(?:T(?=.)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?"
 )
+
+_INT32_MAX: Final = 2**31 - 1
+_INT64_MAX: Final = 2**63 - 1
+_STRING_BYTES_MAX: Final = 2**15 - 1
+_SHOWN_MAX: Final = 80
+_COMMIT_AS_OFTEN_AS_POSSIBLE_MS: Final = 10
+
+Int32 = Annotated[int, Field(le=_INT32_MAX)]
+"""A number that requests carry in 32 bits: 2,147,483,647 ms are 24 days."""
+Int64 = Annotated[int, Field(le=_INT64_MAX)]
+"""A number that stays here; the largest is Kafka's."""
+
+
+def _checked_for_the_wire(text: str) -> str:
+    """Kafka's strings are UTF-8 of at most 32767 bytes."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as err:
+        raise ValueError(f"cannot be written as UTF-8: {err.reason}") from err
+    if size > _STRING_BYTES_MAX:
+        raise ValueError(f"has {size} bytes; Kafka's strings have {_STRING_BYTES_MAX} at most")
+    return text
+
+
+WireText = Annotated[str, AfterValidator(_checked_for_the_wire)]
+"""A text that requests carry."""
 
 _BROKER_SIDE: Final = "set on the broker or the group"
 CLASSIC_ONLY: Final[Mapping[str, str]] = {
@@ -54,6 +90,7 @@ class ConsumerSettings(TypedDict, total=False):
     client_id: str
     group_id: str | None
     group_instance_id: str | None
+    group_protocol: str
     group_remote_assignor: str | None
     client_rack: str | None
     auto_offset_reset: str
@@ -102,47 +139,50 @@ class ConsumerConfig(BaseModel):
 
     bootstrap_servers: str | tuple[str, ...] = "localhost"
     """``host[:port]``, several in a list or separated by commas; port 9092 when left out."""
-    client_id: str = "kip848-client"
+    client_id: WireText = "kip848-client"
     """Names this program in the brokers' logs and quotas; shown by group describe."""
-    group_id: str | None = None
+    group_id: WireText | None = None
     """The group; ``None`` reads without one, by ``assign`` only."""
-    group_instance_id: str | None = None
+    group_instance_id: WireText | None = None
     """Makes the member static (KIP-345): it may go and come back without a rebalance."""
-    group_remote_assignor: str | None = None
+    group_protocol: str = "consumer"
+    """Kafka's ``group.protocol``. ``consumer`` (KIP-848) is the only one here."""
+    group_remote_assignor: WireText | None = None
     """``uniform`` or ``range``; ``None`` leaves the choice to the broker."""
-    client_rack: str | None = None
+    client_rack: WireText | None = None
     """Where this consumer is: fetches go to replicas nearby (KIP-392)."""
 
     auto_offset_reset: str = "latest"
     """Where to start without a committed offset: ``earliest``, ``latest``, ``none`` (an error), or
     ``by_duration:PT1H`` (records of the last hour, KIP-1106)."""
     enable_auto_commit: bool = True
-    auto_commit_interval_ms: int = Field(5_000, ge=1)
+    auto_commit_interval_ms: Int64 = Field(5_000, ge=0)
+    """0, as in Kafka: as often as possible."""
 
-    max_poll_interval_ms: int = Field(300_000, ge=1)
+    max_poll_interval_ms: Int32 = Field(300_000, ge=1)
     """Asking for records less often than this means to leave the group. Also the rebalance
     timeout: how long the group waits for this member to give partitions up."""
-    max_poll_records: int | None = Field(None, ge=1)
+    max_poll_records: Int64 | None = Field(None, ge=1)
     """At most so many records from one ``getmany``; ``None`` for all that are there."""
-    rebalance_timeout_ms: int | None = Field(None, ge=1)
+    rebalance_timeout_ms: Int32 | None = Field(None, ge=1)
     """aiokafka's name for what is ``max_poll_interval_ms`` here; it wins when both are given."""
-    rebalance_callback_timeout_ms: int | None = Field(None, ge=1)
+    rebalance_callback_timeout_ms: Int64 | None = Field(None, ge=1)
     """How long a listener may take before it is cancelled; ``None``: ``max_poll_interval_ms``."""
 
-    fetch_max_wait_ms: int = Field(500, ge=0)
-    fetch_min_bytes: int = Field(1, ge=0)
-    fetch_max_bytes: int = Field(52_428_800, ge=1)
-    max_partition_fetch_bytes: int = Field(1_048_576, ge=1)
+    fetch_max_wait_ms: Int32 = Field(500, ge=0)
+    fetch_min_bytes: Int32 = Field(1, ge=0)
+    fetch_max_bytes: Int32 = Field(52_428_800, ge=1)
+    max_partition_fetch_bytes: Int32 = Field(1_048_576, ge=1)
     check_crcs: bool = True
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"
 
-    request_timeout_ms: int = Field(30_000, ge=1)
-    default_api_timeout_ms: int = Field(60_000, ge=1)
+    request_timeout_ms: Int32 = Field(30_000, ge=1)
+    default_api_timeout_ms: Int64 = Field(60_000, ge=1)
     """How long calls like ``commit`` or ``committed`` go on trying."""
-    retry_backoff_ms: int = Field(100, ge=1)
-    retry_backoff_max_ms: int = Field(1_000, ge=1)
-    metadata_max_age_ms: int = Field(300_000, ge=1)
-    connections_max_idle_ms: int | None = Field(540_000, ge=1)
+    retry_backoff_ms: Int64 = Field(100, ge=1)
+    retry_backoff_max_ms: Int64 = Field(1_000, ge=1)
+    metadata_max_age_ms: Int64 = Field(300_000, ge=1)
+    connections_max_idle_ms: Int64 | None = Field(540_000, ge=1)
     allow_auto_create_topics: bool = True
     """Whether subscribing to a topic that does not exist may create it (if the broker agrees)."""
 
@@ -151,8 +191,8 @@ class ConsumerConfig(BaseModel):
     sasl_mechanism: Literal["PLAIN", "GSSAPI", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = (
         "PLAIN"
     )
-    sasl_plain_username: str | None = None
-    sasl_plain_password: str | None = Field(None, repr=False)
+    sasl_plain_username: WireText | None = None
+    sasl_plain_password: WireText | None = Field(None, repr=False)
     sasl_kerberos_service_name: str = "kafka"
     sasl_kerberos_domain_name: str | None = None
     sasl_oauth_token_provider: Any = None
@@ -162,6 +202,8 @@ class ConsumerConfig(BaseModel):
         """Check ``settings``. Raises ``ConfigError``."""
         given = dict(settings)
         strict = given.pop("strict", False)
+        if not isinstance(strict, bool):
+            raise ConfigError(f"strict = {strict!r}: must be True or False")
         classic = {name: given.pop(name) for name in list(given) if name in CLASSIC_ONLY}
         _report_classic({name for name, value in classic.items() if value is not None}, strict)
         for name in given:
@@ -178,26 +220,29 @@ class ConsumerConfig(BaseModel):
         return self.rebalance_timeout_ms or self.max_poll_interval_ms
 
     @property
+    def commit_interval_ms(self) -> int | None:
+        """How often to commit; ``None`` for never. "As often as possible" is a few ms."""
+        if not self.enable_auto_commit:
+            return None
+        return self.auto_commit_interval_ms or _COMMIT_AS_OFTEN_AS_POSSIBLE_MS
+
+    @property
     def callback_timeout_ms(self) -> int:
         """How long a listener may take."""
         return self.rebalance_callback_timeout_ms or self.poll_interval_ms
 
     @property
     def security(self) -> dict[str, Any]:
-        """What aiokafka's connections take for TLS and SASL."""
-        names = [name for name in type(self).model_fields if name.startswith(("ssl_", "sasl_"))]
+        """What aiokafka's connections take for TLS and SASL; without SASL nothing about it."""
+        kinds = ("ssl_", "sasl_") if self.security_protocol.startswith("SASL") else ("ssl_",)
+        names = [name for name in type(self).model_fields if name.startswith(kinds)]
         return {name: getattr(self, name) for name in ("security_protocol", *names)}
 
     @field_validator("bootstrap_servers", mode="before")
     @classmethod
-    def _take_any_sequence(cls, value: object) -> object:
-        if isinstance(value, str):
-            if not value.strip():
-                raise ValueError("needs at least one host[:port]")
-            return value
-        if isinstance(value, Sequence) and value:
-            return tuple(str(each) for each in value)
-        raise ValueError("needs a string or a list of host[:port]")
+    def _take_any_sequence(cls, value: Any) -> Any:
+        bootstrap_addresses(value)
+        return value if isinstance(value, str) else tuple(value)
 
     @field_validator("group_id", "group_instance_id")
     @classmethod
@@ -205,6 +250,16 @@ class ConsumerConfig(BaseModel):
         if value is not None and not value.strip():
             raise ValueError("must not be empty or blank; use None for none")
         return value
+
+    @field_validator("group_protocol", mode="before")
+    @classmethod
+    def _only_kip848(cls, value: object) -> object:
+        if isinstance(value, str) and value.lower() == "consumer":
+            return "consumer"
+        raise ValueError(
+            "this client speaks 'consumer' (KIP-848) only; for the classic protocol use "
+            "aiokafka.AIOKafkaConsumer"
+        )
 
     @field_validator("client_rack", "group_remote_assignor")
     @classmethod
@@ -222,12 +277,34 @@ class ConsumerConfig(BaseModel):
         return policy
 
     @model_validator(mode="after")
+    def _tls_fits(self) -> ConsumerConfig:
+        protocol = self.security_protocol
+        if protocol in ("SSL", "SASL_SSL") and self.ssl_context is None:
+            raise ValueError(f"security_protocol {protocol} needs an ssl_context")
+        if protocol in ("PLAINTEXT", "SASL_PLAINTEXT") and self.ssl_context is not None:
+            tls = "SSL" if protocol == "PLAINTEXT" else "SASL_SSL"
+            raise ValueError(
+                f"an ssl_context is given, but security_protocol {protocol} connects in the clear; "
+                f"set security_protocol to {tls}, or leave ssl_context out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _credentials_fit(self) -> ConsumerConfig:
-        if self.security_protocol in ("SSL", "SASL_SSL") and self.ssl_context is None:
-            raise ValueError(f"security_protocol {self.security_protocol} needs an ssl_context")
-        plain = self.security_protocol.startswith("SASL") and self.sasl_mechanism == "PLAIN"
-        if plain and None in (self.sasl_plain_username, self.sasl_plain_password):
-            raise ValueError("PLAIN needs sasl_plain_username and sasl_plain_password")
+        if not self.security_protocol.startswith("SASL"):
+            return self
+        mechanism = self.sasl_mechanism
+        if mechanism == "OAUTHBEARER":
+            if not callable(getattr(self.sasl_oauth_token_provider, "token", None)):
+                raise ValueError(
+                    "OAUTHBEARER needs sasl_oauth_token_provider: an object whose coroutine "
+                    "token() returns the token"
+                )
+        elif mechanism == "GSSAPI":
+            if importlib.util.find_spec("gssapi") is None:
+                raise ValueError("GSSAPI needs the package gssapi, which is not installed")
+        elif not self.sasl_plain_username or self.sasl_plain_password is None:
+            raise ValueError(f"{mechanism} needs sasl_plain_username and sasl_plain_password")
         return self
 
 
@@ -259,10 +336,15 @@ def _unknown(name: str) -> str:
     return f"unknown setting {name!r}{hint}"
 
 
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _SHOWN_MAX else f"{shown[:_SHOWN_MAX]}... ({len(shown)} long)"
+
+
 def _explain(error: ValidationError) -> str:
     parts: list[str] = []
     for each in error.errors(include_url=False):
         name = ".".join(str(step) for step in each["loc"][:1]) or "settings"
-        shown = "" if "password" in name or not each["loc"] else f" = {each['input']!r}"
+        shown = "" if "password" in name or not each["loc"] else f" = {_short(each['input'])}"
         parts.append(f"{name}{shown}: {each['msg'].removeprefix('Value error, ')}")
     return "; ".join(parts)

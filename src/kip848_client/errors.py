@@ -67,6 +67,7 @@ __all__ = [
     "UnsupportedVersion",
     "WireError",
     "broker_error",
+    "not_assigned",
 ]
 
 
@@ -238,6 +239,14 @@ class ConsumerClosed(Kip848Error):
 
 class NotAssigned(Kip848Error):
     """The partition is not assigned to this consumer at the moment."""
+
+
+def not_assigned(topic: str, partition: int) -> NotAssigned:
+    """The one error for a partition that is not ours."""
+    return NotAssigned(
+        f"{topic}-{partition} is not assigned to this consumer; assignment() says what is, "
+        "wait_assigned() waits for the group, a listener hears of what comes and goes"
+    )
 
 
 _BY_CODE: Final[dict[int, type[BrokerError]]] = {

@@ -16,7 +16,7 @@ from aiokafka import ConsumerRecord
 from aiokafka import errors as theirs
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.cluster import ClusterMetadata
-from aiokafka.conn import AIOKafkaConnection, CloseReason, collect_hosts, create_conn
+from aiokafka.conn import AIOKafkaConnection, CloseReason, create_conn
 from aiokafka.consumer.fetcher import Fetcher, FetchError, FetchResult, PartitionRecords
 from aiokafka.consumer.subscription_state import (
     Assignment,
@@ -42,14 +42,15 @@ def test_the_pinned_version() -> None:
 
 def test_a_connection_takes_our_options() -> None:
     names = set(parameters(create_conn))
-    options = ConnectionOptions("c", 1, None, ConsumerConfig.of({}).security)
+    sasl = {"sasl_plain_username": "u", "sasl_plain_password": "p"}
+    config = ConsumerConfig.of({"security_protocol": "SASL_PLAINTEXT", **sasl})
+    options = ConnectionOptions("c", 1, None, config.security)
     assert {"client_id", "request_timeout_ms", "max_idle_ms", *options.security} <= names
     assert parameters(AIOKafkaConnection.send) == ["self", "request", "expect_response"]
     assert parameters(AIOKafkaConnection.close) == ["self", "reason", "exc"]
     assert {"CONNECTION_BROKEN", "CONNECTION_TIMEOUT", "OUT_OF_SYNC", "SHUTDOWN"} <= set(
         CloseReason.__members__
     )
-    assert collect_hosts("a:1,b", randomize=False) == [("a", 1, 0), ("b", 9092, 0)]
 
 
 @pytest.mark.asyncio

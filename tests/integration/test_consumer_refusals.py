@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from typing import Any
 
@@ -95,16 +96,33 @@ async def test_classic_settings_are_reported_once_and_refused_when_strict(
         Consumer("t", group_id="g", partition_assignment_strategy=(), strict=True)
 
 
-async def test_an_invalid_pattern_ends_the_membership(cluster: Cluster) -> None:
+async def test_an_invalid_pattern_is_refused_at_the_call(cluster: Cluster) -> None:
     consumer = cluster.consumer(group=cluster.unique("regex"))
-    consumer.subscribe(pattern="a(")
+    with pytest.raises(ConfigError, match=r"a\("):
+        consumer.subscribe(pattern="a(")
+    with pytest.raises(ConfigError, match="VERBOSE"):
+        consumer.subscribe(pattern=re.compile("a # comment", re.VERBOSE))
+
+
+async def test_a_pattern_that_only_the_broker_refuses_ends_the_membership(cluster: Cluster) -> None:
+    consumer = cluster.consumer(group=cluster.unique("regex"))
+    consumer.subscribe(pattern=r"a\C")  # RE2 knows it, RE2/J does not
     async with consumer:
         for _ in range(2):
-            with pytest.raises(InvalidRegularExpression, match=r"a\("):
+            with pytest.raises(InvalidRegularExpression, match=r"a\\C"):
                 await consumer.getone()
         with pytest.raises(InvalidRegularExpression):
             consumer.subscribe(pattern="a.*")
         assert state_of(consumer) is MemberState.FATAL
+
+
+async def test_the_flags_of_a_pattern_reach_the_broker(cluster: Cluster) -> None:
+    name = cluster.unique("flags")
+    await cluster.create_topic(name, 1)
+    consumer = cluster.consumer(group=cluster.unique("g"))
+    consumer.subscribe(pattern=re.compile(name.upper(), re.IGNORECASE))
+    async with consumer:
+        assert {tp.topic for tp in await consumer.wait_assigned(30_000)} == {name}
 
 
 async def test_an_unknown_assignor_ends_the_membership(cluster: Cluster) -> None:

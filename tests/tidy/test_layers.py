@@ -54,10 +54,11 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.offsets", (*GROUND, "_ports")),
     ("kip848_client._heartbeat_wire", (*GROUND, "wire", "member")),
     ("kip848_client._ports", (*GROUND, "wire", "member", "offsets")),
-    ("kip848_client.config", GROUND),
+    ("kip848_client._bootstrap", ()),
+    ("kip848_client.config", (*GROUND, "_bootstrap")),
     (
         "kip848_client._aiokafka",
-        (*GROUND, "wire", "member", "offsets", "_ports", "config"),
+        (*GROUND, "wire", "member", "offsets", "_ports", "_bootstrap", "config"),
     ),
     (
         "kip848_client.consumer",
@@ -79,7 +80,11 @@ ONLY_IMPORTER = {
     "pydantic": ("kip848_client.config",),
     "anyio": ("kip848_client", "mock_coordinator"),
     # Kafka matches subscriptions (KIP-848) and transactional ids (KIP-1152) with RE2/J
-    "re2": ("mock_coordinator.core.groups", "mock_coordinator.core.transactions"),
+    "re2": (
+        "kip848_client.consumer._patterns",
+        "mock_coordinator.core.groups",
+        "mock_coordinator.core.transactions",
+    ),
     "rich": ("kip848_client.cli",),
 }
 

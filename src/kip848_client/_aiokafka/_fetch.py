@@ -28,7 +28,7 @@ from kip848_client._aiokafka._assignment import LiveAssignment
 from kip848_client._aiokafka._client import FetchClient
 from kip848_client._aiokafka._errors import translated
 from kip848_client._types import TopicPartition
-from kip848_client.errors import Kip848Error, NotAssigned
+from kip848_client.errors import Kip848Error, not_assigned
 from kip848_client.offsets import OffsetTracker
 
 __all__ = ["FetchPath", "RawRecord"]
@@ -253,12 +253,19 @@ class FetchPath(Generic[R]):
             if tp not in kept or tp in fresh:
                 self._forget_hand_out(tp)
         self.live.assign(kept, fresh)
+        self.wake()  # who waits for a partition that is gone shall hear of it
 
     def release(self, partitions: Collection[TopicPartition]) -> None:
         """Forget these partitions and everything about them."""
         for tp in partitions:
             self._forget_hand_out(tp)
         self.live.release(partitions)
+        self.wake()
+
+    def require_assigned(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Raise ``NotAssigned`` unless all of them are assigned."""
+        for topic, partition in partitions:
+            self._state(TopicPartition(topic, partition))
 
     # -- positions -----------------------------------------------------------------------------
 
@@ -328,7 +335,7 @@ class FetchPath(Generic[R]):
     def _state(self, tp: TopicPartition) -> Any:
         state = self.live.state_of(tp)
         if state is None:
-            raise NotAssigned(f"{tp[0]}-{tp[1]} is not assigned to this consumer")
+            raise not_assigned(tp[0], tp[1])
         return state
 
     def _raise_entry(self, tp: TheirTopicPartition, entry: FetchError) -> None:

@@ -7,14 +7,12 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from aiokafka.conn import collect_hosts
-
+from kip848_client._aiokafka._first_server import first_to_connect
 from kip848_client._aiokafka._links import ConnectionOptions, Link, LinkPool
+from kip848_client._bootstrap import bootstrap_addresses
 from kip848_client._ports import ANY_VERSION, NotSent, VersionLimits
 from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.errors import (
-    BootstrapFailed,
-    BrokerError,
     CoordinatorUnavailable,
     Kip848Error,
     ProtocolUnsupported,
@@ -41,7 +39,7 @@ class KafkaTransport:
         group_id: str | None,
         options: ConnectionOptions,
     ) -> None:
-        self._bootstrap_servers = bootstrap_servers
+        self._servers = bootstrap_addresses(bootstrap_servers)
         self._group_id = group_id
         self._timeout_ms = options.request_timeout_ms
         self._links = LinkPool(options)
@@ -53,22 +51,10 @@ class KafkaTransport:
     async def bootstrap(self) -> Link:
         """Connect to the first bootstrap server that answers. Raises ``BootstrapFailed`` that says
         for each server why not, ``BrokerError`` when our credentials are refused."""
-        reasons: list[str] = []
-        for host, port, _family in collect_hosts(self._bootstrap_servers):
-            link = self._links.to(host, port)
-            try:
-                await link.connect()
-            except BrokerError:
-                raise
-            except TransportError as err:
-                reasons.append(str(err))
-                continue
-            self._bootstrap = link
-            return link
-        raise BootstrapFailed(
-            f"no bootstrap server could be reached: {'; '.join(sorted(reasons))}. "
-            "Check bootstrap_servers, and that the brokers' listener allows this host."
-        )
+        links = [self._links.to(*address) for address in self._servers]
+        random.shuffle(links)  # or all consumers would ask the first one
+        self._bootstrap = await first_to_connect(links)
+        return self._bootstrap
 
     def require_kip848(self, link: Link) -> None:
         """Raise ``ProtocolUnsupported`` unless the broker serves ConsumerGroupHeartbeat v1."""
@@ -162,8 +148,9 @@ class KafkaTransport:
         links = [self._links.to(host, port) for host, port in self._nodes.values()]
         random.shuffle(links)
         links.sort(key=lambda link: not link.is_open)
-        hosts = collect_hosts(self._bootstrap_servers)
-        links += [self._links.to(host, port) for host, port, _family in hosts]
+        servers = [self._links.to(*address) for address in self._servers]
+        random.shuffle(servers)
+        links += servers
         if self._bootstrap is not None and not self._nodes:
             links.insert(0, self._bootstrap)
         return list(dict.fromkeys(links))

@@ -15,14 +15,21 @@ from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 
 from kip848_client._types import TopicPartition
 from kip848_client.config import ConsumerConfig, ConsumerSettings
-from kip848_client.consumer._checks import (
-    check_mapping,
+from kip848_client.consumer._arguments import (
+    checked_commit,
+    checked_count,
+    checked_deserializer,
     checked_offset,
-    checked_text,
+    checked_partition,
+    checked_partitions,
+    checked_timeout_ms,
+    checked_times,
+    checked_topic,
     checked_topics,
 )
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._listener import RebalanceListener, checked_listener
+from kip848_client.consumer._patterns import checked_pattern
 from kip848_client.consumer._positions import EARLIEST, LATEST
 from kip848_client.consumer._records import (
     GroupMetadata,
@@ -38,6 +45,7 @@ from kip848_client.errors import (
     ConsumerClosed,
     LocalProtocolError,
     NotAssigned,
+    not_assigned,
 )
 from kip848_client.member import LeaveMode, MemberState
 from kip848_client.offsets import CommittableOffset
@@ -112,7 +120,10 @@ class Consumer(Generic[K, V]):
         **settings: Any,
     ) -> None:
         self._config = ConsumerConfig.of(settings)
-        self._build = record_builder(key_deserializer, value_deserializer)
+        self._build = record_builder(
+            checked_deserializer(key_deserializer, "key_deserializer"),
+            checked_deserializer(value_deserializer, "value_deserializer"),
+        )
         self._engine: Engine[Record[K, V]] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._listener: RebalanceListener | None = None
@@ -235,8 +246,8 @@ class Consumer(Generic[K, V]):
         partitions were assigned by hand, and the error that ended the membership, if one did.
         """
         names = checked_topics(topics)
-        text = pattern.pattern if isinstance(pattern, Pattern) else pattern
-        if not names and not text:
+        text = checked_pattern(pattern)
+        if not names and text is None:
             raise ConfigError("subscribe() needs topics or a pattern")
         if self._manual is not None:
             raise LocalProtocolError("partitions were assigned by hand; unsubscribe() first")
@@ -244,9 +255,9 @@ class Consumer(Generic[K, V]):
             raise ConfigError("subscribe() needs a group_id; without one, use assign()")
         checked = None if listener is None else checked_listener(listener)
         if self._engine is not None:
-            self._run().subscribe(names, text or None)
+            self._run().subscribe(names, text)
         self._listener = checked
-        self._topics, self._pattern = names, text or None
+        self._topics, self._pattern = names, text
 
     def subscription(self) -> frozenset[str]:
         """The topic names subscribed to (not those that a pattern matches)."""
@@ -268,7 +279,7 @@ class Consumer(Generic[K, V]):
         """
         if self._topics or self._pattern is not None:
             raise LocalProtocolError("the consumer is subscribed; unsubscribe() first")
-        manual = tuple(TopicPartition(*tp) for tp in dict.fromkeys(partitions))
+        manual = checked_partitions(partitions)
         if self._engine is not None:
             self._run().assign(manual)
         self._manual = manual
@@ -287,7 +298,8 @@ class Consumer(Generic[K, V]):
         supervisor = engine.supervisor
         if supervisor is None:
             return self.assignment()
-        async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
+        timeout_s = None if timeout_ms is None else checked_timeout_ms(timeout_ms) / 1000
+        async with asyncio.timeout(timeout_s):
             while supervisor.core.state is not MemberState.STABLE or not self.assignment():
                 await supervisor.change()
                 self._run()
@@ -301,7 +313,8 @@ class Consumer(Generic[K, V]):
         Raises once what the broker refused (topic authorization, ...) or a listener did, always
         what ended the membership, and ``ConsumerClosed``.
         """
-        return await self._run().poller.one(_only(partitions))
+        engine = self._run()
+        return await engine.poller.one(frozenset(checked_partitions(partitions)))
 
     async def getmany(
         self,
@@ -314,10 +327,12 @@ class Consumer(Generic[K, V]):
         At most ``max_records`` (default: the setting ``max_poll_records``). Raises as ``getone``,
         except that a call that waits while the consumer is closed returns nothing.
         """
-        limit = self._config.max_poll_records if max_records is None else max_records
-        if limit is not None and limit < 1:
-            raise ConfigError(f"max_records must be positive, not {limit}")
-        return await self._run().poller.many(_only(partitions), timeout_ms / 1000, limit)
+        engine = self._run()
+        timeout_s = checked_timeout_ms(timeout_ms) / 1000
+        limit = self._config.max_poll_records
+        if max_records is not None:
+            limit = checked_count(max_records, "max_records")
+        return await engine.poller.many(frozenset(checked_partitions(partitions)), timeout_s, limit)
 
     def __aiter__(self) -> Self:
         self._run()
@@ -337,8 +352,8 @@ class Consumer(Generic[K, V]):
     # -- positions -------------------------------------------------------------------------------
 
     def seek(self, partition: tuple[str, int], offset: int) -> None:
-        """Continue at ``offset``. Raises ``NotAssigned``, and ``ValueError`` for what is no
-        offset."""
+        """Continue at ``offset``. Raises ``NotAssigned``, and ``ConfigError`` for what is no
+        partition or no offset."""
         self._run().positions.set(self._assigned(partition), checked_offset(offset))
 
     async def seek_to_beginning(self, *partitions: tuple[str, int]) -> bool:
@@ -375,13 +390,15 @@ class Consumer(Generic[K, V]):
 
     def pause(self, *partitions: tuple[str, int]) -> None:
         """Hand out no records of these partitions until ``resume``; they stay assigned."""
-        for tp in partitions:
-            self._run().fetch.pause(self._assigned(tp))
+        fetch = self._run().fetch
+        for tp in [self._assigned(each) for each in partitions]:
+            fetch.pause(tp)
 
     def resume(self, *partitions: tuple[str, int]) -> None:
         """Undo ``pause``."""
-        for tp in partitions:
-            self._run().fetch.resume(self._assigned(tp))
+        fetch = self._run().fetch
+        for tp in [self._assigned(each) for each in partitions]:
+            fetch.resume(tp)
 
     def paused(self) -> frozenset[TopicPartition]:
         """The partitions that are paused."""
@@ -416,8 +433,9 @@ class Consumer(Generic[K, V]):
 
     async def committed(self, partition: tuple[str, int]) -> int | None:
         """The group's committed offset of any partition, ``None`` without one."""
-        tp = TopicPartition(*partition)
-        found = (await self._run().committed((tp,))).get(tp)
+        engine = self._run()
+        tp = checked_partition(partition)
+        found = (await engine.committed((tp,))).get(tp)
         return None if found is None else found.offset
 
     async def beginning_offsets(
@@ -435,10 +453,8 @@ class Consumer(Generic[K, V]):
         self, timestamps: Mapping[Any, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first record at or after each time (ms since 1970), ``None`` where there is none."""
-        if any(at < 0 for at in timestamps.values()):
-            raise ValueError("a time is not negative")
         engine = self._run()
-        times = {TopicPartition(*tp): at for tp, at in timestamps.items()}
+        times = checked_times(timestamps)
         found = await engine.lookup.find(times, self._api_deadline_ms())
         return {tp: each if each.offset >= 0 else None for tp, each in found.items()}
 
@@ -463,7 +479,7 @@ class Consumer(Generic[K, V]):
 
     def partitions_for_topic(self, topic: str) -> frozenset[int] | None:
         """The partitions of a topic that is consumed; ``None`` when it is not known."""
-        return self._look().topics.partitions_of(topic)
+        return self._look().topics.partitions_of(checked_topic(topic))
 
     # -- the membership --------------------------------------------------------------------------
 
@@ -494,14 +510,15 @@ class Consumer(Generic[K, V]):
     async def _offsets_at(
         self, partitions: Iterable[tuple[str, int]], at: int
     ) -> dict[TopicPartition, int]:
-        times = {TopicPartition(*tp): at for tp in partitions}
-        found = await self._run().lookup.find(times, self._api_deadline_ms())
+        engine = self._run()
+        times = dict.fromkeys(checked_partitions(partitions), at)
+        found = await engine.lookup.find(times, self._api_deadline_ms())
         return {tp: each.offset for tp, each in found.items()}
 
     def _assigned(self, partition: tuple[str, int]) -> TopicPartition:
-        tp = TopicPartition(*partition)
+        tp = checked_partition(partition)
         if tp not in self.assignment():
-            raise NotAssigned(f"{tp.topic}-{tp.partition} is not assigned to this consumer")
+            raise not_assigned(tp.topic, tp.partition)
         return tp
 
     def _chosen(self, partitions: Collection[tuple[str, int]]) -> list[TopicPartition]:
@@ -513,15 +530,8 @@ class Consumer(Generic[K, V]):
     def _checked_offsets(
         self, offsets: Mapping[Any, CommitOffset]
     ) -> dict[TopicPartition, CommittableOffset]:
-        check_mapping(offsets)
         consuming = bool(self._topics or self._pattern is not None or self._manual is not None)
         found: dict[TopicPartition, CommittableOffset] = {}
-        for key, value in offsets.items():
-            offset, text = value if isinstance(value, tuple) else (value, "")
-            tp = self._assigned(key) if consuming else TopicPartition(*key)
-            found[tp] = CommittableOffset(checked_offset(offset), -1, checked_text(text))
+        for tp, (offset, text) in checked_commit(offsets).items():
+            found[self._assigned(tp) if consuming else tp] = CommittableOffset(offset, -1, text)
         return found
-
-
-def _only(partitions: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
-    return frozenset(partitions)

@@ -22,6 +22,7 @@ from kip848_client._aiokafka._client import FetchClient
 from kip848_client._aiokafka._fetch import FetchPath
 from kip848_client._aiokafka._links import ConnectionOptions
 from kip848_client._aiokafka._metadata import TopicDirectory
+from kip848_client._aiokafka._tokens import with_token_provider
 from kip848_client._aiokafka._transport import KafkaTransport, protocol_unsupported
 from kip848_client._types import GroupId, MemberId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig
@@ -100,11 +101,12 @@ class Engine(Generic[R]):
         self._listener = listener
         self.clock = LoopClock(asyncio.get_running_loop())
         self.member_id = _new_member_id()
+        security = with_token_provider(config.security)
         options = ConnectionOptions(
             client_id=config.client_id,
             request_timeout_ms=config.request_timeout_ms,
             connections_max_idle_ms=config.connections_max_idle_ms,
-            security=config.security,
+            security=security,
         )
         self.transport = KafkaTransport(config.bootstrap_servers, config.group_id, options)
         self._client = FetchClient(
@@ -114,7 +116,7 @@ class Engine(Generic[R]):
             request_timeout_ms=config.request_timeout_ms,
             retry_backoff_ms=config.retry_backoff_ms,
             connections_max_idle_ms=config.connections_max_idle_ms,
-            **config.security,
+            **security,
         )
         self.topics = TopicDirectory(
             self.transport,
@@ -185,9 +187,7 @@ class Engine(Generic[R]):
         config = self.config
         assert config.group_id is not None
         settings = CommitterSettings(
-            auto_commit_interval_ms=(
-                config.auto_commit_interval_ms if config.enable_auto_commit else None
-            ),
+            auto_commit_interval_ms=config.commit_interval_ms,
             request_timeout_ms=config.request_timeout_ms,
             retry_backoff_ms=config.retry_backoff_ms,
             retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),

@@ -171,6 +171,7 @@ class Poller(Generic[R]):
         self.attention = bool(self._errors)
         if self.attention:
             self._errors.check(only)
+        self._fetch.require_assigned(only)
 
     def _let_go(self) -> None:
         patient, self._patient = self._patient, []

@@ -30,10 +30,10 @@ from kip848_client.errors import (
     ConsumerClosed,
     Kip848Error,
     NoOffsetForPartition,
-    NotAssigned,
     RequestTimedOut,
     TransportError,
     broker_error,
+    not_assigned,
 )
 from kip848_client.offsets import OffsetTracker
 from kip848_client.wire.messages.list_offsets import (
@@ -263,7 +263,7 @@ class Positions:
                 raise ConsumerClosed("the consumer is closed")
             self._errors.check_fatal()
             if self._fetch.live.state_of(tp) is None:
-                raise NotAssigned(f"{tp[0]}-{tp[1]} is not assigned to this consumer")
+                raise not_assigned(tp[0], tp[1])
             position = self._fetch.position(tp)
             if position is not None:
                 return position

@@ -42,6 +42,29 @@ def test_the_typed_keywords_are_the_settings() -> None:
         ({"auto_offset_reset": "by_duration:5"}, "ISO 8601"),
         ({"security_protocol": "SSL"}, "needs an ssl_context"),
         ({"security_protocol": "SASL_PLAINTEXT"}, "sasl_plain_username"),
+        ({"max_poll_interval_ms": 2_592_000_000}, "max_poll_interval_ms = 2592000000"),
+        ({"rebalance_timeout_ms": 2**31}, "less than or equal to 2147483647"),
+        ({"request_timeout_ms": 2**31}, "request_timeout_ms"),
+        ({"fetch_max_bytes": 2**31}, "fetch_max_bytes"),
+        ({"max_partition_fetch_bytes": 2**31}, "max_partition_fetch_bytes"),
+        ({"fetch_min_bytes": 2**31}, "fetch_min_bytes"),
+        ({"fetch_max_wait_ms": 2**31}, "fetch_max_wait_ms"),
+        ({"default_api_timeout_ms": 2**63}, "default_api_timeout_ms"),
+        ({"retry_backoff_ms": float("nan")}, "retry_backoff_ms"),
+        ({"auto_commit_interval_ms": -1}, "auto_commit_interval_ms = -1"),
+        ({"client_rack": "r" * 40_000}, r"client_rack.*32767 at most"),
+        ({"group_instance_id": "i" * 40_000}, r"group_instance_id.*32767 at most"),
+        ({"group_id": "g" * 32_768}, r"group_id.*has 32768 bytes"),
+        ({"group_id": "\u00e9" * 16_384}, r"group_id.*has 32768 bytes"),
+        ({"group_id": "\ud800"}, r"group_id.*cannot be written as UTF-8"),
+        ({"client_id": "\udfff"}, "client_id"),
+        ({"group_remote_assignor": "a" * 40_000}, "group_remote_assignor"),
+        ({"group_protocol": "classic"}, r"group_protocol = 'classic'.*aiokafka\.AIOKafkaConsumer"),
+        ({"group_protocol": 5}, "group_protocol = 5"),
+        ({"group_protocol": None}, "group_protocol"),
+        ({"strict": "yes"}, "strict = 'yes'"),
+        ({"bootstrap_servers": "localhost:abc"}, r"'localhost:abc': a port is a number"),
+        ({"bootstrap_servers": b"localhost:1"}, "not bytes"),
         ({"group.id": "g"}, "did you mean group_id"),
         ({"heartbeat_interval": 3}, "did you mean heartbeat_interval_ms"),
         ({"nonsense": 3}, "unknown setting 'nonsense'$"),
@@ -50,6 +73,64 @@ def test_the_typed_keywords_are_the_settings() -> None:
 def test_wrong_settings_are_named(settings: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         ConsumerConfig.of(settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"sasl_mechanism": "SCRAM-SHA-256"}, "SCRAM-SHA-256 needs sasl_plain_username"),
+        ({"sasl_mechanism": "SCRAM-SHA-512", "sasl_plain_username": "u"}, "SCRAM-SHA-512 needs"),
+        ({"sasl_plain_username": "u"}, "PLAIN needs"),
+        ({"sasl_mechanism": "OAUTHBEARER"}, "needs sasl_oauth_token_provider"),
+        (
+            {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": "token"},
+            "needs sasl_oauth_token_provider",
+        ),
+        ({"sasl_plain_username": "u", "sasl_plain_password": "\ud800"}, "UTF-8"),
+        ({"sasl_mechanism": "DIGEST-MD5"}, "sasl_mechanism"),
+    ],
+)
+def test_credentials_that_are_missing_are_named(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        ConsumerConfig.of({"security_protocol": "SASL_PLAINTEXT", **settings})
+
+
+@pytest.mark.parametrize(
+    ("protocol", "tls"), [("PLAINTEXT", "SSL"), ("SASL_PLAINTEXT", "SASL_SSL")]
+)
+def test_an_ssl_context_is_never_ignored(protocol: str, tls: str) -> None:
+    settings = {
+        "ssl_context": ssl.create_default_context(),
+        "security_protocol": protocol,
+        "sasl_plain_username": "u",
+        "sasl_plain_password": "p",
+    }
+    with pytest.raises(ConfigError, match=f"set security_protocol to {tls}"):
+        ConsumerConfig.of(settings)
+
+
+def test_the_limits_themselves_fit() -> None:
+    config = ConsumerConfig.of(
+        {
+            "max_poll_interval_ms": 2**31 - 1,
+            "group_id": "g" * 32_767,
+            "auto_commit_interval_ms": 2**63 - 1,
+            "group_protocol": "CONSUMER",
+        }
+    )
+    assert config.group_protocol == "consumer"
+
+
+def test_an_interval_of_0_commits_as_often_as_possible() -> None:
+    assert ConsumerConfig.of({"auto_commit_interval_ms": 0}).commit_interval_ms == 10
+    assert ConsumerConfig.of({}).commit_interval_ms == 5_000
+    assert ConsumerConfig.of({"enable_auto_commit": False}).commit_interval_ms is None
+
+
+def test_a_long_value_is_not_repeated_whole() -> None:
+    with pytest.raises(ConfigError) as caught:
+        ConsumerConfig.of({"client_rack": "r" * 40_000})
+    assert len(str(caught.value)) < 300
 
 
 def test_a_password_is_never_shown() -> None:

@@ -11,7 +11,7 @@ import pytest
 from kip848_client import TopicPartition
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._poller import Poller
-from kip848_client.errors import ConsumerClosed, Kip848Error
+from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned
 from tests.unit.waiting import until
 
 pytestmark = pytest.mark.asyncio
@@ -28,6 +28,7 @@ class FakeFetch:
         self.endless = False
         self.only: Collection[tuple[str, int]] = ()
         self.confirmed = 0
+        self.not_assigned: set[tuple[str, int]] = set()
         self._waiters: set[asyncio.Future[None]] = set()
 
     def take_one(self, only: Collection[tuple[str, int]] = ()) -> int | None:
@@ -43,6 +44,11 @@ class FakeFetch:
         self.only = only
         taken, self.records = self.records[:records_max], self.records[len(self.records) :]
         return {TP: taken} if taken else {}
+
+    def require_assigned(self, partitions: Iterable[tuple[str, int]]) -> None:
+        for tp in partitions:
+            if tp in self.not_assigned:
+                raise NotAssigned(str(tp))
 
     def waiter(self) -> asyncio.Future[None]:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -143,6 +149,26 @@ async def test_many_returns_what_comes_in_time() -> None:
     scene.fetch.arrive(1, 2)
     assert await task == {TP: [1, 2]}
     assert scene.fetch.only == (TP,)
+
+
+async def test_a_partition_that_is_not_assigned_is_not_waited_for() -> None:
+    scene = Scene()
+    task = asyncio.get_running_loop().create_task(scene.poller.one((TP,)))
+    await asyncio.sleep(0)
+    scene.fetch.not_assigned.add(TP)  # taken away while the application waits for it
+    scene.fetch.wake()
+    with pytest.raises(NotAssigned):
+        await task
+    with pytest.raises(NotAssigned):
+        await scene.poller.many((TP,), 5, None)
+
+
+async def test_what_ended_the_membership_comes_before_what_is_not_assigned() -> None:
+    scene = Scene()
+    scene.fetch.not_assigned.add(TP)
+    scene.errors.raise_always(Kip848Error("fenced"))
+    with pytest.raises(Kip848Error, match="fenced"):
+        await scene.poller.one((TP,))
 
 
 async def test_an_error_wakes_and_is_raised() -> None:

@@ -1,0 +1,61 @@
+"""The first bootstrap server that answers.
+
+A server that takes connections and says nothing costs the whole connection timeout. So the next
+one is tried after a second, beside it, and whoever is ready first is taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kip848_client._aiokafka._links import Link
+from kip848_client.errors import BootstrapFailed, TransportError
+
+__all__ = ["first_to_connect"]
+
+_HEAD_START_S: Final = 1.0
+
+
+async def first_to_connect(links: Sequence[Link], head_start_s: float = _HEAD_START_S) -> Link:
+    """The link that is connected first, each next one tried ``head_start_s`` after the one before.
+
+    Raises ``BootstrapFailed`` with every server's reason, and at once what another server would
+    answer, too: ``BrokerError`` for our credentials.
+    """
+    waiting = list(links)
+    trying: dict[asyncio.Task[Any], Link] = {}
+    reasons: list[str] = []
+    try:
+        while waiting or trying:
+            if waiting:
+                link = waiting.pop(0)
+                trying[asyncio.get_running_loop().create_task(link.connect())] = link
+            done, _ = await asyncio.wait(
+                trying,
+                timeout=head_start_s if waiting else None,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            failures = [task for task in done if task.exception() is not None]
+            if len(failures) < len(done):
+                return next(trying[task] for task in done if task not in failures)
+            for task in failures:
+                del trying[task]
+                reasons.append(_reason(task))
+    finally:
+        for task in trying:
+            task.cancel()
+        await asyncio.gather(*trying, return_exceptions=True)
+    raise BootstrapFailed(
+        f"no bootstrap server could be reached: {'; '.join(sorted(reasons))}. "
+        "Check bootstrap_servers, and that the brokers' listener allows this host."
+    )
+
+
+def _reason(task: asyncio.Task[Any]) -> str:
+    error = task.exception()
+    assert error is not None, "only failures have a reason"
+    if not isinstance(error, TransportError):
+        raise error
+    return str(error)
