@@ -172,6 +172,8 @@ class World:
     work: list[Command] = field(default_factory=list[Command])
     nameless: set[TopicId] = field(default_factory=set[TopicId])
     app: set[AssignedPartition] = field(default_factory=set[AssignedPartition])
+    prepared: set[AssignedPartition] = field(default_factory=set[AssignedPartition])
+    """Those of ``app`` for which the assigned callback succeeded."""
     sent_at: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     wakeups: int = 0
 
@@ -225,11 +227,15 @@ class World:
                     self.app.clear()
                 elif not fail:
                     self.app -= named
+                self.prepared &= self.app
                 self.feed(PartitionsReleased(command.plan, fail))
             case StartPartitions():
-                assert not set(command.partitions) & self.app, "given twice"
+                assert not set(command.partitions) & self.prepared, "given twice"
                 self.app |= set(command.partitions)
                 assert self.app == set(command.assignment)
+                assert set(command.partitions) | self.prepared == self.app, "not given again"
+                if not fail:
+                    self.prepared |= set(command.partitions)
                 self.feed(PartitionsStarted(command.plan, fail))
             case _:
                 raise AssertionError(command)

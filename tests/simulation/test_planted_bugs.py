@@ -10,7 +10,7 @@ import pytest
 from kip848_client.member import _core, _policy
 from kip848_client.member._model import HeartbeatRefused, group_by_topic
 from kip848_client.member._policy import Verdict
-from kip848_client.member._work import Bench
+from kip848_client.member._work import CallbackWork
 from kip848_client.offsets import OffsetTracker
 from mock_coordinator.core.groups import coordinator as groups
 from mock_coordinator.core.groups import current_assignment
@@ -30,11 +30,11 @@ def found(seeds: int = 200) -> str:
 def test_a_member_that_reports_only_what_it_has_reconciled(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the Java client does; see docs/decisions/0004."""
 
-    def claimed(bench: Bench) -> object:
-        current = bench.ledger.current
+    def claimed(work: CallbackWork) -> object:
+        current = work.assignment.current
         return () if current is None else group_by_topic(current.partitions)
 
-    monkeypatch.setattr(Bench, "claimed", claimed)
+    monkeypatch.setattr(CallbackWork, "claimed", claimed)
     assert "Violation: Lease" in found()
 
 

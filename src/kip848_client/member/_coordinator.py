@@ -10,8 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kip848_client.errors import CoordinatorUnavailable
+from kip848_client.member._commands import (
+    Command,
+    CoordinatorRecovered,
+    FindCoordinator,
+    ForgetCoordinator,
+    Report,
+)
+from kip848_client.member._events import CoordinatorFound, CoordinatorLookupFailed
 from kip848_client.member._heartbeat import backoff_ms
-from kip848_client.member._model import MemberSettings
+from kip848_client.member._model import MemberSettings, Severity
 
 __all__ = ["CoordinatorLink"]
 
@@ -19,7 +28,13 @@ __all__ = ["CoordinatorLink"]
 class CoordinatorLink:
     """The member's view of its coordinator."""
 
-    def __init__(self, settings: MemberSettings, jitter: Callable[[int], int]) -> None:
+    def __init__(
+        self,
+        settings: MemberSettings,
+        jitter: Callable[[int], int],
+        emit: Callable[[Command], None],
+    ) -> None:
+        self._emit = emit
         self._settings = settings
         self._jitter = jitter
         self._failures = 0
@@ -33,38 +48,38 @@ class CoordinatorLink:
 
     # -- lookup ------------------------------------------------------------------------------
 
-    def begin_lookup(self, now_ms: int) -> int | None:
-        """The number of a lookup to start now, or ``None`` when none is due."""
+    def look_up(self, now_ms: int) -> bool:
+        """Start a lookup if one is needed and due; returns whether it was started."""
         if self.known or self._open or now_ms < self._retry_ms:
-            return None
+            return False
         self._open = True
         self.lookups += 1
         self.asked(now_ms)
-        return self.lookups
-
-    def take_lookup(self, number: int) -> bool:
-        """Whether ``number`` is the open lookup; it is closed then."""
-        if not self._open or number != self.lookups:
-            return False
-        self._open = False
+        self._emit(FindCoordinator(self.lookups))
         return True
 
-    def found(self) -> None:
-        """The lookup named a broker."""
-        self.known = True
-        self._failures = 0
-        self._retry_ms = 0
-
-    def lookup_failed(self, now_ms: int) -> None:
-        """The lookup named none: the next one waits."""
+    def answered(self, now_ms: int, event: CoordinatorFound | CoordinatorLookupFailed) -> bool:
+        """A lookup ended; returns whether it was the open one. After a failure the next waits."""
+        if not self._open or event.lookup != self.lookups:
+            return False
+        self._open = False
+        if isinstance(event, CoordinatorFound):
+            self.known = True
+            self._failures = 0
+            self._retry_ms = 0
+            return True
         settings = self._settings
         self._retry_ms = now_ms + backoff_ms(
             self._failures, settings.retry_backoff_ms, settings.retry_backoff_max_ms, self._jitter
         )
         self._failures += 1
+        return True
 
-    def lost(self) -> None:
-        """The broker that was known is not the coordinator, or cannot be reached."""
+    def lost(self, why: str) -> None:
+        """The broker that was known is not the coordinator, or cannot be reached. ``why`` is empty
+        when the driver knows already."""
+        if self.known and why:
+            self._emit(ForgetCoordinator(why))
         self.known = False
 
     def next_lookup_ms(self) -> int | None:
@@ -79,15 +94,16 @@ class CoordinatorLink:
             self._silent_since_ms = now_ms
             self._report_ms = now_ms + self._settings.unreachable_after_ms
 
-    def heard(self, now_ms: int) -> int | None:
-        """It answered. Returns for how long it had been silent when that was reported."""
-        silent = self.silent_ms(now_ms) if self._reported else None
-        self.hush()
+    def heard(self, now_ms: int) -> None:
+        """It answered."""
+        silent_ms = self.silent_ms(now_ms) if self._reported else None
+        self.stop_expecting_answers()
         if not self.known:
             self.asked(now_ms)  # that was its farewell: another one is being looked for
-        return silent
+        if silent_ms is not None:
+            self._emit(CoordinatorRecovered(silent_ms))
 
-    def hush(self) -> None:
+    def stop_expecting_answers(self) -> None:
         """Nothing is expected of it any more."""
         self._silent_since_ms = None
         self._reported = False
@@ -100,7 +116,16 @@ class CoordinatorLink:
         """When its silence must be reported (again), ``None`` while it owes nothing."""
         return None if self._silent_since_ms is None else self._report_ms
 
-    def reported(self, now_ms: int) -> None:
-        """Its silence was reported."""
+    def report_silence(self, now_ms: int, state: str) -> None:
+        """Tell the user when it has owed an answer for long, again and again."""
+        due_ms = self.report_due_ms()
+        if due_ms is None or now_ms < due_ms:
+            return
         self._reported = True
         self._report_ms = now_ms + self._settings.unreachable_after_ms
+        seconds = self.silent_ms(now_ms) / 1_000
+        error = CoordinatorUnavailable(
+            f"the group coordinator has not answered for {seconds:.0f} s; the member is "
+            f"{state} and keeps trying"
+        )
+        self._emit(Report(error, Severity.NOTICE))

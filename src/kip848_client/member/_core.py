@@ -1,4 +1,4 @@
-"""The member: control flow only. What to do is decided by the modules that it calls.
+"""The member of a consumer group: what happens when, and in which state.
 
 Theory of operation
 -------------------
@@ -8,52 +8,155 @@ nothing more is. Nothing waits inside: everything that takes time is a command w
 back as an event with the same number.
 
 At most one piece of *work* for the application is open (``_work``). New work replaces the old; the
-number of the old one is then stale, and that is all that "abort" means here. There is no flag to
-reset and no result to undo, since the ledger changes only when an answer to open work arrives. In
-the same way a heartbeat that was under way when the member left or was fenced is forgotten; its
-late answer, whatever it says, concerns a membership that does not exist any more.
+number of the old one is then stale, and that is all that "abort" means here: the assignment changes
+only when an answer to open work arrives. In the same way the answer to a heartbeat of a former
+membership is ignored, whatever it says.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH
-from kip848_client.errors import CoordinatorUnavailable, Kip848Error
+from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH, MemberId
+from kip848_client.errors import Kip848Error, LocalProtocolError
 from kip848_client.member import _commands as do
 from kip848_client.member import _events as ev
 from kip848_client.member import _states as st
-from kip848_client.member._frame import MemberFrame, OpenHeartbeat
-from kip848_client.member._heartbeat import Subscription, backoff_ms
+from kip848_client.member._application import Application
+from kip848_client.member._coordinator import CoordinatorLink
+from kip848_client.member._heartbeat import HeartbeatClock, IntentBuilder, Subscription
+from kip848_client.member._instance import InstanceClaim
+from kip848_client.member._invariants import check
 from kip848_client.member._leave import Leave, LeaveAgain, leave_epoch
+from kip848_client.member._legality import Asked, refuse_if_illegal
+from kip848_client.member._membership import Membership, OpenHeartbeat
 from kip848_client.member._model import (
+    AssignedPartition,
     HeartbeatAccepted,
     HeartbeatIntent,
     HeartbeatRefused,
     LeaveMode,
     LossReason,
+    MemberSettings,
+    MemberSnapshot,
     Severity,
     sanitise,
 )
+from kip848_client.member._names import NameLookup
 from kip848_client.member._policy import Verdict, error_of, judge
-from kip848_client.member._reconcile import Acknowledge
+from kip848_client.member._reports import ErrorReports
+from kip848_client.member._snapshot import take_snapshot
+from kip848_client.member._standing import Standing
 from kip848_client.member._states import MemberState
-from kip848_client.member._work import Ending
+from kip848_client.member._work import CallbackWork, Ending
 
 __all__ = ["MemberCore"]
 
-REPORT_EVERY_MS: Final = 5_000
-"""The same error is reported at most this often (or once an interval, if that is longer)."""
 _PASSES_MAX: Final = 50
 """How many actions one step may take; a few suffice, more means that one undoes another."""
 
 
-class MemberCore(MemberFrame):
+class MemberCore:
     """A member of a KIP-848 consumer group, as pure state. See the package for the driver's loop.
 
     ``member_id``: made by the caller from real randomness, after any fork (KIP-1082). ``jitter``
     gets a pause in ms and returns it varied by up to 20 %; ``lambda ms: ms`` varies nothing.
     """
+
+    def __init__(
+        self, settings: MemberSettings, member_id: MemberId, jitter: Callable[[int], int]
+    ) -> None:
+        if not member_id:
+            raise LocalProtocolError("a member needs an id of its own (KIP-1082)")
+        self.member_id: Final = member_id
+        """The id that it was given; never changes."""
+        self.closed = False
+        """Whether a final leave has completed: no command will come any more."""
+        self.fatal_error: Kip848Error | None = None
+        """Why the member is FATAL, to be raised from every call; else ``None``."""
+        self._settings = settings
+        self._jitter = jitter
+        self._now = 0
+        """The time of the step, the newest that was ever given."""
+        self._out: list[do.Command] = []
+        """The commands of the step so far."""
+        self._standing = Standing(self._emit)
+        """State and epoch, as others were told."""
+        self._membership = Membership()
+        """What ends with the membership; replaced when it does."""
+        self._application = Application(settings.max_poll_interval_ms)
+        """What the user subscribed to, and whether the application polls."""
+        self._work = CallbackWork(settings, self._emit)
+        """The assignment, and what the application is asked to do about it."""
+        self._link = CoordinatorLink(settings, jitter, self._emit)
+        """Whether the coordinator is known, and since when it is silent."""
+        self._clock = HeartbeatClock(settings, jitter)
+        """When the next heartbeat may go."""
+        self._fields = IntentBuilder(settings, member_id)
+        """What the next heartbeat says. Not of one membership: a pattern once sent is remembered
+        by the broker."""
+        self._instance = InstanceClaim(settings.unreleased_instance_limit_ms)
+        """Whether a former join of ours may hold the instance id."""
+        self._names = NameLookup(settings, jitter, self._emit)
+        """Asking for the names of topics."""
+        self._leave: Leave | None = None
+        """The leave that is under way."""
+        self._attempts = 0
+        """The number of the newest heartbeat, leaves included. Never starts again."""
+        self._reports = ErrorReports(self._emit)
+        """Errors that would be told too often."""
+        self._stale_answers = 0
+        """How many answers were ignored because their question is not open any more."""
+
+    # -- what a driver reads -----------------------------------------------------------------
+
+    @property
+    def state(self) -> MemberState:
+        """Where the member is."""
+        return self._standing.state
+
+    @property
+    def commit_epoch(self) -> int | None:
+        """The epoch for commits and offset fetches, ``None`` when not in the group."""
+        return self._standing.commit_epoch
+
+    @property
+    def wants_poll(self) -> bool:
+        """Whether something waits for the next ``Polled``: a join, or a callback to repeat."""
+        if self.state is MemberState.UNSUBSCRIBED:
+            return self._application.join_wanted
+        return self.state is MemberState.STALE or self._membership.retry_on_poll
+
+    @property
+    def assigned(self) -> tuple[AssignedPartition, ...]:
+        """What the user sees as assigned, sorted by name and number."""
+        return self._work.assignment.describe(self._work.assignment.assigned)
+
+    @property
+    def fetchable(self) -> tuple[AssignedPartition, ...]:
+        """The partitions of which records may be handed out now. A driver that makes its fetch set
+        equal to this after every step, before it awaits, has done all synchronous duties."""
+        return self._work.assignment.describe(self._work.assignment.fetchable)
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
+        return min(self._due_times(), default=None)
+
+    def snapshot(self) -> MemberSnapshot:
+        """Everything the member knows, frozen."""
+        return take_snapshot(
+            self.member_id,
+            self._standing,
+            self._application.subscription,
+            self._work.assignment,
+            self._link,
+            self._clock,
+            now_ms=self._now,
+            stale_answers=self._stale_answers,
+            closed=self.closed,
+        )
 
     # -- the step ----------------------------------------------------------------------------
 
@@ -63,30 +166,37 @@ class MemberCore(MemberFrame):
         Raises ``LocalProtocolError``, with nothing changed, for an event that the state does not
         allow or that answers a question which was never asked.
         """
-        self._vet(event)
+        asked = Asked(self._link.lookups, self._attempts, self._names.queries, self._work.issued)
+        closing = self._leave is not None and self._leave.final
+        refuse_if_illegal(event, asked, fatal=self.fatal_error, closing=closing, closed=self.closed)
         self._now = max(self._now, now_ms)
         self._out = []
         self._take(event)
         self._settle()
         if __debug__:
-            self._check()
+            check(
+                self._standing,
+                self._work.assignment,
+                self._work.purpose,
+                heartbeat_is_open=self._membership.open is not None,
+                now_ms=self._now,
+                deadline_ms=self.deadline_ms,
+            )
         return tuple(self._out)
 
     def _take(self, event: ev.Event) -> None:
         match event:
             case ev.Subscribed():
-                self._on_subscribed(
-                    Subscription(tuple(sorted(event.topics)), event.pattern or None)
-                )
+                self._on_subscribed(Subscription.of(event))
             case ev.Polled():
                 self._on_polled(waiting=event.waiting)
             case ev.PollEnded():
-                self._polling = False
-                self._restart_poll_timer()
+                self._application.poll_ended(self._now)
             case ev.LeaveRequested():
                 self._on_leave_requested(event)
             case ev.HeartbeatWanted():
-                self._expedite = self._expedite or self.commit_epoch is not None
+                if self.commit_epoch is not None:
+                    self._membership.expedite = True
             case ev.CoordinatorLost():
                 self._lose_coordinator()
             case ev.CoordinatorFound() | ev.CoordinatorLookupFailed():
@@ -94,14 +204,13 @@ class MemberCore(MemberFrame):
             case ev.HeartbeatAnswered() | ev.HeartbeatLost() | ev.HeartbeatFailed():
                 self._on_heartbeat(event)
             case ev.TopicsResolved():
-                if not self._names.answered(self._now, event.query, event.names):
-                    self._stale_answers += 1
+                self._on_names(event)
             case ev.OffsetsFlushed():
-                self._on_work(self._bench.flushed(event))
+                self._on_work(self._work.flushed(event))
             case ev.PartitionsReleased():
-                self._on_work(self._bench.released(event))
+                self._on_work(self._work.released(event))
             case ev.PartitionsStarted():
-                self._on_work(self._bench.started(event))
+                self._on_work(self._work.started(event))
             case _:
                 pass  # TimerFired: what is due is found by settling, as after every event
 
@@ -111,7 +220,7 @@ class MemberCore(MemberFrame):
         while (
             self._leave_if_not_polled()
             or self._cut_callbacks_short()
-            or self._give_flush_up()
+            or self._work.give_flush_up(self._now)
             or self._reconcile()
             or self._resolve()
             or self._look_up()
@@ -120,128 +229,106 @@ class MemberCore(MemberFrame):
         ):
             passes += 1
             assert passes < _PASSES_MAX, "the member does not settle"
-        self._report_silence()
+        self._link.report_silence(self._now, self.state.value)
 
     # -- the application ---------------------------------------------------------------------
 
     def _on_subscribed(self, subscription: Subscription) -> None:
         if self._leave is not None:
-            self._next_subscription = subscription  # kept until the old membership is gone
-            self._polled_meanwhile = self._polling
+            self._application.subscribe_later(subscription)
             return
-        self._subscription = subscription
-        if self._state is MemberState.UNSUBSCRIBED:
-            self._join_wanted = True
-            if self._polling:
+        self._application.subscription = subscription
+        if self.state is MemberState.UNSUBSCRIBED:
+            self._application.join_wanted = True
+            if self._application.polling:
                 self._join("subscribed while polling")
-        elif self._state in st.TAKES_ASSIGNMENT and self._fields.is_news(subscription):
-            self._expedite = True
+        elif self.state in st.TAKES_ASSIGNMENT and self._fields.is_news(subscription):
+            self._membership.expedite = True
 
     def _on_polled(self, *, waiting: bool) -> None:
-        self._polling = waiting
-        self._restart_poll_timer()
-        self._retry_on_poll = False
-        self._polled_meanwhile = True
-        if self._state is MemberState.UNSUBSCRIBED and self._join_wanted:
+        self._application.polled(self._now, waiting=waiting)
+        self._membership.retry_on_poll = False
+        if self.state is MemberState.UNSUBSCRIBED and self._application.join_wanted:
             self._join("first poll after subscribing")
-        elif self._state is MemberState.STALE and self._bench.purpose is None:
+        elif self.state is MemberState.STALE and self._work.purpose is None:
             self._join("the application polls again")
-
-    def _restart_poll_timer(self) -> None:
-        interval = self._settings.max_poll_interval_ms
-        self._poll_by_ms = None if self._polling else self._now + interval
 
     def _on_work(self, ending: Ending) -> None:
         match ending:
             case Ending.STALE:
                 self._stale_answers += 1
-            case Ending.GOING_ON:
-                pass
             case Ending.FAILED:
-                self._retry_on_poll = True
+                self._membership.retry_on_poll = True
             case Ending.RECONCILED:
                 self._move(st.Reconciled, "reconciled")
-            case Ending.EMPTIED if self._state is MemberState.PREPARE_LEAVING:
-                self._let_go("callbacks done")
-            case Ending.EMPTIED if self._state is MemberState.FENCED:
+            case Ending.EMPTIED if self.state is MemberState.PREPARE_LEAVING:
+                self._callbacks_done("callbacks done")
+            case Ending.EMPTIED if self.state is MemberState.FENCED:
                 self._join("lost callback done")
-            case Ending.EMPTIED if self._state is MemberState.STALE and self._polled_meanwhile:
-                self._join("lost callback done and polled again")
-            case Ending.EMPTIED:
-                pass
+            case Ending.EMPTIED if self.state is MemberState.STALE:
+                if self._application.polled_meanwhile:
+                    self._join("lost callback done and polled again")
+            case _:
+                pass  # it goes on, or nobody waits for the end of it
 
     # -- in and out of the group -------------------------------------------------------------
 
     def _join(self, why: str) -> None:
-        self._join_wanted = False
-        self._join_was_sent = False
+        self._application.join_wanted = False
+        self._application.restart_interval(self._now)
         self._end_membership()
-        self._ledger.clear()
-        self._set_epoch(JOIN_EPOCH)
-        self._restart_poll_timer()
+        self._work.clear()
+        self._standing.adopt(JOIN_EPOCH)
         self._move(st.Joined, why)
         self._link.asked(self._now)  # from here on its silence matters, a lookup may be open yet
-        self._clock.free(self._now)
-        if self._fences > 1:
-            # The first join after a fence is free. A broker that fences joins (4.0 and 4.1 do so
-            # until the old session has expired, KAFKA-19233) is asked more and more rarely.
-            cap = self._settings.rejoin_backoff_max_ms
-            base = self._settings.retry_backoff_ms
-            pause = backoff_ms(self._fences - 2, base, cap, self._jitter)
-            self._clock.postpone(self._now + pause)
+        self._clock.joining(self._now)
 
     def _end_membership(self) -> None:
         """Forget all questions of the present membership; their answers will be stale."""
-        if self._open is not None:
-            self._may_hold_instance = True  # the broker may act on it yet
-        self._open = None
+        if self._membership.open is not None:
+            self._instance.may_be_ours = True  # the broker may act on it yet
+        self._membership = Membership()
         self._names.reset()
-        self._retry_on_poll = False
-        self._expedite = False
         self._fields.forget()
 
     def _fence(self, why: str) -> None:
         self._end_membership()
-        self._fences += 1
-        self._set_epoch(JOIN_EPOCH)
+        self._clock.fenced()
+        self._standing.adopt(JOIN_EPOCH)
         self._move(st.FencedOut, why)
-        if self._state is MemberState.UNSUBSCRIBED:
+        if self.state is MemberState.UNSUBSCRIBED:
             # It was leaving anyway: the goal is reached, callbacks that run may finish.
-            self._bench.vacate(lost=True)
-            self._subscription = None
+            self._work.abandon(lost=True)
+            self._application.subscription = None
             self._finish_leave(None)
         else:
-            self._on_work(self._bench.drop())
+            self._on_work(self._work.drop())
 
-    def _doom(self, error: Kip848Error) -> None:
+    def _fail(self, error: Kip848Error) -> None:
         self._emit(do.Report(error, Severity.FATAL))
-        self._fatal = error
+        self.fatal_error = error
         self._end_membership()
-        self._set_epoch(JOIN_EPOCH)
-        self._move(st.Doomed, str(error))
+        self._standing.adopt(JOIN_EPOCH)
+        self._move(st.Failed, str(error))
         if self._leave is not None:
-            self._bench.vacate(lost=True)
+            self._work.abandon(lost=True)
             self._finish_leave(error)
         else:
-            self._bench.drop()
+            self._work.drop()
 
     def _leave_if_not_polled(self) -> bool:
         """``max.poll.interval.ms``: give the partitions to members that work. Without a
         coordinator nobody could be told, and nobody would take over."""
-        due = self._poll_by_ms is not None and self._now >= self._poll_by_ms
-        if not due or self._state not in st.TAKES_ASSIGNMENT or not self._link.known:
+        due = self._application.is_overdue(self._now)
+        if not due or self.state not in st.TAKES_ASSIGNMENT or not self._link.known:
             return False
-        was_sent = self._join_was_sent
-        self._end_membership()
-        epoch = leave_epoch(LeaveMode.DEFAULT, self._settings.instance_id)
-        self._set_epoch(LEAVE_EPOCH if epoch is None else epoch)
+        must_tell = self._leave_group(LeaveMode.DEFAULT)
         self._move(st.LeaveAsked, "the application has not polled for max.poll.interval.ms")
-        self._move(st.LetGo, "leaving without callbacks")
-        self._polled_meanwhile = False
-        self._bench.drop()  # first: what is dropped must not be handed out while the leave goes out
-        if was_sent:
-            self._attempts += 1
-            self._emit_heartbeat(self._fields.build_leave(self._epoch))
+        self._move(st.CallbacksDone, "leaving without callbacks")
+        self._application.polled_meanwhile = False
+        self._work.drop()  # first: what is dropped must not be handed out while the leave goes out
+        if must_tell:
+            self._emit_heartbeat(self._fields.build_leave(self._standing.epoch))
         self._move(st.PollOverdue, "waiting for the application to poll")
         return True
 
@@ -250,75 +337,75 @@ class MemberCore(MemberFrame):
     def _on_leave_requested(self, event: ev.LeaveRequested) -> None:
         if self._leave is not None:
             self._leave.share(event)
-            self._next_subscription = None  # whatever was subscribed to meanwhile is taken back
+            self._application.leaving()
             return
         self._leave = leave = Leave(event, self._settings, self._jitter)
-        self._join_wanted = False
-        self._next_subscription = None
-        self._polled_meanwhile = False
-        if self._state not in st.TAKES_ASSIGNMENT:
-            if self._state in (MemberState.FENCED, MemberState.STALE):
+        self._application.leaving()
+        self._application.polled_meanwhile = False
+        if self.state not in st.TAKES_ASSIGNMENT:
+            if self.state in (MemberState.FENCED, MemberState.STALE):
                 self._move(st.LeaveAsked, "left while out of the group")
-                self._bench.vacate(lost=True)
-            self._subscription = None
+                self._work.abandon(lost=True)
+            self._application.subscription = None
             self._finish_leave(None)
             return
         self._move(st.LeaveAsked, "closing" if event.final else "unsubscribed")
         flush = leave.flush and leave.deadline_ms > self._now
-        self._on_work(self._bench.leave(leave.deadline_ms if flush else None))
+        self._on_work(self._work.leave(leave.deadline_ms if flush else None))
 
     def _cut_callbacks_short(self) -> bool:
         """At its deadline a leave is sent even though a callback still runs (KAFKA-16985)."""
-        leave = self._leave
-        if leave is None or self._state is not MemberState.PREPARE_LEAVING:
+        runs = self._leave is not None and self.state is MemberState.PREPARE_LEAVING
+        if not runs or self._leave is None or self._now < self._leave.deadline_ms:
             return False
-        if self._now < leave.deadline_ms:
-            return False
-        self._let_go("the time to leave is over")
+        self._callbacks_done("the time to leave is over")
         return True
 
-    def _let_go(self, why: str) -> None:
+    def _callbacks_done(self, why: str) -> None:
         """Nothing is held any more: tell the coordinator, if it has to be told."""
         leave = self._leave
-        assert leave is not None, "only a leave lets go"
-        self._end_membership()
-        self._bench.vacate(lost=False)
-        self._subscription = None
-        epoch = leave_epoch(leave.mode, self._settings.instance_id)
-        self._set_epoch(LEAVE_EPOCH if epoch is None else epoch)
-        self._move(st.LetGo, why)
+        assert leave is not None, "callbacks of a leave without a leave"
+        self._work.abandon(lost=False)
+        self._application.subscription = None
+        must_tell = self._leave_group(leave.mode)
+        self._move(st.CallbacksDone, why)
         leave.seek(self._now)
-        if epoch is None or not self._join_was_sent:
+        if not must_tell:
             self._finish_leave(None)
+
+    def _leave_group(self, mode: LeaveMode) -> bool:
+        """End the membership; returns whether the coordinator has to be told."""
+        was_sent = self._membership.join_was_sent
+        self._end_membership()
+        epoch = leave_epoch(mode, self._settings.instance_id)
+        self._standing.adopt(LEAVE_EPOCH if epoch is None else epoch)
+        return was_sent and epoch is not None
 
     def _finish_leave(self, error: Kip848Error | None) -> None:
         leave, self._leave = self._leave, None
         assert leave is not None, "no leave to finish"
-        if self._state is MemberState.LEAVING:
+        if self.state is MemberState.LEAVING:
             self._move(st.LeaveDone, "left" if error is None else str(error))
         self._emit(do.LeaveCompleted(error))
         if leave.final:
-            self._closed = True
-        elif self._next_subscription is not None and self._state is MemberState.UNSUBSCRIBED:
-            self._subscription, self._next_subscription = self._next_subscription, None
-            self._join_wanted = True
-            if self._polled_meanwhile:
-                self._join("subscribed while leaving")
+            self.closed = True
+            return
+        resubscribed = self.state is MemberState.UNSUBSCRIBED and self._application.take_next()
+        if resubscribed and self._application.polled_meanwhile:
+            self._join("subscribed while leaving")
 
     def _send_leave(self) -> bool:
         leave = self._leave
         assert leave is not None, "LEAVING without a leave"
         if not leave.may_send(self._now):
             return False
-        self._attempts += 1
-        leave.sent(self._attempts)
-        intent = self._fields.build_leave(self._epoch)
-        self._emit_heartbeat(intent, leave.timeout_ms(self._now))
+        intent = self._fields.build_leave(self._standing.epoch)
+        leave.sent(self._emit_heartbeat(intent, leave.timeout_ms(self._now)))
         return True
 
     def _give_leave_up(self) -> bool:
         """After everything else was tried in this step."""
-        if self._leave is None or self._state is not MemberState.LEAVING:
+        if self._leave is None or self.state is not MemberState.LEAVING:
             return False
         error = self._leave.expired(self._now, coordinator_known=self._link.known)
         if error is None:
@@ -329,33 +416,33 @@ class MemberCore(MemberFrame):
     # -- heartbeats --------------------------------------------------------------------------
 
     def _send(self) -> bool:
-        if self._state not in st.HEARTBEATING or not self._link.known:
+        if self.state not in st.HEARTBEATING or not self._link.known:
             return False
-        if self._state is MemberState.LEAVING:
+        if self.state is MemberState.LEAVING:
             return self._send_leave()
-        urgent = self._is_urgent()
-        if self._open is not None or self._clock.next_ms(self._now, urgent=urgent) > self._now:
+        urgent, is_open = self._membership.is_urgent(self.state), self._membership.open is not None
+        if is_open or self._clock.next_ms(self._now, urgent=urgent) > self._now:
             return False
-        assert self._subscription is not None, "in the group without a subscription"
-        claim, reconciled = self._bench.claimed, self._ledger.current
-        intent = self._fields.build(self._epoch, self._subscription, claim, reconciled)
-        self._attempts += 1
-        self._open = OpenHeartbeat(self._attempts, self._epoch)
-        self._join_was_sent = True
-        self._expedite = False
+        subscription = self._application.subscription
+        assert subscription is not None, "in the group without a subscription"
+        claim, reconciled = self._work.claimed, self._work.assignment.current
+        intent = self._fields.build(self._standing.epoch, subscription, claim, reconciled)
+        number = self._emit_heartbeat(intent)
+        self._membership.sent(OpenHeartbeat(number, self._standing.epoch))
         self._clock.sent(self._now, urgent=urgent)
-        self._emit_heartbeat(intent)
-        if self._state is MemberState.ACKNOWLEDGING:
-            if self._ledger.is_met:
+        if self.state is MemberState.ACKNOWLEDGING:
+            if self._work.assignment.is_met:
                 self._move(st.Acknowledged, "acknowledged")
             else:
                 self._move(st.AcknowledgedInPart, "acknowledged in part")
         return True
 
-    def _emit_heartbeat(self, intent: HeartbeatIntent, timeout_ms: int | None = None) -> None:
+    def _emit_heartbeat(self, intent: HeartbeatIntent, timeout_ms: int | None = None) -> int:
+        self._attempts += 1
         self._link.asked(self._now)
         timeout_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
         self._emit(do.SendHeartbeat(self._attempts, intent, timeout_ms))
+        return self._attempts
 
     def _on_heartbeat(
         self, event: ev.HeartbeatAnswered | ev.HeartbeatLost | ev.HeartbeatFailed
@@ -367,171 +454,145 @@ class MemberCore(MemberFrame):
             elif result.rediscover:
                 self._lose_coordinator("the leave was not answered by the coordinator")
             return
-        heartbeat = self._open
+        heartbeat = self._membership.open
         if heartbeat is None or heartbeat.number != event.attempt:
             self._stale_answers += 1
             return
-        self._open = None
+        self._membership.open = None
         match event:
             case ev.HeartbeatFailed():
-                self._doom(event.error)
+                self._fail(event.error)
             case ev.HeartbeatLost():
                 self._on_no_answer(event.reason)
-            case ev.HeartbeatAnswered():
-                match event.outcome:
-                    case HeartbeatRefused() as refused:
-                        self._on_refused(heartbeat, refused)
-                    case HeartbeatAccepted() as accepted:
-                        self._on_accepted(accepted)
+            case ev.HeartbeatAnswered(outcome=HeartbeatRefused() as refused):
+                self._on_refused(heartbeat, refused)
+            case ev.HeartbeatAnswered(outcome=HeartbeatAccepted() as accepted):
+                self._on_accepted(accepted)
 
     def _on_no_answer(self, reason: LossReason) -> None:
         self._fields.forget()
         self._clock.failed(self._now)
         if reason is not LossReason.NOT_SENT:
-            self._may_hold_instance = True
+            self._instance.may_be_ours = True
             self._lose_coordinator(f"heartbeat {reason.value}")
 
     def _on_accepted(self, accepted: HeartbeatAccepted) -> None:
-        stranger = accepted.member_id not in (None, "", self._member_id)
+        stranger = accepted.member_id not in (None, "", self.member_id)
         if stranger or accepted.member_epoch <= 0:
             # An epoch that is stored is sent back: -1 would turn the next heartbeat into a leave.
             self._on_no_answer(LossReason.NOT_SENT)
             return
-        self._heard()
-        self._fences = 0
-        self._unreleased_since_ms = None
-        self._may_hold_instance = True
+        self._link.heard(self._now)
+        self._instance.accepted()
         self._clock.accepted(self._now, accepted.heartbeat_interval_ms)
-        self._set_epoch(accepted.member_epoch)
-        if self._state not in st.TAKES_ASSIGNMENT:
+        self._standing.adopt(accepted.member_epoch)
+        if self.state not in st.TAKES_ASSIGNMENT:
             return
         if accepted.assignment is None:
-            if self._state is MemberState.JOINING:
+            if self.state is MemberState.JOINING:
                 # Keep asking for the assignment, completely, but not in a loop.
                 self._fields.forget()
                 self._clock.postpone(self._now + self._settings.retry_backoff_max_ms)
             return
-        if self._ledger.retarget(sanitise(accepted.assignment)):
+        if self._work.retarget(sanitise(accepted.assignment)):
             self._names.hurry()
-            self._move(st.TargetChanged, f"new target at epoch {self._epoch}")
+            self._move(st.TargetChanged, f"new target at epoch {self._standing.epoch}")
 
     def _on_refused(self, heartbeat: OpenHeartbeat, refused: HeartbeatRefused) -> None:
         self._fields.forget()
         verdict = judge(
             refused,
             member_epoch=heartbeat.member_epoch,
-            may_hold_instance=self._may_hold_instance,
+            may_hold_instance=self._instance.may_be_ours,
         )
-        if verdict is Verdict.WAIT_FOR_INSTANCE:
-            verdict = self._wait_for_instance()
+        if verdict is Verdict.WAIT_FOR_INSTANCE and self._instance.refused(self._now):
+            verdict = Verdict.FATAL  # our own former session would have expired by now
         if verdict not in (Verdict.RETRY, Verdict.REDISCOVER):
-            self._heard()
+            self._link.heard(self._now)
         match verdict:
             case Verdict.FATAL:
-                self._doom(error_of(refused))
+                self._fail(error_of(refused))
             case Verdict.FENCE:
                 self._fence(f"fenced by {refused.name}")
             case Verdict.WAIT_FOR_INSTANCE:
                 self._clock.failed(self._now, self._settings.rejoin_backoff_max_ms)
             case Verdict.SURFACE:
-                self._report(refused.name, error_of(refused), Severity.RAISE)
+                error, interval_ms = error_of(refused), self._clock.interval_ms
+                self._reports.tell(self._now, refused.name, error, interval_ms)
                 self._clock.failed(self._now)
             case Verdict.REDISCOVER:
                 self._clock.failed(self._now)
                 if self._clock.failures == 1:
-                    self._clock.free(self._now)  # at once, as soon as the new one is found
+                    self._clock.postpone(0)  # at once, as soon as the new one is found
                 self._lose_coordinator(refused.name)
             case Verdict.RETRY:
                 self._clock.failed(self._now)
 
-    def _wait_for_instance(self) -> Verdict:
-        """A bounded time for our own former session to expire, then the truth."""
-        if self._unreleased_since_ms is None:
-            self._unreleased_since_ms = self._now
-        waited_ms = self._now - self._unreleased_since_ms
-        over = waited_ms >= self._settings.unreleased_instance_limit_ms
-        return Verdict.FATAL if over else Verdict.WAIT_FOR_INSTANCE
-
     # -- reconciliation ----------------------------------------------------------------------
 
     def _reconcile(self) -> bool:
-        idle = self._bench.purpose is None and not self._retry_on_poll
-        if self._state is not MemberState.RECONCILING or not idle:
+        if self.state is not MemberState.RECONCILING or self._membership.retry_on_poll:
             return False
-        step = self._ledger.next_step()
-        if step is None:
-            return False
-        if isinstance(step, Acknowledge):
-            self._ledger.acknowledge(step.held)
+        ending = self._work.reconcile(self._now)
+        if ending is Ending.RECONCILED:
             self._move(st.Reconciled, "nothing to change")
-        else:
-            self._bench.reconcile(self._now, step)
-        return True
-
-    def _give_flush_up(self) -> bool:
-        by_ms = self._bench.flush_by_ms
-        if by_ms is None or self._now < by_ms:
-            return False
-        self._bench.flush_overdue()
-        return True
+        return ending is not None
 
     def _resolve(self) -> bool:
-        ids = self._names.ask(self._now) if self._state in st.TAKES_ASSIGNMENT else ()
-        if not ids:
-            return False
-        self._emit(do.ResolveTopics(self._names.queries, ids))
-        return True
+        unresolved = self._work.assignment.unresolved
+        return self.state in st.TAKES_ASSIGNMENT and self._names.ask(self._now, unresolved())
+
+    def _on_names(self, event: ev.TopicsResolved) -> None:
+        asked = self._names.answered(self._now, event.query)
+        if asked is None:
+            self._stale_answers += 1
+        else:
+            self._work.name(asked, event.names)
 
     # -- the coordinator ---------------------------------------------------------------------
 
     def _look_up(self) -> bool:
         over = self._leave is not None and self._now >= self._leave.deadline_ms
-        if self._state not in st.HEARTBEATING or over:
-            return False
-        lookup = self._link.begin_lookup(self._now)
-        if lookup is None:
-            return False
-        self._emit(do.FindCoordinator(lookup))
-        return True
+        return self.state in st.HEARTBEATING and not over and self._link.look_up(self._now)
 
     def _on_lookup(self, event: ev.CoordinatorFound | ev.CoordinatorLookupFailed) -> None:
-        if not self._link.take_lookup(event.lookup):
+        if not self._link.answered(self._now, event):
             self._stale_answers += 1
-        elif isinstance(event, ev.CoordinatorFound):
-            self._link.found()
-        else:
-            self._link.lookup_failed(self._now)
-            if event.error is not None and self._state in st.HEARTBEATING:
-                self._report("lookup", event.error, Severity.RAISE)
+            return
+        error = event.error if isinstance(event, ev.CoordinatorLookupFailed) else None
+        if error is not None and self.state in st.HEARTBEATING:
+            self._reports.tell(self._now, "lookup", error, self._clock.interval_ms)
 
     def _lose_coordinator(self, why: str = "") -> None:
-        """``why`` is empty when the driver knows already."""
-        if self._link.known and why:
-            self._emit(do.ForgetCoordinator(why))
-        self._link.lost()
+        self._link.lost(why)
         if self._leave is not None:
             self._leave.seek(self._now)
 
-    def _heard(self) -> None:
-        silent_ms = self._link.heard(self._now)
-        if silent_ms is not None:
-            self._emit(do.CoordinatorRecovered(silent_ms))
+    # -- what everything uses ----------------------------------------------------------------
 
-    def _report(self, key: str, error: Kip848Error, severity: Severity) -> None:
-        last = self._reported_ms.get(key)
-        pause = max(REPORT_EVERY_MS, self._clock.interval_ms)
-        if last is None or self._now >= last + pause:
-            self._reported_ms[key] = self._now
-            self._emit(do.Report(error, severity))
+    def _emit(self, command: do.Command) -> None:
+        self._out.append(command)
 
-    def _report_silence(self) -> None:
-        due = self._link.report_due_ms()
-        if due is None or self._now < due:
-            return
-        seconds = self._link.silent_ms(self._now) / 1_000
-        self._link.reported(self._now)
-        error = CoordinatorUnavailable(
-            f"the group coordinator has not answered for {seconds:.0f} s; the member is "
-            f"{self._state.value} and keeps trying"
-        )
-        self._emit(do.Report(error, Severity.NOTICE))
+    def _move(self, trigger: type[st.Trigger], why: str) -> None:
+        self._standing.move(trigger, why)
+        if self.state not in st.HEARTBEATING:
+            self._link.stop_expecting_answers()
+
+    def _due_times(self) -> list[int]:
+        state, link, leave = self.state, self._link, self._leave
+        times = [self._work.flush_by_ms]
+        if state in st.HEARTBEATING:
+            times += [link.next_lookup_ms(), link.report_due_ms()]
+        if state in st.TAKES_ASSIGNMENT:
+            times.append(self._names.due_ms(self._work.assignment.unresolved()))
+            if link.known:
+                times.append(self._application.poll_by_ms)
+        if link.known and state in st.IN_GROUP and self._membership.open is None:
+            times.append(
+                self._clock.next_ms(self._now, urgent=self._membership.is_urgent(self.state))
+            )
+        if leave is not None:
+            leaving = state is MemberState.LEAVING
+            known = link.known
+            times.append(leave.due_ms(coordinator_known=known) if leaving else leave.deadline_ms)
+        return [time for time in times if time is not None]

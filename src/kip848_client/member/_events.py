@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from kip848_client._types import TopicId
 from kip848_client.errors import Kip848Error
 from kip848_client.member._model import HeartbeatOutcome, LeaveMode, LossReason
 
 __all__ = [
+    "EVENT_TYPES",
     "CoordinatorFound",
     "CoordinatorLookupFailed",
     "CoordinatorLost",
@@ -179,3 +181,7 @@ class PartitionsStarted(Event):
 @dataclass(frozen=True, slots=True)
 class TimerFired(Event):
     """``deadline_ms`` was reached. Harmless when early, late or superfluous."""
+
+
+EVENT_TYPES: Final = frozenset(Event.__subclasses__())
+"""All of them; anything else is refused."""

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client._types import JOIN_EPOCH, MemberId
+from kip848_client.member._events import Subscribed
 from kip848_client.member._model import Assignment, HeartbeatIntent, MemberSettings
 from kip848_client.member._reconcile import Held
 
@@ -47,6 +48,11 @@ class Subscription:
 
     topics: tuple[str, ...]
     pattern: str | None
+
+    @classmethod
+    def of(cls, event: Subscribed) -> Subscription:
+        """What the user said, sorted; an empty pattern is none."""
+        return cls(tuple(sorted(event.topics)), event.pattern or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +147,9 @@ class HeartbeatClock:
         self._window_count = 0
         self.interval_ms = DEFAULT_INTERVAL_MS
         self.failures = 0
+        """Heartbeats in a row without a clean answer."""
+        self.fences = 0
+        """How often the member was fenced since a heartbeat was accepted."""
 
     def next_ms(self, now_ms: int, *, urgent: bool) -> int:
         """When the next heartbeat may be built; not after ``now_ms`` means at once."""
@@ -163,6 +172,7 @@ class HeartbeatClock:
         """A clean answer: no backoff any more. A new interval counts from now; one that is not
         positive is the default of a field that was not meant, and is not adopted."""
         self.failures = 0
+        self.fences = 0
         self._not_before_ms = 0
         if interval_ms > 0 and interval_ms != self.interval_ms:
             self.interval_ms = interval_ms
@@ -182,7 +192,23 @@ class HeartbeatClock:
         """Nothing failed, but asking again before ``until_ms`` would be pointless."""
         self._not_before_ms = until_ms
 
-    def free(self, now_ms: int) -> None:
-        """The next heartbeat goes at once: a new try has nothing to do with old failures."""
-        self._not_before_ms = 0
+    def fenced(self) -> None:
+        """The coordinator put the member out."""
+        self.fences += 1
+
+    def joining(self, now_ms: int) -> None:
+        """The member joins: at once, whatever failed before, unless it keeps being fenced.
+
+        The first join after a fence is free. A broker that fences joins (4.0 and 4.1 do so until
+        the old session has expired, KAFKA-19233) is asked more and more rarely.
+        """
         self._due_ms = now_ms
+        self._not_before_ms = 0
+        if self.fences > 1:
+            settings = self._settings
+            self._not_before_ms = now_ms + backoff_ms(
+                self.fences - 2,
+                settings.retry_backoff_ms,
+                settings.rejoin_backoff_max_ms,
+                self._jitter,
+            )

@@ -7,24 +7,27 @@ stop nor spin.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from kip848_client._types import TopicId
+from kip848_client.member._commands import Command, ResolveTopics
 from kip848_client.member._heartbeat import backoff_ms
 from kip848_client.member._model import MemberSettings
-from kip848_client.member._reconcile import Ledger
 
 __all__ = ["NameLookup"]
 
 
 class NameLookup:
-    """When to ask, what was asked, and what to do with the answer."""
+    """When to ask, and what was asked."""
 
     def __init__(
-        self, settings: MemberSettings, ledger: Ledger, jitter: Callable[[int], int]
+        self,
+        settings: MemberSettings,
+        jitter: Callable[[int], int],
+        emit: Callable[[Command], None],
     ) -> None:
+        self._emit = emit
         self._settings = settings
-        self._ledger = ledger
         self._jitter = jitter
         self._asked: tuple[TopicId, ...] | None = None
         self._at_ms = 0
@@ -36,33 +39,32 @@ class NameLookup:
         """Whether a question waits for its answer."""
         return self._asked is not None
 
-    def due_ms(self) -> int | None:
+    def due_ms(self, unresolved: tuple[TopicId, ...]) -> int | None:
         """When to ask next, ``None`` when there is nothing to ask or a question is open."""
-        if self.is_open or not self._ledger.unresolved():
-            return None
-        return self._at_ms
+        return None if self.is_open or not unresolved else self._at_ms
 
-    def ask(self, now_ms: int) -> tuple[TopicId, ...]:
-        """The ids to ask for now, numbered by ``queries``; empty when no question is due."""
-        due_ms = self.due_ms()
+    def ask(self, now_ms: int, unresolved: tuple[TopicId, ...]) -> bool:
+        """Ask for all of them, if a question is due; returns whether it was asked."""
+        due_ms = self.due_ms(unresolved)
         if due_ms is None or now_ms < due_ms:
-            return ()
-        self.queries += 1
-        self._asked = self._ledger.unresolved()
-        return self._asked
-
-    def answered(self, now_ms: int, query: int, names: Mapping[TopicId, str]) -> bool:
-        """Take in an answer; returns whether it belongs to the open question."""
-        if self._asked is None or query != self.queries:
             return False
+        self.queries += 1
+        self._asked = unresolved
+        self._emit(ResolveTopics(self.queries, unresolved))
+        return True
+
+    def answered(self, now_ms: int, query: int) -> tuple[TopicId, ...] | None:
+        """An answer is here: the ids that were asked for, ``None`` when it belongs to a question
+        that is not open any more."""
+        if self._asked is None or query != self.queries:
+            return None
         asked, self._asked = self._asked, None
-        self._ledger.name(asked, names)
         settings = self._settings
         self._at_ms = now_ms + backoff_ms(
             self._failures, settings.retry_backoff_ms, settings.rejoin_backoff_max_ms, self._jitter
         )
         self._failures += 1
-        return True
+        return asked
 
     def hurry(self) -> None:
         """There is a new target: what it needs is asked without a pause."""

@@ -1,4 +1,4 @@
-"""From what is held to what the coordinator wants: the ledger, and the next thing to do.
+"""From what is held to what the coordinator wants: the assignment state, and the next step.
 
 Theory of operation
 -------------------
@@ -7,14 +7,15 @@ Three sets of (topic id, partition), KIP-848 "assignment reconciliation":
 - *target*: what the coordinator last sent. Each change gets a new revision, so that A, B, A is
   seen as three assignments. ``None`` before the first one, which differs from empty.
 - *current*: what was reconciled last, with the revision it was reconciled for. A new one is
-  reported to the coordinator; what is reported as owned is more (see ``Bench.claimed``).
+  reported to the coordinator; what is reported as owned is more (see ``CallbackWork.claimed``).
 - *assigned*: what the application sees. It differs from current while a reconciliation runs, and
-  after one whose callback failed.
+  after one whose callback failed. Those of it for which the assigned callback has not succeeded yet
+  are *unprepared*: they are named to it again, and not fetched before.
 
 Reconciliation is driven by the target and idempotent: a target may be skipped when a newer one
 comes, and repeated when a callback failed. Names are only for the application; a topic whose name
 is not known yet is left out of this round and taken in a later one, with an acknowledgement of
-each part. A newly seen topic id gets one round of name look-up before a part is settled for,
+each part. A newly seen topic id gets one round of name look-up before a part is taken without it,
 unless something must be given up, which never waits for names.
 
 The difference is taken by id, so a topic that was deleted and created again under its old name is
@@ -30,7 +31,7 @@ from typing import Final
 from kip848_client._types import TopicId, TopicIdPartition
 from kip848_client.member._model import AssignedPartition
 
-__all__ = ["NOTHING", "Acknowledge", "Held", "Ledger", "Plan", "Step", "next_step"]
+__all__ = ["Acknowledge", "AssignmentState", "Held", "Plan", "Step", "next_step"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,6 @@ class Plan:
 Step = Acknowledge | Plan
 _DESCRIBED_MAX: Final = 8
 """How many described sets are kept: a driver asks for the same few after every step."""
-NOTHING: Final = None
-"""Nothing can be done until names, a poll or a newer target arrive."""
 
 
 def next_step(
@@ -70,21 +69,23 @@ def next_step(
     names: Mapping[TopicId, str],
     nameless: frozenset[TopicId],
     *,
-    settled: bool,
+    callback_failed: bool,
 ) -> Step | None:
-    """What brings ``assigned`` nearer to ``target``.
+    """What brings ``assigned`` nearer to ``target``; ``None`` when nothing can be done until names,
+    a poll or a newer target arrive.
 
-    ``nameless``: topics whose name was asked for and not found. ``settled`` is false after a
-    callback failed: then even an equal set needs its callback again.
+    ``nameless``: topics whose name was asked for and not found. After a failed callback even an
+    equal set needs its callback again.
     """
     resolved = _named(target.partitions, names)
     revoked = assigned - target.partitions
     unasked = any(p[0] not in names and p[0] not in nameless for p in target.partitions)
     if unasked and not revoked:
-        return NOTHING
-    if settled and current is not None and resolved == current.partitions == assigned:
+        return None
+    done = current is not None and resolved == current.partitions == assigned
+    if done and current is not None and not callback_failed:
         newer = target.revision > current.revision
-        return Acknowledge(Held(resolved, target.revision)) if newer else NOTHING
+        return Acknowledge(Held(resolved, target.revision)) if newer else None
     return Plan(target, revoked)
 
 
@@ -94,7 +95,7 @@ def _named(
     return frozenset(p for p in partitions if p[0] in names)
 
 
-class Ledger:
+class AssignmentState:
     """The three sets and the names, for one member. No decisions, only consistent changes."""
 
     def __init__(self) -> None:
@@ -106,7 +107,10 @@ class Ledger:
         """Named in a ReleasePartitions that was not answered: their last callback is on its way."""
         self.names: dict[TopicId, str] = {}
         self.nameless: frozenset[TopicId] = frozenset()
-        self.settled = True
+        self.unprepared: frozenset[TopicIdPartition] = frozenset()
+        """Assigned, and the assigned callback for them has not succeeded yet."""
+        self.callback_failed = False
+        """The newest callback of a reconciliation raised: it has to be called again."""
         self._revision = -1
         self._unresolved: tuple[TopicId, ...] | None = ()
         self._described: dict[frozenset[TopicIdPartition], tuple[AssignedPartition, ...]] = {}
@@ -128,14 +132,14 @@ class Ledger:
     def next_step(self) -> Step | None:
         """See the function of the same name."""
         if self.target is None or self.is_met:
-            return NOTHING
+            return None
         return next_step(
             self.target,
             self.current,
             self.assigned,
             self.names,
             self.nameless,
-            settled=self.settled,
+            callback_failed=self.callback_failed,
         )
 
     def unresolved(self) -> tuple[TopicId, ...]:
@@ -167,21 +171,24 @@ class Ledger:
         """The callback ended; when it failed the application still has them."""
         if not failed:
             self.assigned -= self.releasing
+            self.unprepared -= self.releasing
         self.releasing = frozenset()
-        self.settled = self.settled and not failed
+        self.callback_failed = self.callback_failed or failed
 
     def start(self, target: Held) -> tuple[Held, frozenset[TopicIdPartition]]:
         """The application sees the new assignment now; what is new in it is not fetched yet.
-        Returns what is held from now on, and what of it is new."""
+        Returns what is held from now on, and what of it is named to the assigned callback: what is
+        new, and what an earlier call that failed had named."""
         held = Held(_named(target.partitions, self.names), target.revision)
-        added = held.partitions - self.assigned
+        self.unprepared = held.partitions - (self.assigned - self.unprepared)
         self.assigned = held.partitions
-        return held, added
+        return held, self.unprepared
 
     def started(self, held: Held, *, failed: bool) -> None:
-        """The callback ended; when it failed, what is new stays out of reach."""
-        self.settled = not failed
+        """The callback ended; when it failed, what it was called with stays unprepared."""
+        self.callback_failed = failed
         if not failed:
+            self.unprepared = frozenset()
             self.fetchable = held.partitions
             self.acknowledge(held)
             self._drop_names()
@@ -201,7 +208,7 @@ class Ledger:
 
     # -- out of the group --------------------------------------------------------------------
 
-    def abandon(self) -> None:
+    def leave_group(self) -> None:
         """Out of the group: no target, nothing owned, nothing fetched. What the application sees
         stays until its callback is done."""
         self.target = None
@@ -210,14 +217,15 @@ class Ledger:
         self._unresolved = None
 
     def clear(self) -> None:
-        """The application has nothing any more (and an empty ledger may be cleared again)."""
-        self.abandon()
+        """The application has nothing any more (and an empty state may be cleared again)."""
+        self.leave_group()
         self.assigned = frozenset()
         self.releasing = frozenset()
         self.names.clear()
         self._described.clear()
         self.nameless = frozenset()
-        self.settled = True
+        self.unprepared = frozenset()
+        self.callback_failed = False
         self._revision = -1
 
     # -- views -------------------------------------------------------------------------------

@@ -50,12 +50,12 @@ __all__ = [
     "TRANSITIONS",
     "Acknowledged",
     "AcknowledgedInPart",
-    "Doomed",
+    "CallbacksDone",
+    "Failed",
     "FencedOut",
     "Joined",
     "LeaveAsked",
     "LeaveDone",
-    "LetGo",
     "MemberState",
     "PollOverdue",
     "Reconciled",
@@ -126,7 +126,7 @@ class LeaveAsked(Trigger):
     """The user unsubscribed or closes, or the poll interval ran out."""
 
 
-class LetGo(Trigger):
+class CallbacksDone(Trigger):
     """The partitions are given up: the coordinator can be told."""
 
 
@@ -134,7 +134,7 @@ class LeaveDone(Trigger):
     """The leave was answered, was not needed, or was given up."""
 
 
-class Doomed(Trigger):
+class Failed(Trigger):
     """An error that no retry can cure."""
 
 
@@ -142,7 +142,7 @@ _S = MemberState
 _IN_GROUP_EXITS: Final[Mapping[type[Trigger], MemberState]] = {
     FencedOut: _S.FENCED,
     LeaveAsked: _S.PREPARE_LEAVING,
-    Doomed: _S.FATAL,
+    Failed: _S.FATAL,
 }
 
 TRANSITIONS: Final[Mapping[MemberState, Mapping[type[Trigger], MemberState]]] = {
@@ -173,9 +173,9 @@ TRANSITIONS: Final[Mapping[MemberState, Mapping[type[Trigger], MemberState]]] = 
         LeaveAsked: _S.UNSUBSCRIBED,
     },
     _S.PREPARE_LEAVING: {
-        LetGo: _S.LEAVING,
+        CallbacksDone: _S.LEAVING,
         FencedOut: _S.UNSUBSCRIBED,
-        Doomed: _S.FATAL,
+        Failed: _S.FATAL,
     },
     _S.LEAVING: {
         LeaveDone: _S.UNSUBSCRIBED,

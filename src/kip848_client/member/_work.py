@@ -11,11 +11,11 @@ release that is still running is not named again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from kip848_client._types import TopicIdPartition
+from kip848_client._types import TopicId, TopicIdPartition
 from kip848_client.member._commands import (
     Command,
     FlushOffsets,
@@ -24,9 +24,9 @@ from kip848_client.member._commands import (
 )
 from kip848_client.member._events import OffsetsFlushed, PartitionsReleased, PartitionsStarted
 from kip848_client.member._model import Assignment, MemberSettings, group_by_topic
-from kip848_client.member._reconcile import Held, Ledger, Plan
+from kip848_client.member._reconcile import Acknowledge, AssignmentState, Held, Plan
 
-__all__ = ["Bench", "Ending", "Purpose"]
+__all__ = ["CallbackWork", "Ending", "Purpose"]
 
 
 class Purpose(Enum):
@@ -67,14 +67,15 @@ class _Work:
     """Once starting: what will be owned when the callback has returned."""
 
 
-class Bench:
-    """Holds the ledger and the open work; every method leaves both consistent."""
+class CallbackWork:
+    """Owns the assignment and the open work; every method leaves both consistent. Others only read
+    ``assignment``."""
 
     def __init__(self, settings: MemberSettings, emit: Callable[[Command], None]) -> None:
         self._settings = settings
         self._emit = emit
         self._work: _Work | None = None
-        self.ledger = Ledger()
+        self.assignment = AssignmentState()
         self.issued = 0
 
     @property
@@ -97,12 +98,12 @@ class Bench:
         coordinator wants back it names in a smaller target, and when the plan of the moment is
         done it is not claimed any more.
         """
-        ledger = self.ledger
-        partitions = ledger.assigned
-        if ledger.current is not None:
-            partitions |= ledger.current.partitions
-        if ledger.target is not None:
-            partitions |= ledger.target.partitions
+        assignment = self.assignment
+        partitions = assignment.assigned
+        if assignment.current is not None:
+            partitions |= assignment.current.partitions
+        if assignment.target is not None:
+            partitions |= assignment.target.partitions
         if self._work is not None and self._work.plan is not None:
             partitions |= self._work.plan.target.partitions
         return group_by_topic(partitions)
@@ -111,47 +112,75 @@ class Bench:
         """Forget the open work; its answers will be stale. What runs in the application runs on."""
         self._work = None
 
-    def vacate(self, *, lost: bool) -> None:
+    def abandon(self, *, lost: bool) -> None:
         """End a leave without waiting: what was asked of the application runs on, what could not
         be asked yet because of a flush is asked now, and its answer will be stale."""
         work = self._work
         if work is not None and work.stage is _Stage.FLUSHING:
             self._release_all(work, lost=lost)
         self.cancel()
-        self.ledger.clear()
+        self.assignment.clear()
+
+    # -- the assignment ----------------------------------------------------------------------
+
+    def retarget(self, partitions: frozenset[TopicIdPartition]) -> bool:
+        """The coordinator wants this; returns whether it is news. Open work goes on."""
+        return self.assignment.retarget(partitions)
+
+    def name(self, asked: tuple[TopicId, ...], found: Mapping[TopicId, str]) -> None:
+        """The names of ``asked``, as far as they were found."""
+        self.assignment.name(asked, found)
+
+    def clear(self) -> None:
+        """A new membership: nothing is held, wanted or under way."""
+        self.cancel()
+        self.assignment.clear()
 
     # -- beginnings --------------------------------------------------------------------------
 
-    def reconcile(self, now_ms: int, plan: Plan) -> None:
-        """Begin to carry out ``plan``. Everything consumed is committed first, of all partitions,
-        for at most the time that the broker waits for a revocation."""
+    def reconcile(self, now_ms: int) -> Ending | None:
+        """Begin the next reconciliation, if one is needed and none is open; ``None`` when not."""
+        if self._work is not None:
+            return None
+        step = self.assignment.next_step()
+        if step is None:
+            return None
+        if isinstance(step, Acknowledge):
+            self.assignment.acknowledge(step.held)
+            return Ending.RECONCILED
+        self._carry_out(now_ms, step)
+        return Ending.GOING_ON
+
+    def _carry_out(self, now_ms: int, plan: Plan) -> None:
+        """Everything consumed is committed first, of all partitions, for at most the time that the
+        broker waits for a revocation."""
         work = self._begin(Purpose.RECONCILE, _Stage.FLUSHING, plan)
-        self.ledger.hold_back(plan.revoked)
-        if self._settings.auto_commit and self.ledger.assigned:
+        self.assignment.hold_back(plan.revoked)
+        if self._settings.auto_commit and self.assignment.assigned:
             self._flush(work, plan.revoked, now_ms + self._settings.max_poll_interval_ms)
         else:
             self._release(work, plan.revoked)
 
     def leave(self, flush_by_ms: int | None) -> Ending:
         """Begin to take everything from the application because it wants to leave."""
-        everything = self.ledger.assigned
+        everything = self.assignment.assigned
         if not everything:
             self.cancel()
             return Ending.EMPTIED
         work = self._begin(Purpose.LEAVE, _Stage.FLUSHING)
-        self.ledger.hold_back(everything)
+        self.assignment.hold_back(everything)
         if flush_by_ms is None:
             self._release_all(work, lost=False)
         else:
-            self._flush(work, everything - self.ledger.releasing, flush_by_ms)
+            self._flush(work, everything - self.assignment.releasing, flush_by_ms)
         return Ending.GOING_ON
 
     def drop(self) -> Ending:
         """Begin to take everything from the application because the group took it already."""
-        self.ledger.abandon()
-        if not self.ledger.assigned:
+        self.assignment.leave_group()
+        if not self.assignment.assigned:
             self.cancel()
-            self.ledger.clear()
+            self.assignment.clear()
             return Ending.EMPTIED
         self._release_all(self._begin(Purpose.DROP, _Stage.RELEASING), lost=True)
         return Ending.GOING_ON
@@ -166,10 +195,13 @@ class Bench:
         self._after_flush(work)
         return Ending.GOING_ON
 
-    def flush_overdue(self) -> None:
-        """The commit took too long: go on without it."""
-        if self._work is not None and self._work.flush_by_ms is not None:
-            self._after_flush(self._work)
+    def give_flush_up(self, now_ms: int) -> bool:
+        """Go on without a commit that took too long; returns whether one did."""
+        work = self._work
+        if work is None or work.flush_by_ms is None or now_ms < work.flush_by_ms:
+            return False
+        self._after_flush(work)
+        return True
 
     def released(self, event: PartitionsReleased) -> Ending:
         """The revoked or lost callback is over."""
@@ -179,9 +211,9 @@ class Bench:
         if work.plan is None:
             self.cancel()
             if work.purpose is Purpose.DROP:
-                self.ledger.clear()
+                self.assignment.clear()
             return Ending.EMPTIED
-        self.ledger.released(failed=event.failed)
+        self.assignment.released(failed=event.failed)
         if event.failed:
             self.cancel()
             return Ending.FAILED
@@ -193,7 +225,7 @@ class Bench:
         work = self._open(event.plan, _Stage.STARTING)
         if work is None or work.held is None:
             return Ending.STALE
-        self.ledger.started(work.held, failed=event.failed)
+        self.assignment.started(work.held, failed=event.failed)
         self.cancel()
         return Ending.FAILED if event.failed else Ending.RECONCILED
 
@@ -212,7 +244,7 @@ class Bench:
 
     def _flush(self, work: _Work, revoked: frozenset[TopicIdPartition], by_ms: int) -> None:
         work.flush_by_ms = by_ms
-        self._emit(FlushOffsets(work.number, self.ledger.describe(revoked), by_ms))
+        self._emit(FlushOffsets(work.number, self.assignment.describe(revoked), by_ms))
 
     def _after_flush(self, work: _Work) -> None:
         work.flush_by_ms = None
@@ -227,18 +259,21 @@ class Bench:
             self._start(work, work.plan)
             return
         work.stage = _Stage.RELEASING
-        self.ledger.release(revoked)
-        named = self.ledger.describe(revoked)
+        self.assignment.release(revoked)
+        named = self.assignment.describe(revoked)
         self._emit(ReleasePartitions(work.number, named, lost=False))
 
     def _release_all(self, work: _Work, *, lost: bool) -> None:
         work.stage = _Stage.RELEASING
-        named = self.ledger.describe(self.ledger.assigned - self.ledger.releasing)
-        self.ledger.release(self.ledger.assigned)
+        named = self.assignment.describe(self.assignment.assigned - self.assignment.releasing)
+        self.assignment.release(self.assignment.assigned)
         self._emit(ReleasePartitions(work.number, named, lost=lost, last=True))
 
     def _start(self, work: _Work, plan: Plan) -> None:
         work.stage = _Stage.STARTING
-        work.held, added = self.ledger.start(plan.target)
-        new, everything = self.ledger.describe(added), self.ledger.describe(work.held.partitions)
+        work.held, added = self.assignment.start(plan.target)
+        new, everything = (
+            self.assignment.describe(added),
+            self.assignment.describe(work.held.partitions),
+        )
         self._emit(StartPartitions(work.number, new, everything))

@@ -464,8 +464,9 @@ class TestFailingCallbacks:
         rig.started()
         assert [h.owned for h in rig.heartbeats] == [((T, (0,)),)]
 
-    def test_assigned_is_called_again_with_nothing_new(self) -> None:
-        """48 (KAFKA-16460): afterwards everything is fetchable."""
+    def test_assigned_is_called_again_with_the_same_partitions(self) -> None:
+        """Who seeks in the callback must not start anywhere else because of one failure
+        (KAFKA-16460: afterwards everything is fetchable)."""
         rig = Rig(auto_commit=False).join()
         rig.accept(1, assignment(t=[0, 1]))
         rig.started(failed=True)
@@ -473,10 +474,30 @@ class TestFailingCallbacks:
         assert rig.core.fetchable == ()
         assert rig.heartbeats == []
         rig.feed(Polled())
-        assert work(rig) == [StartPartitions(2, (), part(T, 0, 1))]
+        assert work(rig) == [StartPartitions(2, part(T, 0, 1), part(T, 0, 1))]
         rig.started()
         assert rig.core.fetchable == part(T, 0, 1)
-        assert [h.owned for h in rig.heartbeats] == [((T, (0, 1)),)]
+
+    def test_what_was_prepared_before_is_not_named_again(self) -> None:
+        rig = Rig(auto_commit=False).stable(t=[0])
+        rig.target(2, t=[0, 1])
+        rig.started(failed=True)
+        assert rig.core.fetchable == part(T, 0)
+        rig.target(3, t=[0, 1, 2])
+        rig.feed(Polled())
+        assert work(rig) == [StartPartitions(3, part(T, 1, 2), part(T, 0, 1, 2))]
+        rig.started()
+        assert rig.core.fetchable == part(T, 0, 1, 2)
+
+    def test_what_is_taken_back_before_the_repetition_is_not_named_again(self) -> None:
+        rig = Rig(auto_commit=False).join()
+        rig.accept(1, assignment(t=[0, 1]))
+        rig.started(failed=True)
+        rig.target(2, t=[0])
+        rig.feed(Polled())
+        assert work(rig) == [ReleasePartitions(2, part(T, 1), lost=False)]
+        rig.released()
+        assert work(rig) == [StartPartitions(2, part(T, 0), part(T, 0))]
 
     def test_a_target_that_returns_after_a_failed_revocation_frees_the_partition(self) -> None:
         rig = Rig(auto_commit=False).stable(t=[0, 1])

@@ -1,0 +1,71 @@
+"""What the application wants and how it behaves: its subscription, and whether it polls.
+
+Nothing here knows of the group. ``MemberCore`` asks whether to join, and whether the application
+has been silent for too long.
+"""
+
+from __future__ import annotations
+
+from kip848_client.member._heartbeat import Subscription
+
+__all__ = ["Application"]
+
+
+class Application:
+    """The user's side of a member. ``max_poll_interval_ms`` is Kafka's setting of that name."""
+
+    def __init__(self, max_poll_interval_ms: int) -> None:
+        self._max_poll_interval_ms = max_poll_interval_ms
+        self._poll_by_ms: int | None = None
+        self.subscription: Subscription | None = None
+        """What the member is (or will be) in the group for; ``None`` when it wants no part."""
+        self.next_subscription: Subscription | None = None
+        """Given during a leave; it becomes the subscription when the old membership is gone."""
+        self.join_wanted = False
+        """Subscribed and not joined yet: the next poll joins (KAFKA-17154)."""
+        self.polling = False
+        """The application is suspended in a poll; its interval does not run."""
+        self.polled_meanwhile = False
+        """It polled since the member began to leave: the member may join again at once."""
+
+    @property
+    def poll_by_ms(self) -> int | None:
+        """When it must have polled; ``None`` while it is polling."""
+        return self._poll_by_ms
+
+    def is_overdue(self, now_ms: int) -> bool:
+        """Whether it has not polled for ``max.poll.interval.ms``."""
+        return self._poll_by_ms is not None and now_ms >= self._poll_by_ms
+
+    def polled(self, now_ms: int, *, waiting: bool) -> None:
+        """It asked for records; ``waiting``: and is suspended until some come."""
+        self.polling = waiting
+        self.polled_meanwhile = True
+        self.restart_interval(now_ms)
+
+    def poll_ended(self, now_ms: int) -> None:
+        """A poll that it waited in returned."""
+        self.polling = False
+        self.restart_interval(now_ms)
+
+    def restart_interval(self, now_ms: int) -> None:
+        """Count ``max.poll.interval.ms`` from now, unless it is polling."""
+        self._poll_by_ms = None if self.polling else now_ms + self._max_poll_interval_ms
+
+    def subscribe_later(self, subscription: Subscription) -> None:
+        """Keep a subscription until the old membership is gone."""
+        self.next_subscription = subscription
+        self.polled_meanwhile = self.polling
+
+    def leaving(self) -> None:
+        """It wants to leave: what it subscribed to and did not join for is taken back."""
+        self.join_wanted = False
+        self.next_subscription = None
+
+    def take_next(self) -> bool:
+        """The old membership is gone; returns whether there is a subscription to go on with."""
+        if self.next_subscription is None:
+            return False
+        self.subscription, self.next_subscription = self.next_subscription, None
+        self.join_wanted = True
+        return True

@@ -1,0 +1,30 @@
+"""Who holds our ``group.instance.id`` when the coordinator says that it is taken."""
+
+from __future__ import annotations
+
+__all__ = ["InstanceClaim"]
+
+
+class InstanceClaim:
+    """UNRELEASED_INSTANCE_ID at a join: is the holder perhaps this very member?
+
+    The answer to an earlier join, or to a leave, may have been lost. Then waiting helps: the old
+    session expires. ``limit_ms`` bounds the wait.
+    """
+
+    def __init__(self, limit_ms: int) -> None:
+        self._limit_ms = limit_ms
+        self._refused_since_ms: int | None = None
+        self.may_be_ours = False
+        """An earlier heartbeat of ours was accepted, or may have been. Outlives a membership."""
+
+    def accepted(self) -> None:
+        """The coordinator took us in: we hold the id."""
+        self.may_be_ours = True
+        self._refused_since_ms = None
+
+    def refused(self, now_ms: int) -> bool:
+        """The id is held by somebody; returns whether waiting has gone on for too long."""
+        if self._refused_since_ms is None:
+            self._refused_since_ms = now_ms
+        return now_ms >= self._refused_since_ms + self._limit_ms
