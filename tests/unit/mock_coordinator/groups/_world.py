@@ -44,7 +44,6 @@ __all__ = [
     "BAR",
     "EVERY_PROFILE",
     "FOO",
-    "FROM_4_2",
     "FROM_4_3",
     "Answer",
     "World",
@@ -54,7 +53,6 @@ __all__ = [
 
 ALL_PROFILES: Final = tuple(PROFILES)
 EVERY_PROFILE: Final = pytest.mark.parametrize("profile", ALL_PROFILES)
-FROM_4_2: Final = ("4.2", "4.3", "4.4")
 FROM_4_3: Final = ("4.3", "4.4")
 
 

@@ -1,4 +1,4 @@
-"""Targets through the coordinator: votes, the recorded sequences, failures (S45 to S48)."""
+"""Targets through the coordinator: the recorded sequences, settings, failures (votes: S47)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )
-from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, World, parts
+from tests.unit.mock_coordinator.groups._world import World, parts
 
 VECTORS: Final[list[dict[str, Any]]] = [
     json.loads(line)
@@ -32,57 +32,9 @@ def _described(world: World) -> str:
     return response.groups[0].assignor_name
 
 
-@EVERY_PROFILE
-def test_s45_different_topics(profile: str) -> None:
-    world = World(profile)
-    world.join("A", ["foo"])
-    world.join("B", ["foo", "bar"])
-    assert world.target("A") == parts(foo=range(5))
-    assert world.target("B") == parts(foo=[5], bar=range(3))
-    world.join("C", ["bar"])
-    assert [world.target(member) for member in "ABC"] == [
-        parts(foo=range(4)),
-        parts(foo=[4, 5], bar=[0]),
-        parts(bar=[1, 2]),
-    ]
-
-
-@EVERY_PROFILE
-def test_s46_range(profile: str) -> None:
-    world = World(profile)
-    for member in "ABC":
-        world.join(member, ["foo", "bar"], assignor="range")
-    assert [world.target(member) for member in "ABC"] == [
-        parts(foo=[0, 1], bar=[0]),
-        parts(foo=[2, 3], bar=[1]),
-        parts(foo=[4, 5], bar=[2]),
-    ]
-
-
-@EVERY_PROFILE
-def test_s47_votes(profile: str) -> None:
-    world = World(profile)
-    world.join("A", assignor="range")
-    assert _described(world) == "range"
-    world.join("B", assignor="uniform")
-    assert _described(world) == "uniform"
-    world.beat("B", world.member("B").epoch, assignor="range")
-    assert _described(world) == "range"
-
-
-@EVERY_PROFILE
-def test_s47_members_without_a_wish_do_not_vote(profile: str) -> None:
-    world = World(profile)
-    world.join("A", assignor="range")
-    world.join("B")
-    world.join("C")
-    assert _described(world) == "range"
-    assert world.target("B") == parts(foo=[2, 3])
-
-
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["id"])
 @pytest.mark.parametrize("profile", ["4.2", "4.4"])
-def test_s48_the_recorded_targets(vector: dict[str, Any], profile: str) -> None:
+def test_the_recorded_targets(vector: dict[str, Any], profile: str) -> None:
     world = World(profile)
     for name, topic in vector["topics"].items():
         world.create(name, topic["partitions"], id_=parse_topic_id(topic["id"]))

@@ -1,4 +1,4 @@
-"""Deleting offsets and groups, retention, deleted topics: scenarios S54 to S56."""
+"""Deleting offsets and groups, retention: what the scenarios S54 to S56 do not show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kip848_client.wire.messages.offset_delete import (
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
-from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, World
+from tests.unit.mock_coordinator.groups._world import World
 
 CHECK_MS = 600_000
 
@@ -41,26 +41,6 @@ def _delete(
         topic.name: {part.partition_index: int(part.error_code) for part in topic.partitions}
         for topic in response.topics
     }
-
-
-def _delete_groups(world: World, *groups: str) -> list[int]:
-    response = world.ask(DeleteGroupsRequest(groups_names=groups), 2)
-    assert isinstance(response, DeleteGroupsResponse)
-    assert [result.error_message for result in response.results] == [None] * len(groups)
-    return [int(result.error_code) for result in response.results]
-
-
-@EVERY_PROFILE
-def test_s54_offsets_of_subscribed_topics_stay(profile: str) -> None:
-    world = World(profile)
-    world.join("A")
-    world.commit("A", world.first, {"foo": {0: 5}, "bar": {0: 6}})
-    assert _delete(world, {"foo": [0], "bar": [0, 1, 9], "nope": [0]}) == {
-        "foo": {0: 86},
-        "bar": {0: 0, 1: 0, 9: 3},
-        "nope": {0: 3},
-    }
-    assert world.fetch({"foo": [0], "bar": [0]}) == {"foo": {0: 5}, "bar": {0: -1}}
 
 
 def test_offsets_of_topics_of_a_regex_stay() -> None:
@@ -102,51 +82,6 @@ def test_deleting_offsets_of_a_simple_group() -> None:
     assert _delete(world, {"foo": [0]}) == {"foo": {0: 0}}
     assert world.fetch(None) == {}
     assert world.groups.group_ids == ("g",)
-
-
-@EVERY_PROFILE
-def test_s55_deleting_groups(profile: str) -> None:
-    world = World(profile)
-    world.join("A")
-    assert _delete_groups(world, "g", "nope") == [68, 69]
-    world.beat("A", -1)
-    world.commit("", -1, {"foo": {0: 5}})
-    world.commit("", -1, {"foo": {0: 5}}, group="simple")
-    before = len(world.groups.records)
-    assert _delete_groups(world, "g", "simple") == [0, 0]
-    assert world.written(before) == [
-        "-OffsetCommit",
-        "-TargetAssignmentMetadata",
-        "-PartitionMetadata",
-        "-GroupEpochMetadata",
-        "-OffsetCommit",
-        "-GroupMetadata",
-    ]
-    assert world.groups.group_ids == ()
-    assert world.fetch(None) == {}
-    assert world.join("A").epoch == world.first
-
-
-@EVERY_PROFILE
-def test_s56_an_empty_group_without_offsets_is_forgotten(profile: str) -> None:
-    world = World(profile)
-    world.join("A")
-    world.beat("A", -1)
-    world.pass_ms(CHECK_MS - 1)
-    assert world.groups.snapshot("g") is not None
-    world.pass_ms(1)
-    assert world.groups.group_ids == ()
-
-
-def test_s56_expired_offsets_and_their_group_go_together() -> None:
-    world = World(offsets_retention_minutes=11)
-    world.join("A")
-    world.commit("A", 2, {"foo": {0: 5}})
-    world.pass_ms(CHECK_MS)
-    assert world.fetch({"foo": [0]}) == {"foo": {0: 5}}
-    world.pass_ms(CHECK_MS)
-    assert world.groups.group_ids == ()
-    assert world.fetch({"foo": [0]}) == {"foo": {0: -1}}
 
 
 def test_offsets_of_subscribed_topics_never_expire() -> None:

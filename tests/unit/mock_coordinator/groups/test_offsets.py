@@ -1,4 +1,4 @@
-"""OffsetCommit and OffsetFetch: scenarios S49 to S52, topic ids, retention, KIP-1251."""
+"""OffsetCommit and OffsetFetch: topic ids, retention, KIP-1251 (who may do what: S49 to S52)."""
 
 from __future__ import annotations
 
@@ -21,44 +21,9 @@ from kip848_client.wire.messages.offset_fetch import (
 from tests.unit.mock_coordinator.groups._world import (
     EVERY_PROFILE,
     FOO,
-    FROM_4_3,
     World,
     topic_id,
 )
-
-
-@EVERY_PROFILE
-def test_s49_who_may_commit(profile: str) -> None:
-    world = World(profile)
-    e = world.first
-    world.join("A")
-    world.join("B")
-    assert world.commit("A", e, {"foo": {0: 10, 4: 14}}) == {"foo": {0: 0, 4: 0}}
-    assert world.commit("A", 0, {"foo": {0: 1}}) == {"foo": {0: 113}}
-    assert world.commit("A", e + 1, {"foo": {0: 1}}) == {"foo": {0: 113}}
-    assert world.commit("Z", e, {"foo": {0: 1}}) == {"foo": {0: 25}}
-    assert world.commit("", -1, {"foo": {0: 1}}) == {"foo": {0: 25}}
-    assert world.commit("A", e, {"foo": {0: 1}}, version=8) == {"foo": {0: 35}}
-    assert world.commit("B", e + 1, {"foo": {0: 20}}) == {"foo": {0: 0}}  # owned or not
-    assert world.fetch({"foo": [0, 4, 5]}) == {"foo": {0: 20, 4: 14, 5: -1}}
-
-
-@EVERY_PROFILE
-def test_s49_who_may_fetch(profile: str) -> None:
-    world = World(profile)
-    e = world.first
-    world.join("A")
-    world.commit("A", e, {"foo": {0: 10}})
-    found = {"foo": {0: 10}}
-    assert world.fetch({"foo": [0]}) == found
-    assert world.fetch({"foo": [0]}, member="A", epoch=e) == found
-    assert world.fetch({"foo": [0]}, member="A", epoch=9) == 113
-    assert world.fetch({"foo": [0]}, member="A", epoch=-1) == 113
-    assert world.fetch({"foo": [0]}, member="Z", epoch=e) == 25
-    assert world.fetch({"foo": [0]}, member="", epoch=-1) == 25
-    assert world.fetch({"foo": [0]}, member=None, epoch=e) == -1  # Kafka trips over it, too
-    assert world.fetch({"foo": [0]}, member="A", epoch=9, group="nope") == {"foo": {0: -1}}
-    assert world.fetch(None, group="nope") == {}
 
 
 @EVERY_PROFILE
@@ -84,38 +49,6 @@ def test_topics_and_partitions_that_do_not_exist(profile: str) -> None:
     assert world.commit("Z", 7, {"nope": {0: 1}}, group="x") == {"nope": {0: 3}}
 
 
-def _kip_1251(profile: str) -> World:
-    """A had 0-5 at the first epoch, and 0-2 now."""
-    world = World(profile)
-    world.join("A")
-    world.join("B")
-    world.settle("A", "B")
-    return world
-
-
-@pytest.mark.parametrize("profile", FROM_4_3)
-def test_s50_older_epochs_commit_what_was_owned_then(profile: str) -> None:
-    world = _kip_1251(profile)
-    assert world.commit("A", 2, {"foo": {0: 1}}) == {"foo": {0: 0}}
-    assert world.commit("A", 2, {"foo": {0: 1, 4: 1}}) == {"foo": {0: 113, 4: 113}}
-    assert world.commit("A", 2, {"foo": {4: 1}}) == {"foo": {4: 113}}
-    assert world.commit("A", 3, {"foo": {4: 1}}) == {"foo": {4: 0}}
-    assert world.commit("A", 1, {"foo": {0: 1}}) == {"foo": {0: 113}}
-    assert world.commit("B", 2, {"foo": {3: 1}}) == {"foo": {3: 113}}
-    # metadata that is refused anyway is not looked at further
-    assert world.commit("A", 2, {"foo": {4: 1}}, metadata="x" * 5000) == {"foo": {4: 12}}
-    assert world.commit("A", 2, {"bar": {0: 1}}) == {"bar": {0: 113}}
-    world.delete("foo")
-    assert world.commit("A", 2, {"bar": {0: 1}}) == {"bar": {0: 113}}
-
-
-@pytest.mark.parametrize("profile", ["4.0", "4.1", "4.2"])
-def test_s50_older_epochs_are_stale_before_4_3(profile: str) -> None:
-    world = _kip_1251(profile)
-    assert world.commit("A", 1, {"foo": {0: 1}}) == {"foo": {0: 113}}
-    assert world.commit("A", 2, {"foo": {0: 1}}) == {"foo": {0: 0}}
-
-
 def test_kip_1251_forgets_after_a_static_member_was_away() -> None:
     world = World("4.4")
     world.join("A", inst="i")
@@ -124,38 +57,6 @@ def test_kip_1251_forgets_after_a_static_member_was_away() -> None:
     assert world.commit("A", 2, {"foo": {0: 1}}) == {"foo": {0: 113}}
     world.join("A", inst="i")
     assert world.commit("A", 1, {"foo": {0: 1}}) == {"foo": {0: 0}}  # epoch 0 is long ago
-
-
-@EVERY_PROFILE
-def test_s51_what_is_being_given_up_can_be_committed(profile: str) -> None:
-    world = World(profile)
-    world.join("A")
-    world.join("B")
-    world.beat("A", world.first)
-    assert world.commit("A", world.first, {"foo": {5: 9}}) == {"foo": {5: 0}}
-
-
-@EVERY_PROFILE
-def test_s52_commits_to_groups_that_do_not_exist(profile: str) -> None:
-    world = World(profile)
-    assert world.commit("m", 3, {"foo": {0: 1}}, group="x") == {"foo": {0: 69}}
-    assert world.commit("m", 3, {"foo": {0: 1}}, group="x", version=8) == {"foo": {0: 22}}
-    assert world.groups.snapshot("x") is None
-    assert world.commit("", -1, {"foo": {0: 1}}, group="x") == {"foo": {0: 0}}
-    assert world.groups.group_ids == ("x",)
-    assert world.commit("", -1, {"foo": {0: 2}}, group="x") == {"foo": {0: 0}}
-    assert world.commit("m", 3, {"foo": {0: 1}}, group="x") == {"foo": {0: 25}}
-    assert world.fetch(None, group="x") == {"foo": {0: 2}}
-
-
-@EVERY_PROFILE
-def test_s55_an_empty_group_takes_commits_of_nobody(profile: str) -> None:
-    world = World(profile)
-    world.join("A")
-    world.beat("A", -1)
-    assert world.commit("", -1, {"foo": {0: 1}}) == {"foo": {0: 0}}
-    assert world.commit("A", -7, {"foo": {0: 2}}) == {"foo": {0: 0}}
-    assert world.commit("A", 1, {"foo": {0: 1}}) == {"foo": {0: 25}}
 
 
 def test_an_empty_commit_is_answered_by_nothing() -> None:
