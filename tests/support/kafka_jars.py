@@ -24,7 +24,6 @@ from typing import Final
 
 __all__ = [
     "ALL_VERSIONS",
-    "DEFAULT_VERSIONS",
     "TOOLS_VERSION",
     "KafkaUnavailableError",
     "find_java",
@@ -35,8 +34,6 @@ __all__ = [
 
 ALL_VERSIONS: Final = ("4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0")
 """The newest patch release of each line that the coordinator has a profile for (decision 2.2)."""
-
-DEFAULT_VERSIONS: Final = ("4.0.2", "4.4.0")
 
 TOOLS_VERSION: Final = "4.3.1"
 """4.4.0 was published without kafka-tools; the 4.3 tools work against every 4.x broker."""

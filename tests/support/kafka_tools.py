@@ -11,7 +11,7 @@ from __future__ import annotations
 import subprocess
 from typing import Final
 
-from tests.support.kafka_jars import DEFAULT_VERSIONS, find_java, kafka_libs, tools_libs
+from tests.support.kafka_jars import ALL_VERSIONS, find_java, kafka_libs, tools_libs
 
 __all__ = [
     "CONFIGS",
@@ -55,7 +55,7 @@ class ToolFailedError(AssertionError):
 def tool_command(main_class: str, *arguments: str) -> list[str]:
     """The command that runs a tool's main class. Raises ``KafkaUnavailableError``."""
     jvm = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    libs = kafka_libs(DEFAULT_VERSIONS[0]) if main_class == CONFIGS else tools_libs()
+    libs = kafka_libs(ALL_VERSIONS[0]) if main_class == CONFIGS else tools_libs()
     return [find_java(), *jvm, "-cp", f"{libs}/*", main_class, *arguments]
 
 

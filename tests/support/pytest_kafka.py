@@ -1,10 +1,10 @@
 """pytest options and fixtures for tests that need Apache Kafka.
 
-``--kafka-versions 4.0.2,4.4.0`` says which releases (``all`` for every one that has a profile). A
-test that takes the fixture ``real_kafka`` runs once on each, and must carry
-``@pytest.mark.real_kafka``. A broker is started when first needed, one per release and worker,
-and stays up until the worker ends; tests share it, so each uses its own group and topic names
-(``unique`` gives them).
+``--kafka-versions 4.0.2,4.4.0`` says which releases: without it the newest, with ``--everything``
+every one that has a profile. A test that takes the fixture ``real_kafka`` runs once on each, and
+must carry ``@pytest.mark.real_kafka``. A broker is started when first needed, one per release and
+worker, and stays up until the worker ends; tests share it, so each uses its own group and topic
+names (``unique`` gives them).
 
 Where Java, Maven or the jars are missing these tests skip and say what is missing; with
 ``KIP848_REQUIRE_KAFKA`` set in the environment, as continuous integration has it, they fail.
@@ -23,12 +23,12 @@ import pytest
 
 from tests.support.kafka_jars import (
     ALL_VERSIONS,
-    DEFAULT_VERSIONS,
     KafkaUnavailableError,
     kafka_jar,
     kafka_libs,
     tools_libs,
 )
+from tests.support.pytest_everything import is_everything
 from tests.support.real_kafka import FAST_CONFIGS, RealKafka
 
 __all__ = [
@@ -56,14 +56,15 @@ RealKafkaPool = Callable[[str], RealKafka]
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         _OPTION,
-        default=",".join(DEFAULT_VERSIONS),
         help=f"Kafka releases of the real_kafka tests, from {', '.join(ALL_VERSIONS)}; or all",
     )
 
 
 def chosen_versions(config: pytest.Config) -> tuple[str, ...]:
     """The releases of this run. Raises ``pytest.UsageError`` for one that is not known."""
-    text = str(config.getoption(_OPTION))
+    text: str | None = config.getoption(_OPTION)
+    if text is None:
+        return ALL_VERSIONS if is_everything(config) else ALL_VERSIONS[-1:]
     if text == "all":
         return ALL_VERSIONS
     chosen = tuple(each.strip() for each in text.split(",") if each.strip())
