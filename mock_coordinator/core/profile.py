@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import ConfigError
 
 __all__ = ["DEFAULT_PROFILE", "PROFILES", "Profile", "TransactionSets", "profile_named"]
@@ -176,7 +177,7 @@ class Profile:
     nonsense_stalls_join: bool = True
     """A classic group whose member subscribes in bytes with impossible lengths stays in its join
     phase: the broker fails where it would note the topics."""
-    malformed_subscription_error: int = -1
+    malformed_subscription_error: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR
     """[18] Error code for an unreadable classic subscription in a consumer group."""
     regex_removal_bumps: bool = False
     """A member that stops using a regex, without another change, bumps the epoch."""
@@ -354,7 +355,7 @@ _V4_4: Final = replace(
     assignor_change_bumps=True,
     static_replacement_ignores_max_size=True,  # not yet in 4.3.1
     empty_group_advances_target=True,
-    malformed_subscription_error=23,
+    malformed_subscription_error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
     target_built_over_members=True,
     group_bounds_named=False,
     nonsense_stalls_join=False,

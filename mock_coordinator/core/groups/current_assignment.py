@@ -94,7 +94,7 @@ class Reconciliation:
 def reconcile(member: Member, step: Reconciliation) -> CurrentAssignment:
     """The member's current assignment after this heartbeat; the same object when nothing changed.
 
-    Raises ``GroupError`` 110 for a member in a state that a newer broker wrote.
+    Raises ``GroupError`` FENCED_MEMBER_EPOCH for a member in a state that a newer broker wrote.
     """
     if not step.subscription_changed and member.is_reconciled_to(step.target_epoch):
         return member.current

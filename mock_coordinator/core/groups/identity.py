@@ -54,7 +54,8 @@ def require_room(
     member_id: str,
     instance_id: str | None,
 ) -> None:
-    """Raise ``GroupError`` 81 when the group is full and the member is not in it."""
+    """Raise ``GroupError`` GROUP_MAX_SIZE_REACHED when the group is full and the member is not in
+    it."""
     if len(group.members) < max_size or member_id in group.members:
         return
     if (
@@ -79,7 +80,8 @@ def identify(
 ) -> Identity:
     """Find or make the member of a heartbeat with epoch >= 0, which says that it owns this.
 
-    Raises ``GroupError`` 25, 82, 110 or 111.
+    Raises ``GroupError``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH or
+    UNRELEASED_INSTANCE_ID.
     """
     if instance_id is None:
         member = group.members.get(member_id)
@@ -142,7 +144,10 @@ def removal_records(group: ReconciledGroup, member_id: str) -> list[StateRecord]
 
 
 def leaving_member(group: ReconciledGroup, member_id: str, instance_id: str | None) -> Member:
-    """The member that says it leaves; its epoch is not looked at. Raises 25 or 82."""
+    """The member that says it leaves; its epoch is not looked at.
+
+    Raises ``GroupError``: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
+    """
     if instance_id is None:
         member = group.members.get(member_id)
         if member is None:
@@ -177,7 +182,7 @@ def _require_epoch(
     received: int,
     owned: OwnedReport | None,
 ) -> None:
-    """Raise ``GroupError`` 110 when the member is too far ahead or behind."""
+    """Raise ``GroupError`` FENCED_MEMBER_EPOCH when the member is too far ahead or behind."""
     known = member.epoch
     if received == known or (received == JOIN_EPOCH and profile.rejoin_at_zero_accepted):
         return

@@ -45,7 +45,10 @@ _MEMBER_TIMERS: Final = (
 def leave(
     env: Environment, now_ms: int, request: ConsumerGroupHeartbeatRequest
 ) -> Decision[ConsumerGroupHeartbeatResponse]:
-    """A heartbeat with epoch -1 or -2. Raises ``GroupError`` 69, 25 or 82."""
+    """A heartbeat with epoch -1 or -2.
+
+    Raises ``GroupError``: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
+    """
     group = env.state.consumer_group(request.group_id)
     member = leaving_member(group, request.member_id, request.instance_id)
     response = ConsumerGroupHeartbeatResponse(

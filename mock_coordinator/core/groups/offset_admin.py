@@ -57,8 +57,9 @@ def decide_offset_delete(
     """OffsetDelete. A topic that the group subscribes to keeps its offsets (86).
 
     The API layer answers for topics and partitions that do not exist, and its answers come first;
-    but the coordinator is always asked, so a missing group is the whole answer (69). A topic that
-    exists is not mentioned when the request names no partition of it.
+    but the coordinator is always asked, so a missing group is the whole answer
+    (GROUP_ID_NOT_FOUND). A topic that exists is not mentioned when the request names no partition
+    of it.
     """
     if not request.group_id:
         return Decision(OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID))

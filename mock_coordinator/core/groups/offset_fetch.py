@@ -112,10 +112,11 @@ def _group_response(
 
 
 def _require_member(env: Environment, request: OffsetFetchRequestGroup) -> None:
-    """Raise ``GroupError`` 25, 113 or 22, or 69 for a Connect group. Versions before 9 carry no
-    member and always pass.
+    """Raise ``GroupError``: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION, and
+    GROUP_ID_NOT_FOUND for a Connect group. Versions before 9 carry no member and always pass.
 
-    An epoch without a member is not foreseen, neither here nor in Kafka, which answers -1.
+    An epoch without a member is not foreseen, neither here nor in Kafka, which answers
+    UNKNOWN_SERVER_ERROR.
     """
     group = env.state.groups.get(request.group_id)
     if isinstance(group, ConnectGroup):

@@ -1,7 +1,8 @@
 """OffsetCommit and OffsetFetch (APIs 8 and 9): who may, for which partitions, and what is stored.
 
 Two layers decide, as in Kafka. The broker's API layer answers for topics and partitions that do not
-exist (3, or 100 for a topic id) and does not bother the coordinator with them. The coordinator
+exist (UNKNOWN_TOPIC_OR_PARTITION, or UNKNOWN_TOPIC_ID for a topic id) and does not bother the
+coordinator with them. The coordinator
 validates the member once for the whole request: an error there is the answer for every partition.
 It does not ask whether the partition is the member's: the current epoch is all it takes. From 4.3
 on an older epoch is enough for partitions that were the member's at that epoch already (KIP-1251).

@@ -4,8 +4,8 @@ Theory of operation
 ===================
 
 Kafka looks at a request's own sense (ids, names, authorization) before it looks for the group's
-coordinator, so nonsense is refused as everywhere, and only then comes NOT_COORDINATOR (16) or
-COORDINATOR_LOAD_IN_PROGRESS (14). Here the request is played to a coordinator of no groups first:
+coordinator, so nonsense is refused as everywhere, and only then comes NOT_COORDINATOR or
+COORDINATOR_LOAD_IN_PROGRESS. Here the request is played to a coordinator of no groups first:
 of what that says, refusals which do not depend on any group stand, and everything else is replaced.
 Seen on a cluster of three brokers of Kafka 4.4.0.
 """

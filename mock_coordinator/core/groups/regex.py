@@ -47,7 +47,7 @@ class _Pattern(Protocol):
 
 
 def require_valid_regex(regex: str, *, named_groups: bool = True) -> None:
-    """Raise ``GroupError`` 128 when a broker would refuse the regex.
+    """Raise ``GroupError`` INVALID_REGULAR_EXPRESSION when a broker would refuse the regex.
 
     ``named_groups``: whether ``(?<name>...)`` is known (RE2/J 1.8, Kafka 4.1 and later).
     """

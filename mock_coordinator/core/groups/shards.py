@@ -9,11 +9,11 @@ sends each request to the coordinator of its group; requests that name several g
 their answers merged (``splitting``). A coordinator is made when a partition is first asked for.
 
 A request says which node it reached. At a node that does not lead the group's partition it is
-refused with NOT_COORDINATOR (16). When the leader of a partition changes, its coordinator is
-unloaded: whoever waits is told 16, timers end, and all that stays is the journal. The new leader
-loads for ``load_ms``, during which it refuses with COORDINATOR_LOAD_IN_PROGRESS (14), and then goes
-on from a replay of the journal: every session begins anew. A request whose ``node_id`` is ``None``
-comes from the broker's own user interface and reaches whoever is coordinator.
+refused with NOT_COORDINATOR. When the leader of a partition changes, its coordinator is unloaded:
+requests that wait get NOT_COORDINATOR, timers end, and only the journal stays. The new leader loads
+for ``load_ms``, during which it refuses with COORDINATOR_LOAD_IN_PROGRESS, and then goes on from a
+replay of the journal: every session begins anew. A request whose ``node_id`` is ``None`` comes from
+the broker's own user interface and reaches whoever is coordinator.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ class GroupsState:
         }
 
     def consumer_group(self, group_id: str) -> ConsumerGroup:
-        """The consumer group of this id. Raises ``GroupError`` 69 when there is none, or one of
-        another type."""
+        """The consumer group of this id. Raises ``GroupError`` GROUP_ID_NOT_FOUND when there is
+        none, or one of another type."""
         group = self.groups.get(group_id)
         if group is None:
             raise group_id_not_found(group_id)

@@ -181,7 +181,8 @@ def changed_regex(
 ) -> RegexChange:
     """Compare the member's regexes; note a tombstone for one that nobody else uses.
 
-    Raises ``GroupError`` 128 when the new one is new to the group and not valid.
+    Raises ``GroupError`` INVALID_REGULAR_EXPRESSION when the new one is new to the group and not
+    valid.
     """
     if old == new:
         return RegexChange.NONE

@@ -95,7 +95,7 @@ def compute_target(
 
     ``counts_sender``: whether the subscription type takes the sender's change into account. Kafka
     looks at it again only when the heartbeat moves the group epoch or checks the topics.
-    Raises ``GroupError`` -1 when the assignor fails.
+    Raises ``GroupError`` UNKNOWN_SERVER_ERROR when the assignor fails.
     """
     spec, topics = _Specs(env, group, sender).build(counts_sender=counts_sender)
     assignor = env.assignors[elected_assignor(env, group, sender)]

@@ -31,7 +31,8 @@ def _require_not_blank(text: str | None, message: str) -> None:
 def validate_heartbeat(
     request: ConsumerGroupHeartbeatRequest, version: int, assignors: Sequence[str]
 ) -> None:
-    """Raise ``GroupError`` 42 or 112 for the first rule that the request breaks.
+    """Raise ``GroupError`` for the first rule that the request breaks: INVALID_REQUEST or
+    UNSUPPORTED_ASSIGNOR.
 
     ``assignors`` are the names of the server-side assignors that the broker has.
     """

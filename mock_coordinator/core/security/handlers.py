@@ -20,7 +20,7 @@ _TOO_LATE: Final = "SaslAuthenticate request received after successful authentic
 
 
 def _handshake(_broker: Broker, _request: Any) -> Message:
-    """On a listener without SASL, and after authentication: 34 ILLEGAL_SASL_STATE."""
+    """On a listener without SASL, and after authentication: ILLEGAL_SASL_STATE."""
     return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
 
 

@@ -7,8 +7,9 @@ Theory of operation
 A conversation is a state machine in front of the broker. While nobody is authenticated it answers
 itself: one ApiVersions is let through, then SaslHandshake names the mechanism, then tokens are
 exchanged, in SaslAuthenticate requests (handshake version 1) or as bare frames (version 0). What is
-out of order closes the connection, without an answer before the handshake, with 34
-ILLEGAL_SASL_STATE after it. A failed authentication is answered with 58, and then closed.
+out of order closes the connection, without an answer before the handshake, with
+ILLEGAL_SASL_STATE after it. A failed authentication is answered with SASL_AUTHENTICATION_FAILED,
+and then the connection is closed.
 
 Once authenticated, requests pass, with the principal. Where sessions are limited
 (``connections.max.reauth.ms``) a later SaslHandshake begins a re-authentication, at most once a
@@ -276,7 +277,8 @@ def _name(request: Message) -> str:
 
 
 def _illegal_state(request: Message) -> Message:
-    """The response of a request's API that says 34, where it has a field to say so."""
+    """The response of a request's API that says ILLEGAL_SASL_STATE, where it has a field to say
+    so."""
     response = APIS[type(request).API_KEY].response
     if any(field.name == "error_code" for field in fields(response)):
         made: Message = response(error_code=ErrorCode.ILLEGAL_SASL_STATE)

@@ -10,9 +10,9 @@ drives the coordinator takes the endings (``take_endings``), has the markers wri
 (``markers_written``), which completes the transaction.
 
 An id belongs to a partition of ``__transaction_state``, and whoever leads that partition
-coordinates it. At another node it is refused with NOT_COORDINATOR (16). When the leader changes,
+coordinates it. At another node it is refused with NOT_COORDINATOR. When the leader changes,
 the partition is unloaded; the new leader replays its journal, which takes ``load_ms``, and refuses
-with COORDINATOR_LOAD_IN_PROGRESS (14) in the meantime. Then it goes on with what the journal says:
+with COORDINATOR_LOAD_IN_PROGRESS in the meantime. Then it goes on with what the journal says:
 the endings of transactions that were decided and not complete, and the time-outs of open ones.
 
 Time does two things, at the intervals of Kafka's schedulers, counted from the start of the broker:
@@ -218,8 +218,8 @@ class TransactionCoordinator:
         return dict.fromkeys(partitions, ErrorCode.NONE)
 
     def _require_here(self, received: RequestReceived, transactional_id: str | None) -> None:
-        """Raise ``TransactionRefusedError`` 16 when another node coordinates the id, 14 while the
-        node still loads it."""
+        """Raise ``TransactionRefusedError``: NOT_COORDINATOR when another node coordinates the id,
+        COORDINATOR_LOAD_IN_PROGRESS while the node still loads it."""
         if transactional_id:
             code = self.problem(transactional_id, received.node_id)
             if code is not None:

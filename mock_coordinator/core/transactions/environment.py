@@ -35,7 +35,7 @@ class Environment:
 
     def entry(self, transactional_id: str, producer_id: int) -> TransactionEntry:
         """The transactional id, if it is this producer's. Raises ``TransactionRefusedError`` with
-        INVALID_REQUEST (42) or INVALID_PRODUCER_ID_MAPPING (49)."""
+        INVALID_REQUEST or INVALID_PRODUCER_ID_MAPPING."""
         if not transactional_id:
             raise TransactionRefusedError(ErrorCode.INVALID_REQUEST)
         entry = self.state.get(transactional_id)

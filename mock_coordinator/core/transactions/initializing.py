@@ -3,8 +3,8 @@
 Without a transactional id everybody gets a new producer id. With one, each call raises the epoch
 and thereby fences whoever had it before. A producer that says who it is goes on as itself after an
 error (KIP-360): it is fenced when somebody else came in between. A transaction that is still open
-is aborted first, under a raised epoch; the answer is CONCURRENT_TRANSACTIONS (51), and the client
-asks again.
+is aborted first, under a raised epoch; the answer is CONCURRENT_TRANSACTIONS, and the client asks
+again.
 """
 
 from __future__ import annotations
@@ -104,8 +104,9 @@ def _next(
     entry: TransactionEntry,
     request: InitProducerIdRequest,
 ) -> Change:
-    """The producer of the next epoch. Raises ``TransactionRefusedError`` 90, and -1 in a case that
-    Kafka did not foresee either: an outdated epoch when the current one is the last."""
+    """The producer of the next epoch. Raises ``TransactionRefusedError`` PRODUCER_FENCED, and
+    UNKNOWN_SERVER_ERROR in a case that Kafka did not foresee either: an outdated epoch when the
+    current one is the last."""
     value = entry.value
     named = request.producer_id != NO_PRODUCER_ID
     current = value.producer_epoch

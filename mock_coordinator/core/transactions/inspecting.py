@@ -31,7 +31,8 @@ _NAMES: Final = {state.kafka_name: state for state in TransactionState}
 def describe_transactions(
     env: Environment, request: DescribeTransactionsRequest, problem_of: Problem
 ) -> DescribeTransactionsResponse:
-    """Each transactional id that is asked for, or why there is none (42, 105, 16)."""
+    """Each transactional id that is asked for, or why there is none: INVALID_REQUEST,
+    TRANSACTIONAL_ID_NOT_FOUND or NOT_COORDINATOR."""
     return DescribeTransactionsResponse(
         transaction_states=tuple(
             _described(env, name, problem_of(name)) for name in request.transactional_ids

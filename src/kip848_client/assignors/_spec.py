@@ -49,7 +49,7 @@ NO_PARTITIONS: Final[Partitions] = MappingProxyType({})
 class AssignorError(Kip848Error):
     """The assignor could not compute a target; the text is Kafka's own.
 
-    A coordinator answers the heartbeat with UNKNOWN_SERVER_ERROR (-1) and changes nothing.
+    A coordinator answers the heartbeat with UNKNOWN_SERVER_ERROR and changes nothing.
     """
 
 

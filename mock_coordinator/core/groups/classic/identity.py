@@ -10,8 +10,8 @@ __all__ = ["require_generation", "require_member"]
 
 
 def require_member(live: LiveGroup, member_id: str, instance_id: str | None) -> None:
-    """Raise ``GroupError`` 25 for an unknown member, 82 for one whose instance id somebody else has
-    taken over (KIP-345)."""
+    """Raise ``GroupError``: UNKNOWN_MEMBER_ID for an unknown member, FENCED_INSTANCE_ID for one
+    whose instance id another member has taken over (KIP-345)."""
     if instance_id is not None:
         holder = live.static_members.get(instance_id)
         if holder is None:
@@ -23,6 +23,6 @@ def require_member(live: LiveGroup, member_id: str, instance_id: str | None) -> 
 
 
 def require_generation(live: LiveGroup, generation: int) -> None:
-    """Raise ``GroupError`` 22 for another generation than the current one."""
+    """Raise ``GroupError`` ILLEGAL_GENERATION for another generation than the current one."""
     if generation != live.generation:
         raise GroupError(ErrorCode.ILLEGAL_GENERATION)

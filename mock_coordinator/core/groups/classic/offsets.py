@@ -32,7 +32,8 @@ def require_committer(
     *,
     transactional: bool = False,
 ) -> None:
-    """Raise ``GroupError`` 25, 82, 22 or 27 when this member, or nobody, may not commit now.
+    """Raise ``GroupError`` when this member, or a tool without a member id, may not commit now:
+    UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION or REBALANCE_IN_PROGRESS.
 
     Commits of a transaction need no member, and do not mind a rebalance (KIP-447).
     """
@@ -61,7 +62,7 @@ def commit_keeps_session(group: ClassicGroup, member_id: str) -> tuple[Timer, in
 
 
 def require_offsets_deletable(group: ClassicGroup) -> None:
-    """Raise ``GroupError`` 68: of a group at work only consumers' topics are known."""
+    """Raise ``GroupError`` NON_EMPTY_GROUP: of a group at work only consumers' topics are known."""
     if not group.is_empty and not group.live.uses_consumer_protocol:
         raise GroupError(ErrorCode.NON_EMPTY_GROUP)
 

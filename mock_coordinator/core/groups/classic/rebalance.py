@@ -178,14 +178,16 @@ class Rebalance:
         self.rebalance_or_complete()
 
     def fence(self, member_id: str) -> None:
-        """Tell whoever waits under this member id that somebody else has taken its place (82)."""
+        """Answer what waits under this member id with FENCED_INSTANCE_ID: another member has
+        taken its place."""
         code = ErrorCode.FENCED_INSTANCE_ID
         refusal = JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)
         self.answer_join(member_id, refusal)
         self.answer_sync(member_id, SyncGroupResponse(error_code=code))
 
     def remove(self, member_id: str) -> None:
-        """Take a member out; its JoinGroup is answered with 25, so that it may try again."""
+        """Take a member out; its JoinGroup is answered with UNKNOWN_MEMBER_ID, so that it may try
+        again."""
         refusal = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
         self.answer_join(member_id, refusal)
         self.live.remove(member_id)
@@ -200,7 +202,7 @@ class Rebalance:
             self.maybe_complete_join()
 
     def prepare(self) -> None:
-        """Begin the join phase. Waiting SyncGroups are told to join again (27)."""
+        """Begin the join phase. Waiting SyncGroups get REBALANCE_IN_PROGRESS: join again."""
         live = self.live
         if live.state is GroupState.COMPLETING_REBALANCE:
             self.hand_out({}, ErrorCode.REBALANCE_IN_PROGRESS)

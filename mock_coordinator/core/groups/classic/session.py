@@ -1,7 +1,8 @@
 """Heartbeat (API 12) and LeaveGroup (API 13) of a classic group: who is still there.
 
-A heartbeat says nothing but "I am here", and is told whether to join again (27). LeaveGroup takes
-members out, several at a time and by instance id, too (KIP-345), so administrators use it as well.
+A heartbeat says nothing but "I am here". REBALANCE_IN_PROGRESS answers: join again. LeaveGroup
+takes members out, several at a time and by instance id, too (KIP-345), so administrators use it as
+well.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ def session_timer(group: ClassicGroup, now_ms: int, member_id: str) -> TimerChan
 def decide_heartbeat(
     now_ms: int, request: HeartbeatRequest, group: ClassicGroup
 ) -> Decision[HeartbeatResponse]:
-    """Decide one Heartbeat to a classic group. Raises ``GroupError`` 25, 82 or 22."""
+    """Decide one Heartbeat to a classic group.
+
+    Raises ``GroupError``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
+    """
     live = group.live
     require_member(live, request.member_id, request.group_instance_id)
     require_generation(live, request.generation_id)
@@ -66,7 +70,8 @@ def decide_leave(
     members: tuple[LeaveGroupRequestMemberIdentity, ...],
     group: ClassicGroup,
 ) -> Decision[LeaveGroupResponse]:
-    """Decide one LeaveGroup to a classic group; refusals (25, 82) are answers for each member."""
+    """Decide one LeaveGroup to a classic group; each member has an answer of its own, which may be
+    UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
     step = Rebalance(env, now_ms, request.group_id, group.live)
     answers: list[LeaveGroupResponseMemberResponse] = []
     for member in members:

@@ -28,7 +28,11 @@ def decide_sync(
     request: SyncGroupRequest,
     group: ClassicGroup,
 ) -> SyncDecision:
-    """Decide one SyncGroup to a classic group. Raises ``GroupError`` 25, 82, 22, 23 or 27."""
+    """Decide one SyncGroup to a classic group.
+
+    Raises ``GroupError``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
+    INCONSISTENT_GROUP_PROTOCOL or REBALANCE_IN_PROGRESS.
+    """
     live, member_id = group.live, request.member_id
     if live.state is GroupState.EMPTY:
         raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -54,7 +58,8 @@ def decide_sync(
 
 
 def _require_protocol(live: LiveGroup, request: SyncGroupRequest) -> None:
-    """Raise ``GroupError`` 23 when a member names another protocol than the group's (KIP-559)."""
+    """Raise ``GroupError`` INCONSISTENT_GROUP_PROTOCOL when a member names another protocol than
+    the group's (KIP-559)."""
     for named, actual in (
         (request.protocol_type, live.protocol_type),
         (request.protocol_name, live.protocol),

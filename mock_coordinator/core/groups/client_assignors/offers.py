@@ -30,7 +30,7 @@ _CLASSIC_VERSION: Final = -1
 
 
 def validate_offer(request: ConsumerGroupHeartbeatRequest) -> None:
-    """Raise ``GroupError`` 42 for an offer that makes no sense."""
+    """Raise ``GroupError`` INVALID_REQUEST for an offer that makes no sense."""
     offer = request.client_assignors
     if not offer:
         return
@@ -43,8 +43,8 @@ def validate_offer(request: ConsumerGroupHeartbeatRequest) -> None:
 
 
 def validate_assignors(offer: Iterable[ClientAssignor], *, lowest: int) -> None:
-    """Raise ``GroupError`` 42 for assignors without or with the same names, and for versions that
-    cannot be, below ``lowest`` among others."""
+    """Raise ``GroupError`` INVALID_REQUEST for assignors without or with the same names, and for
+    versions that cannot be, below ``lowest`` among others."""
     names: set[str] = set()
     for assignor in offer:
         _validate(assignor, lowest)
@@ -90,8 +90,8 @@ def offered(request: ConsumerGroupHeartbeatRequest) -> tuple[ClientAssignor, ...
 def require_overlap(
     offer: Iterable[ClientAssignor], others: Mapping[str, Iterable[ClientAssignor]]
 ) -> None:
-    """Raise ``GroupError`` 112 when no version of an assignor is understood by the sender and by
-    some other member that offers it, too. ``others``: member id -> its offer."""
+    """Raise ``GroupError`` UNSUPPORTED_ASSIGNOR when no version of an assignor is understood by the
+    sender and by some other member that offers it, too. ``others``: member id -> its offer."""
     mine = {each.name: each for each in offer}
     for member_id, theirs in others.items():
         for other in theirs:

@@ -33,9 +33,9 @@ def require_computable(
     replaced: str | None,
     broker_can: bool = True,
 ) -> None:
-    """Raise ``GroupError`` 112 when a changed offer cannot go together with those of the others: no
-    common version of an assignor, or nobody left who understands all the versions in use; and no
-    common assignor, unless the broker could compute then (``broker_can``)."""
+    """Raise ``GroupError`` UNSUPPORTED_ASSIGNOR when a changed offer cannot go together with those
+    of the others: no common version of an assignor, or nobody left who understands all the versions
+    in use; and no common assignor, unless the broker could compute then (``broker_can``)."""
     offer = after.subscription.client_assignors
     if not offer or offer is before.subscription.client_assignors:
         return

@@ -96,7 +96,10 @@ def fence_workers(group: ConnectGroup, members: Iterable[Member]) -> Decision[No
 def _leave(
     env: Environment, request: ConnectGroupHeartbeatRequest
 ) -> Decision[ConnectGroupHeartbeatResponse]:
-    """A heartbeat with epoch -1 or -2. Raises ``GroupError`` 69, 25 or 82."""
+    """A heartbeat with epoch -1 or -2.
+
+    Raises ``GroupError``: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
+    """
     group = _existing(env, request.group_id)
     member = leaving_member(group, request.member_id, request.instance_id)
     response = ConnectGroupHeartbeatResponse(

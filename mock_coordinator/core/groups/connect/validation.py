@@ -19,7 +19,8 @@ _LOWEST_VERSION: Final = 0
 
 
 def validate_connect_heartbeat(request: ConnectGroupHeartbeatRequest) -> None:
-    """Raise ``GroupError`` 42 or 112 for the first rule that the request breaks."""
+    """Raise ``GroupError`` for the first rule that the request breaks: INVALID_REQUEST or
+    UNSUPPORTED_ASSIGNOR."""
     for text, name in (
         (request.member_id, "MemberId"),
         (request.group_id, "GroupId"),
@@ -76,8 +77,8 @@ def offered_assignors(request: ConnectGroupHeartbeatRequest) -> tuple[ClientAssi
 
 
 def reported_items(request: ConnectGroupHeartbeatRequest) -> tuple[OwnedItems, ...] | None:
-    """What the worker says it has; ``None`` for "as before". Raises ``GroupError`` 42 for what
-    cannot be."""
+    """What the worker says it has; ``None`` for "as before". Raises ``GroupError`` INVALID_REQUEST
+    for what cannot be."""
     if request.owned is None:
         return None
     try:

@@ -1,7 +1,7 @@
 """SyncGroup and Heartbeat of a classic member in a consumer group (KIP-848, migration).
 
 SyncGroup brings what the member has now, whatever assignments the request carries: nobody leads
-here. Heartbeat is the only way to call the member: "rebalance" (27) when the group has a newer
+here. Heartbeat is the only way to call the member: REBALANCE_IN_PROGRESS when the group has a newer
 target, when the member has something to give up, and when what it waits for is free.
 """
 
@@ -35,7 +35,8 @@ __all__ = ["decide_heartbeat_to_consumer_group", "decide_sync_to_consumer_group"
 def decide_sync_to_consumer_group(
     env: Environment, now_ms: int, group: ConsumerGroup, request: SyncGroupRequest
 ) -> Decision[SyncGroupResponse]:
-    """Raises ``GroupError`` 25, 82, 22 or 23. 27 is an answer, because it starts a timer."""
+    """Raises ``GroupError``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION or
+    INCONSISTENT_GROUP_PROTOCOL. REBALANCE_IN_PROGRESS is an answer, because it starts a timer."""
     member, classic = classic_member(
         group, request.member_id, request.group_instance_id, request.generation_id
     )
@@ -70,7 +71,7 @@ def decide_sync_to_consumer_group(
 def decide_heartbeat_to_consumer_group(
     env: Environment, now_ms: int, group: ConsumerGroup, request: HeartbeatRequest
 ) -> Decision[HeartbeatResponse]:
-    """Raises ``GroupError`` 25, 82 or 22."""
+    """Raises ``GroupError``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION."""
     member, classic = classic_member(
         group, request.member_id, request.group_instance_id, request.generation_id
     )

@@ -142,7 +142,7 @@ def _converted(
 ) -> Rebalance:
     """The classic group of these members, stored, Stable, and expecting their heartbeats.
 
-    Raises ``GroupError`` 69 when a member's embedded subscription cannot be read.
+    Raises ``GroupError`` GROUP_ID_NOT_FOUND when a member's embedded subscription cannot be read.
     """
     live = LiveGroup(protocol_type=CONSUMER_PROTOCOL_TYPE, generation=group.epoch)
     live.enter(GroupState.STABLE, now_ms)

@@ -154,8 +154,9 @@ class _Join(MemberUpdate):
     def _identity(self, member_id: str) -> Identity:
         """The member as it is, or made; a static one without an id takes its old place.
 
-        Raises ``GroupError`` 25 or 82. There is no 111 here: a static member of the classic
-        protocol has no way to say that it is only away.
+        Raises ``GroupError``: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID. Never
+        UNRELEASED_INSTANCE_ID: a static member of the classic protocol has no way to say that it
+        is only away.
         """
         group, instance_id = self.group, self.request.group_instance_id
         if instance_id is None:

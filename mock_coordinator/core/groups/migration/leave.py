@@ -29,7 +29,8 @@ def decide_leave_from_consumer_group(
     group: ConsumerGroup,
     members: Iterable[LeaveGroupRequestMemberIdentity],
 ) -> Decision[LeaveGroupResponse]:
-    """Never raises for a member: every refusal (25, 82) is an answer of its own."""
+    """Never raises for a member: UNKNOWN_MEMBER_ID and FENCED_INSTANCE_ID are answers of their
+    own."""
     answers: list[LeaveGroupResponseMemberResponse] = []
     leaving: dict[str, Member] = {}
     for asked in members:

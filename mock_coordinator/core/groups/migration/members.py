@@ -1,7 +1,7 @@
 """Which member of a consumer group a classic request is from, and whether it may speak now.
 
 A classic member has a generation where a consumer member has an epoch, and both are one number. It
-has no way to learn of a new target but to be told "rebalance" (27) and to join again; so whoever
+learns of a new target only by REBALANCE_IN_PROGRESS, and then joins again; so whoever
 tells it that starts a timer, within which it must have done so.
 """
 
@@ -23,7 +23,10 @@ __all__ = ["classic_member", "is_behind", "is_waiting_for_others", "rejoin_timer
 def classic_member(
     group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
 ) -> tuple[Member, ClassicMemberMetadata]:
-    """The member that sends SyncGroup or Heartbeat. Raises ``GroupError`` 25, 82 or 22."""
+    """The member that sends SyncGroup or Heartbeat.
+
+    Raises ``GroupError``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
+    """
     member = leaving_member(group, member_id, instance_id)
     if member.classic is None:
         raise GroupError(

@@ -5,8 +5,8 @@ Theory of operation
 
 The generation becomes the group epoch, and every member a classic member of the consumer group, at
 that epoch and with the assignment of that generation, which is its target, too. Whoever waited for
-the classic group to go on is told to join again (27) and finds itself in the new one. The heartbeat
-that began it is then decided as if the group had always been like this.
+the classic group to go on gets REBALANCE_IN_PROGRESS, joins again and finds itself in the new one.
+The heartbeat that began it is then decided as if the group had always been like this.
 
 That takes a group which exists only while the heartbeat is decided; what makes it so are its
 records, as always. The requests that waited are answered even when the conversion fails later on,
@@ -87,7 +87,7 @@ class Upgrade:
 def upgrade(env: Environment, now_ms: int, classic: ClassicGroup) -> Upgrade:
     """Convert a classic group that has members.
 
-    Raises ``GroupError`` 69 (with the reason), or ``UpgradeRefused`` 69 or -1.
+    Raises ``GroupError`` GROUP_ID_NOT_FOUND (with the reason), or ``UpgradeRefused``.
     """
     _require_upgradable(env, classic)
     failed = _all_told_to_rejoin(env, now_ms, classic)
@@ -135,7 +135,8 @@ def _all_told_to_rejoin(env: Environment, now_ms: int, classic: ClassicGroup) ->
 
 
 def _converted(env: Environment, classic: ClassicGroup) -> tuple[ConsumerGroup, TopicSummary]:
-    """The consumer group, in memory only. Raises ``GroupError`` 69 or -1."""
+    """The consumer group, in memory only. Raises ``GroupError`` GROUP_ID_NOT_FOUND or
+    UNKNOWN_SERVER_ERROR."""
     live = classic.live
     group = ConsumerGroup(classic.group_id, live.generation)
     for member_id in string_map_order(live.members):

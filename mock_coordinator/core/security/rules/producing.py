@@ -111,7 +111,8 @@ def _init_producer_id(asker: Asker, request: Any) -> Verdict:
 
 def _add_partitions(asker: Asker, request: AddPartitionsToTxnRequest) -> Verdict:
     """WRITE on the transactional id and each topic; versions 4 and later are for brokers
-    (CLUSTER_ACTION). One topic that fails holds back all others: 55."""
+    (CLUSTER_ACTION). One topic that fails holds back all others: they get
+    OPERATION_NOT_ATTEMPTED."""
     if asker.version >= _BETWEEN_BROKERS_SINCE:
         if asker.may_cluster(Operation.CLUSTER_ACTION):
             return ADMITTED
