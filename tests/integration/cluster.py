@@ -17,6 +17,7 @@ from aiokafka import AIOKafkaProducer
 
 from kip848_client import Consumer, Record, TopicPartition
 from kip848_client._aiokafka._links import ConnectionOptions, Link
+from kip848_client._clock import LoopClock
 from kip848_client._types import LEAVE_EPOCH, TopicId
 from kip848_client.wire import api_named
 from kip848_client.wire.messages.configs import (
@@ -52,7 +53,8 @@ class Cluster:
         self.kind = kind
         self.profile = profile
         self.bootstrap = f"{host}:{port}"
-        self._link = Link(host, port, ConnectionOptions("tests", 20_000))
+        clock = LoopClock(asyncio.get_running_loop())
+        self._link = Link(host, port, ConnectionOptions("tests", 20_000), clock)
         self._suffix = uuid.uuid4().hex[:8]
 
     def unique(self, name: str) -> str:

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from aiokafka.abc import AbstractTokenProvider
 
 from kip848_client import (
     CallbackError,
@@ -110,8 +109,8 @@ async def test_a_dead_membership_is_told_to_every_call(cluster: Cluster) -> None
 # -- an identity provider that is away for a while -----------------------------------------------
 
 
-class Provider(AbstractTokenProvider):
-    """Gives tokens, or answers like a web service that is down."""
+class Provider:
+    """Gives tokens (no aiokafka class is needed), or answers like a web service that is down."""
 
     away = False
 

@@ -55,6 +55,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client._heartbeat_wire", (*GROUND, "wire", "member")),
     ("kip848_client._ports", (*GROUND, "wire", "member", "offsets")),
     ("kip848_client._bootstrap", ()),
+    ("kip848_client._clock", ()),
     ("kip848_client.config", (*GROUND, "_bootstrap")),
     (
         "kip848_client._aiokafka",
@@ -69,6 +70,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "offsets",
             "_heartbeat_wire",
             "_ports",
+            "_clock",
             "config",
             "_aiokafka",
         ),

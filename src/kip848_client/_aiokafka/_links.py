@@ -18,7 +18,8 @@ from aiokafka.errors import KafkaError
 
 from kip848_client._aiokafka._errors import not_opened, translated
 from kip848_client._aiokafka._request import Garbled, WireRequest
-from kip848_client._ports import ConnectionBroken, NotSent, VersionLimits
+from kip848_client._aiokafka._throttle import Throttle
+from kip848_client._ports import Clock, ConnectionBroken, NotSent, VersionLimits
 from kip848_client.errors import (
     ConsumerClosed,
     Kip848Error,
@@ -46,10 +47,12 @@ class ConnectionOptions:
 class Link:
     """One address and at most one connection to it."""
 
-    def __init__(self, host: str, port: int, options: ConnectionOptions) -> None:
+    def __init__(self, host: str, port: int, options: ConnectionOptions, clock: Clock) -> None:
         self.host = host
         self.port = port
         self._options = options
+        self._clock = clock
+        self._throttle = Throttle()
         self._connection: AIOKafkaConnection | None = None
         self._connecting: asyncio.Lock = asyncio.Lock()
         self._closed = False
@@ -58,6 +61,11 @@ class Link:
     def is_open(self) -> bool:
         """Whether a connection is there; it may still turn out to be broken."""
         return self._connection is not None and bool(self._connection.connected())
+
+    @property
+    def is_muted(self) -> bool:
+        """Whether the broker takes no request at the moment, because a quota is used up."""
+        return self._throttle.remaining_ms(self._clock.now_ms()) > 0
 
     @property
     def offered(self) -> dict[int, tuple[int, int]]:
@@ -90,10 +98,16 @@ class Link:
             return self._connection
 
     async def send(self, request: Any, versions: VersionLimits, timeout_ms: int) -> Any:
-        """Send one message and return the answer's message; raises as ``Transport`` says."""
-        connection = await self.connect()
+        """Send one message and return the answer's message; raises as ``Transport`` says.
+
+        A broker that throttles us is not asked before its time is over (``NotSent`` when that is
+        later than ``timeout_ms``)."""
         wired = WireRequest(request, versions)
         where = f"{wired.api.name} to {self.host}:{self.port}"
+        connection = await self.connect()
+        while self.is_muted:
+            await self._wait_for_quota(where, timeout_ms)
+            connection = await self.connect()
         try:
             pending = connection.send(wired)
         except (KafkaError, OSError) as err:
@@ -115,7 +129,14 @@ class Link:
             raise RemoteProtocolError(
                 f"{where}: {answer.error}", hint="the connection was closed; retry once"
             )
+        self._throttle.note(self._clock.now_ms(), answer)
         return answer
+
+    async def _wait_for_quota(self, where: str, timeout_ms: int) -> None:
+        for_ms = self._throttle.remaining_ms(self._clock.now_ms())
+        if for_ms > timeout_ms:
+            raise NotSent(f"{where}: a quota is used up, the broker throttles us for {for_ms} ms")
+        await asyncio.sleep(for_ms / 1000)
 
     async def close(self) -> None:
         """Close for good."""
@@ -145,15 +166,16 @@ def _broken(error: Kip848Error) -> ConnectionBroken:
 class LinkPool:
     """The links of one consumer, by address."""
 
-    def __init__(self, options: ConnectionOptions) -> None:
+    def __init__(self, options: ConnectionOptions, clock: Clock) -> None:
         self._options = options
+        self._clock = clock
         self._links: dict[tuple[str, int], Link] = {}
 
     def to(self, host: str, port: int) -> Link:
         """The link to an address; nothing is opened yet."""
         link = self._links.get((host, port))
         if link is None:
-            link = self._links[host, port] = Link(host, port, self._options)
+            link = self._links[host, port] = Link(host, port, self._options, self._clock)
         return link
 
     async def close(self) -> None:

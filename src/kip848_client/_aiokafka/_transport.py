@@ -10,7 +10,7 @@ from typing import Any, Final
 from kip848_client._aiokafka._first_server import first_to_connect
 from kip848_client._aiokafka._links import ConnectionOptions, Link, LinkPool
 from kip848_client._bootstrap import bootstrap_addresses
-from kip848_client._ports import ANY_VERSION, NotSent, VersionLimits
+from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
 from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.errors import (
     CoordinatorUnavailable,
@@ -38,11 +38,12 @@ class KafkaTransport:
         bootstrap_servers: str | Sequence[str],
         group_id: str | None,
         options: ConnectionOptions,
+        clock: Clock,
     ) -> None:
         self._servers = bootstrap_addresses(bootstrap_servers)
         self._group_id = group_id
         self._timeout_ms = options.request_timeout_ms
-        self._links = LinkPool(options)
+        self._links = LinkPool(options, clock)
         self._bootstrap: Link | None = None
         self._nodes: dict[int, tuple[str, int]] = {}
         self._coordinator: Link | None = None
@@ -144,7 +145,8 @@ class KafkaTransport:
         self._coordinator = self._links.to(found.host, found.port)
 
     def _candidates(self) -> list[Link]:
-        """Every broker worth asking: connected ones first, the bootstrap servers last (KIP-899)."""
+        """Every broker worth asking: those that throttle us last, of the others connected ones
+        first and the bootstrap servers last (KIP-899)."""
         links = [self._links.to(host, port) for host, port in self._nodes.values()]
         random.shuffle(links)
         links.sort(key=lambda link: not link.is_open)
@@ -153,7 +155,7 @@ class KafkaTransport:
         links += servers
         if self._bootstrap is not None and not self._nodes:
             links.insert(0, self._bootstrap)
-        return list(dict.fromkeys(links))
+        return sorted(dict.fromkeys(links), key=lambda link: link.is_muted)
 
 
 def _retrieve(lookup: asyncio.Task[None]) -> None:

@@ -24,6 +24,7 @@ from kip848_client._aiokafka._links import ConnectionOptions
 from kip848_client._aiokafka._metadata import TopicDirectory
 from kip848_client._aiokafka._tokens import with_token_provider
 from kip848_client._aiokafka._transport import KafkaTransport, protocol_unsupported
+from kip848_client._clock import LoopClock
 from kip848_client._types import GroupId, MemberId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._commits import CommitDriver, GroupIdentity
@@ -67,16 +68,6 @@ _JITTER: Final = 0.2
 _CLOSE_PATIENCE_MS: Final = 5_000
 
 
-class LoopClock:
-    """The event loop's clock in whole milliseconds."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._time = loop.time
-
-    def now_ms(self) -> int:
-        return int(self._time() * 1000)
-
-
 def _new_member_id() -> MemberId:
     """A UUID's worth of real randomness, as Kafka's documentation asks for (KIP-1082)."""
     raw = secrets.token_bytes(_MEMBER_ID_BYTES)
@@ -108,7 +99,9 @@ class Engine(Generic[R]):
             connections_max_idle_ms=config.connections_max_idle_ms,
             security=security,
         )
-        self.transport = KafkaTransport(config.bootstrap_servers, config.group_id, options)
+        self.transport = KafkaTransport(
+            config.bootstrap_servers, config.group_id, options, self.clock
+        )
         self._client = FetchClient(
             bootstrap_servers=config.bootstrap_servers,
             client_id=config.client_id,

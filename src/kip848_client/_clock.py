@@ -1,0 +1,18 @@
+"""The event loop's clock, for everything that asks for the time."""
+
+from __future__ import annotations
+
+import asyncio
+
+__all__ = ["LoopClock"]
+
+
+class LoopClock:
+    """``Clock`` in whole milliseconds of the event loop's time."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._time = loop.time
+
+    def now_ms(self) -> int:
+        """Milliseconds since some fixed moment."""
+        return int(self._time() * 1000)
