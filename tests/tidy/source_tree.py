@@ -66,8 +66,13 @@ def modules() -> tuple[Module, ...]:
     return tuple(found)
 
 
-def imports_of(module: Module, *, module_level_only: bool = False) -> Iterator[tuple[str, int]]:
+@cache
+def imports_of(module: Module, *, module_level_only: bool = False) -> tuple[tuple[str, int], ...]:
     """``(dotted module, line)`` of each import; those under ``if TYPE_CHECKING`` couple too."""
+    return tuple(_imports_of(module, module_level_only=module_level_only))
+
+
+def _imports_of(module: Module, *, module_level_only: bool) -> Iterator[tuple[str, int]]:
     nodes: Iterator[ast.AST] = (
         _walk_without_functions(module.tree) if module_level_only else ast.walk(module.tree)
     )

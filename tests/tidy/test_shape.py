@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import re
 
-import pytest
-
 from kip848_client.cli import COMMANDS
 from tests.tidy.source_tree import ROOT, Module, imports_of, modules, product_modules
 
@@ -14,39 +12,47 @@ MODULE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60
 COLUMNS_MAX = 100
 
-EVERY = pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
-SHIPPED = pytest.mark.parametrize("module", product_modules(), ids=lambda module: module.name)
+
+def test_a_module_fits_its_room() -> None:
+    wrong: list[str] = []
+    for module in modules():
+        lines = module.text.splitlines()
+        if len(lines) >= MODULE_LINES_MAX:
+            wrong.append(f"{module.path} has {len(lines)} lines; split it by idea")
+        wrong += [
+            f"{module.path}:{number} has {len(line)} columns"
+            for number, line in enumerate(lines, 1)
+            if len(line) > COLUMNS_MAX
+        ]
+    assert not wrong, "\n".join(wrong)
 
 
-@EVERY
-def test_a_module_fits_its_room(module: Module) -> None:
-    lines = module.text.splitlines()
-    assert len(lines) < MODULE_LINES_MAX, f"{module.path} has {len(lines)} lines; split it by idea"
-    for number, line in enumerate(lines, 1):
-        assert len(line) <= COLUMNS_MAX, f"{module.path}:{number} has {len(line)} columns"
+def test_a_function_fits_a_screen() -> None:
+    wrong: list[str] = []
+    for module in modules():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                size = (node.end_lineno or node.lineno) - node.lineno + 1
+                if size >= FUNCTION_LINES_MAX:
+                    wrong.append(f"{module.path}:{node.lineno} {node.name}: {size} lines")
+    assert not wrong, "\n".join(wrong)
 
 
-@EVERY
-def test_a_function_fits_a_screen(module: Module) -> None:
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            size = (node.end_lineno or node.lineno) - node.lineno + 1
-            assert size < FUNCTION_LINES_MAX, (
-                f"{module.path}:{node.lineno} {node.name}: {size} lines"
-            )
-
-
-@SHIPPED
-def test_a_module_says_its_idea_and_its_names(module: Module) -> None:
-    assert ast.get_docstring(module.tree), f"{module.path} has no docstring"
-    assert "from __future__ import annotations" in module.text or not module.tree.body[1:]
-    exported = _exported(module)
-    if module.path.name == "__main__.py" and exported is None:
-        return
-    if module.is_package and not module.tree.body[1:]:
-        return
-    assert exported is not None, f"{module.path} has no __all__"
-    assert len(set(exported)) == len(exported)
+def test_a_module_says_its_idea_and_its_names() -> None:
+    wrong: list[str] = []
+    for module in product_modules():
+        has_code = bool(module.tree.body[1:])
+        if not ast.get_docstring(module.tree):
+            wrong.append(f"{module.path} has no docstring")
+        if has_code and "from __future__ import annotations" not in module.text:
+            wrong.append(f"{module.path} has no future import of annotations")
+        exported = _exported(module)
+        if exported is not None and len(set(exported)) != len(exported):
+            wrong.append(f"{module.path} exports a name twice")
+        needs_none = module.path.name == "__main__.py" or (module.is_package and not has_code)
+        if exported is None and not needs_none:
+            wrong.append(f"{module.path} has no __all__")
+    assert not wrong, "\n".join(wrong)
 
 
 def _exported(module: Module) -> list[str] | None:
@@ -59,24 +65,24 @@ def _exported(module: Module) -> list[str] | None:
     return None
 
 
-@SHIPPED
-def test_every_module_is_used(module: Module) -> None:
+def test_every_module_is_used() -> None:
     """A file that nobody imports is a leftover, unless Python itself runs it, or ``kip848`` does
     by the name of a subcommand."""
+    unused = [str(module.path) for module in product_modules() if not _is_used(module)]
+    assert not unused, f"imported by no shipped module: {', '.join(unused)}"
+
+
+def _is_used(module: Module) -> bool:
     if module.path.name in {"__main__.py", "__init__.py", "pytest_plugin.py", "diagram.py"}:
-        return
+        return True
     if module.name in {f"kip848_client.cli.{name}" for name in COMMANDS}:
-        return
-    users = [
-        other.name
+        return True
+    return any(
+        name == module.name or (module.name.startswith(name + ".") and _names(other, module))
         for other in product_modules()
         if other is not module
-        and any(
-            name == module.name or (module.name.startswith(name + ".") and _names(other, module))
-            for name, _ in imports_of(other)
-        )
-    ]
-    assert users, f"{module.path} is imported by no shipped module"
+        for name, _ in imports_of(other)
+    )
 
 
 def _names(importer: Module, imported: Module) -> bool:
@@ -84,19 +90,21 @@ def _names(importer: Module, imported: Module) -> bool:
     return bool(re.search(rf"\b{re.escape(last)}\b", importer.text))
 
 
-@EVERY
-def test_every_switched_off_check_gives_its_reason(module: Module) -> None:
+def test_every_switched_off_check_gives_its_reason() -> None:
     pattern = re.compile(
         r"#\s*(type:\s*ignore|noqa|pyright:\s*ignore)(\[[^\]]*\]|:\s*[A-Z0-9, ]+)?(.*)"
     )
-    for number, line in enumerate(module.text.splitlines(), 1):
+    wrong: list[str] = []
+    for module in modules():
         if module.name.endswith("tidy.test_shape"):
             continue
-        found = pattern.search(line)
-        if found:
-            where = f"{module.path}:{number}"
-            assert found.group(2), f"{where}: names no rule"
-            assert len(found.group(3).strip(" -#")) > 8, f"{where}: gives no reason"
+        for number, line in enumerate(module.text.splitlines(), 1):
+            found = pattern.search(line) if "#" in line else None
+            if found and not found.group(2):
+                wrong.append(f"{module.path}:{number}: names no rule")
+            if found and len(found.group(3).strip(" -#")) <= 8:
+                wrong.append(f"{module.path}:{number}: gives no reason")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_repository_speaks_of_the_project_alone() -> None:
