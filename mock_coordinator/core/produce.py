@@ -6,8 +6,8 @@ Theory of operation
 One partition's data goes through the checks of a real broker in its order, because a client sees
 only the first failure: the shape of the request (exactly one batch, format 2), whether the
 partition exists, size, checksum, the records against their header, timestamps, and last the
-sequence numbers of idempotent producers. A refusal is a ``Refused`` exception that carries the
-error as it will appear in the response. Partitions fail one by one; the others are appended.
+sequence numbers of idempotent producers. A refusal is a ``RecordsRefused`` exception that carries
+the error as it will appear in the response. Partitions fail one by one; the others are appended.
 
 Before anything is appended, the transaction coordinator is asked about transactional batches
 (``transactions.verification``).
@@ -55,6 +55,7 @@ from mock_coordinator.core.map_orders import (
     scala_mutable_order,
 )
 from mock_coordinator.core.nodes.leadership import current_leader, endpoints, leader_problem
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.settings.topic_config import topic_integer, topic_value
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.core.topics.topic_names import INTERNAL_TOPICS
@@ -79,8 +80,9 @@ _ALL_IN_SYNC: Final = -1
 _ERRORS_SHOWN: Final = 3
 
 
-class Refused(Exception):
-    """One partition's records are not appended."""
+class RecordsRefused(Refused):
+    """One partition's records are not appended; the answer can say where the log begins and which
+    records are wrong."""
 
     def __init__(
         self,
@@ -90,9 +92,7 @@ class Refused(Exception):
         log_start_offset: int = -1,
         record_errors: tuple[tuple[int, str], ...] = (),
     ) -> None:
-        super().__init__(code.name, message)
-        self.code = code
-        self.message = message
+        super().__init__(code, message)
         self.log_start_offset = log_start_offset
         self.record_errors = record_errors
 
@@ -151,7 +151,7 @@ def _transactional_batches(
         for partition in data.partition_data:
             log = None if topic is None else broker.logs.of(topic, partition.index)
             if topic is not None and log is not None:
-                with contextlib.suppress(Refused):
+                with contextlib.suppress(RecordsRefused):
                     header, _ = _only_batch(version, partition.records)
                     found[topic.name, partition.index] = (header, log)
     return found
@@ -164,7 +164,8 @@ def _refused_everywhere(request: ProduceRequest, code: ErrorCode) -> ProduceResp
                 name=topic.name,
                 topic_id=topic.topic_id,
                 partition_responses=tuple(
-                    _refusal(partition.index, Refused(code)) for partition in topic.partition_data
+                    _refusal(partition.index, RecordsRefused(code))
+                    for partition in topic.partition_data
                 ),
             )
             for topic in request.topic_data
@@ -194,7 +195,7 @@ class _Asked:
     said: tuple[str, TopicId]
     topic: Topic | None
     data: ProduceRequestPartitionProduceData
-    problem: Refused | None
+    problem: RecordsRefused | None
 
 
 _Key = tuple[str, TopicId, int]
@@ -250,16 +251,16 @@ def _sorted_out(
         for part in data.partition_data:
             key = (name, topic_id, part.index)
             if topic is None and version >= _IDS_SINCE:
-                problem = Refused(ErrorCode.UNKNOWN_TOPIC_ID)
+                problem = RecordsRefused(ErrorCode.UNKNOWN_TOPIC_ID)
                 missing[key] = _Asked(said, topic, part, problem)
             elif topic is None or broker.logs.of(topic, part.index) is None:
-                problem = Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                problem = RecordsRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 missing[key] = _Asked(said, topic, part, problem)
             else:
                 try:
                     _only_batch(version, part.records)
                     good[key] = _Asked(said, topic, part, None)
-                except Refused as problem:
+                except RecordsRefused as problem:
                     bad[key] = _Asked(said, topic, part, problem)
     return good, missing, bad
 
@@ -276,9 +277,9 @@ def _produced(
     topic, partition = asked.topic, asked.data
     try:
         if asked.problem is not None or topic is None:
-            raise asked.problem or Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise asked.problem or RecordsRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return _produce_partition(broker, now_ms, version, request, topic, partition, refusals)
-    except Refused as refused:
+    except RecordsRefused as refused:
         refusal = _refusal(partition.index, refused)
         if refused.code is ErrorCode.NOT_LEADER_OR_FOLLOWER and version >= _LEADER_TOLD_SINCE:
             refusal.current_leader = _leader_now(broker, topic, partition.index)
@@ -296,23 +297,23 @@ def _produce_partition(
 ) -> ProduceResponsePartitionProduceResponse:
     log = broker.logs.of(topic, partition.index)
     if log is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RecordsRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     header, data = _only_batch(version, partition.records)
     refused = refusals.get((topic.name, partition.index))
     if refused is not None:
-        raise Refused(*refused)
+        raise RecordsRefused(*refused)
     if request.acks not in (-1, 0, 1):
-        raise Refused(ErrorCode.INVALID_REQUIRED_ACKS)
+        raise RecordsRefused(ErrorCode.INVALID_REQUIRED_ACKS)
     if topic.name in INTERNAL_TOPICS:
-        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        raise RecordsRefused(ErrorCode.INVALID_TOPIC_EXCEPTION)
     problem = leader_problem(broker, topic, partition.index, log)
     if problem is not None:
-        raise Refused(problem)
+        raise RecordsRefused(problem)
     if request.acks == _ALL_IN_SYNC and _too_few_in_sync(broker, topic, partition.index):
-        raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS, log_start_offset=log.log_start_offset)
+        raise RecordsRefused(ErrorCode.NOT_ENOUGH_REPLICAS, log_start_offset=log.log_start_offset)
     checked = _check(broker, now_ms, topic, partition.index, log, header, data)
     if len(data) > topic_integer(broker.config, topic, "segment.bytes"):
-        raise Refused(ErrorCode.RECORD_LIST_TOO_LARGE)
+        raise RecordsRefused(ErrorCode.RECORD_LIST_TOO_LARGE)
     return _append(broker, topic, partition.index, log, checked)
 
 
@@ -329,17 +330,17 @@ def _only_batch(version: int, records: bytes | None) -> tuple[BatchHeader, bytes
     data = records or b""
     if len(data) > _MAGIC_AT and data[_MAGIC_AT] > 2:
         magic = data[_MAGIC_AT]
-        raise Refused(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+        raise RecordsRefused(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     if len(data) < HEADER_BYTES:
-        raise Refused(ErrorCode.INVALID_RECORD)
+        raise RecordsRefused(ErrorCode.INVALID_RECORD)
     header = read_header(data)
     size = header.size_bytes
     if header.magic != 2 or not HEADER_BYTES <= size <= len(data):
-        raise Refused(ErrorCode.INVALID_RECORD)
+        raise RecordsRefused(ErrorCode.INVALID_RECORD)
     if version < 7 and header.compression == _ZSTD:
-        raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        raise RecordsRefused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     if _starts_a_batch(data, size):
-        raise Refused(ErrorCode.INVALID_RECORD)
+        raise RecordsRefused(ErrorCode.INVALID_RECORD)
     return header, data[:size]
 
 
@@ -361,10 +362,10 @@ def _check(
     data: bytes,
 ) -> _Checked:
     if header.size_bytes > topic_integer(broker.config, topic, "max.message.bytes"):
-        raise Refused(ErrorCode.MESSAGE_TOO_LARGE)
+        raise RecordsRefused(ErrorCode.MESSAGE_TOO_LARGE)
     if not checksum_is_right(header, data):
-        raise Refused(ErrorCode.CORRUPT_MESSAGE)
-    invalid = Refused(ErrorCode.INVALID_RECORD, log_start_offset=log.log_start_offset)
+        raise RecordsRefused(ErrorCode.CORRUPT_MESSAGE)
+    invalid = RecordsRefused(ErrorCode.INVALID_RECORD, log_start_offset=log.log_start_offset)
     offsets = header.last_offset_delta + 1
     if header.base_offset != 0 or offsets <= 0 or header.count != offsets or header.is_control:
         raise invalid
@@ -400,11 +401,11 @@ def _check_records(
         checks = _RecordChecks(broker, now_ms, topic, partition, header, by_producer=by_producer)
         newest = checks.run(records)
     except UnreadableBatchError as err:
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, log_start_offset=start) from err
+        raise RecordsRefused(ErrorCode.UNKNOWN_SERVER_ERROR, log_start_offset=start) from err
     except BatchError as err:
-        raise Refused(ErrorCode.INVALID_RECORD, log_start_offset=start) from err
+        raise RecordsRefused(ErrorCode.INVALID_RECORD, log_start_offset=start) from err
     if checks.late:
-        raise Refused(
+        raise RecordsRefused(
             ErrorCode.INVALID_TIMESTAMP,
             "One or more records have been rejected due to invalid timestamp",
             log_start_offset=start,
@@ -415,7 +416,7 @@ def _check_records(
             f"RecordError(batchIndex={index}, message='{text}')"
             for index, text in checks.keyless[:_ERRORS_SHOWN]
         )
-        raise Refused(
+        raise RecordsRefused(
             ErrorCode.INVALID_RECORD,
             f"One or more records have been rejected due to {len(checks.keyless)} record errors "
             f"in total, and only showing the first three errors at most: [{shown}]",
@@ -487,7 +488,7 @@ def _append(
             )
         refusal = log.producers.refusal(header)
         if refusal is not None:
-            raise Refused(refusal, log_start_offset=log.log_start_offset)
+            raise RecordsRefused(refusal, log_start_offset=log.log_start_offset)
     base = log.append(checked.data, header.count, checked.max_timestamp)
     if idempotent:
         log.producers.appended(header, base, checked.max_timestamp)
@@ -509,7 +510,7 @@ def _leader_now(
     return ProduceResponseLeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
 
 
-def _refusal(index: int, refused: Refused) -> ProduceResponsePartitionProduceResponse:
+def _refusal(index: int, refused: RecordsRefused) -> ProduceResponsePartitionProduceResponse:
     return ProduceResponsePartitionProduceResponse(
         index=index,
         error_code=refused.code,

@@ -13,7 +13,7 @@ from typing import Final
 from kip848_client.assignors import BUILTIN
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups import environment, heartbeat
-from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.refused import Refused
 from tests.differential import _mock_process
 
 __all__ = ["BUGS"]
@@ -26,12 +26,12 @@ def _no_validation() -> None:
 
 def _other_words() -> None:
     """Refusals say something else than Kafka does."""
-    was = GroupError.__init__
+    was = Refused.__init__
 
-    def init(self: GroupError, code: ErrorCode, message: str | None = None) -> None:
+    def init(self: Refused, code: ErrorCode, message: str | None = None) -> None:
         was(self, code, None if message is None else f"{message}!")
 
-    GroupError.__init__ = init  # type: ignore[method-assign]  # that is the bug
+    Refused.__init__ = init  # type: ignore[method-assign]  # that is the bug
 
 
 def _other_assignor() -> None:

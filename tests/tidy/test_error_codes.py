@@ -12,7 +12,7 @@ from tests.tidy.source_tree import modules
 
 KEYWORDS = frozenset({"error_code", "error"})
 """Arguments and fields that carry a code."""
-TAKERS = frozenset({"BrokerError", "CommitRefusal", "GroupError", "HeartbeatRefused", "Refuse"})
+TAKERS = frozenset({"BrokerError", "CommitRefusal", "HeartbeatRefused", "Refuse", "Refused"})
 """Classes whose first argument is a code."""
 READ = frozenset({*KEYWORDS, "code", "codes", "error_codes"})
 """Names of what is compared with a code."""

@@ -23,6 +23,7 @@ from kip848_client.wire.messages.client_quotas import (
 )
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.quota_store import QuotaEntity, quota_entity
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["alter_client_quotas", "describe_client_quotas"]
 
@@ -45,13 +46,8 @@ _CLIENT_KEYS: Final = {
 _ADDRESS_KEYS: Final = {"connection_creation_rate": "INT"}
 
 
-class _QuotaRefused(Exception):
-    """A filter or an entry is refused: an error code and the broker's words."""
-
-    def __init__(self, message: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
+def _invalid(message: str) -> Refused:
+    return Refused(ErrorCode.INVALID_REQUEST, message)
 
 
 # -- describing ------------------------------------------------------------------------------------
@@ -63,7 +59,7 @@ def describe_client_quotas(
     """The quotas of every entity that each component matches; ``strict`` wants no other part."""
     try:
         components = _checked(request.components)
-    except _QuotaRefused as refused:
+    except Refused as refused:
         return DescribeClientQuotasResponse(
             error_code=refused.code, error_message=refused.message, entries=None
         )
@@ -81,17 +77,15 @@ def _checked(components: tuple[_Component, ...]) -> dict[str, _Component]:
     for component in components:
         kind = component.entity_type
         if not kind:
-            raise _QuotaRefused("Invalid empty entity type.")
+            raise _invalid("Invalid empty entity type.")
         if kind in by_type:
-            raise _QuotaRefused(f"Entity type {kind} cannot appear more than once in the filter.")
+            raise _invalid(f"Entity type {kind} cannot appear more than once in the filter.")
         if kind not in _TYPES:
-            raise _QuotaRefused(
-                f"Unsupported entity type {kind}", code=ErrorCode.UNSUPPORTED_VERSION
-            )
+            raise Refused(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
         _check_match(component)
         by_type[kind] = component
     if "ip" in by_type and len(by_type) > 1:
-        raise _QuotaRefused(
+        raise _invalid(
             "Invalid entity filter component combination. IP filter component should not be used "
             "with user or clientId filter component."
         )
@@ -101,14 +95,12 @@ def _checked(components: tuple[_Component, ...]) -> dict[str, _Component]:
 def _check_match(component: _Component) -> None:
     kind, text = component.match_type, component.match
     if kind == _EXACT and text is None:
-        raise _QuotaRefused("Request specified MATCH_TYPE_EXACT, but set match string to null.")
+        raise _invalid("Request specified MATCH_TYPE_EXACT, but set match string to null.")
     if kind in (_DEFAULT, _SPECIFIED) and text is not None:
         name = "DEFAULT" if kind == _DEFAULT else "SPECIFIED"
-        raise _QuotaRefused(
-            f"Request specified MATCH_TYPE_{name}, but also specified a match string."
-        )
+        raise _invalid(f"Request specified MATCH_TYPE_{name}, but also specified a match string.")
     if kind not in (_EXACT, _DEFAULT, _SPECIFIED):
-        raise _QuotaRefused(f"Unknown match type {kind}")
+        raise _invalid(f"Unknown match type {kind}")
 
 
 def _matches(entity: QuotaEntity, components: Mapping[str, _Component], *, strict: bool) -> bool:
@@ -161,7 +153,7 @@ def alter_client_quotas(
             changes = _changes(broker, entity, entry, again=entity in results)
             if not request.validate_only:
                 broker.disk.quotas.alter(entity, changes)
-        except _QuotaRefused as refused:
+        except Refused as refused:
             result.error_code, result.error_message = refused.code, refused.message
         results[entity] = result
     return AlterClientQuotasResponse(entries=tuple(results.values()))
@@ -173,7 +165,7 @@ def _changes(
     keys = [op.key for op in entry.ops]
     if again or len(keys) != len(dict.fromkeys(keys)):
         parts = ", ".join(f"{kind}={name or 'null'}" for kind, name in entity)
-        raise _QuotaRefused(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{parts}}})")
+        raise _invalid(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{parts}}})")
     known = _keys_of(entity)
     changes: dict[str, float | None] = {}
     for op in entry.ops:
@@ -189,22 +181,22 @@ def _keys_of(entity: QuotaEntity) -> Mapping[str, str]:
     """The quotas that an entity may have, with their types."""
     parts = dict(entity)
     if not parts:
-        raise _QuotaRefused("Invalid empty client quota entity")
+        raise _invalid("Invalid empty client quota entity")
     for kind, name in entity:
         if kind not in _TYPES:
-            raise _QuotaRefused(f"Unhandled client quota entity type: {kind}")
+            raise _invalid(f"Unhandled client quota entity type: {kind}")
         if name == "":
-            raise _QuotaRefused(f"Empty {kind} not supported")
+            raise _invalid(f"Empty {kind} not supported")
     if "ip" not in parts:
         return _CLIENT_KEYS
     if len(parts) > 1:
-        raise _QuotaRefused(
+        raise _invalid(
             "Invalid quota entity combination, IP entity shouldnot be combined with User or "
             "ClientId"
         )
     address = parts["ip"]
     if address is not None and not _is_address(address):
-        raise _QuotaRefused(f"{address} is not a valid IP or resolvable host.")
+        raise _invalid(f"{address} is not a valid IP or resolvable host.")
     return _ADDRESS_KEYS
 
 
@@ -222,16 +214,16 @@ def _is_address(text: str) -> bool:
 def _check_value(broker: Broker, known: Mapping[str, str], key: str, value: float) -> None:
     kind = known.get(key)
     if kind is None:
-        raise _QuotaRefused(f"Invalid configuration key {key}")
+        raise _invalid(f"Invalid configuration key {key}")
     if broker.profile.quotas_must_be_finite and not math.isfinite(value):
-        raise _QuotaRefused(f"Quota {key} must be a finite number")
+        raise _invalid(f"Quota {key} must be a finite number")
     if value <= 0:
-        raise _QuotaRefused(f"Quota {key} must be greater than 0")
+        raise _invalid(f"Quota {key} must be greater than 0")
     most = _MOST.get(kind)
     if most is None or math.isnan(value):
         return
     if value > most:
         article = "an" if kind == "INT" else "a"
-        raise _QuotaRefused(f"Proposed value for {key} is too large for {article} {kind}.")
+        raise _invalid(f"Proposed value for {key} is too large for {article} {kind}.")
     if abs(int(value + _EPSILON) - value) > _EPSILON:
-        raise _QuotaRefused(f"{key} cannot be a fractional value.")
+        raise _invalid(f"{key} cannot be a fractional value.")

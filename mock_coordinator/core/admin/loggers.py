@@ -8,7 +8,7 @@ from typing import Final
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.configs import IncrementalAlterConfigsRequestAlterableConfig
-from mock_coordinator.core.settings.config_refused import ConfigRefused
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["ROOT_LOGGER", "alter_loggers"]
 
@@ -26,29 +26,29 @@ def alter_loggers(
     *,
     dry_run: bool,
 ) -> None:
-    """Set levels, all of them or none. Raises ``ConfigRefused``."""
+    """Set levels, all of them or none. Raises ``Refused``."""
     for change in changes:
         name, operation = change.name, change.config_operation
         if operation in _OPERATIONS:
-            raise ConfigRefused(
+            raise Refused(
                 ErrorCode.INVALID_REQUEST,
                 f"{_OPERATIONS[operation]} operation is not allowed for the BROKER_LOGGER resource",
             )
         if operation not in (_SET, _DELETE):
-            raise ConfigRefused(
+            raise Refused(
                 ErrorCode.INVALID_REQUEST,
                 f"Unknown operation type {operation} is not allowed for the BROKER_LOGGER resource",
             )
         if name not in levels:
-            raise ConfigRefused(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
+            raise Refused(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
         if operation == _SET and change.value not in _LEVELS:
-            raise ConfigRefused(
+            raise Refused(
                 ErrorCode.INVALID_CONFIG,
                 f"Cannot set the log level of {name} to {change.value} as it is not a supported "
                 f"log level. Valid log levels are {', '.join(_LEVELS)}",
             )
         if operation == _DELETE and name == ROOT_LOGGER:
-            raise ConfigRefused(
+            raise Refused(
                 ErrorCode.INVALID_REQUEST,
                 "Removing the log level of the root logger is not allowed",
             )

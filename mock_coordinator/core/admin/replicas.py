@@ -24,8 +24,9 @@ from kip848_client.wire.messages.replicas import (
     ListPartitionReassignmentsResponse,
 )
 from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.topics.catalog import Topic
-from mock_coordinator.core.topics.create_topics import TopicRefused, check_replicas
+from mock_coordinator.core.topics.create_topics import check_replicas
 
 __all__ = ["alter_reassignments", "elect_leaders", "list_reassignments"]
 
@@ -184,7 +185,7 @@ def _reassigned(
     code, text = ErrorCode.NONE, None
     try:
         _reassign(broker, name, index, asked.replicas, same_size=same_size)
-    except TopicRefused as refused:
+    except Refused as refused:
         code, text = refused.code, refused.message
     return _Reassigned(partition_index=index, error_code=code, error_message=text)
 
@@ -192,23 +193,23 @@ def _reassigned(
 def _reassign(
     broker: Broker, name: str, index: int, replicas: tuple[int, ...] | None, *, same_size: bool
 ) -> None:
-    """Check one partition and want its new replicas. Raises ``TopicRefused``."""
+    """Check one partition and want its new replicas. Raises ``Refused``."""
     topic = broker.catalog.topic(name)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if topic is None:
-        raise TopicRefused(unknown, f"Unable to find a topic named {name}.")
+        raise Refused(unknown, f"Unable to find a topic named {name}.")
     if not 0 <= index < topic.partitions:
-        raise TopicRefused(unknown, f"Unable to find partition {name}:{index}.")
+        raise Refused(unknown, f"Unable to find partition {name}:{index}.")
     if replicas is None:
-        raise TopicRefused(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None)
+        raise Refused(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None)
     check_replicas(broker, replicas)
     before = len(broker.partition_state(topic, index).replicas)
     if same_size and len(replicas) != before:
         text = f"The replication factor is changed from {before} to {len(replicas)}"
-        raise TopicRefused(ErrorCode.INVALID_REPLICATION_FACTOR, text)
+        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, text)
     if all(broker.nodes[node_id].fenced for node_id in replicas):
         text = "none of the replicas runs, and a reassignment is done at once or not at all"
-        raise TopicRefused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
     broker.disk.leaders.want(topic, index, replicas)
 
 

@@ -89,7 +89,6 @@ from mock_coordinator.core.groups.environment import (
     TimerChange,
     configured_assignors,
 )
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.heartbeat import decide_heartbeat
 from mock_coordinator.core.groups.journal import BatchTooLargeError, Journal, MemoryJournal
 from mock_coordinator.core.groups.leave import fence
@@ -113,6 +112,7 @@ from mock_coordinator.core.groups.timers import Timer, TimerKind, Timers
 from mock_coordinator.core.groups.txn_offsets import decide_txn_commit
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.core.settings.topic_config import topic_integer
 from mock_coordinator.core.topics.catalog import Catalog, Topic
@@ -265,7 +265,7 @@ class GroupCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         try:
             decision = decide_heartbeat(self._env, now_ms, client, version, request)
-        except GroupError as err:
+        except Refused as err:
             if isinstance(err, UpgradeRefused):
                 self._perform(now_ms, err.anyway)
             return ConsumerGroupHeartbeatResponse(error_code=err.code, error_message=err.message)
@@ -290,7 +290,7 @@ class GroupCoordinator:
         known = group.members.get(member_id) if isinstance(group, ConnectGroup) else None
         try:
             decision = decide_connect_heartbeat(self._env, now_ms, client, request)
-        except GroupError as err:
+        except Refused as err:
             return ConnectGroupHeartbeatResponse(error_code=err.code, error_message=err.message)
         response = self._perform(now_ms, decision)
         group = self._env.state.groups.get(group_id)
@@ -312,7 +312,7 @@ class GroupCoordinator:
         def prepare(_now_ms: int, _client: ClientInfo, _version: int, request: Any) -> Message:
             try:
                 answer: Message = self._rounds.prepare(how, request)
-            except GroupError as err:
+            except Refused as err:
                 return refused(error_code=err.code, error_message=err.message)
             return answer
 
@@ -326,7 +326,7 @@ class GroupCoordinator:
         def install(now_ms: int, _client: ClientInfo, _version: int, request: Any) -> Message:
             try:
                 records = self._rounds.install(now_ms, how, request)
-            except GroupError as err:
+            except Refused as err:
                 response = answer(error_code=err.code, error_message=err.message)
             else:
                 self._perform(now_ms, Decision(None, records))
@@ -464,7 +464,7 @@ class GroupCoordinator:
             self._perform(now_ms, fence_workers(group, (member,)))
         else:
             # a downgrade that fails keeps the member where it is, as in Kafka
-            with contextlib.suppress(GroupError):
+            with contextlib.suppress(Refused):
                 self._perform(now_ms, fence(self._env, now_ms, group, (member,)))
 
     # --- Inspection -------------------------------------------------------------------------------

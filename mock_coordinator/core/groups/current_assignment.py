@@ -20,11 +20,11 @@ from kip848_client._types import TopicId
 from kip848_client.assignors import Partitions
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.client_assignors.values import NO_METADATA, AssignmentMetadata
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import NOTHING_OWNED, CurrentAssignment, OwnedPartitions
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.refused import Refused
 
 __all__ = [
     "Holders",
@@ -94,7 +94,7 @@ class Reconciliation:
 def reconcile(member: Member, step: Reconciliation) -> CurrentAssignment:
     """The member's current assignment after this heartbeat; the same object when nothing changed.
 
-    Raises ``GroupError`` FENCED_MEMBER_EPOCH for a member in a state that a newer broker wrote.
+    Raises ``Refused`` FENCED_MEMBER_EPOCH for a member in a state that a newer broker wrote.
     """
     if not step.subscription_changed and member.is_reconciled_to(step.target_epoch):
         return member.current
@@ -116,7 +116,7 @@ def reconcile(member: Member, step: Reconciliation) -> CurrentAssignment:
         result = _next(member, step, member.epoch)
     else:
         if step.owned is None or step.owned:
-            raise GroupError(
+            raise Refused(
                 ErrorCode.FENCED_MEMBER_EPOCH,
                 "The consumer group member is in a unknown state. "
                 "The member must abandon all its partitions and rejoin.",

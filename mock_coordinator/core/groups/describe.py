@@ -28,13 +28,10 @@ from mock_coordinator.core.groups.classic.description import described_group
 from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup, GroupState
 from mock_coordinator.core.groups.environment import Environment
-from mock_coordinator.core.groups.errors import (
-    GroupError,
-    group_id_not_found,
-    not_a_consumer_group,
-)
+from mock_coordinator.core.groups.errors import group_id_not_found, not_a_consumer_group
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.target_assignment import current_assignor
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["describe_classic_groups", "describe_consumer_groups"]
 
@@ -56,7 +53,7 @@ def describe_consumer_groups(
     for group_id in sorted(request.group_ids, key=bool):
         try:
             described = _described(env, group_id)
-        except GroupError as err:
+        except Refused as err:
             described = ConsumerGroupDescribeResponseDescribedGroup(
                 group_id=group_id, error_code=err.code, error_message=err.message
             )
@@ -69,7 +66,7 @@ def describe_consumer_groups(
 
 def _described(env: Environment, group_id: str) -> ConsumerGroupDescribeResponseDescribedGroup:
     if not group_id:
-        raise GroupError(ErrorCode.INVALID_GROUP_ID)
+        raise Refused(ErrorCode.INVALID_GROUP_ID)
     group = env.state.described().get(group_id)
     if group is None:
         raise group_id_not_found(group_id)

@@ -36,7 +36,7 @@ from mock_coordinator.core.groups.client_assignors.offers import (
 from mock_coordinator.core.groups.client_assignors.sender import require_computable
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment
-from mock_coordinator.core.groups.errors import GroupError, not_a_consumer_group
+from mock_coordinator.core.groups.errors import not_a_consumer_group
 from mock_coordinator.core.groups.identity import identify, require_room
 from mock_coordinator.core.groups.leave import leave
 from mock_coordinator.core.groups.member import Member, merged, same_owned
@@ -57,6 +57,7 @@ from mock_coordinator.core.groups.target_assignment import (
 from mock_coordinator.core.groups.timers import TimerKind
 from mock_coordinator.core.groups.validation import validate_heartbeat
 from mock_coordinator.core.inputs import ClientInfo
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["decide_heartbeat"]
 
@@ -68,7 +69,7 @@ def decide_heartbeat(
     version: int,
     request: ConsumerGroupHeartbeatRequest,
 ) -> Decision[ConsumerGroupHeartbeatResponse]:
-    """Decide one heartbeat. Raises ``GroupError`` when it is refused; nothing is changed here."""
+    """Decide one heartbeat. Raises ``Refused`` when it is refused; nothing is changed here."""
     validate_heartbeat(request, version, tuple(env.assignors))
     if env.config.client_assignors:
         validate_offer(request)
@@ -90,7 +91,7 @@ class _Heartbeat(MemberUpdate):
         """Go through the stations; with an upgrade, see to those whom it concerns as well."""
         try:
             decision = self._decide()
-        except GroupError as err:
+        except Refused as err:
             if self.upgrade is None:
                 raise
             raise UpgradeRefused(err, self.upgrade.failed) from err
@@ -143,9 +144,7 @@ class _Heartbeat(MemberUpdate):
             return group
         if self.request.member_epoch != JOIN_EPOCH:
             if group is None:
-                raise GroupError(
-                    ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found."
-                )
+                raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
             return state.consumer_group(group_id)  # raises: it is not a consumer group
         if isinstance(group, ClassicGroup):
             if not group.is_empty:

@@ -14,11 +14,11 @@ from kip848_client._types import JOIN_EPOCH, STATIC_LEAVE_EPOCH, TopicId
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.client_assignors.values import NO_METADATA
 from mock_coordinator.core.groups.current_assignment import OwnedReport, handed_over
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.records import OwnedPartitions, StateRecord
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.refused import Refused
 
 __all__ = [
     "Identity",
@@ -54,7 +54,7 @@ def require_room(
     member_id: str,
     instance_id: str | None,
 ) -> None:
-    """Raise ``GroupError`` GROUP_MAX_SIZE_REACHED when the group is full and the member is not in
+    """Raise ``Refused`` GROUP_MAX_SIZE_REACHED when the group is full and the member is not in
     it."""
     if len(group.members) < max_size or member_id in group.members:
         return
@@ -64,7 +64,7 @@ def require_room(
         and instance_id in group.static_members
     ):
         return
-    raise GroupError(
+    raise Refused(
         ErrorCode.GROUP_MAX_SIZE_REACHED,
         f"The {group.type} group has reached its maximum capacity of {max_size} members.",
     )
@@ -80,7 +80,7 @@ def identify(
 ) -> Identity:
     """Find or make the member of a heartbeat with epoch >= 0, which says that it owns this.
 
-    Raises ``GroupError``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH or
+    Raises ``Refused``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH or
     UNRELEASED_INSTANCE_ID.
     """
     if instance_id is None:
@@ -104,7 +104,7 @@ def _static_join(
     if existing is None:
         return Identity(group.members.get(member_id) or Member(member_id))
     if existing.classic is None and existing.epoch != STATIC_LEAVE_EPOCH:
-        raise GroupError(
+        raise Refused(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {member_id} with instance id {instance_id} cannot join the group "
             f"because the instance id is owned by {existing.member_id} member.",
@@ -146,7 +146,7 @@ def removal_records(group: ReconciledGroup, member_id: str) -> list[StateRecord]
 def leaving_member(group: ReconciledGroup, member_id: str, instance_id: str | None) -> Member:
     """The member that says it leaves; its epoch is not looked at.
 
-    Raises ``GroupError``: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
+    Raises ``Refused``: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
     """
     if instance_id is None:
         member = group.members.get(member_id)
@@ -158,9 +158,9 @@ def leaving_member(group: ReconciledGroup, member_id: str, instance_id: str | No
 
 def _known_instance(existing: Member | None, member_id: str, instance_id: str) -> Member:
     if existing is None:
-        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
     if existing.member_id != member_id:
-        raise GroupError(
+        raise Refused(
             ErrorCode.FENCED_INSTANCE_ID,
             f"Static member {member_id} with instance id {instance_id} was fenced by member "
             f"{existing.member_id}.",
@@ -168,8 +168,8 @@ def _known_instance(existing: Member | None, member_id: str, instance_id: str) -
     return existing
 
 
-def _unknown_member(group: ReconciledGroup, member_id: str) -> GroupError:
-    return GroupError(
+def _unknown_member(group: ReconciledGroup, member_id: str) -> Refused:
+    return Refused(
         ErrorCode.UNKNOWN_MEMBER_ID,
         f"Member {member_id} is not a member of group {group.group_id}.",
     )
@@ -182,7 +182,7 @@ def _require_epoch(
     received: int,
     owned: OwnedReport | None,
 ) -> None:
-    """Raise ``GroupError`` FENCED_MEMBER_EPOCH when the member is too far ahead or behind."""
+    """Raise ``Refused`` FENCED_MEMBER_EPOCH when the member is too far ahead or behind."""
     known = member.epoch
     if received == known or (received == JOIN_EPOCH and profile.rejoin_at_zero_accepted):
         return
@@ -192,8 +192,8 @@ def _require_epoch(
         raise _fenced(group, "smaller", received, known)
 
 
-def _fenced(group: ReconciledGroup, how: str, received: int, known: int) -> GroupError:
-    return GroupError(
+def _fenced(group: ReconciledGroup, how: str, received: int, known: int) -> Refused:
+    return Refused(
         ErrorCode.FENCED_MEMBER_EPOCH,
         f"The {group.type} group member has a {how} member epoch ({received}) than the one known "
         f"by the group coordinator ({known}). The member must abandon all its partitions and "

@@ -47,7 +47,7 @@ def leave(
 ) -> Decision[ConsumerGroupHeartbeatResponse]:
     """A heartbeat with epoch -1 or -2.
 
-    Raises ``GroupError``: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
+    Raises ``Refused``: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
     """
     group = env.state.consumer_group(request.group_id)
     member = leaving_member(group, request.member_id, request.instance_id)

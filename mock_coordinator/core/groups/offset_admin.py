@@ -28,7 +28,7 @@ from mock_coordinator.core.groups.classic.offsets import (
 from mock_coordinator.core.groups.connect.group import ConnectGroup
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment
-from mock_coordinator.core.groups.errors import GroupError, group_id_not_found
+from mock_coordinator.core.groups.errors import group_id_not_found
 from mock_coordinator.core.groups.records import (
     GroupEpochMetadata,
     GroupMetadata,
@@ -39,6 +39,7 @@ from mock_coordinator.core.groups.records import (
     TargetAssignmentMetadata,
 )
 from mock_coordinator.core.groups.state import Group
+from mock_coordinator.core.refused import Refused
 
 __all__ = [
     "decide_cleanup",
@@ -71,7 +72,7 @@ def decide_offset_delete(
     if isinstance(group, ClassicGroup):
         try:
             require_offsets_deletable(group)
-        except GroupError as err:
+        except Refused as err:
             return Decision(OffsetDeleteResponse(error_code=err.code))
     records: list[StateRecord] = []
     refused: list[OffsetDeleteResponseTopic] = []
@@ -123,7 +124,7 @@ def decide_delete_groups(
         code = ErrorCode.NONE
         try:
             records += _deleted(env, group_id)
-        except GroupError as err:
+        except Refused as err:
             code = err.code
         results.append(DeleteGroupsResponseDeletableGroupResult(group_id=group_id, error_code=code))
     return Decision(DeleteGroupsResponse(results=tuple(results)), records)
@@ -134,7 +135,7 @@ def _deleted(env: Environment, group_id: str) -> list[StateRecord]:
     if group is None:
         raise group_id_not_found(group_id)
     if not group.is_empty:
-        raise GroupError(ErrorCode.NON_EMPTY_GROUP, f"Group {group_id} is not empty.")
+        raise Refused(ErrorCode.NON_EMPTY_GROUP, f"Group {group_id} is not empty.")
     offsets: list[StateRecord] = [
         OffsetCommit(group_id, topic, partition, None)
         for topic, partitions in env.state.offsets.get(group_id, {}).items()

@@ -26,9 +26,10 @@ from kip848_client.wire.messages.offset_fetch import (
 from mock_coordinator.core.groups.connect.group import ConnectGroup
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Environment
-from mock_coordinator.core.groups.errors import GroupError, not_a_consumer_group
+from mock_coordinator.core.groups.errors import not_a_consumer_group
 from mock_coordinator.core.groups.member import outdated_error
 from mock_coordinator.core.groups.records import OffsetAndMetadata
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["fetch_offsets"]
 
@@ -88,7 +89,7 @@ def _group_response(
 ) -> OffsetFetchResponseGroup:
     try:
         _require_member(env, group)
-    except GroupError as err:
+    except Refused as err:
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=err.code)
     by_id = version >= TOPIC_ID_VERSION
     wanted = None
@@ -112,7 +113,7 @@ def _group_response(
 
 
 def _require_member(env: Environment, request: OffsetFetchRequestGroup) -> None:
-    """Raise ``GroupError``: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION, and
+    """Raise ``Refused``: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION, and
     GROUP_ID_NOT_FOUND for a Connect group. Versions before 9 carry no member and always pass.
 
     An epoch without a member is not foreseen, neither here nor in Kafka, which answers
@@ -126,12 +127,12 @@ def _require_member(env: Environment, request: OffsetFetchRequestGroup) -> None:
     if request.member_id is None and request.member_epoch < 0:
         return
     if request.member_id is None:
-        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     member = group.members.get(request.member_id)
     if member is None:
-        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
     if member.epoch != request.member_epoch:
-        raise GroupError(outdated_error(member))
+        raise Refused(outdated_error(member))
 
 
 def _resolve(

@@ -33,13 +33,10 @@ from mock_coordinator.core.groups.classic.offsets import commit_keeps_session, r
 from mock_coordinator.core.groups.connect.group import ConnectGroup
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
-from mock_coordinator.core.groups.errors import (
-    GroupError,
-    group_id_not_found,
-    not_a_consumer_group,
-)
+from mock_coordinator.core.groups.errors import group_id_not_found, not_a_consumer_group
 from mock_coordinator.core.groups.member import Member, outdated_error
 from mock_coordinator.core.groups.records import OffsetAndMetadata, OffsetCommit, StateRecord
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = [
@@ -110,14 +107,14 @@ def decide_offsets(
     producer: tuple[int, int] | None = None,
 ) -> Decision[OffsetCommitResponse]:
     """Decide about offsets for a committer that ``require`` lets through, or refuses by raising
-    ``GroupError``; pending ones for a ``producer``."""
+    ``Refused``; pending ones for a ``producer``."""
     topics = [_looked_up(env.catalog, version, topic) for topic in request.topics]
-    refused: GroupError | None = None
+    refused: Refused | None = None
     asked = any(topic.open for topic in topics)
     if asked:
         try:
             require(topics)
-        except GroupError as err:
+        except Refused as err:
             refused = err
     commit = _Commit(env, now_ms, version, request, producer)
     answers = _in_order(
@@ -275,7 +272,7 @@ def _require_committer(
     request: OffsetCommitRequest,
     topics: Sequence[_Topic],
 ) -> None:
-    """Raise ``GroupError`` when this member, or nobody, may not commit to the group now."""
+    """Raise ``Refused`` when this member, or nobody, may not commit to the group now."""
     epoch = request.generation_id_or_member_epoch
     group = env.state.groups.get(request.group_id)
     if group is None:
@@ -283,7 +280,7 @@ def _require_committer(
             return  # a simple group comes into being
         if version >= MEMBER_EPOCH_VERSION:
             raise group_id_not_found(request.group_id)
-        raise GroupError(ErrorCode.ILLEGAL_GENERATION)
+        raise Refused(ErrorCode.ILLEGAL_GENERATION)
     if isinstance(group, ConnectGroup):
         raise not_a_consumer_group(request.group_id)
     if isinstance(group, ConsumerGroup):
@@ -304,16 +301,16 @@ def _require_member(
         return
     member = group.members.get(request.member_id)
     if member is None:
-        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
     if version < MEMBER_EPOCH_VERSION and member.classic is None:
-        raise GroupError(ErrorCode.UNSUPPORTED_VERSION)
+        raise Refused(ErrorCode.UNSUPPORTED_VERSION)
     _require_epoch(env, member, epoch, topics)
 
 
 def require_txn_committer(
     env: Environment, request: OffsetCommitRequest, topics: Sequence[_Topic]
 ) -> None:
-    """Raise ``GroupError`` when a producer may not commit for this member, or for nobody, now."""
+    """Raise ``Refused`` when a producer may not commit for this member, or for nobody, now."""
     epoch, member_id = request.generation_id_or_member_epoch, request.member_id
     group = env.state.groups.get(request.group_id)
     if group is None:
@@ -331,7 +328,7 @@ def require_txn_committer(
         return
     member = group.members.get(member_id)
     if member is None:
-        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
     _require_epoch(env, member, epoch, topics)
 
 
@@ -340,7 +337,7 @@ def _require_epoch(env: Environment, member: Member, epoch: int, topics: Sequenc
     if epoch == member.epoch:
         return
     if not env.profile.commits_use_assignment_epoch or epoch > member.epoch:
-        raise GroupError(outdated_error(member))
+        raise Refused(outdated_error(member))
     limit = env.config.integer("offset.metadata.max.bytes")
     if not all(
         _was_owned(env, member, topic.name, partition.partition_index, epoch)
@@ -348,7 +345,7 @@ def _require_epoch(env: Environment, member: Member, epoch: int, topics: Sequenc
         for partition in topic.open
         if _java_length(partition.committed_metadata or "") <= limit  # refused on its own
     ):
-        raise GroupError(outdated_error(member))
+        raise Refused(outdated_error(member))
 
 
 def _was_owned(env: Environment, member: Member, topic: str, partition: int, epoch: int) -> bool:

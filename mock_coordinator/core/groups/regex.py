@@ -17,7 +17,7 @@ from typing import Final, Protocol
 import re2
 
 from kip848_client.error_codes import ErrorCode
-from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["matching_topics", "require_valid_regex"]
 
@@ -47,13 +47,13 @@ class _Pattern(Protocol):
 
 
 def require_valid_regex(regex: str, *, named_groups: bool = True) -> None:
-    """Raise ``GroupError`` INVALID_REGULAR_EXPRESSION when a broker would refuse the regex.
+    """Raise ``Refused`` INVALID_REGULAR_EXPRESSION when a broker would refuse the regex.
 
     ``named_groups``: whether ``(?<name>...)`` is known (RE2/J 1.8, Kafka 4.1 and later).
     """
     problem = _problem(regex, named_groups)
     if problem is not None:
-        raise GroupError(
+        raise Refused(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
             f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {problem}.",
         )

@@ -79,7 +79,7 @@ class GroupsState:
         }
 
     def consumer_group(self, group_id: str) -> ConsumerGroup:
-        """The consumer group of this id. Raises ``GroupError`` GROUP_ID_NOT_FOUND when there is
+        """The consumer group of this id. Raises ``Refused`` GROUP_ID_NOT_FOUND when there is
         none, or one of another type."""
         group = self.groups.get(group_id)
         if group is None:

@@ -181,7 +181,7 @@ def changed_regex(
 ) -> RegexChange:
     """Compare the member's regexes; note a tombstone for one that nobody else uses.
 
-    Raises ``GroupError`` INVALID_REGULAR_EXPRESSION when the new one is new to the group and not
+    Raises ``Refused`` INVALID_REGULAR_EXPRESSION when the new one is new to the group and not
     valid.
     """
     if old == new:

@@ -26,7 +26,6 @@ from kip848_client.assignors import (
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Environment
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.records import (
     MemberSubscription,
@@ -41,6 +40,7 @@ from mock_coordinator.core.groups.subscriptions import (
     subscribed_names,
     subscribed_topic_ids,
 )
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["Sender", "compute_target", "current_assignor", "elected_assignor", "is_interval_over"]
 
@@ -95,14 +95,14 @@ def compute_target(
 
     ``counts_sender``: whether the subscription type takes the sender's change into account. Kafka
     looks at it again only when the heartbeat moves the group epoch or checks the topics.
-    Raises ``GroupError`` UNKNOWN_SERVER_ERROR when the assignor fails.
+    Raises ``Refused`` UNKNOWN_SERVER_ERROR when the assignor fails.
     """
     spec, topics = _Specs(env, group, sender).build(counts_sender=counts_sender)
     assignor = env.assignors[elected_assignor(env, group, sender)]
     try:
         result = assignor.assign(spec, topics).members
     except AssignorError as err:
-        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR) from err  # why is only in a broker's log
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR) from err  # why is only in a broker's log
     records: list[StateRecord] = [
         TargetAssignmentMember(group.group_id, member_id, target)
         for member_id, target in result.items()

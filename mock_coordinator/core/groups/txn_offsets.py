@@ -27,7 +27,6 @@ from kip848_client.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from mock_coordinator.core.groups.environment import Decision, Environment
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.offsets import (
     MEMBER_EPOCH_VERSION,
     TOPIC_ID_VERSION,
@@ -36,6 +35,7 @@ from mock_coordinator.core.groups.offsets import (
     refuse_offsets,
     require_txn_committer,
 )
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["decide_txn_commit", "refuse_txn_commit"]
@@ -56,12 +56,12 @@ def decide_txn_commit(
 
     def require(topics: Sequence[CommittedTopic]) -> None:
         if not request.group_id:
-            raise GroupError(ErrorCode.INVALID_GROUP_ID)
+            raise Refused(ErrorCode.INVALID_GROUP_ID)
         try:
             require_txn_committer(env, plain, topics)
-        except GroupError as err:
+        except Refused as err:
             if version < IDS_AND_EPOCHS_VERSION and err.code in _IN_OLD_WORDS:
-                raise GroupError(_IN_OLD_WORDS[err.code]) from err
+                raise Refused(_IN_OLD_WORDS[err.code]) from err
             raise
 
     plain = _as_plain_commit(request)

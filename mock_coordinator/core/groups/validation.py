@@ -11,7 +11,7 @@ from typing import Final
 from kip848_client._types import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["is_blank", "validate_heartbeat"]
 
@@ -25,13 +25,13 @@ def is_blank(text: str) -> bool:
 
 def _require_not_blank(text: str | None, message: str) -> None:
     if text is not None and is_blank(text):
-        raise GroupError(ErrorCode.INVALID_REQUEST, message)
+        raise Refused(ErrorCode.INVALID_REQUEST, message)
 
 
 def validate_heartbeat(
     request: ConsumerGroupHeartbeatRequest, version: int, assignors: Sequence[str]
 ) -> None:
-    """Raise ``GroupError`` for the first rule that the request breaks: INVALID_REQUEST or
+    """Raise ``Refused`` for the first rule that the request breaks: INVALID_REQUEST or
     UNSUPPORTED_ASSIGNOR.
 
     ``assignors`` are the names of the server-side assignors that the broker has.
@@ -46,11 +46,11 @@ def validate_heartbeat(
         _validate_join(request)
     elif epoch == STATIC_LEAVE_EPOCH:
         if request.instance_id is None:
-            raise GroupError(ErrorCode.INVALID_REQUEST, "InstanceId can't be null.")
+            raise Refused(ErrorCode.INVALID_REQUEST, "InstanceId can't be null.")
     elif epoch < STATIC_LEAVE_EPOCH:
-        raise GroupError(ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid.")
+        raise Refused(ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid.")
     if request.server_assignor is not None and request.server_assignor not in assignors:
-        raise GroupError(
+        raise Refused(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             f"ServerAssignor {request.server_assignor} is not supported. "
             f"Supported assignors: {', '.join(assignors)}.",
@@ -59,15 +59,13 @@ def validate_heartbeat(
 
 def _validate_join(request: ConsumerGroupHeartbeatRequest) -> None:
     if request.rebalance_timeout_ms == -1:
-        raise GroupError(
+        raise Refused(
             ErrorCode.INVALID_REQUEST, "RebalanceTimeoutMs must be provided in first request."
         )
     if request.topic_partitions is None or request.topic_partitions:
-        raise GroupError(
-            ErrorCode.INVALID_REQUEST, "TopicPartitions must be empty when (re-)joining."
-        )
+        raise Refused(ErrorCode.INVALID_REQUEST, "TopicPartitions must be empty when (re-)joining.")
     if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-        raise GroupError(
+        raise Refused(
             ErrorCode.INVALID_REQUEST,
             "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
             "(re-)joining.",

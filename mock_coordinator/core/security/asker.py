@@ -22,7 +22,7 @@ __all__ = [
     "ADMITTED",
     "Admitted",
     "Asker",
-    "Refused",
+    "Denied",
     "Rule",
     "Verdict",
     "admitted_in_part",
@@ -53,14 +53,14 @@ def admitted_in_part(
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Denied:
     """The handler does not see the request. Without a response the connection is closed, which is
     how a producer with acks=0 is told."""
 
     response: Message | None
 
 
-Verdict = Admitted | Refused
+Verdict = Admitted | Denied
 
 ADMITTED = Admitted()
 """Nothing to hold back, nothing to add."""

@@ -28,7 +28,7 @@ from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply
 from mock_coordinator.core.security.acls import Operation
 from mock_coordinator.core.security.addresses import names_brokers, readdressed
-from mock_coordinator.core.security.asker import ADMITTED, Asker, Refused, Verdict
+from mock_coordinator.core.security.asker import ADMITTED, Asker, Denied, Verdict
 from mock_coordinator.core.security.rules import RULES
 from mock_coordinator.core.security.state import SecurityState
 
@@ -58,7 +58,7 @@ class Guard:
         """What the handler may see; ``None`` when the request is refused, and answered."""
         key = type(event.request).API_KEY
         verdict = self._verdict(key, event)
-        if isinstance(verdict, Refused):
+        if isinstance(verdict, Denied):
             outputs.append(_refusal(event, verdict.response))
             return None
         finish = verdict.complete

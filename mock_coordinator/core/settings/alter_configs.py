@@ -28,8 +28,8 @@ from kip848_client.wire.messages.configs import (
 )
 from mock_coordinator.core.admin.loggers import alter_loggers
 from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
-from mock_coordinator.core.settings.config_refused import ConfigRefused
 from mock_coordinator.core.settings.group_config import check_group_config
 from mock_coordinator.core.settings.settings import Setting
 from mock_coordinator.core.settings.topic_config import (
@@ -129,7 +129,7 @@ def _alter_all(
         try:
             times = seen[resource.resource_type, resource.resource_name]
             _alter(broker, resource, times, dry_run=dry_run, whole=whole)
-        except ConfigRefused as refused:
+        except Refused as refused:
             result.error_code, result.error_message = refused.code, refused.message
         results.append(result)
     return results
@@ -137,15 +137,15 @@ def _alter_all(
 
 def _alter(broker: Broker, resource: _Resource, times: int, *, dry_run: bool, whole: bool) -> None:
     if times > 1:
-        raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+        raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
     names = [change.name for change in resource.configs]
     if len(names) != len(dict.fromkeys(names)):
-        raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+        raise Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     missing = [
         c.name for c in resource.configs if c.config_operation != _DELETE and c.value is None
     ]
     if missing:
-        raise ConfigRefused(
+        raise Refused(
             ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(missing)}"
         )
     kind, name = resource.resource_type, resource.resource_name
@@ -159,7 +159,7 @@ def _alter(broker: Broker, resource: _Resource, times: int, *, dry_run: bool, wh
         _require_this_node(broker, name)
         alter_loggers(broker.loggers, resource.configs, dry_run=dry_run)
     else:
-        raise ConfigRefused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
 
 
 def _changed(
@@ -180,7 +180,7 @@ def _changed(
             setting = setting_of(change.name)
             word = "APPEND" if change.config_operation == _APPEND else "SUBTRACT"
             if setting is None or setting.type != "LIST":
-                raise ConfigRefused(
+                raise Refused(
                     ErrorCode.INVALID_CONFIG,
                     f"Can't {word} to key {change.name} because its type is not LIST.",
                 )
@@ -192,7 +192,7 @@ def _changed(
                     present.remove(part)
             result[change.name] = ",".join(present)
         else:
-            raise ConfigRefused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
     return result
 
 
@@ -214,14 +214,12 @@ def _alter_topic(broker: Broker, name: str, changes: tuple[_Change, ...], *, dry
         lambda key: own.get(key, topic_default(broker.config, key)),
     )
     if not name:
-        raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+        raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     problem = topic_config_problem(broker.profile, config)
     if problem is not None:
-        raise ConfigRefused(ErrorCode.INVALID_CONFIG, problem)
+        raise Refused(ErrorCode.INVALID_CONFIG, problem)
     if topic is None:  # Kafka's controller asks for the topic last
-        raise ConfigRefused(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
-        )
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     if not dry_run:
         topic.config = config
 
@@ -242,7 +240,7 @@ def _alter_broker(
     ]
     if fixed:
         listed = broker.profile.refused_settings_form.format(", ".join(fixed))
-        raise ConfigRefused(
+        raise Refused(
             ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: {listed}"
         )
     try:
@@ -251,7 +249,7 @@ def _alter_broker(
         else:
             config.replace_overrides(cluster=altered, dry_run=dry_run)
     except ConfigError as err:
-        raise ConfigRefused(ErrorCode.INVALID_REQUEST, str(err)) from err
+        raise Refused(ErrorCode.INVALID_REQUEST, str(err)) from err
 
 
 def _check_min_isr(broker: Broker, name: str, changes: tuple[_Change, ...]) -> None:
@@ -263,24 +261,24 @@ def _check_min_isr(broker: Broker, name: str, changes: tuple[_Change, ...]) -> N
             continue
         if name:
             text = "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
-            raise ConfigRefused(ErrorCode.INVALID_CONFIG, text)
+            raise Refused(ErrorCode.INVALID_CONFIG, text)
         if change.config_operation == _DELETE:
             text = "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
-            raise ConfigRefused(ErrorCode.INVALID_CONFIG, text)
+            raise Refused(ErrorCode.INVALID_CONFIG, text)
 
 
 def _node_named(name: str) -> int:
     try:
         return int(name)
     except ValueError:
-        raise ConfigRefused(
+        raise Refused(
             ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}"
         ) from None
 
 
 def _require_this_broker(broker: Broker, name: str) -> None:
     if _node_named(name) != broker.node_id:
-        raise ConfigRefused(
+        raise Refused(
             ErrorCode.INVALID_REQUEST,
             f"Unexpected broker id, expected {broker.node_id}, but received {name}",
         )
@@ -289,7 +287,7 @@ def _require_this_broker(broker: Broker, name: str) -> None:
 def _require_this_node(broker: Broker, name: str) -> None:
     if _node_named(name) != broker.node_id:
         named = name if broker.profile.foreign_logger_named else broker.node_id
-        raise ConfigRefused(
+        raise Refused(
             ErrorCode.INVALID_REQUEST,
             f"Unexpected node id. Expected {broker.node_id}, but received {named}",
         )
@@ -304,7 +302,7 @@ def _alter_group(broker: Broker, name: str, changes: tuple[_Change, ...], *, dry
         lambda key: config.group_overrides(name).get(key),
     )
     if not name:
-        raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+        raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
     check_group_config(broker, altered)
     if not dry_run:
         config.set_group_overrides(name, altered)

@@ -18,7 +18,7 @@ from kip848_client.wire.messages.configs import (
     DescribeConfigsResponseDescribeConfigsSynonym,
 )
 from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.settings.config_refused import ConfigRefused
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.settings.described_configs import (
     DescribedConfig,
     described_broker,
@@ -60,7 +60,7 @@ def describe_configs(broker: Broker, request: DescribeConfigsRequest) -> Describ
                     _config_result(config, synonyms=request.include_synonyms) for config in found
                 )
             result.configs = known[place]
-        except ConfigRefused as refused:
+        except Refused as refused:
             result.error_code, result.error_message = refused.code, refused.message
         results.append(result)
     return DescribeConfigsResponse(results=tuple(results))
@@ -79,10 +79,10 @@ def _all_described(broker: Broker, resource_type: int, name: str) -> list[Descri
     if resource_type == _TOPIC:
         problem = name_problem(name)
         if problem is not None:
-            raise ConfigRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
         topic = broker.catalog.topic(name)
         if topic is None:
-            raise ConfigRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
         return described_topic(broker.config, topic)
     if resource_type == _BROKER:
         if not name:
@@ -91,14 +91,14 @@ def _all_described(broker: Broker, resource_type: int, name: str) -> list[Descri
         return described_broker(broker.config, listener_settings(broker))
     if resource_type == _GROUP:
         if not name:
-            raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+            raise Refused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
         return described_group(broker.config, name)
     if resource_type == _LOGGER:
         if not name:
-            raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+            raise Refused(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
         _require_this_broker(broker, name, "")
         return described_loggers(broker.loggers)
-    raise ConfigRefused(ErrorCode.INVALID_REQUEST, default_message(ErrorCode.INVALID_REQUEST))
+    raise Refused(ErrorCode.INVALID_REQUEST, default_message(ErrorCode.INVALID_REQUEST))
 
 
 def _config_result(
@@ -123,11 +123,11 @@ def _require_this_broker(broker: Broker, name: str, otherwise: str) -> None:
     try:
         node = int(name)
     except ValueError:
-        raise ConfigRefused(
+        raise Refused(
             ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"
         ) from None
     if node != broker.node_id:
-        raise ConfigRefused(
+        raise Refused(
             ErrorCode.INVALID_REQUEST,
             f"Unexpected broker id, expected {broker.node_id}{otherwise} but received {name}",
         )

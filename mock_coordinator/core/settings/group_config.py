@@ -14,7 +14,7 @@ from typing import Final
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.profile import Profile
-from mock_coordinator.core.settings.config_refused import ConfigRefused
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.settings.topic_config import group_setting_of
 from mock_coordinator.core.settings.topic_settings import GROUP_SETTINGS
 
@@ -43,10 +43,10 @@ _BOUNDED: Final = (
 
 
 def check_group_config(broker: Broker, altered: Mapping[str, str]) -> None:
-    """Raises ``ConfigRefused`` when a group may not have these settings of its own."""
+    """Raises ``Refused`` when a group may not have these settings of its own."""
     for key in altered:
         if group_setting_of(broker.profile, key) is None:
-            raise ConfigRefused(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {key}")
+            raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {key}")
     numbers: dict[str, int] = {}
     for key in GROUP_SETTINGS:
         setting = group_setting_of(broker.profile, key)
@@ -55,7 +55,7 @@ def check_group_config(broker: Broker, altered: Mapping[str, str]) -> None:
         try:
             value = setting.parse(altered[key])
         except ValueError as err:
-            raise ConfigRefused(ErrorCode.INVALID_CONFIG, str(err)) from err
+            raise Refused(ErrorCode.INVALID_CONFIG, str(err)) from err
         if key == _SHARE_RESET:
             _check_share_reset(broker.profile, altered[key])
         if isinstance(value, int):
@@ -83,7 +83,7 @@ def _require_in_bounds(broker: Broker, key: str, value: int) -> None:
     else:
         above = f"{key} must be in the range {low} to {high} inclusive."
         below = above if lowest else f"{key} must be less than or equal to {high}"
-    raise ConfigRefused(ErrorCode.INVALID_CONFIG, above if value < low else below)
+    raise Refused(ErrorCode.INVALID_CONFIG, above if value < low else below)
 
 
 def _require_longer_session(broker: Broker, kind: str, numbers: Mapping[str, int]) -> None:
@@ -95,14 +95,14 @@ def _require_longer_session(broker: Broker, kind: str, numbers: Mapping[str, int
     )
     if session_ms <= heartbeat_ms:
         text = f"{names[0]} must be greater than {names[1]}"
-        raise ConfigRefused(ErrorCode.INVALID_CONFIG, text)
+        raise Refused(ErrorCode.INVALID_CONFIG, text)
 
 
 def _check_share_reset(profile: Profile, text: str) -> None:
     """Where a share group begins (KIP-932, KIP-1106)."""
     if text in ("earliest", "latest") or _DURATION.fullmatch(text.lower()):
         return
-    raise ConfigRefused(
+    raise Refused(
         ErrorCode.INVALID_CONFIG,
         f"Invalid value {text} for configuration {_SHARE_RESET}: Invalid value `{text}` for "
         f"configuration {_SHARE_RESET}. The value must be either 'earliest', 'latest' or of the "

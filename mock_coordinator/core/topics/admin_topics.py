@@ -18,12 +18,9 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsResponseDeletableTopicResult,
 )
 from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.topics.catalog import Topic
-from mock_coordinator.core.topics.create_topics import (
-    MAX_PARTITIONS_PER_REQUEST,
-    TopicRefused,
-    check_replicas,
-)
+from mock_coordinator.core.topics.create_topics import MAX_PARTITIONS_PER_REQUEST, check_replicas
 
 __all__ = ["create_partitions", "delete_topics"]
 
@@ -161,7 +158,7 @@ def create_partitions(broker: Broker, request: CreatePartitionsRequest) -> Creat
                 where = None if given is None else [tuple(a.broker_ids) for a in given]
                 broker.disk.leaders.place(topic, where, factor)
             results[asked.name] = _Grown(name=asked.name)
-        except TopicRefused as refused:
+        except Refused as refused:
             results[asked.name] = _Grown(
                 name=asked.name, error_code=refused.code, error_message=refused.message
             )
@@ -169,9 +166,9 @@ def create_partitions(broker: Broker, request: CreatePartitionsRequest) -> Creat
 
 
 def _check_batch(grown_by: int) -> None:
-    """Brokers before 4.4 fail on it; later ones have refused it by now. Raises ``TopicRefused``."""
+    """Brokers before 4.4 fail on it; later ones have refused it by now. Raises ``Refused``."""
     if grown_by > MAX_PARTITIONS_PER_REQUEST:
-        raise TopicRefused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
 
 def _whole_refusal(
@@ -194,16 +191,16 @@ def _whole_refusal(
 
 
 def _check_growth(broker: Broker, asked: CreatePartitionsRequestCreatePartitionsTopic) -> Topic:
-    """The topic that may grow. Raises ``TopicRefused``."""
+    """The topic that may grow. Raises ``Refused``."""
     topic = broker.catalog.topic(asked.name)
     if topic is None:
-        raise TopicRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
     if asked.count == topic.partitions:
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_PARTITIONS, f"Topic already has {topic.partitions} partition(s)."
         )
     if asked.count < topic.partitions:
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_PARTITIONS,
             f"The topic {topic.name} currently has {topic.partitions} partition(s); "
             f"{asked.count} would not be an increase.",
@@ -212,7 +209,7 @@ def _check_growth(broker: Broker, asked: CreatePartitionsRequestCreatePartitions
     if asked.assignments is None:
         return topic
     if len(asked.assignments) != more:
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"Attempted to add {more} additional partition(s), but only "
             f"{len(asked.assignments)} assignment(s) were specified.",

@@ -15,27 +15,19 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsResponseCreatableTopicResult,
 )
 from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.settings.described_configs import described_topic
 from mock_coordinator.core.settings.topic_config import topic_config_problem
 from mock_coordinator.core.settings.topic_settings import TOPIC_ID_SETTING
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.core.topics.topic_names import INTERNAL_TOPICS, colliding_name, name_problem
 
-__all__ = ["MAX_PARTITIONS_PER_REQUEST", "TopicRefused", "check_replicas", "create_topics"]
+__all__ = ["MAX_PARTITIONS_PER_REQUEST", "check_replicas", "create_topics"]
 
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
 _MAX_RECORDS: Final = 10_000
 """What one request may write into the cluster's metadata: a record for each topic, for each of its
 settings and for each of its partitions."""
-
-
-class TopicRefused(Exception):
-    """A topic is not created or changed: an error code and the broker's words."""
-
-    def __init__(self, code: ErrorCode, message: str | None) -> None:
-        super().__init__(code.name, message)
-        self.code = code
-        self.message = message
 
 
 _METADATA_TOPIC: Final = "__cluster_metadata"
@@ -53,11 +45,11 @@ def create_topics(
     try:
         _check_request(broker, once, request.timeout_ms)
         results = _create_all(broker, now_ms, once, validate_only=request.validate_only)
-    except TopicRefused as refused:  # then everything is, as often as it was named
+    except Refused as refused:  # then everything is, as often as it was named
         return CreateTopicsResponse(
             topics=tuple(_refusal(asked.name, refused) for asked in request.topics)
         )
-    twice = TopicRefused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    twice = Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     results += [_refusal(name, twice) for name, times in counts.items() if times > 1]
     return CreateTopicsResponse(topics=tuple(results))
 
@@ -69,7 +61,7 @@ def _create_all(
     *,
     validate_only: bool,
 ) -> list[CreateTopicsResponseCreatableTopicResult]:
-    """What becomes of each. Raises ``TopicRefused`` when they are too much together."""
+    """What becomes of each. Raises ``Refused`` when they are too much together."""
     before = tuple(broker.catalog.topics)  # Kafka's controller looks no further for collisions
     results: list[CreateTopicsResponseCreatableTopicResult] = []
     accepted: list[tuple[int, Topic, list[tuple[int, ...]] | None, int]] = []
@@ -79,7 +71,7 @@ def _create_all(
         try:
             topic = _checked(broker, now_ms, asked, before)
             _check_id(topic, taken)
-        except TopicRefused as refused:
+        except Refused as refused:
             results.append(_refusal(asked.name, refused))
             continue
         replicas, factor = _placement(broker, asked)
@@ -88,7 +80,7 @@ def _create_all(
         results.append(_created(broker, topic, factor))
         records += 1 + len(topic.config) + topic.partitions
         if records > _MAX_RECORDS:
-            raise TopicRefused(
+            raise Refused(
                 ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
             )
     for at, topic, replicas, factor in () if validate_only else accepted:
@@ -108,10 +100,10 @@ def _create_all(
 def _check_id(topic: Topic, taken: set[TopicId]) -> None:
     if topic.topic_id in taken:
         text = f"{TOPIC_ID_SETTING}: two topics of the request want the same"
-        raise TopicRefused(ErrorCode.INVALID_CONFIG, text)
+        raise Refused(ErrorCode.INVALID_CONFIG, text)
 
 
-def _refusal(name: str, refused: TopicRefused) -> CreateTopicsResponseCreatableTopicResult:
+def _refusal(name: str, refused: Refused) -> CreateTopicsResponseCreatableTopicResult:
     return CreateTopicsResponseCreatableTopicResult(
         name=name, error_code=refused.code, error_message=refused.message, configs=()
     )
@@ -122,14 +114,14 @@ def _check_request(
 ) -> None:
     """What is wrong with the request as a whole."""
     if timeout_ms <= 0 and topics:
-        raise TopicRefused(ErrorCode.REQUEST_TIMED_OUT, None)
+        raise Refused(ErrorCode.REQUEST_TIMED_OUT, None)
     default = broker.config.integer("num.partitions")
     partitions = 0
     for asked in topics:
         count = default if asked.num_partitions == -1 else asked.num_partitions
         partitions += len(asked.assignments) if asked.assignments else max(count, 0)
     if partitions > MAX_PARTITIONS_PER_REQUEST:
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
         )
 
@@ -137,23 +129,23 @@ def _check_request(
 def _checked(
     broker: Broker, now_ms: int, asked: CreateTopicsRequestCreatableTopic, before: Sequence[str]
 ) -> Topic:
-    """The topic as it will be. Raises ``TopicRefused``."""
+    """The topic as it will be. Raises ``Refused``."""
     if asked.name == _METADATA_TOPIC:
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_REQUEST,
             f"Creation of internal topic {_METADATA_TOPIC} is prohibited.",
         )
     problem = name_problem(asked.name)
     if problem is not None:
-        raise TopicRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
     other = colliding_name(asked.name, before)
     if other is not None:
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"Topic '{asked.name}' collides with existing topic: {other}",
         )
     if broker.catalog.topic(asked.name) is not None:
-        raise TopicRefused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{asked.name}' already exists.")
+        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{asked.name}' already exists.")
     given, topic_id = _config(broker, asked)
     partitions = _partitions(broker, asked)
     return Topic(
@@ -177,14 +169,14 @@ def _config(
         else:
             given[config.name] = config.value
     if missing:
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_CONFIG,
             f"Null value not supported for topic configs: {','.join(missing)}",
         )
     topic_id = _topic_id(broker, given)
     problem = topic_config_problem(broker.profile, given)
     if problem is not None:
-        raise TopicRefused(ErrorCode.INVALID_CONFIG, problem)
+        raise Refused(ErrorCode.INVALID_CONFIG, problem)
     return given, topic_id
 
 
@@ -196,9 +188,9 @@ def _topic_id(broker: Broker, given: dict[str, str]) -> TopicId:
     try:
         topic_id = parse_topic_id(text)
     except ValueError as err:
-        raise TopicRefused(ErrorCode.INVALID_CONFIG, f"{TOPIC_ID_SETTING}: {err}") from err
+        raise Refused(ErrorCode.INVALID_CONFIG, f"{TOPIC_ID_SETTING}: {err}") from err
     if topic_id == bytes(16) or broker.catalog.topic_by_id(topic_id) is not None:
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_CONFIG, f"{TOPIC_ID_SETTING}: {text} is zero or another topic's id"
         )
     return topic_id
@@ -209,19 +201,19 @@ def _partitions(broker: Broker, asked: CreateTopicsRequestCreatableTopic) -> int
         _check_assignments(broker, asked)
         return len(asked.assignments)
     if asked.replication_factor < -1 or asked.replication_factor == 0:
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             "Replication factor must be larger than 0, or -1 to use the default value.",
         )
     if asked.num_partitions < -1 or asked.num_partitions == 0:
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_PARTITIONS,
             "Number of partitions was set to an invalid non-positive value.",
         )
     if asked.replication_factor > len(broker.nodes):
         cordoned = broker.profile.log_dirs_can_be_cordoned
         more = " or some brokers have all their log directories cordoned" if cordoned else ""
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {asked.replication_factor} time(s): The target "
             f"replication factor of {asked.replication_factor} cannot be reached because only "
@@ -250,7 +242,7 @@ def _check_assignments(broker: Broker, asked: CreateTopicsRequestCreatableTopic)
         (asked.num_partitions, "numPartitions"),
     ):
         if value != -1:
-            raise TopicRefused(
+            raise Refused(
                 ErrorCode.INVALID_REQUEST,
                 f"A manual partition assignment was specified, but {what} was not set to -1.",
             )
@@ -259,43 +251,43 @@ def _check_assignments(broker: Broker, asked: CreateTopicsRequestCreatableTopic)
     for assignment in asked.assignments:
         index = assignment.partition_index
         if index in seen:
-            raise TopicRefused(
+            raise Refused(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Found multiple manual partition assignments for partition {index}",
             )
         check_replicas(broker, assignment.broker_ids, factor)
         seen[index] = None
     if sorted(seen) != list(range(len(seen))):
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         )
 
 
 def check_replicas(broker: Broker, replicas: Sequence[int], factor: int | None = None) -> None:
-    """Whether a partition may be placed on these brokers. Raises ``TopicRefused``.
+    """Whether a partition may be placed on these brokers. Raises ``Refused``.
 
     ``factor`` is how many replicas the partitions before it have.
     """
     if not replicas:
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "The manual partition assignment includes an empty replica list.",
         )
     for position, replica in enumerate(sorted(replicas)):
         if broker.nodes.get(replica) is None:
-            raise TopicRefused(
+            raise Refused(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"The manual partition assignment includes broker {replica}, but no such broker "
                 "is registered.",
             )
         if position and replica == sorted(replicas)[position - 1]:
-            raise TopicRefused(
+            raise Refused(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"The manual partition assignment includes the broker {replica} more than once.",
             )
     if factor is not None and len(replicas) != factor:
-        raise TopicRefused(
+        raise Refused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"The manual partition assignment includes a partition with {len(replicas)} "
             "replica(s), but this is not consistent with previous partitions, which have "

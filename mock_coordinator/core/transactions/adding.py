@@ -21,13 +21,13 @@ from kip848_client.wire.messages.transactions import (
     AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult,
 )
 from mock_coordinator.core.map_orders import java_order, partition_code, string_map_order
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.transactions.environment import Change, Environment
 from mock_coordinator.core.transactions.records import (
     ClientVersion,
     TransactionState,
     TxnPartition,
 )
-from mock_coordinator.core.transactions.refusals import TransactionRefusedError
 from mock_coordinator.core.transactions.state import TransactionEntry
 
 __all__ = [
@@ -57,7 +57,7 @@ def decide_add(
     client_version: ClientVersion,
 ) -> Change | None:
     """Make partitions part of the producer's transaction, which begins if none is open; ``None``
-    when they are part of it. Raises ``TransactionRefusedError``."""
+    when they are part of it. Raises ``Refused``."""
     entry = _current(env, transactional_id, producer)
     value = entry.value
     added = tuple(dict.fromkeys(p for p in partitions if p not in value.partitions))
@@ -82,7 +82,7 @@ def verified(
     partitions: Sequence[TxnPartition],
 ) -> Results:
     """Whether each partition is part of the producer's transaction (TRANSACTION_ABORTABLE 120 when
-    it is not). Raises ``TransactionRefusedError``."""
+    it is not). Raises ``Refused``."""
     known = _current(env, transactional_id, producer).value.partitions
     return {
         p: ErrorCode.NONE if p in known else ErrorCode.TRANSACTION_ABORTABLE for p in partitions
@@ -94,9 +94,9 @@ def _current(
 ) -> TransactionEntry:
     entry = env.entry(transactional_id, producer[0])
     if entry.value.producer_epoch != producer[1]:
-        raise TransactionRefusedError(ErrorCode.PRODUCER_FENCED)
+        raise Refused(ErrorCode.PRODUCER_FENCED)
     if entry.value.state.is_prepared:
-        raise TransactionRefusedError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
     return entry
 
 

@@ -41,6 +41,7 @@ from kip848_client.wire.messages.transactions import (
 )
 from mock_coordinator.core.groups.splitting import partition_for
 from mock_coordinator.core.inputs import RequestReceived
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from mock_coordinator.core.transactions.adding import (
     BATCHED_SINCE,
@@ -74,7 +75,6 @@ from mock_coordinator.core.transactions.records import (
     TransactionState,
     TxnPartition,
 )
-from mock_coordinator.core.transactions.refusals import TransactionRefusedError
 
 if TYPE_CHECKING:
     from kip848_client.wire._fields import Message
@@ -213,17 +213,17 @@ class TransactionCoordinator:
             if not add:
                 return verified(self._env, transactional_id, producer, partitions)
             self._add(now_ms, transactional_id, producer, partitions, ClientVersion.V2)
-        except TransactionRefusedError as refused:
+        except Refused as refused:
             return dict.fromkeys(partitions, refused.code)
         return dict.fromkeys(partitions, ErrorCode.NONE)
 
     def _require_here(self, received: RequestReceived, transactional_id: str | None) -> None:
-        """Raise ``TransactionRefusedError``: NOT_COORDINATOR when another node coordinates the id,
+        """Raise ``Refused``: NOT_COORDINATOR when another node coordinates the id,
         COORDINATOR_LOAD_IN_PROGRESS while the node still loads it."""
         if transactional_id:
             code = self.problem(transactional_id, received.node_id)
             if code is not None:
-                raise TransactionRefusedError(code)
+                raise Refused(code)
 
     def _init(
         self, now_ms: int, received: RequestReceived, request: InitProducerIdRequest
@@ -232,7 +232,7 @@ class TransactionCoordinator:
             check_init(self._env, request)
             self._require_here(received, request.transactional_id)
             decision = decide_init(self._env, now_ms, request)
-        except TransactionRefusedError as refused:
+        except Refused as refused:
             return refused_init(_told(received, refused.code, _FENCED_SINCE_INIT))
         self._make(now_ms, decision.change)
         return decision.response
@@ -241,7 +241,7 @@ class TransactionCoordinator:
         try:
             self._require_here(received, request.transactional_id)
             decision = decide_end(self._env, now_ms, received.version, request)
-        except TransactionRefusedError as refused:
+        except Refused as refused:
             return refused_end(_told(received, refused.code))
         self._make(now_ms, decision.change)
         return decision.response
@@ -254,7 +254,7 @@ class TransactionCoordinator:
         try:
             self._require_here(received, request.transactional_id)
             self._add(now_ms, request.transactional_id, producer, (partition,), ClientVersion.V0)
-        except TransactionRefusedError as refused:
+        except Refused as refused:
             return AddOffsetsToTxnResponse(error_code=_told(received, refused.code))
         return AddOffsetsToTxnResponse()
 
@@ -297,7 +297,7 @@ class TransactionCoordinator:
             by_broker = received.version >= BATCHED_SINCE
             client_version = ClientVersion.V2 if by_broker else ClientVersion.V0
             self._add(now_ms, transactional_id, producer, tuple(found), client_version)
-        except TransactionRefusedError as refused:
+        except Refused as refused:
             code = _told(received, refused.code)
             if transaction.verify_only:
                 return results_by_partition(dict.fromkeys(partitions, code))

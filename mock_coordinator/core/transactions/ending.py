@@ -22,6 +22,7 @@ from typing import Final
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.transactions import EndTxnRequest, EndTxnResponse
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.transactions.environment import Change, Decision, Ending, Environment
 from mock_coordinator.core.transactions.records import (
     NO_PRODUCER_EPOCH,
@@ -30,7 +31,6 @@ from mock_coordinator.core.transactions.records import (
     TransactionMetadata,
     TransactionState,
 )
-from mock_coordinator.core.transactions.refusals import TransactionRefusedError
 from mock_coordinator.core.transactions.state import TransactionEntry
 
 __all__ = ["LAST_EPOCH", "completed", "decide_end", "ending_of", "fenced_abort", "refused_end"]
@@ -44,7 +44,7 @@ _State = TransactionState
 def decide_end(
     env: Environment, now_ms: int, version: int, request: EndTxnRequest
 ) -> Decision[EndTxnResponse]:
-    """Decide one EndTxn. Raises ``TransactionRefusedError``."""
+    """Decide one EndTxn. Raises ``Refused``."""
     if version < _BUMPS_SINCE:
         return _end_v1(env, now_ms, request)
     return _end_v2(env, now_ms, request)
@@ -68,7 +68,7 @@ def _end_v1(env: Environment, now_ms: int, request: EndTxnRequest) -> Decision[E
     entry = env.entry(request.transactional_id, request.producer_id)
     value = entry.value
     if request.producer_epoch != value.producer_epoch:
-        raise TransactionRefusedError(ErrorCode.PRODUCER_FENCED)
+        raise Refused(ErrorCode.PRODUCER_FENCED)
     prepared, complete = _outcome(committed=request.committed)
     if value.state is _State.ONGOING:
         following = replace(
@@ -84,21 +84,21 @@ def _end_v1(env: Environment, now_ms: int, request: EndTxnRequest) -> Decision[E
     if value.state is complete:
         return Decision(EndTxnResponse())
     if value.state is prepared:
-        raise TransactionRefusedError(ErrorCode.CONCURRENT_TRANSACTIONS)
-    raise TransactionRefusedError(ErrorCode.INVALID_TXN_STATE)
+        raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
+    raise Refused(ErrorCode.INVALID_TXN_STATE)
 
 
 def _end_v2(env: Environment, now_ms: int, request: EndTxnRequest) -> Decision[EndTxnResponse]:
     if not request.transactional_id:
-        raise TransactionRefusedError(ErrorCode.INVALID_REQUEST)
+        raise Refused(ErrorCode.INVALID_REQUEST)
     entry = env.state.get(request.transactional_id)
     if entry is None:
-        raise TransactionRefusedError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        raise Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     value, epoch = entry.value, request.producer_epoch
     rotated = _is_before_rotation(value, request)
     repeated = rotated or _is_before_bump(value, epoch)
     if value.producer_id != request.producer_id and not rotated:
-        raise TransactionRefusedError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        raise Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if value.state.is_prepared:
         valid = _is_before_bump(value, epoch)
     elif value.state.is_complete:
@@ -106,16 +106,16 @@ def _end_v2(env: Environment, now_ms: int, request: EndTxnRequest) -> Decision[E
     else:
         valid = epoch == value.producer_epoch
     if not valid:
-        raise TransactionRefusedError(ErrorCode.PRODUCER_FENCED)
+        raise Refused(ErrorCode.PRODUCER_FENCED)
     prepared, complete = _outcome(committed=request.committed)
     if value.state is _State.ONGOING:
         return _prepared(env, now_ms, request, entry, prepared)
     if value.state is complete and repeated:
         return Decision(_bumped_answer(value))
     if value.state is prepared:
-        raise TransactionRefusedError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
     if value.state.is_prepared or repeated or request.committed:
-        raise TransactionRefusedError(ErrorCode.INVALID_TXN_STATE)
+        raise Refused(ErrorCode.INVALID_TXN_STATE)
     # an abort although nothing is open: the producer wants a new epoch
     return _prepared(env, now_ms, request, entry, prepared, began_ms=now_ms)
 

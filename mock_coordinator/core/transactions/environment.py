@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.core.topics.catalog import Catalog
 from mock_coordinator.core.transactions.records import (
@@ -15,7 +16,6 @@ from mock_coordinator.core.transactions.records import (
     TransactionMetadata,
     TxnPartition,
 )
-from mock_coordinator.core.transactions.refusals import TransactionRefusedError
 from mock_coordinator.core.transactions.state import TransactionEntry, TransactionsState
 
 __all__ = ["Change", "Decision", "Ending", "Environment"]
@@ -34,13 +34,13 @@ class Environment:
     new_producer_id: Callable[[], int]
 
     def entry(self, transactional_id: str, producer_id: int) -> TransactionEntry:
-        """The transactional id, if it is this producer's. Raises ``TransactionRefusedError`` with
+        """The transactional id, if it is this producer's. Raises ``Refused`` with
         INVALID_REQUEST or INVALID_PRODUCER_ID_MAPPING."""
         if not transactional_id:
-            raise TransactionRefusedError(ErrorCode.INVALID_REQUEST)
+            raise Refused(ErrorCode.INVALID_REQUEST)
         entry = self.state.get(transactional_id)
         if entry is None or entry.value.producer_id != producer_id:
-            raise TransactionRefusedError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+            raise Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         return entry
 
 

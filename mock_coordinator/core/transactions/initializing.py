@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
+from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.transactions.ending import LAST_EPOCH, fenced_abort
 from mock_coordinator.core.transactions.environment import Change, Decision, Environment
 from mock_coordinator.core.transactions.records import (
@@ -21,30 +22,29 @@ from mock_coordinator.core.transactions.records import (
     TransactionMetadata,
     TransactionState,
 )
-from mock_coordinator.core.transactions.refusals import TransactionRefusedError
 from mock_coordinator.core.transactions.state import TransactionEntry
 
 __all__ = ["check_init", "decide_init", "refused_init"]
 
 
 def check_init(env: Environment, request: InitProducerIdRequest) -> None:
-    """Raise ``TransactionRefusedError`` for what every broker refuses, coordinator or not."""
+    """Raise ``Refused`` for what every broker refuses, coordinator or not."""
     # an id to continue and its epoch come together or not at all (KIP-360)
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
-        raise TransactionRefusedError(ErrorCode.INVALID_REQUEST)
+        raise Refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is None:
         return
     if not request.transactional_id:
-        raise TransactionRefusedError(ErrorCode.INVALID_REQUEST)
+        raise Refused(ErrorCode.INVALID_REQUEST)
     limit_ms = env.config.integer("transaction.max.timeout.ms")
     if not 0 < request.transaction_timeout_ms <= limit_ms:
-        raise TransactionRefusedError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        raise Refused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
 
 
 def decide_init(
     env: Environment, now_ms: int, request: InitProducerIdRequest
 ) -> Decision[InitProducerIdResponse]:
-    """Decide one InitProducerId that was checked. Raises ``TransactionRefusedError``."""
+    """Decide one InitProducerId that was checked. Raises ``Refused``."""
     transactional_id = request.transactional_id
     if transactional_id is None:
         return Decision(_answer(env.new_producer_id(), 0))
@@ -53,9 +53,9 @@ def decide_init(
         entry = TransactionEntry(_unborn(env, now_ms, request))
     value = entry.value
     if request.producer_id != NO_PRODUCER_ID and not _is_own(value, request):
-        raise TransactionRefusedError(ErrorCode.PRODUCER_FENCED)
+        raise Refused(ErrorCode.PRODUCER_FENCED)
     if value.state.is_prepared:
-        raise TransactionRefusedError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
     if value.state is TransactionState.ONGOING:
         change = fenced_abort(env, now_ms, transactional_id, entry)
         return Decision(refused_init(ErrorCode.CONCURRENT_TRANSACTIONS), change)
@@ -104,7 +104,7 @@ def _next(
     entry: TransactionEntry,
     request: InitProducerIdRequest,
 ) -> Change:
-    """The producer of the next epoch. Raises ``TransactionRefusedError`` PRODUCER_FENCED, and
+    """The producer of the next epoch. Raises ``Refused`` PRODUCER_FENCED, and
     UNKNOWN_SERVER_ERROR in a case that Kafka did not foresee either: an outdated epoch when the
     current one is the last."""
     value = entry.value
@@ -115,7 +115,7 @@ def _next(
         producer_id, epoch = env.new_producer_id(), 0
         last = current if named else NO_PRODUCER_EPOCH
     elif current >= LAST_EPOCH:
-        raise TransactionRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     elif not named:
         epoch = current + 1
     elif current in (NO_PRODUCER_EPOCH, request.producer_epoch):
@@ -124,7 +124,7 @@ def _next(
         # the answer to the same request was lost: once more
         epoch, last = current, entry.last_producer_epoch
     else:
-        raise TransactionRefusedError(ErrorCode.PRODUCER_FENCED)
+        raise Refused(ErrorCode.PRODUCER_FENCED)
     following = replace(
         value,
         producer_id=producer_id,

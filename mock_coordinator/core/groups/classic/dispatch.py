@@ -34,7 +34,6 @@ from mock_coordinator.core.groups.classic.sync import SyncDecision, decide_sync
 from mock_coordinator.core.groups.connect.group import ConnectGroup
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.migration.catch_up import (
     decide_heartbeat_to_consumer_group,
     decide_sync_to_consumer_group,
@@ -44,6 +43,7 @@ from mock_coordinator.core.groups.migration.leave import decide_leave_from_consu
 from mock_coordinator.core.groups.offset_admin import group_tombstones
 from mock_coordinator.core.groups.records import StateRecord
 from mock_coordinator.core.inputs import RequestReceived
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["heartbeat", "join_group", "leave_group", "sync_group"]
 
@@ -94,7 +94,7 @@ def sync_group(
     """Decide one SyncGroup. Refusals are answers."""
     try:
         return _sync_group(env, now_ms, received, request)
-    except GroupError as err:
+    except Refused as err:
         return Decision(SyncGroupResponse(error_code=err.code))
 
 
@@ -103,15 +103,15 @@ def _sync_group(
 ) -> SyncDecision:
     named = request.protocol_type is not None and request.protocol_name is not None
     if received.version >= _PROTOCOL_VERSION and not named:
-        raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if not request.group_id:
-        raise GroupError(ErrorCode.INVALID_GROUP_ID)
+        raise Refused(ErrorCode.INVALID_GROUP_ID)
     group = env.state.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         return decide_sync(env, now_ms, received, request, group)
     if isinstance(group, ConsumerGroup):
         return decide_sync_to_consumer_group(env, now_ms, group, request)
-    raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+    raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def heartbeat(
@@ -121,7 +121,7 @@ def heartbeat(
     del received
     try:
         return _heartbeat(env, now_ms, request)
-    except GroupError as err:
+    except Refused as err:
         return Decision(HeartbeatResponse(error_code=err.code))
 
 
@@ -129,13 +129,13 @@ def _heartbeat(
     env: Environment, now_ms: int, request: HeartbeatRequest
 ) -> Decision[HeartbeatResponse]:
     if not request.group_id:
-        raise GroupError(ErrorCode.INVALID_GROUP_ID)
+        raise Refused(ErrorCode.INVALID_GROUP_ID)
     group = env.state.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         return decide_heartbeat(now_ms, request, group)
     if isinstance(group, ConsumerGroup):
         return decide_heartbeat_to_consumer_group(env, now_ms, group, request)
-    raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+    raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def leave_group(

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.classic.live import LiveGroup
-from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["require_generation", "require_member"]
 
 
 def require_member(live: LiveGroup, member_id: str, instance_id: str | None) -> None:
-    """Raise ``GroupError``: UNKNOWN_MEMBER_ID for an unknown member, FENCED_INSTANCE_ID for one
+    """Raise ``Refused``: UNKNOWN_MEMBER_ID for an unknown member, FENCED_INSTANCE_ID for one
     whose instance id another member has taken over (KIP-345)."""
     if instance_id is not None:
         holder = live.static_members.get(instance_id)
         if holder is None:
-            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
         if holder != member_id:
-            raise GroupError(ErrorCode.FENCED_INSTANCE_ID)
+            raise Refused(ErrorCode.FENCED_INSTANCE_ID)
     if member_id not in live.members:
-        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def require_generation(live: LiveGroup, generation: int) -> None:
-    """Raise ``GroupError`` ILLEGAL_GENERATION for another generation than the current one."""
+    """Raise ``Refused`` ILLEGAL_GENERATION for another generation than the current one."""
     if generation != live.generation:
-        raise GroupError(ErrorCode.ILLEGAL_GENERATION)
+        raise Refused(ErrorCode.ILLEGAL_GENERATION)

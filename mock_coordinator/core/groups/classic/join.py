@@ -30,9 +30,9 @@ from mock_coordinator.core.groups.classic.rebalance import (
 )
 from mock_coordinator.core.groups.consumer_group import GroupState
 from mock_coordinator.core.groups.environment import Decision, Environment
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.records import ClassicProtocol, GroupMetadata, StateRecord
 from mock_coordinator.core.inputs import RequestReceived
+from mock_coordinator.core.refused import Refused
 
 __all__ = [
     "JoinDecision",
@@ -65,7 +65,7 @@ def decide_join(
     """Decide one JoinGroup to a classic group.
 
     ``group`` is None when there is none, or when an empty consumer group gives way, whose
-    ``tombstones`` are then written first. Never raises ``GroupError``: refusals are answers, and
+    ``tombstones`` are then written first. Never raises ``Refused``: refusals are answers, and
     may come with records.
     """
     if group is None and request.member_id:
@@ -141,7 +141,7 @@ class _Join:
             return self._expected_member()
         try:
             require_member(self._live, member_id, self._request.group_instance_id)
-        except GroupError as err:
+        except Refused as err:
             refusal = refused_join(err.code, member_id)
             refusal.protocol_name = None
             return refusal

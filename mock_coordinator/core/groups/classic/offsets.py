@@ -12,9 +12,9 @@ from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.classic.identity import require_generation, require_member
 from mock_coordinator.core.groups.consumer_group import GroupState
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.records import OffsetAndMetadata
 from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.refused import Refused
 
 __all__ = [
     "commit_keeps_session",
@@ -32,7 +32,7 @@ def require_committer(
     *,
     transactional: bool = False,
 ) -> None:
-    """Raise ``GroupError`` when this member, or a tool without a member id, may not commit now:
+    """Raise ``Refused`` when this member, or a tool without a member id, may not commit now:
     UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION or REBALANCE_IN_PROGRESS.
 
     Commits of a transaction need no member, and do not mind a rebalance (KIP-447).
@@ -45,9 +45,9 @@ def require_committer(
         require_member(live, member_id, instance_id)
         require_generation(live, generation)
     elif not transactional and not empty:
-        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
     if not transactional and live.state is GroupState.COMPLETING_REBALANCE:
-        raise GroupError(ErrorCode.REBALANCE_IN_PROGRESS)
+        raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
 
 
 def commit_keeps_session(group: ClassicGroup, member_id: str) -> tuple[Timer, int] | None:
@@ -62,9 +62,9 @@ def commit_keeps_session(group: ClassicGroup, member_id: str) -> tuple[Timer, in
 
 
 def require_offsets_deletable(group: ClassicGroup) -> None:
-    """Raise ``GroupError`` NON_EMPTY_GROUP: of a group at work only consumers' topics are known."""
+    """Raise ``Refused`` NON_EMPTY_GROUP: of a group at work only consumers' topics are known."""
     if not group.is_empty and not group.live.uses_consumer_protocol:
-        raise GroupError(ErrorCode.NON_EMPTY_GROUP)
+        raise Refused(ErrorCode.NON_EMPTY_GROUP)
 
 
 def expires_from_ms(group: ClassicGroup, value: OffsetAndMetadata) -> int | None:

@@ -23,8 +23,8 @@ from mock_coordinator.core.groups.classic.identity import require_generation, re
 from mock_coordinator.core.groups.classic.rebalance import Rebalance
 from mock_coordinator.core.groups.consumer_group import GroupState
 from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["decide_heartbeat", "decide_leave", "leaving_members", "session_timer"]
 
@@ -43,7 +43,7 @@ def decide_heartbeat(
 ) -> Decision[HeartbeatResponse]:
     """Decide one Heartbeat to a classic group.
 
-    Raises ``GroupError``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
+    Raises ``Refused``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
     """
     live = group.live
     require_member(live, request.member_id, request.group_instance_id)
@@ -80,7 +80,7 @@ def decide_leave(
         )
         try:
             _take_out(step, member)
-        except GroupError as err:
+        except Refused as err:
             answer.error_code = err.code
         answers.append(answer)
     if any(answer.error_code == ErrorCode.NONE for answer in answers):
@@ -96,7 +96,7 @@ def _take_out(step: Rebalance, member: LeaveGroupRequestMemberIdentity) -> None:
     if not member_id and member.group_instance_id is not None:
         member_id = live.static_members.get(member.group_instance_id, "")
         if not member_id:
-            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
     elif member_id in live.pending_joins:
         live.remove(member_id)
         step.cancel_session(member_id)

@@ -12,8 +12,8 @@ from mock_coordinator.core.groups.classic.live import LiveGroup
 from mock_coordinator.core.groups.classic.rebalance import Rebalance
 from mock_coordinator.core.groups.consumer_group import GroupState
 from mock_coordinator.core.groups.environment import Decision, Environment
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.inputs import RequestReceived
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["SyncDecision", "decide_sync"]
 
@@ -30,17 +30,17 @@ def decide_sync(
 ) -> SyncDecision:
     """Decide one SyncGroup to a classic group.
 
-    Raises ``GroupError``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
+    Raises ``Refused``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL or REBALANCE_IN_PROGRESS.
     """
     live, member_id = group.live, request.member_id
     if live.state is GroupState.EMPTY:
-        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
     require_member(live, member_id, request.group_instance_id)
     require_generation(live, request.generation_id)
     _require_protocol(live, request)
     if live.state is GroupState.PREPARING_REBALANCE:
-        raise GroupError(ErrorCode.REBALANCE_IN_PROGRESS)
+        raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
     step = Rebalance(env, now_ms, request.group_id, live)
     step.synced(member_id)
     if live.state is GroupState.STABLE:
@@ -58,11 +58,11 @@ def decide_sync(
 
 
 def _require_protocol(live: LiveGroup, request: SyncGroupRequest) -> None:
-    """Raise ``GroupError`` INCONSISTENT_GROUP_PROTOCOL when a member names another protocol than
+    """Raise ``Refused`` INCONSISTENT_GROUP_PROTOCOL when a member names another protocol than
     the group's (KIP-559)."""
     for named, actual in (
         (request.protocol_type, live.protocol_type),
         (request.protocol_name, live.protocol),
     ):
         if named is not None and actual is not None and named != actual:
-            raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

@@ -63,7 +63,7 @@ class Computation(Generic[G, I, P, R]):
 
     ``given`` takes the group as it is, for an assignor; ``answer`` is how the member is told, and
     ``installed`` the records of its result (group, what was given, result, time in ms). The latter
-    raises ``GroupError`` for a result that does not fit. ``fences_ahead``: a member that is ahead
+    raises ``Refused`` for a result that does not fit. ``fences_ahead``: a member that is ahead
     of what the coordinator knows is fenced; else it is told to retry, as one that is behind.
     """
 

@@ -32,13 +32,13 @@ from mock_coordinator.core.groups.client_assignors.values import (
     ClientAssignor,
 )
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.records import (
     StateRecord,
     TargetAssignmentMetadata,
     TargetEpoch,
 )
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["OF_PARTITIONS", "Computed", "installed", "refused", "require_version", "target_records"]
 
@@ -49,7 +49,7 @@ def installed(
     request: ConsumerGroupInstallAssignmentRequest,
     timestamp_ms: int,
 ) -> list[StateRecord]:
-    """The records of the new target. Raises ``GroupError`` INVALID_ASSIGNMENT when the result does
+    """The records of the new target. Raises ``Refused`` INVALID_ASSIGNMENT when the result does
     not fit what it was computed from.
 
     With an error the target stays; its epoch advances all the same, or the group would ask for the
@@ -65,9 +65,9 @@ def installed(
     return records
 
 
-def refused(message: str) -> GroupError:
+def refused(message: str) -> Refused:
     """INVALID_ASSIGNMENT."""
-    return GroupError(ErrorCode.INVALID_ASSIGNMENT, message)
+    return Refused(ErrorCode.INVALID_ASSIGNMENT, message)
 
 
 Computed = dict[str, tuple[Partitions, AssignmentMetadata]]

@@ -15,7 +15,7 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
 )
 from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
-from mock_coordinator.core.groups.errors import GroupError
+from mock_coordinator.core.refused import Refused
 
 __all__ = [
     "offered",
@@ -30,7 +30,7 @@ _CLASSIC_VERSION: Final = -1
 
 
 def validate_offer(request: ConsumerGroupHeartbeatRequest) -> None:
-    """Raise ``GroupError`` INVALID_REQUEST for an offer that makes no sense."""
+    """Raise ``Refused`` INVALID_REQUEST for an offer that makes no sense."""
     offer = request.client_assignors
     if not offer:
         return
@@ -43,7 +43,7 @@ def validate_offer(request: ConsumerGroupHeartbeatRequest) -> None:
 
 
 def validate_assignors(offer: Iterable[ClientAssignor], *, lowest: int) -> None:
-    """Raise ``GroupError`` INVALID_REQUEST for assignors without or with the same names, and for
+    """Raise ``Refused`` INVALID_REQUEST for assignors without or with the same names, and for
     versions that cannot be, below ``lowest`` among others."""
     names: set[str] = set()
     for assignor in offer:
@@ -90,7 +90,7 @@ def offered(request: ConsumerGroupHeartbeatRequest) -> tuple[ClientAssignor, ...
 def require_overlap(
     offer: Iterable[ClientAssignor], others: Mapping[str, Iterable[ClientAssignor]]
 ) -> None:
-    """Raise ``GroupError`` UNSUPPORTED_ASSIGNOR when no version of an assignor is understood by the
+    """Raise ``Refused`` UNSUPPORTED_ASSIGNOR when no version of an assignor is understood by the
     sender and by some other member that offers it, too. ``others``: member id -> its offer."""
     mine = {each.name: each for each in offer}
     for member_id, theirs in others.items():
@@ -100,7 +100,7 @@ def require_overlap(
                 continue
             low = max(own.minimum_version, other.minimum_version)
             if low > min(own.maximum_version, other.maximum_version):
-                raise GroupError(
+                raise Refused(
                     ErrorCode.UNSUPPORTED_ASSIGNOR,
                     f"ClientAssignor {own.name} has versions {own.minimum_version} to "
                     f"{own.maximum_version}, which do not overlap with "
@@ -134,5 +134,5 @@ def _differs(before: ClientAssignor, after: ClientAssignor) -> bool:
     )
 
 
-def _invalid(message: str) -> GroupError:
-    return GroupError(ErrorCode.INVALID_REQUEST, message)
+def _invalid(message: str) -> Refused:
+    return Refused(ErrorCode.INVALID_REQUEST, message)

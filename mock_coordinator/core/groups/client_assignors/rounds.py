@@ -33,10 +33,11 @@ from mock_coordinator.core.groups.client_assignors.install import refused
 from mock_coordinator.core.groups.client_assignors.prepare import member_offer
 from mock_coordinator.core.groups.client_assignors.selection import Choice, choose
 from mock_coordinator.core.groups.environment import Environment
-from mock_coordinator.core.groups.errors import GroupError, group_id_not_found
+from mock_coordinator.core.groups.errors import group_id_not_found
 from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.records import StateRecord
 from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["Phase", "Round", "Rounds"]
 
@@ -193,7 +194,7 @@ class Rounds:
     def prepare(self, how: Computation[G, Any, P, Any], request: FromChosenMember) -> P:
         """Give the chosen member the group as it is now; asking again replaces what it was given.
 
-        Raises ``GroupError``. The session of the member is not refreshed.
+        Raises ``Refused``. The session of the member is not refreshed.
         """
         group, running = self._admit(how, request)
         running.phase = Phase.PREPARED
@@ -206,10 +207,10 @@ class Rounds:
     ) -> list[StateRecord]:
         """Take the result; the records of the new target. ``settle`` comes next.
 
-        Raises ``GroupError``; a result that does not fit passes the member over.
+        Raises ``Refused``; a result that does not fit passes the member over.
         """
         if any(not row.member_id for row in request.members):
-            raise GroupError(ErrorCode.INVALID_REQUEST, "MemberId can't be empty.")
+            raise Refused(ErrorCode.INVALID_REQUEST, "MemberId can't be empty.")
         group, running = self._admit(how, request)
         if running.phase is not Phase.PREPARED:
             raise refused("The assignment was not prepared.")
@@ -222,7 +223,7 @@ class Rounds:
         timestamp_ms = now_ms if self._env.profile.has_assignment_interval else 0
         try:
             records = how.installed(group, running.given, request, timestamp_ms)
-        except GroupError:
+        except Refused:
             self._fail(group, running.choice.member_id)
             raise
         self._end(group.group_id)
@@ -233,30 +234,28 @@ class Rounds:
     ) -> tuple[G, Round]:
         """The checks that both requests share."""
         if not request.group_id:
-            raise GroupError(ErrorCode.INVALID_REQUEST, "GroupId can't be empty.")
+            raise Refused(ErrorCode.INVALID_REQUEST, "GroupId can't be empty.")
         if not request.member_id:
-            raise GroupError(ErrorCode.INVALID_REQUEST, "MemberId can't be empty.")
+            raise Refused(ErrorCode.INVALID_REQUEST, "MemberId can't be empty.")
         if request.member_epoch < 0:
-            raise GroupError(ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid.")
+            raise Refused(ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid.")
         group = self._env.state.groups.get(request.group_id)
         if not isinstance(group, how.kind):
             raise group_id_not_found(request.group_id)
         member = group.members.get(request.member_id)
         if member is None:
-            raise GroupError(
+            raise Refused(
                 ErrorCode.UNKNOWN_MEMBER_ID,
                 f"Member {request.member_id} is not a member of group {request.group_id}.",
             )
         if member.epoch != request.member_epoch:
             wrong = f"The member epoch is {member.epoch}, not {request.member_epoch}."
             if how.fences_ahead and request.member_epoch > member.epoch:
-                raise GroupError(ErrorCode.FENCED_MEMBER_EPOCH, wrong)
-            raise GroupError(
-                ErrorCode.STALE_MEMBER_EPOCH, f"{wrong} Retry after the next heartbeat."
-            )
+                raise Refused(ErrorCode.FENCED_MEMBER_EPOCH, wrong)
+            raise Refused(ErrorCode.STALE_MEMBER_EPOCH, f"{wrong} Retry after the next heartbeat.")
         running = self._rounds.get(request.group_id)
         if running is None or running.choice.member_id != request.member_id:
-            raise GroupError(
+            raise Refused(
                 ErrorCode.UNKNOWN_MEMBER_ID,
                 f"Member {request.member_id} is not chosen to compute the assignment of group "
                 f"{request.group_id}. It is still a member; it must abandon only the computation.",

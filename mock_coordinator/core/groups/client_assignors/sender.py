@@ -7,10 +7,10 @@ from mock_coordinator.core.groups.client_assignors.offers import require_overlap
 from mock_coordinator.core.groups.client_assignors.prepare import member_offer
 from mock_coordinator.core.groups.client_assignors.selection import Offer, candidates, choose
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.target_assignment import Sender
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["members_compute", "require_computable"]
 
@@ -33,7 +33,7 @@ def require_computable(
     replaced: str | None,
     broker_can: bool = True,
 ) -> None:
-    """Raise ``GroupError`` UNSUPPORTED_ASSIGNOR when a changed offer cannot go together with those
+    """Raise ``Refused`` UNSUPPORTED_ASSIGNOR when a changed offer cannot go together with those
     of the others: no common version of an assignor, or nobody left who understands all the versions
     in use; and no common assignor, unless the broker could compute then (``broker_can``)."""
     offer = after.subscription.client_assignors
@@ -48,12 +48,12 @@ def require_computable(
     require_overlap(offer, others)
     common = candidates(offers)
     if not common and not broker_can:
-        raise GroupError(
+        raise Refused(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             "With these ClientAssignors there would be none that all members offer.",
         )
     if common and choose(offers) is None:
-        raise GroupError(
+        raise Refused(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             "With these ClientAssignors no member could read the metadata of all members.",
         )

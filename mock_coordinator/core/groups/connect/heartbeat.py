@@ -33,7 +33,7 @@ from mock_coordinator.core.groups.connect.validation import (
 )
 from mock_coordinator.core.groups.current_assignment import Reconciliation, away
 from mock_coordinator.core.groups.environment import Decision, Environment
-from mock_coordinator.core.groups.errors import GroupError, not_a_connect_group
+from mock_coordinator.core.groups.errors import not_a_connect_group
 from mock_coordinator.core.groups.identity import (
     identify,
     leaving_member,
@@ -51,6 +51,7 @@ from mock_coordinator.core.groups.records import (
 )
 from mock_coordinator.core.groups.timers import TimerKind
 from mock_coordinator.core.inputs import ClientInfo
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["decide_connect_heartbeat", "fence_workers", "note_confirmation"]
 
@@ -58,7 +59,7 @@ __all__ = ["decide_connect_heartbeat", "fence_workers", "note_confirmation"]
 def decide_connect_heartbeat(
     env: Environment, now_ms: int, client: ClientInfo, request: ConnectGroupHeartbeatRequest
 ) -> Decision[ConnectGroupHeartbeatResponse]:
-    """Decide one heartbeat. Raises ``GroupError`` when it is refused; nothing is changed here."""
+    """Decide one heartbeat. Raises ``Refused`` when it is refused; nothing is changed here."""
     validate_connect_heartbeat(request)
     owned = reported_items(request)
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
@@ -98,7 +99,7 @@ def _leave(
 ) -> Decision[ConnectGroupHeartbeatResponse]:
     """A heartbeat with epoch -1 or -2.
 
-    Raises ``GroupError``: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
+    Raises ``Refused``: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
     """
     group = _existing(env, request.group_id)
     member = leaving_member(group, request.member_id, request.instance_id)
@@ -115,7 +116,7 @@ def _leave(
 def _existing(env: Environment, group_id: str) -> ConnectGroup:
     group = env.state.groups.get(group_id)
     if group is None:
-        raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Connect group {group_id} not found.")
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Connect group {group_id} not found.")
     if not isinstance(group, ConnectGroup):
         raise not_a_connect_group(group_id)
     return group

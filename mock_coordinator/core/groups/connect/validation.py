@@ -10,8 +10,8 @@ from kip848_client.wire.messages.connect_group import ConnectGroupHeartbeatReque
 from mock_coordinator.core.groups.client_assignors.offers import validate_assignors
 from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
 from mock_coordinator.core.groups.connect.items import ItemsError, OwnedItems, read_items
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.validation import is_blank
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["offered_assignors", "reported_items", "validate_connect_heartbeat"]
 
@@ -19,7 +19,7 @@ _LOWEST_VERSION: Final = 0
 
 
 def validate_connect_heartbeat(request: ConnectGroupHeartbeatRequest) -> None:
-    """Raise ``GroupError`` for the first rule that the request breaks: INVALID_REQUEST or
+    """Raise ``Refused`` for the first rule that the request breaks: INVALID_REQUEST or
     UNSUPPORTED_ASSIGNOR."""
     for text, name in (
         (request.member_id, "MemberId"),
@@ -40,7 +40,7 @@ def validate_connect_heartbeat(request: ConnectGroupHeartbeatRequest) -> None:
         # a worker that computes has this long for it, and as long to give items up
         raise _invalid("RebalanceTimeoutMs must be larger than zero.")
     if request.server_assignor is not None:
-        raise GroupError(
+        raise Refused(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             f"ServerAssignor {request.server_assignor} is not supported. Connect groups have no "
             "assignors of the broker.",
@@ -77,7 +77,7 @@ def offered_assignors(request: ConnectGroupHeartbeatRequest) -> tuple[ClientAssi
 
 
 def reported_items(request: ConnectGroupHeartbeatRequest) -> tuple[OwnedItems, ...] | None:
-    """What the worker says it has; ``None`` for "as before". Raises ``GroupError`` INVALID_REQUEST
+    """What the worker says it has; ``None`` for "as before". Raises ``Refused`` INVALID_REQUEST
     for what cannot be."""
     if request.owned is None:
         return None
@@ -87,5 +87,5 @@ def reported_items(request: ConnectGroupHeartbeatRequest) -> tuple[OwnedItems, .
         raise _invalid(f"Owned is invalid: {err}") from err
 
 
-def _invalid(message: str) -> GroupError:
-    return GroupError(ErrorCode.INVALID_REQUEST, message)
+def _invalid(message: str) -> Refused:
+    return Refused(ErrorCode.INVALID_REQUEST, message)

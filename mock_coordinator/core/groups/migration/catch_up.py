@@ -18,7 +18,6 @@ from kip848_client.wire.messages.classic_group import (
 from mock_coordinator.core.groups.classic.live import CONSUMER_PROTOCOL_TYPE
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.migration.embedded import written_for
 from mock_coordinator.core.groups.migration.members import (
@@ -28,6 +27,7 @@ from mock_coordinator.core.groups.migration.members import (
     rejoin_timer,
 )
 from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["decide_heartbeat_to_consumer_group", "decide_sync_to_consumer_group"]
 
@@ -35,7 +35,7 @@ __all__ = ["decide_heartbeat_to_consumer_group", "decide_sync_to_consumer_group"
 def decide_sync_to_consumer_group(
     env: Environment, now_ms: int, group: ConsumerGroup, request: SyncGroupRequest
 ) -> Decision[SyncGroupResponse]:
-    """Raises ``GroupError``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION or
+    """Raises ``Refused``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION or
     INCONSISTENT_GROUP_PROTOCOL. REBALANCE_IN_PROGRESS is an answer, because it starts a timer."""
     member, classic = classic_member(
         group, request.member_id, request.group_instance_id, request.generation_id
@@ -44,14 +44,14 @@ def decide_sync_to_consumer_group(
     if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or (
         request.protocol_name not in (None, favourite.name)
     ):
-        raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if is_behind(env, group, member) and member.state is not MemberState.UNREVOKED_PARTITIONS:
         response = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
         return Decision(response, timers=rejoin_timer(env, group, member, now_ms))
     try:
         assignment = written_for(env.catalog, member.assigned, favourite.metadata)
     except WireError as err:
-        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR) from err
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR) from err
     group_id, member_id = group.group_id, member.member_id
     return Decision(
         SyncGroupResponse(
@@ -71,7 +71,7 @@ def decide_sync_to_consumer_group(
 def decide_heartbeat_to_consumer_group(
     env: Environment, now_ms: int, group: ConsumerGroup, request: HeartbeatRequest
 ) -> Decision[HeartbeatResponse]:
-    """Raises ``GroupError``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION."""
+    """Raises ``Refused``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION."""
     member, classic = classic_member(
         group, request.member_id, request.group_instance_id, request.generation_id
     )

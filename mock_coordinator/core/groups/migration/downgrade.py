@@ -28,7 +28,6 @@ from mock_coordinator.core.groups.classic.rebalance import Rebalance
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup, GroupState
 from mock_coordinator.core.groups.current_assignment import OwnedReport
 from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.member_update import MemberUpdate
 from mock_coordinator.core.groups.migration.embedded import written_for
@@ -45,6 +44,7 @@ from mock_coordinator.core.groups.records import (
 )
 from mock_coordinator.core.groups.target_assignment import Sender
 from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["can_downgrade", "downgrade", "downgrade_by_replacement", "joined", "may_replace"]
 
@@ -142,7 +142,7 @@ def _converted(
 ) -> Rebalance:
     """The classic group of these members, stored, Stable, and expecting their heartbeats.
 
-    Raises ``GroupError`` GROUP_ID_NOT_FOUND when a member's embedded subscription cannot be read.
+    Raises ``Refused`` GROUP_ID_NOT_FOUND when a member's embedded subscription cannot be read.
     """
     live = LiveGroup(protocol_type=CONSUMER_PROTOCOL_TYPE, generation=group.epoch)
     live.enter(GroupState.STABLE, now_ms)
@@ -156,7 +156,7 @@ def _converted(
             assignment = written_for(env.catalog, targets[member_id], metadata)
         except WireError as err:
             why = f"Cannot downgrade the classic group {group.group_id}: {err}."
-            raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, why) from err
+            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, why) from err
         live.members[member_id] = replace(converted, assignment=assignment)
     rebalance = Rebalance(env, now_ms, group.group_id, live)
     rebalance.store()

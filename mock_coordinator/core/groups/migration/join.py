@@ -34,7 +34,6 @@ from mock_coordinator.core.groups.classic.join import offered_protocols, rebalan
 from mock_coordinator.core.groups.classic.live import CONSUMER_PROTOCOL_TYPE
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.identity import (
     Identity,
     leaving_member,
@@ -54,6 +53,7 @@ from mock_coordinator.core.groups.subscriptions import RegexChange
 from mock_coordinator.core.groups.target_assignment import Sender
 from mock_coordinator.core.groups.timers import Timer, TimerKind
 from mock_coordinator.core.inputs import RequestReceived
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["decide_join_to_consumer_group"]
 
@@ -72,7 +72,7 @@ def decide_join_to_consumer_group(
     join = _Join(env, now_ms, group=group, received=received, request=request)
     try:
         return join.decide()
-    except GroupError as err:
+    except Refused as err:
         return Decision(JoinGroupResponse(error_code=err.code))
 
 
@@ -85,7 +85,7 @@ class _Join(MemberUpdate):
     request: JoinGroupRequest = field(kw_only=True)
 
     def decide(self) -> Decision[JoinGroupResponse | None]:
-        """Raises ``GroupError`` (or -1) when the member is refused."""
+        """Raises ``Refused`` (or -1) when the member is refused."""
         group, request = self.group, self.request
         self._require_welcome()
         member_id = request.member_id or self.env.new_member_id()
@@ -123,7 +123,7 @@ class _Join(MemberUpdate):
     def _require_welcome(self) -> None:
         """Whether classic members may join at all: from 4.3 on the policy says."""
         if self.env.profile.classic_join_refused_by_policy and is_disabled(self.env.config):
-            raise GroupError(
+            raise Refused(
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
                 f"Cannot join the consumer group {self.group.group_id} with the classic protocol "
                 "because the group migration is disabled.",
@@ -138,7 +138,7 @@ class _Join(MemberUpdate):
         names = [protocol.name for protocol in request.protocols]
         fits = self.group.supports_classic_protocols(names)
         if request.protocol_type != CONSUMER_PROTOCOL_TYPE or not fits:
-            raise GroupError(
+            raise Refused(
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
                 f"Member {member_id}'s protocols are not supported.",
             )
@@ -154,7 +154,7 @@ class _Join(MemberUpdate):
     def _identity(self, member_id: str) -> Identity:
         """The member as it is, or made; a static one without an id takes its old place.
 
-        Raises ``GroupError``: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID. Never
+        Raises ``Refused``: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID. Never
         UNRELEASED_INSTANCE_ID: a static member of the classic protocol has no way to say that it
         is only away.
         """
@@ -174,7 +174,7 @@ class _Join(MemberUpdate):
             return read_subscription(self.request.protocols[0].metadata)[1]
         except WireError as err:
             code = self.env.profile.malformed_subscription_error
-            raise GroupError(
+            raise Refused(
                 ErrorCode(code),
                 "Malformed embedded consumer protocol in subscription deserialization.",
             ) from err

@@ -15,10 +15,10 @@ from kip848_client.wire.messages.classic_group import (
 )
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.identity import leaving_member
 from mock_coordinator.core.groups.leave import fence
 from mock_coordinator.core.groups.member import Member
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["decide_leave_from_consumer_group"]
 
@@ -39,7 +39,7 @@ def decide_leave_from_consumer_group(
         )
         try:
             member = _named(group, asked)
-        except GroupError as err:
+        except Refused as err:
             answer.error_code = err.code
         else:
             leaving[member.member_id] = member
@@ -49,7 +49,7 @@ def decide_leave_from_consumer_group(
         return Decision(response)
     try:
         return fence(env, now_ms, group, tuple(leaving.values())).answering(response)
-    except GroupError as err:  # a downgrade that cannot be done: nobody goes
+    except Refused as err:  # a downgrade that cannot be done: nobody goes
         return Decision(LeaveGroupResponse(error_code=err.code))
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Environment, TimerChange
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.identity import leaving_member
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.records import ClassicMemberMetadata
 from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["classic_member", "is_behind", "is_waiting_for_others", "rejoin_timer"]
 
@@ -25,16 +25,16 @@ def classic_member(
 ) -> tuple[Member, ClassicMemberMetadata]:
     """The member that sends SyncGroup or Heartbeat.
 
-    Raises ``GroupError``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
+    Raises ``Refused``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
     """
     member = leaving_member(group, member_id, instance_id)
     if member.classic is None:
-        raise GroupError(
+        raise Refused(
             ErrorCode.UNKNOWN_MEMBER_ID,
             f"Member {member.member_id} does not use the classic protocol.",
         )
     if generation != member.epoch:
-        raise GroupError(ErrorCode.ILLEGAL_GENERATION)
+        raise Refused(ErrorCode.ILLEGAL_GENERATION)
     return member, member.classic
 
 

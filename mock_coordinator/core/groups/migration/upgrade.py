@@ -35,7 +35,6 @@ from mock_coordinator.core.groups.classic.live import LiveGroup, LiveMember
 from mock_coordinator.core.groups.classic.rebalance import Rebalance
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.migration.embedded import partitions_of
 from mock_coordinator.core.groups.migration.policy import allows_upgrade
@@ -56,16 +55,17 @@ from mock_coordinator.core.groups.records import (
 )
 from mock_coordinator.core.groups.subscriptions import TopicSummary, summarize
 from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.refused import Refused
 
 __all__ = ["Upgrade", "UpgradeRefused", "upgrade"]
 
 _REJOIN: Final = ErrorCode.REBALANCE_IN_PROGRESS
 
 
-class UpgradeRefused(GroupError):
+class UpgradeRefused(Refused):
     """The group stays classic; ``anyway`` is what happens nevertheless."""
 
-    def __init__(self, refusal: GroupError, anyway: Decision[None]) -> None:
+    def __init__(self, refusal: Refused, anyway: Decision[None]) -> None:
         super().__init__(refusal.code, refusal.message)
         self.anyway = anyway
 
@@ -87,13 +87,13 @@ class Upgrade:
 def upgrade(env: Environment, now_ms: int, classic: ClassicGroup) -> Upgrade:
     """Convert a classic group that has members.
 
-    Raises ``GroupError`` GROUP_ID_NOT_FOUND (with the reason), or ``UpgradeRefused``.
+    Raises ``Refused`` GROUP_ID_NOT_FOUND (with the reason), or ``UpgradeRefused``.
     """
     _require_upgradable(env, classic)
     failed = _all_told_to_rejoin(env, now_ms, classic)
     try:
         group, summary = _converted(env, classic)
-    except GroupError as err:
+    except Refused as err:
         raise UpgradeRefused(err, failed) from err
     over = Rebalance(env, now_ms, classic.group_id, classic.live)
     over.refuse_all(_REJOIN)
@@ -118,8 +118,8 @@ def _require_upgradable(env: Environment, classic: ClassicGroup) -> None:
         raise _refused(classic.group_id, reason)
 
 
-def _refused(group_id: str, reason: str) -> GroupError:
-    return GroupError(
+def _refused(group_id: str, reason: str) -> Refused:
+    return Refused(
         ErrorCode.GROUP_ID_NOT_FOUND,
         f"Cannot upgrade classic group {group_id} to consumer group because {reason}",
     )
@@ -135,7 +135,7 @@ def _all_told_to_rejoin(env: Environment, now_ms: int, classic: ClassicGroup) ->
 
 
 def _converted(env: Environment, classic: ClassicGroup) -> tuple[ConsumerGroup, TopicSummary]:
-    """The consumer group, in memory only. Raises ``GroupError`` GROUP_ID_NOT_FOUND or
+    """The consumer group, in memory only. Raises ``Refused`` GROUP_ID_NOT_FOUND or
     UNKNOWN_SERVER_ERROR."""
     live = classic.live
     group = ConsumerGroup(classic.group_id, live.generation)
@@ -153,7 +153,7 @@ def _require_free(group: ConsumerGroup, target: Partitions) -> None:
     fails where it would note a second owner."""
     for topic_id, partitions in target.items():
         if not group.holders.get(topic_id, {}).keys().isdisjoint(partitions):
-            raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _member(
@@ -205,7 +205,7 @@ def _subscription(group_id: str, live: LiveGroup, old: LiveMember) -> ConsumerSu
     """What the member said in the protocol of the generation."""
     if all(each.name != live.protocol for each in old.protocols):
         # no generation yet, or one that it was not there for
-        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
         return read_subscription(old.metadata(live.protocol))[1]
     except WireError as err:

@@ -38,7 +38,7 @@ from kip848_client.wire.messages.scram_credentials import (
 )
 from mock_coordinator.core.broker import NO_OPERATIONS
 from mock_coordinator.core.security.acls import Operation, ResourceType
-from mock_coordinator.core.security.asker import ADMITTED, Admitted, Asker, Refused, Rule, Verdict
+from mock_coordinator.core.security.asker import ADMITTED, Admitted, Asker, Denied, Rule, Verdict
 
 __all__ = ["ADMINISTRATION_RULES"]
 
@@ -57,7 +57,7 @@ def _needs(operation: Operation, refusal: _Refusal) -> Rule:
         form = asker.broker.profile.refused_request_form
         # a broker prints its request object here, addresses and buffers included
         words = f"Request {type(request).__name__} {form.format(operation.name)}"
-        return Refused(refusal(request, words))
+        return Denied(refusal(request, words))
 
     return rule
 

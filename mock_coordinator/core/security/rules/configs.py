@@ -23,7 +23,7 @@ from mock_coordinator.core.security.asker import (
     ADMITTED,
     Admitted,
     Asker,
-    Refused,
+    Denied,
     Rule,
     Verdict,
     admitted_in_part,
@@ -129,7 +129,7 @@ def _is_malformed(resource: Any) -> bool:
 def _list_resources(asker: Asker, _request: Any) -> Verdict:
     if asker.may_cluster(Operation.DESCRIBE_CONFIGS):
         return ADMITTED
-    return Refused(ListConfigResourcesResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+    return Denied(ListConfigResourcesResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
 
 
 CONFIG_RULES: Final[Mapping[int, Rule]] = {

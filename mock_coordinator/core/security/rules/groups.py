@@ -48,7 +48,7 @@ from mock_coordinator.core.security.asker import (
     ADMITTED,
     Admitted,
     Asker,
-    Refused,
+    Denied,
     Rule,
     Verdict,
     admitted_in_part,
@@ -70,17 +70,17 @@ _SHARE: Final = 2
 def _heartbeat(asker: Asker, request: ConsumerGroupHeartbeatRequest) -> Verdict:
     """READ on the group, then DESCRIBE on every topic that is subscribed to by name."""
     if not asker.may_group(Operation.READ, request.group_id):
-        return Refused(ConsumerGroupHeartbeatResponse(error_code=_DENIED))
+        return Denied(ConsumerGroupHeartbeatResponse(error_code=_DENIED))
     names = dict.fromkeys(request.subscribed_topic_names or ())
     if all(asker.may_topic(Operation.DESCRIBE, name) for name in names):
         return ADMITTED
-    return Refused(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    return Denied(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
 
 
 def _join_group(asker: Asker, request: Any) -> Verdict:
     if asker.may_group(Operation.READ, request.group_id):
         return ADMITTED
-    return Refused(
+    return Denied(
         JoinGroupResponse(
             error_code=_DENIED, protocol_name=None if asker.version >= 7 else "", generation_id=-1
         )
@@ -90,19 +90,19 @@ def _join_group(asker: Asker, request: Any) -> Verdict:
 def _sync_group(asker: Asker, request: Any) -> Verdict:
     if asker.may_group(Operation.READ, request.group_id):
         return ADMITTED
-    return Refused(SyncGroupResponse(error_code=_DENIED))
+    return Denied(SyncGroupResponse(error_code=_DENIED))
 
 
 def _classic_heartbeat(asker: Asker, request: Any) -> Verdict:
     if asker.may_group(Operation.READ, request.group_id):
         return ADMITTED
-    return Refused(HeartbeatResponse(error_code=_DENIED))
+    return Denied(HeartbeatResponse(error_code=_DENIED))
 
 
 def _leave_group(asker: Asker, request: Any) -> Verdict:
     if asker.may_group(Operation.READ, request.group_id):
         return ADMITTED
-    return Refused(LeaveGroupResponse(error_code=_DENIED))
+    return Denied(LeaveGroupResponse(error_code=_DENIED))
 
 
 def _describe_groups(asker: Asker, request: Any) -> Verdict:
@@ -112,7 +112,7 @@ def _describe_groups(asker: Asker, request: Any) -> Verdict:
         for group_id in refused
     )
     if not kept:
-        return Refused(DescribeGroupsResponse(groups=denied))
+        return Denied(DescribeGroupsResponse(groups=denied))
 
     def complete(response: Any) -> Any:
         _set_operations(asker, request, response.groups)
@@ -130,7 +130,7 @@ def _consumer_group_describe(asker: Asker, request: Any) -> Verdict:
         for group_id in refused
     )
     if not kept:
-        return Refused(ConsumerGroupDescribeResponse(groups=denied))
+        return Denied(ConsumerGroupDescribeResponse(groups=denied))
 
     def complete(response: Any) -> Any:
         _set_operations(asker, request, response.groups)
@@ -191,7 +191,7 @@ def _delete_groups(asker: Asker, request: Any) -> Verdict:
         for group_id in refused
     )
     if not kept:
-        return Refused(DeleteGroupsResponse(results=denied))
+        return Denied(DeleteGroupsResponse(results=denied))
     return admitted_in_part(request, "groups_names", kept, "results", denied)
 
 
@@ -201,7 +201,7 @@ def _find_coordinator(asker: Asker, request: FindCoordinatorRequest) -> Verdict:
         code = _coordinator_denied(asker, request.key_type, request.key)
         if code is None:
             return ADMITTED
-        return Refused(
+        return Denied(
             FindCoordinatorResponse(
                 error_code=code, error_message=default_message(code), node_id=-1, host="", port=-1
             )
@@ -222,7 +222,7 @@ def _find_coordinator(asker: Asker, request: FindCoordinatorRequest) -> Verdict:
         return replace(response, coordinators=tuple(merged))
 
     if not kept:
-        return Refused(complete(FindCoordinatorResponse()))
+        return Denied(complete(FindCoordinatorResponse()))
     return Admitted(replace(request, coordinator_keys=kept), complete)
 
 
@@ -249,7 +249,7 @@ def _reading_group(refused: Callable[..., Message]) -> Rule:
     def rule(asker: Asker, request: Any) -> Verdict:
         if asker.may_group(Operation.READ, request.group_id):
             return ADMITTED
-        return Refused(refused(error_code=_DENIED))
+        return Denied(refused(error_code=_DENIED))
 
     return rule
 

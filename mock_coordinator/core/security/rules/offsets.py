@@ -36,7 +36,7 @@ from kip848_client.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from mock_coordinator.core.security.acls import Operation
-from mock_coordinator.core.security.asker import ADMITTED, Admitted, Asker, Refused, Verdict
+from mock_coordinator.core.security.asker import ADMITTED, Admitted, Asker, Denied, Verdict
 
 __all__ = [
     "admit_offset_commit",
@@ -71,7 +71,7 @@ def admit_offset_commit(asker: Asker, request: Any) -> Verdict:
 
     if not asker.may_group(Operation.READ, request.group_id):
         topics = tuple(refusal(topic, _GROUP_DENIED) for topic in request.topics)
-        return Refused(OffsetCommitResponse(topics=topics))
+        return Denied(OffsetCommitResponse(topics=topics))
     return _by_topic(asker, request, refusal, OffsetCommitResponse())
 
 
@@ -95,7 +95,7 @@ def admit_txn_offset_commit(asker: Asker, request: Any) -> Verdict:
         code = _GROUP_DENIED
     if code is not None:
         topics = tuple(refusal(topic, code) for topic in request.topics)
-        return Refused(TxnOffsetCommitResponse(topics=topics))
+        return Denied(TxnOffsetCommitResponse(topics=topics))
     return _by_topic(asker, request, refusal, TxnOffsetCommitResponse())
 
 
@@ -113,7 +113,7 @@ def admit_offset_delete(asker: Asker, request: Any) -> Verdict:
         )
 
     if not asker.may_group(Operation.DELETE, request.group_id):
-        return Refused(OffsetDeleteResponse(error_code=_GROUP_DENIED))
+        return Denied(OffsetDeleteResponse(error_code=_GROUP_DENIED))
     return _by_topic(asker, request, refusal, None)
 
 
@@ -138,7 +138,7 @@ def _by_topic(asker: Asker, request: Any, refusal: Any, nothing_left: Any) -> Ve
         return replace(response, topics=_in_order(request.topics, denied, response.topics))
 
     if not kept and nothing_left is not None:
-        return Refused(complete(nothing_left))
+        return Denied(complete(nothing_left))
     return Admitted(replace(request, topics=tuple(kept)), complete)
 
 
@@ -182,16 +182,16 @@ def admit_offset_fetch(asker: Asker, request: OffsetFetchRequest) -> Verdict:
         return replace(response, groups=tuple(merged))
 
     if not kept:
-        return Refused(complete(OffsetFetchResponse()))
+        return Denied(complete(OffsetFetchResponse()))
     return Admitted(replace(request, groups=kept), complete)
 
 
 def _fetch_of_one(asker: Asker, request: OffsetFetchRequest) -> Verdict:
     if not asker.may_group(Operation.DESCRIBE, request.group_id):
         if asker.version >= _GROUP_ERROR_SINCE:
-            return Refused(OffsetFetchResponse(error_code=_GROUP_DENIED))
+            return Denied(OffsetFetchResponse(error_code=_GROUP_DENIED))
         topics = tuple(_unreadable(topic, _GROUP_DENIED) for topic in request.topics or ())
-        return Refused(OffsetFetchResponse(topics=topics))
+        return Denied(OffsetFetchResponse(topics=topics))
     kept = _describable(asker, request.topics)
 
     def complete(response: Any) -> Any:

@@ -37,7 +37,7 @@ from mock_coordinator.core.security.asker import (
     ADMITTED,
     Admitted,
     Asker,
-    Refused,
+    Denied,
     Rule,
     Verdict,
     admitted_in_part,
@@ -60,7 +60,7 @@ def _produce(asker: Asker, request: ProduceRequest) -> Verdict:
         and asker.may_transact(Operation.WRITE, request.transactional_id)
     ):
         refused = tuple(_unwritten(topic, _TXN_DENIED) for topic in request.topic_data)
-        return Refused(ProduceResponse(responses=refused) if request.acks else None)
+        return Denied(ProduceResponse(responses=refused) if request.acks else None)
     kept: list[Any] = []
     denied: list[ProduceResponseTopicProduceResponse] = []
     for topic in request.topic_data:
@@ -106,7 +106,7 @@ def _init_producer_id(asker: Asker, request: Any) -> Verdict:
     else:
         code = _CLUSTER_DENIED
         fine = asker.may_cluster(Operation.IDEMPOTENT_WRITE) or asker.may_any_topic(Operation.WRITE)
-    return ADMITTED if fine else Refused(InitProducerIdResponse(error_code=code, producer_epoch=-1))
+    return ADMITTED if fine else Denied(InitProducerIdResponse(error_code=code, producer_epoch=-1))
 
 
 def _add_partitions(asker: Asker, request: AddPartitionsToTxnRequest) -> Verdict:
@@ -116,7 +116,7 @@ def _add_partitions(asker: Asker, request: AddPartitionsToTxnRequest) -> Verdict
     if asker.version >= _BETWEEN_BROKERS_SINCE:
         if asker.may_cluster(Operation.CLUSTER_ACTION):
             return ADMITTED
-        return Refused(AddPartitionsToTxnResponse(error_code=_CLUSTER_DENIED))
+        return Denied(AddPartitionsToTxnResponse(error_code=_CLUSTER_DENIED))
     topics = request.v3_and_below_topics
     if not asker.may_transact(Operation.WRITE, request.v3_and_below_transactional_id):
         return _partitions_refused(topics, {topic.name: _TXN_DENIED for topic in topics})
@@ -134,7 +134,7 @@ def _add_partitions(asker: Asker, request: AddPartitionsToTxnRequest) -> Verdict
 
 
 def _partitions_refused(topics: Any, codes: Mapping[str, ErrorCode]) -> Verdict:
-    return Refused(
+    return Denied(
         AddPartitionsToTxnResponse(
             results_by_topic_v3_and_below=tuple(
                 AddPartitionsToTxnResponseAddPartitionsToTxnTopicResult(
@@ -158,23 +158,23 @@ def _partitions_refused(topics: Any, codes: Mapping[str, ErrorCode]) -> Verdict:
 def _add_offsets(asker: Asker, request: Any) -> Verdict:
     """WRITE on the transactional id, then READ on the group."""
     if not asker.may_transact(Operation.WRITE, request.transactional_id):
-        return Refused(AddOffsetsToTxnResponse(error_code=_TXN_DENIED))
+        return Denied(AddOffsetsToTxnResponse(error_code=_TXN_DENIED))
     if not asker.may_group(Operation.READ, request.group_id):
-        return Refused(AddOffsetsToTxnResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        return Denied(AddOffsetsToTxnResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED))
     return ADMITTED
 
 
 def _end_txn(asker: Asker, request: Any) -> Verdict:
     if asker.may_transact(Operation.WRITE, request.transactional_id):
         return ADMITTED
-    return Refused(EndTxnResponse(error_code=_TXN_DENIED))
+    return Denied(EndTxnResponse(error_code=_TXN_DENIED))
 
 
 def _write_markers(asker: Asker, request: Any) -> Verdict:
     """ALTER or CLUSTER_ACTION on the cluster."""
     if asker.may_cluster(Operation.ALTER) or asker.may_cluster(Operation.CLUSTER_ACTION):
         return ADMITTED
-    return Refused(
+    return Denied(
         WriteTxnMarkersResponse(
             markers=tuple(
                 WriteTxnMarkersResponseWritableTxnMarkerResult(
@@ -221,7 +221,7 @@ def _describe_transactions(asker: Asker, request: Any) -> Verdict:
         return replace(response, transaction_states=tuple(merged))
 
     if not kept:
-        return Refused(complete(DescribeTransactionsResponse()))
+        return Denied(complete(DescribeTransactionsResponse()))
     return Admitted(replace(request, transactional_ids=kept), complete)
 
 

@@ -18,10 +18,10 @@ from mock_coordinator.core.groups.current_assignment import (
     handed_over,
     reconcile,
 )
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.member import Member, partition_count, same_owned
 from mock_coordinator.core.groups.records import CurrentAssignment, OwnedPartitions
 from mock_coordinator.core.profile import profile_named
+from mock_coordinator.core.refused import Refused
 from tests.unit.mock_coordinator.groups._world import BAR, FOO
 
 STABLE = MemberState.STABLE
@@ -165,7 +165,7 @@ def test_unreleased_may_have_to_give_up_again() -> None:
 def test_an_unknown_state_has_to_begin_anew() -> None:
     member = _member([0], state=MemberState.UNKNOWN)
     for owned in (None, [0]):
-        with pytest.raises(GroupError, match="in a unknown state") as caught:
+        with pytest.raises(Refused, match="in a unknown state") as caught:
             _step(member, [0], owned=owned)
         assert caught.value.code == ErrorCode.FENCED_MEMBER_EPOCH
     assert _shown(_step(member, [0, 1], owned=[])) == (STABLE, 2, [0, 1], [])

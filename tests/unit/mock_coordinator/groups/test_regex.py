@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.error_codes import ErrorCode
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.regex import matching_topics, require_valid_regex
+from mock_coordinator.core.refused import Refused
 
 REFUSED = {
     # recorded from RE2/J 1.8
@@ -89,7 +89,7 @@ ACCEPTED = [
 
 @pytest.mark.parametrize(("regex", "problem"), REFUSED.items())
 def test_what_is_refused_and_how(regex: str, problem: str) -> None:
-    with pytest.raises(GroupError) as caught:
+    with pytest.raises(Refused) as caught:
         require_valid_regex(regex)
     assert caught.value.code == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert caught.value.message == (
@@ -104,7 +104,7 @@ def test_what_is_accepted(regex: str) -> None:
 
 @pytest.mark.parametrize("regex", ["(?<name>a)", "(?<=a)b", "(?<a>x)(?<a>y)", "(?<!a)b"])
 def test_kafka_4_0_knows_one_way_to_name_a_group(regex: str) -> None:
-    with pytest.raises(GroupError, match="invalid or unsupported Perl syntax"):
+    with pytest.raises(Refused, match="invalid or unsupported Perl syntax"):
         require_valid_regex(regex, named_groups=False)
     require_valid_regex("(?P<name>a)", named_groups=False)
 

@@ -10,8 +10,8 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
-from mock_coordinator.core.groups.errors import GroupError
 from mock_coordinator.core.groups.validation import is_blank, validate_heartbeat
+from mock_coordinator.core.refused import Refused
 from tests.unit.mock_coordinator.groups._world import World
 
 ASSIGNORS = ("uniform", "range")
@@ -54,7 +54,7 @@ RULES: list[tuple[dict[str, object], str]] = [
 
 @pytest.mark.parametrize(("changes", "message"), RULES)
 def test_the_first_rule_that_is_broken_decides(changes: dict[str, object], message: str) -> None:
-    with pytest.raises(GroupError) as caught:
+    with pytest.raises(Refused) as caught:
         validate_heartbeat(_join(**changes), 1, ASSIGNORS)
     assert (caught.value.code, caught.value.message) == (42, message)
 
@@ -81,7 +81,7 @@ def test_what_is_accepted(changes: dict[str, object]) -> None:
 def test_version_0_may_leave_the_member_id_to_the_broker(epoch: int, refused: bool) -> None:
     request = _join(member_id="", member_epoch=epoch, instance_id="i")
     if refused:
-        with pytest.raises(GroupError, match="MemberId"):
+        with pytest.raises(Refused, match="MemberId"):
             validate_heartbeat(request, 0, ASSIGNORS)
     else:
         validate_heartbeat(request, 0, ASSIGNORS)
