@@ -9,13 +9,11 @@ takes time is a task of the task group, which lives inside ``run`` and nowhere e
 
 The listener is called by one more task, one call after another, while heartbeats go on.
 
-Three things are added to what the core asks for. Partitions are not given up while the application
+Two things are added to what the core asks for. Partitions are not given up while the application
 is in the middle of their records: the flush before a revocation, and the listener's call, wait
 until it comes back for more (as Kafka's Java client does by reconciling inside of poll), at the
-longest as long as the group waits for us. A member that joined and got nothing asks again sooner
-than the heartbeat interval for some seconds, because the others are just giving something up for
-it (and brokers from 4.3 on compute assignments up to a second late, KIP-1263). And where the loss
-of partitions has overtaken a call of the listener, it is told of the loss instead.
+longest as long as the group waits for us. And where the loss of partitions has overtaken a call of
+the listener, it is told of the loss instead.
 """
 
 from __future__ import annotations
@@ -67,12 +65,9 @@ from kip848_client.member import (
     HeartbeatAnswered,
     HeartbeatFailed,
     HeartbeatLost,
-    HeartbeatWanted,
     LeaveCompleted,
-    LeaveRequested,
     LossReason,
     MemberCore,
-    MemberState,
     OffsetsFlushed,
     PartitionsReleased,
     PartitionsStarted,
@@ -98,9 +93,6 @@ _HEARTBEAT_VERSIONS: VersionLimits = (1, 1)
 
 _LEAVE_GRACE_S: Final = 0.5
 """What the last leave gets beyond the time that the user gave."""
-
-_HASTEN_S: Final = (0.1, 0.2, 0.4, 0.8, *(1.0,) * 9)
-"""Pauses between the extra heartbeats of a member that joined and has nothing yet."""
 
 Callback = ReleasePartitions | StartPartitions
 
@@ -171,9 +163,6 @@ class Supervisor:
         self._callback_wanted = anyio.Event()
         self._callback_task: asyncio.Task[None] | None = None
         self._lost_plan = 0
-        self._joined: Announce | None = None
-        self._retry_on_poll = False
-        self._subscribed = False
         self._announced: set[TopicPartition] = set()
         self._ids: dict[TopicPartition, TopicId] = {}
         self._detached = False
@@ -198,9 +187,7 @@ class Supervisor:
     @property
     def wants_poll(self) -> bool:
         """See ``PollObserver``."""
-        state = self._core.state
-        may_join = state is MemberState.UNSUBSCRIBED and self._subscribed
-        return self._retry_on_poll or may_join or state is MemberState.STALE
+        return self._core.wants_poll
 
     @property
     def in_listener(self) -> bool:
@@ -209,7 +196,6 @@ class Supervisor:
 
     def polled(self, *, waiting: bool) -> None:
         """See ``PollObserver``."""
-        self._retry_on_poll = False
         self.post(Polled(waiting=waiting))
 
     def poll_ended(self) -> None:
@@ -222,9 +208,8 @@ class Supervisor:
 
     def post(self, event: Event) -> None:
         """Give the member an event; it is taken soon, in order."""
-        if isinstance(event, Subscribed | LeaveRequested):
-            self._subscribed = isinstance(event, Subscribed)
-            self._detached = self._detached and not self._subscribed
+        if isinstance(event, Subscribed):
+            self._detached = False
         self._inbox.append(event)
         self._mail.set()
 
@@ -307,17 +292,15 @@ class Supervisor:
             case FindCoordinator():
                 group.start_soon(self._find_coordinator, command)
             case _:
-                self._take_note(command, group)
+                self._take_note(command)
 
-    def _take_note(self, command: Command, group: TaskGroup) -> None:
+    def _take_note(self, command: Command) -> None:
         match command:
             case ForgetCoordinator():
                 _log.info("group %s: coordinator unknown: %s", self._group_id, command.why)
                 self._transport.forget_coordinator()
             case Announce():
                 self._announce(command)
-                if command.old is MemberState.JOINING and command.new is MemberState.RECONCILING:
-                    group.start_soon(self._hasten, command)
             case Report():
                 self._report(command)
             case CoordinatorRecovered():
@@ -407,14 +390,6 @@ class Supervisor:
             self._leave_answered = anyio.Event()
         self.post(event)
 
-    async def _hasten(self, joined: Announce) -> None:
-        self._joined = joined
-        for pause_s in _HASTEN_S:
-            await anyio.sleep(pause_s)
-            if self._joined is not joined or self._core.commit_epoch is None or self._ids:
-                return
-            self.post(HeartbeatWanted())
-
     async def _find_coordinator(self, command: FindCoordinator) -> None:
         try:
             await self._transport.find_coordinator()
@@ -488,7 +463,6 @@ class Supervisor:
         return command.plan < self._lost_plan
 
     def _ask_for_poll(self) -> None:
-        self._retry_on_poll = True
         if self._poller is not None:
             self._poller.attention = True
 

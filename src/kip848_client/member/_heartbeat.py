@@ -20,6 +20,12 @@ matter, only the backoff does: a retry that waits for a full interval would find
 dead each time. Urgent heartbeats (joining, acknowledging, a changed subscription) skip the
 interval, never the backoff, and a budget bounds how many go out a second, so that no behaviour of
 a broker or an application can turn the member into a busy loop.
+
+*Extra heartbeats.* Members hear of a change by their next heartbeat only. What a member was given
+is often given up by others at this moment, and brokers from 4.3 on compute assignments up to a
+second late (KIP-1263). So a member whose assignment has just begun or changed asks again sooner
+than the interval, with growing pauses, for two intervals: by then everybody else has heard of it,
+too. In a group where nothing changes there is none of this.
 """
 
 from __future__ import annotations
@@ -40,6 +46,10 @@ DEFAULT_INTERVAL_MS: Final = 5_000
 URGENT_WINDOW_MS: Final = 1_000
 URGENT_PER_WINDOW: Final = 10
 _MAX_DOUBLINGS: Final = 20
+EXTRA_PAUSE_MS: Final = 100
+EXTRA_PAUSE_MAX_MS: Final = 1_000
+EXTRA_INTERVALS: Final = 2
+"""How long a changed assignment is followed by extra heartbeats, in heartbeat intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +155,8 @@ class HeartbeatClock:
         self._not_before_ms = 0
         self._window_ms = 0
         self._window_count = 0
+        self._extra_pause_ms = EXTRA_PAUSE_MS
+        self._extra_until_ms = 0
         self.interval_ms = DEFAULT_INTERVAL_MS
         self.failures = 0
         """Heartbeats in a row without a clean answer."""
@@ -161,8 +173,11 @@ class HeartbeatClock:
         return max(self._not_before_ms, now_ms)
 
     def sent(self, now_ms: int, *, urgent: bool) -> None:
-        """A heartbeat was built: the interval starts here."""
+        """A heartbeat was built: the interval starts here, or the pause to an extra one."""
         self._due_ms = now_ms + self.interval_ms
+        if now_ms + self._extra_pause_ms <= self._extra_until_ms:
+            self._due_ms = min(self._due_ms, now_ms + self._extra_pause_ms)
+            self._extra_pause_ms = min(2 * self._extra_pause_ms, EXTRA_PAUSE_MAX_MS)
         if urgent:
             if now_ms >= self._window_ms + URGENT_WINDOW_MS:
                 self._window_ms, self._window_count = now_ms, 0
@@ -177,6 +192,12 @@ class HeartbeatClock:
         if interval_ms > 0 and interval_ms != self.interval_ms:
             self.interval_ms = interval_ms
             self._due_ms = now_ms + interval_ms
+
+    def assignment_changed(self, now_ms: int) -> None:
+        """The member has a new target, or has carried one out: extra heartbeats begin (anew)."""
+        self._extra_until_ms = now_ms + EXTRA_INTERVALS * self.interval_ms
+        self._due_ms = min(self._due_ms, now_ms + EXTRA_PAUSE_MS)
+        self._extra_pause_ms = 2 * EXTRA_PAUSE_MS
 
     def failed(self, now_ms: int, cap_ms: int | None = None) -> None:
         """No answer, or an error: the next heartbeat depends on the backoff alone."""
@@ -204,6 +225,7 @@ class HeartbeatClock:
         """
         self._due_ms = now_ms
         self._not_before_ms = 0
+        self._extra_until_ms = 0
         if self.fences > 1:
             settings = self._settings
             self._not_before_ms = now_ms + backoff_ms(

@@ -51,7 +51,7 @@ class TestInterval:
         rig.expect(MemberState.JOINING)
 
     def test_the_interval_runs_from_when_a_heartbeat_is_built(self) -> None:
-        rig = Rig().stable()
+        rig = Rig().stable().calm()
         sent_at = rig.now
         rig.next_heartbeat()
         assert rig.now == sent_at + 5_000
@@ -70,7 +70,7 @@ class TestInterval:
     @pytest.mark.parametrize("interval", [0, -1])
     def test_an_interval_that_is_not_positive_is_not_adopted(self, interval: int) -> None:
         """7 (franz-go f0d0655d): leaves and errors carry 0."""
-        rig = Rig().stable()
+        rig = Rig().stable().calm()
         rig.next_heartbeat()
         rig.accept(1, interval=interval)
         assert rig.core.snapshot().heartbeat_interval_ms == 5_000
@@ -167,6 +167,58 @@ class TestUrgency:
         assert len(rig.all(SendHeartbeat)) - before <= 20 * 11
 
 
+class TestExtraHeartbeats:
+    """Others give up for us what they hear of by their next heartbeat only (KIP-1263, too)."""
+
+    def pauses(self, rig: Rig, epoch: int) -> list[int]:
+        """The pauses between the heartbeats of the next 30 s, without the interval's."""
+        pauses: list[int] = []
+        end, before = rig.now + 30_000, rig.now
+        while rig.now < end:
+            rig.next_heartbeat()
+            rig.accept(epoch)
+            pauses.append(rig.now - before)
+            before = rig.now
+        return [pause for pause in pauses if pause != 5_000]
+
+    def test_a_member_that_joined_and_got_nothing_asks_again_soon(self) -> None:
+        rig = Rig().stable(t=[])
+        assert self.pauses(rig, 1) == [200, 400, 800, *[1_000] * 8]
+
+    def test_they_begin_anew_with_each_change_of_the_assignment(self) -> None:
+        rig = Rig(auto_commit=False).stable(t=[0]).calm()
+        assert self.pauses(rig, 1) == []
+        rig.target(2, t=[0, 1])
+        rig.started()
+        rig.accept(2)
+        assert self.pauses(rig, 2) == [200, 400, 800, *[1_000] * 8]
+
+    def test_they_go_on_while_the_listener_works(self) -> None:
+        """What is taken from others for us waits for our acknowledgement, and they for ours."""
+        rig = Rig(auto_commit=False).stable(t=[0]).calm()
+        rig.target(2, t=[0, 1])
+        before = rig.now
+        rig.next_heartbeat()
+        assert rig.now == before + 100
+
+    def test_an_error_is_followed_by_the_backoff_alone(self) -> None:
+        rig = Rig().stable(t=[])
+        rig.next_heartbeat()
+        before = rig.now
+        rig.lose(LossReason.TIMED_OUT)
+        rig.next_heartbeat()
+        assert rig.now == before + 100
+
+    def test_a_member_that_was_put_out_begins_again(self) -> None:
+        rig = Rig().stable(t=[]).calm()
+        rig.next_heartbeat()
+        rig.refuse(25)
+        rig.accept(1, ())
+        rig.started()
+        rig.accept(1)
+        assert self.pauses(rig, 1) == [200, 400, 800, *[1_000] * 8]
+
+
 class TestBackoff:
     def test_doubles_is_capped_and_varies_by_a_fifth(self) -> None:
         assert [backoff_ms(n, 100, 1_000, exact) for n in range(6)] == [
@@ -181,7 +233,7 @@ class TestBackoff:
 
     def test_retries_follow_the_backoff_and_not_the_interval(self) -> None:
         """25 (franz-go 90bcc2bb): retries a full interval apart always met a dead connection."""
-        rig = Rig().stable()
+        rig = Rig().stable().calm()
         rig.next_heartbeat()
         pauses: list[int] = []
         for _ in range(5):

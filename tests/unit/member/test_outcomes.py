@@ -392,7 +392,7 @@ class TestUnreleasedInstance:
     def test_a_success_in_between_starts_the_time_anew(self) -> None:
         rig = Rig(instance_id="i1", unreleased_instance_limit_ms=1_000).stable(t=[])
         for _ in range(3):
-            rig.next_heartbeat()
+            rig.calm().next_heartbeat()
             rig.refuse(110)
             rig.refuse(111)
             rig.next_heartbeat()

@@ -153,6 +153,7 @@ class TestNames:
         rig.accept(3)
         rig.names[U] = "u"
         rig.advance(200)
+        rig.accept(3)  # the extra heartbeat
         rig.flushed()
         assert rig.newest(StartPartitions).partitions == part(U, 0)
         rig.started()
@@ -244,6 +245,7 @@ class TestNames:
         rig.join().accept(1, assignment(u=[0]))
         rig.started()
         rig.accept(1)
+        rig.calm()
         rig.advance(4_000)
         rig.names.update({U: "u"})
         rig.next_heartbeat()
