@@ -176,7 +176,7 @@ class ConsumerGroup(ReconciledGroup):
         self._move(member.member_id, CurrentAssignment(), member.current)
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
-        self.targets[member.member_id] = target
+        self.apply_target(member.member_id, target, member.current.metadata)
         self._subscription_type = None
 
     # --- Derived state ----------------------------------------------------------------------------

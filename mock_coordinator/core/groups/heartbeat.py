@@ -148,7 +148,8 @@ class _Heartbeat(MemberUpdate):
             return state.consumer_group(group_id)  # raises: it is not a consumer group
         if isinstance(group, ClassicGroup):
             if not group.is_empty:
-                self.upgrade = upgrade(self.env, self.now_ms, group)
+                offer = offered(self.request) if self.env.config.client_assignors else None
+                self.upgrade = upgrade(self.env, self.now_ms, group, offer or ())
                 self.records += self.upgrade.records
                 return self.upgrade.group
             self.records.append(GroupMetadata(group_id))

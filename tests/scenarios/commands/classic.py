@@ -7,6 +7,7 @@ come. Member ids are the coordinator's; the scenario knows a member by its name 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from kip848_client.error_codes import ErrorCode
@@ -43,6 +44,7 @@ def join_group(stage: Stage, arguments: Arguments) -> list[str]:
     join-group A topics=foo owned=(foo[0-2] bar[1]) owned-generation=1 rack=r1
     join-group A id="" ...                     (forget the id; or send any other: id=zz)
     join-group A type=connect bytes=00ff       (any protocol type, any metadata, in hex)
+    join-group A topics=foo user-data=x        (or protocols=(range mine) user-data=(mine:x))
 
     Unless given the session timeout is 10 s, the rebalance timeout 30 s, the only protocol range,
     the type consumer; the subscription is one of ConsumerProtocol version 3 (``embedded=1``).
@@ -50,15 +52,15 @@ def join_group(stage: Stage, arguments: Arguments) -> list[str]:
     """
     name = arguments.word("a member")
     group = arguments.text("group", DEFAULT_GROUP) or ""
-    metadata = _subscription(stage, arguments)
     protocols = arguments.words("protocols", ["range"]) or ()
+    metadata = _subscriptions(arguments, protocols)
     request = JoinGroupRequest(
         group_id=stage.group_id(group),
         member_id=_member_id(stage, name, arguments),
         group_instance_id=arguments.text("instance"),
         protocol_type=arguments.text("type", _CONSUMER) or "",
         protocols=tuple(
-            JoinGroupRequestProtocol(name=each, metadata=metadata) for each in protocols
+            JoinGroupRequestProtocol(name=each, metadata=metadata[each]) for each in protocols
         ),
         session_timeout_ms=arguments.duration("session", "10s"),
         rebalance_timeout_ms=arguments.duration("timeout", "30s"),
@@ -85,22 +87,29 @@ def _member_id(stage: Stage, name: str, arguments: Arguments) -> str:
     return "" if given is None else stage.member_id(given)
 
 
-def _subscription(stage: Stage, arguments: Arguments) -> bytes:
+def _subscriptions(arguments: Arguments, protocols: tuple[str, ...]) -> dict[str, bytes]:
+    """Protocol -> its metadata. They differ in nothing but the user data."""
     raw = arguments.text("bytes")
     if raw is not None:
-        return bytes.fromhex(raw)
+        return dict.fromkeys(protocols, bytes.fromhex(raw))
+    user_data: dict[str, bytes] = {}
+    for text in arguments.words("user-data", []) or ():
+        name, colon, data = text.rpartition(":")
+        user_data |= dict.fromkeys((name,) if colon else protocols, data.encode())
     owned = [read_partitions(text) for text in arguments.words("owned", []) or ()]
-    data = arguments.text("user-data")
     subscription = ConsumerSubscription(
         topics=arguments.words("topics", []) or (),
-        user_data=None if data is None else data.encode(),
         owned_partitions=tuple(
             TopicPartitions(topic=topic, partitions=numbers) for topic, numbers, _ in owned
         ),
         generation_id=arguments.number("owned-generation", -1),
         rack_id=arguments.text("rack"),
     )
-    return write_subscription(subscription, arguments.number("embedded", 3))
+    version = arguments.number("embedded", 3)
+    return {
+        each: write_subscription(replace(subscription, user_data=user_data.get(each)), version)
+        for each in protocols
+    }
 
 
 def _joined(stage: Stage, name: str, answer: Any, *, verbose: bool) -> list[str]:

@@ -21,14 +21,16 @@ __all__ = ["install", "offers", "prepare"]
 
 _OFFER: Final = re.compile(
     r"(?P<name>[\w.]*):(?P<low>-?\d+)-(?P<high>-?\d+)(?:@(?P<version>-?\d+))?(?:!(?P<reason>\d+))?"
+    r"(?:#(?P<metadata>\w+))?"
 )
 
 
 def offers(
     texts: tuple[str, ...] | None,
 ) -> tuple[ConsumerGroupHeartbeatRequestClientAssignor, ...] | None:
-    """``mine:1-5@3!2``: the assignor ``mine`` reads versions 1 to 5, its metadata is in version 3
-    (the highest unless given), and it wants a new target for reason 2 (0 unless given)."""
+    """``mine:1-5@3!2#text``: the assignor ``mine`` reads versions 1 to 5, its metadata is ``text``
+    (nothing unless given) in version 3 (the highest unless given), and it wants a new target for
+    reason 2 (0 unless given)."""
     if texts is None:
         return None
     found: list[ConsumerGroupHeartbeatRequestClientAssignor] = []
@@ -43,6 +45,7 @@ def offers(
                 maximum_version=int(match["high"]),
                 metadata_version=int(match["version"] or match["high"]),
                 reason=int(match["reason"] or 0),
+                metadata_bytes=(match["metadata"] or "").encode(),
             )
         )
     return tuple(found)
@@ -70,9 +73,11 @@ def prepare(stage: Stage, arguments: Arguments) -> list[str]:
     topics = sorted(f"{each.topic_name}({each.num_partitions})" for each in response.topics)
     what = f"group epoch {response.group_epoch}, assignor {response.assignor_name}"
     lines = [f"{shown}: {what}, topics {' '.join(topics)}"]
-    for each in sorted(response.members, key=lambda each: each.member_id):
+    for each in sorted(response.members, key=lambda each: stage.shown(each.member_id)):
         version, target = each.assignor.metadata_version, each.topic_partitions
         what = f"epoch {each.member_epoch}, version {version}"
+        if each.assignor.metadata_bytes:
+            what += f", metadata {each.assignor.metadata_bytes.decode()}"
         given = stage.partitions_text(target)
         lines.append(f"  {stage.shown(each.member_id)}: {what}, target {given}")
     return lines
@@ -83,13 +88,16 @@ def install(stage: Stage, arguments: Arguments) -> list[str]:
 
     install A A=foo[0-2] B=foo[3-5]
     install A A=(foo[0-5] bar[0]) epoch=1 prepared=2 version=3
+    install A A=foo[0-2] c1=foo[3-5] metadata=(A:2:text c1:-1:more)
     install A error=5
 
     ``prepared`` is the group epoch; it and the member epoch are those of the last answers.
+    ``metadata`` is what the assignor says to some of the members, and in which version.
     """
     member = _member(stage, arguments)
     shown = stage.shown(member.member_id)
     version = arguments.number("version", 1)
+    said = _metadata(arguments.words("metadata") or ())
     request = ConsumerGroupInstallAssignmentRequest(
         group_id=stage.group_id(member.group),
         member_id=member.member_id,
@@ -97,7 +105,8 @@ def install(stage: Stage, arguments: Arguments) -> list[str]:
         group_epoch=arguments.number("prepared", member.prepared_epoch),
         error=arguments.number("error", 0),
         members=tuple(
-            _row(stage, name, arguments.words(name), version) for name in list(arguments.options)
+            _row(stage, name, arguments.words(name), said.get(name, (version, b"")))
+            for name in list(arguments.options)
         ),
     )
     response = stage.request(request, 0)
@@ -111,14 +120,23 @@ def _member(stage: Stage, arguments: Arguments) -> Member:
     return stage.member(name, arguments.text("group", DEFAULT_GROUP) or "")
 
 
+def _metadata(texts: tuple[str, ...]) -> dict[str, tuple[int, bytes]]:
+    found: dict[str, tuple[int, bytes]] = {}
+    for text in texts:
+        name, version, said = text.split(":")
+        found[name] = (int(version), said.encode())
+    return found
+
+
 def _row(
-    stage: Stage, name: str, texts: tuple[str, ...] | None, version: int
+    stage: Stage, name: str, texts: tuple[str, ...] | None, said: tuple[int, bytes]
 ) -> ConsumerGroupInstallAssignmentRequestMember:
     return ConsumerGroupInstallAssignmentRequestMember(
-        member_id=name,
+        member_id=stage.member_id(name),
         partitions=tuple(
             AssignmentTopicPartitions(topic_id=topic_id, partitions=partitions)
             for _, topic_id, partitions in stage.read_partitions(texts or ())
         ),
-        metadata_version=version,
+        metadata_version=said[0],
+        metadata_bytes=said[1],
     )

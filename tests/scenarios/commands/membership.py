@@ -169,6 +169,8 @@ def _report(stage: Stage, name: str, response: Any, *, verbose: bool) -> list[st
         if response.assignment.pending_topic_partitions:
             pending = stage.partitions_text(response.assignment.pending_topic_partitions)
             lines[0] += f", waits for {pending}"
+        if response.assignment.metadata_bytes:
+            lines[0] += f", metadata {response.assignment.metadata_bytes.decode()}"
         if response.assignment.error:
             lines[0] += f", error {response.assignment.error} of the assignor"
     if response.should_compute_assignment:

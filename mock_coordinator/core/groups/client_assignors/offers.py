@@ -8,13 +8,15 @@ validation).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
 )
-from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
+from mock_coordinator.core.groups.client_assignors.values import (
+    CLASSIC_VERSION,
+    ClientAssignor,
+)
 from mock_coordinator.core.refused import Refused
 
 __all__ = [
@@ -25,9 +27,6 @@ __all__ = [
     "wants_new_target",
 ]
 
-_CLASSIC_VERSION: Final = -1
-"""The version that stands for what a classic member embeds."""
-
 
 def validate_offer(request: ConsumerGroupHeartbeatRequest) -> None:
     """Raise ``Refused`` INVALID_REQUEST for an offer that makes no sense."""
@@ -36,7 +35,7 @@ def validate_offer(request: ConsumerGroupHeartbeatRequest) -> None:
         return
     if request.server_assignor is not None:
         raise _invalid("ServerAssignor and ClientAssignors cannot be used together.")
-    validate_assignors(offered(request) or (), lowest=_CLASSIC_VERSION)
+    validate_assignors(offered(request) or (), lowest=CLASSIC_VERSION)
     if request.member_epoch == 0 and request.rebalance_timeout_ms <= 0:
         # the member that computes has this long for it
         raise _invalid("RebalanceTimeoutMs must be larger than zero with ClientAssignors.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from kip848_client._types import STATIC_LEAVE_EPOCH, TopicId
 from kip848_client.assignors import NO_PARTITIONS, Partitions
+from kip848_client.errors import WireError
 from kip848_client.wire.messages.client_assignors import (
     AssignmentTopicPartitions,
     ConsumerGroupPrepareAssignmentResponse,
@@ -15,10 +16,12 @@ from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupPrepareAssignmentResponseMember,
     ConsumerGroupPrepareAssignmentResponseTopic,
 )
+from mock_coordinator.core.groups.classic.consumer_protocol import read_subscription
 from mock_coordinator.core.groups.client_assignors.selection import Offer
-from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
+from mock_coordinator.core.groups.client_assignors.values import CLASSIC_VERSION, ClientAssignor
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.member import Member
+from mock_coordinator.core.groups.records import ClassicProtocol
 from mock_coordinator.core.groups.subscriptions import subscribed_names, subscribed_topic_ids
 from mock_coordinator.core.topics.catalog import Catalog
 
@@ -56,19 +59,28 @@ class GroupInput:
 
 
 def member_offer(member: Member) -> Offer:
-    """What the member offers. One that is away keeps its offer, and cannot be asked. What a classic
-    member embeds for its protocols counts as metadata of version -1 (KIP-848, JoinGroup)."""
+    """What the member offers. One that is away keeps its offer, and cannot be asked. A classic
+    member offers its protocols (KIP-848, JoinGroup)."""
     if member.classic is not None:
         protocols = member.classic.supported_protocols
-        return Offer(
-            tuple(
-                ClientAssignor(each.name, -1, -1, metadata_version=-1, metadata=each.metadata)
-                for each in protocols
-            ),
-            can_compute=False,
-        )
+        return Offer(tuple(map(_classic_offer, protocols)), can_compute=False)
     return Offer(
         member.subscription.client_assignors, can_compute=member.epoch != STATIC_LEAVE_EPOCH
+    )
+
+
+def _classic_offer(protocol: ClassicProtocol) -> ClientAssignor:
+    """The metadata of a classic member is the UserData that it embeds for this very protocol."""
+    try:
+        user_data = read_subscription(protocol.metadata)[1].user_data
+    except WireError:  # only its favourite protocol had to be readable
+        user_data = None
+    return ClientAssignor(
+        protocol.name,
+        CLASSIC_VERSION,
+        CLASSIC_VERSION,
+        metadata_version=CLASSIC_VERSION,
+        metadata=user_data or b"",
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.groups.client_assignors.offers import require_overlap
 from mock_coordinator.core.groups.client_assignors.prepare import member_offer
 from mock_coordinator.core.groups.client_assignors.selection import Offer, candidates, choose
+from mock_coordinator.core.groups.client_assignors.values import CLASSIC_VERSION, ClientAssignor
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.member import Member
 from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
@@ -34,8 +37,9 @@ def require_computable(
     broker_can: bool = True,
 ) -> None:
     """Raise ``Refused`` UNSUPPORTED_ASSIGNOR when a changed offer cannot go together with those
-    of the others: no common version of an assignor, or nobody left who understands all the versions
-    in use; and no common assignor, unless the broker could compute then (``broker_can``)."""
+    of the others: no common version of an assignor, classic members whom it cannot serve, or nobody
+    left who understands all the versions in use; and no common assignor, unless the broker could
+    compute then (``broker_can``)."""
     offer = after.subscription.client_assignors
     if not offer or offer is before.subscription.client_assignors:
         return
@@ -46,6 +50,7 @@ def require_computable(
         if member_id != after.member_id
     }
     require_overlap(offer, others)
+    _require_classic_version(group, offer, {after.member_id, replaced})
     common = candidates(offers)
     if not common and not broker_can:
         raise Refused(
@@ -57,6 +62,24 @@ def require_computable(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             "With these ClientAssignors no member could read the metadata of all members.",
         )
+
+
+def _require_classic_version(
+    group: ReconciledGroup, offer: Iterable[ClientAssignor], excepted: Collection[str | None]
+) -> None:
+    """Whoever computes for classic members must read what they embed, and write what they read."""
+    for member_id, member in group.members.items():
+        if member.classic is None or member_id in excepted:
+            continue
+        names = {each.name for each in member.classic.supported_protocols}
+        for own in offer:
+            if own.name in names and own.minimum_version > CLASSIC_VERSION:
+                raise Refused(
+                    ErrorCode.UNSUPPORTED_ASSIGNOR,
+                    f"ClientAssignor {own.name} has versions {own.minimum_version} to "
+                    f"{own.maximum_version}. It needs version {CLASSIC_VERSION}, too, because "
+                    f"member {member_id} uses {own.name} with the classic protocol.",
+                )
 
 
 def _all_offer(group: ConsumerGroup, sender: Sender) -> bool:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["NO_METADATA", "AssignmentMetadata", "ClientAssignor"]
+__all__ = ["CLASSIC_VERSION", "NO_METADATA", "AssignmentMetadata", "ClientAssignor"]
+
+CLASSIC_VERSION: Final = -1
+"""The version of what members of the classic protocol say and are told: the UserData that their
+assignor embeds, which the coordinator cannot translate (KIP-848, Client Side Assignor)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,9 @@ def decide_sync_to_consumer_group(
         response = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
         return Decision(response, timers=rejoin_timer(env, group, member, now_ms))
     try:
-        assignment = written_for(env.catalog, member.assigned, favourite.metadata)
+        assignment = written_for(
+            env.catalog, member.assigned, favourite.metadata, member.current.metadata
+        )
     except WireError as err:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR) from err
     group_id, member_id = group.group_id, member.member_id

@@ -153,7 +153,8 @@ def _converted(
     for member_id, converted in list(live.members.items()):
         metadata = converted.metadata(live.protocol)
         try:
-            assignment = written_for(env.catalog, targets[member_id], metadata)
+            said = group.metadata_of(member_id)
+            assignment = written_for(env.catalog, targets[member_id], metadata, said)
         except WireError as err:
             why = f"Cannot downgrade the classic group {group.group_id}: {err}."
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, why) from err

@@ -15,6 +15,11 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
     TopicPartitions,
     write_assignment,
 )
+from mock_coordinator.core.groups.client_assignors.values import (
+    CLASSIC_VERSION,
+    NO_METADATA,
+    AssignmentMetadata,
+)
 from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["assignment_of", "partitions_of", "written_for"]
@@ -48,9 +53,14 @@ def partitions_of(
 
 
 def written_for(
-    catalog: Catalog, partitions: Mapping[TopicId, Iterable[int]], metadata: bytes
+    catalog: Catalog,
+    partitions: Mapping[TopicId, Iterable[int]],
+    metadata: bytes,
+    said: AssignmentMetadata = NO_METADATA,
 ) -> bytes:
     """The assignment in the version in which the member wrote its subscription (``metadata``).
+    What a client-side assignor said to the member (``said``) is the UserData, unless it said that
+    when the member spoke the consumer protocol.
 
     Raises ``WireError`` with Kafka's words when that cannot be seen.
     """
@@ -59,4 +69,7 @@ def written_for(
     version = int.from_bytes(metadata[:_HEADER_BYTES], "big", signed=True)
     if version < 0:
         raise WireError(f"Unsupported assignment version: {version}")
-    return write_assignment(assignment_of(catalog, partitions), min(version, _NEWEST))
+    assignment = assignment_of(catalog, partitions)
+    if said.version == CLASSIC_VERSION:
+        assignment.user_data = said.data or None
+    return write_assignment(assignment, min(version, _NEWEST))

@@ -32,6 +32,8 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
 )
 from mock_coordinator.core.groups.classic.join import offered_protocols, rebalance_timeout_ms
 from mock_coordinator.core.groups.classic.live import CONSUMER_PROTOCOL_TYPE
+from mock_coordinator.core.groups.client_assignors.offers import wants_new_target
+from mock_coordinator.core.groups.client_assignors.prepare import member_offer
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
 from mock_coordinator.core.groups.identity import (
@@ -41,12 +43,14 @@ from mock_coordinator.core.groups.identity import (
     require_room,
 )
 from mock_coordinator.core.groups.member import Member, merged
+from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.member_update import MemberUpdate
 from mock_coordinator.core.groups.migration.downgrade import (
     downgrade_by_replacement,
     joined,
     may_replace,
 )
+from mock_coordinator.core.groups.migration.members import is_behind
 from mock_coordinator.core.groups.migration.policy import is_disabled
 from mock_coordinator.core.groups.records import ClassicMemberMetadata
 from mock_coordinator.core.groups.subscriptions import RegexChange
@@ -101,7 +105,11 @@ class _Join(MemberUpdate):
         before = identity.member
         after = self._updated(before, subscription)
         change = self.changed_subscription(group, before, after)
-        bump = change.names or change.regex is not RegexChange.NONE
+        bump = (
+            change.names
+            or change.regex is not RegexChange.NONE
+            or self._has_other_metadata(before, after)
+        )
         sender = Sender(before, after, subscription.topics, identity.other)
         epoch = self.group_epoch(group, sender, bump=bump)
         owned = self._owned(subscription)
@@ -194,6 +202,26 @@ class _Join(MemberUpdate):
             classic=ClassicMemberMetadata(request.session_timeout_ms, offered_protocols(request)),
         )
         return before if updated is before.subscription else replace(before, subscription=updated)
+
+    def _has_other_metadata(self, before: Member, after: Member) -> bool:
+        """Whether the member joins again to say something new to an assignor that others run."""
+        group = self.group
+        if not group.offers or before.subscription is after.subscription:
+            return False
+        if before.state is not MemberState.STABLE or is_behind(self.env, group, before):
+            # It was told to join, and many assignors embed what they had or the generation of it:
+            # were that a reason to compute, the group would never come to rest.
+            return False
+        run = {
+            each.name
+            for member in group.members.values()
+            for each in member.subscription.client_assignors
+        }
+        old, new = (
+            tuple(each for each in member_offer(member).assignors if each.name in run)
+            for member in (before, after)
+        )
+        return wants_new_target(old, new)
 
     def _owned(
         self, subscription: ConsumerSubscription

@@ -33,6 +33,12 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
 from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.classic.live import LiveGroup, LiveMember
 from mock_coordinator.core.groups.classic.rebalance import Rebalance
+from mock_coordinator.core.groups.client_assignors.values import (
+    CLASSIC_VERSION,
+    NO_METADATA,
+    AssignmentMetadata,
+    ClientAssignor,
+)
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
 from mock_coordinator.core.groups.member import Member
@@ -84,15 +90,20 @@ class Upgrade:
     failed: Decision[None]
 
 
-def upgrade(env: Environment, now_ms: int, classic: ClassicGroup) -> Upgrade:
-    """Convert a classic group that has members.
+def upgrade(
+    env: Environment,
+    now_ms: int,
+    classic: ClassicGroup,
+    offer: tuple[ClientAssignor, ...] = (),
+) -> Upgrade:
+    """Convert a classic group that has members, because of somebody who offers these assignors.
 
     Raises ``Refused`` GROUP_ID_NOT_FOUND (with the reason), or ``UpgradeRefused``.
     """
     _require_upgradable(env, classic)
     failed = _all_told_to_rejoin(env, now_ms, classic)
     try:
-        group, summary = _converted(env, classic)
+        group, summary = _converted(env, classic, offer)
     except Refused as err:
         raise UpgradeRefused(err, failed) from err
     over = Rebalance(env, now_ms, classic.group_id, classic.live)
@@ -134,13 +145,18 @@ def _all_told_to_rejoin(env: Environment, now_ms: int, classic: ClassicGroup) ->
     return step.decision(None)
 
 
-def _converted(env: Environment, classic: ClassicGroup) -> tuple[ConsumerGroup, TopicSummary]:
+def _converted(
+    env: Environment, classic: ClassicGroup, offer: tuple[ClientAssignor, ...]
+) -> tuple[ConsumerGroup, TopicSummary]:
     """The consumer group, in memory only. Raises ``Refused`` GROUP_ID_NOT_FOUND or
     UNKNOWN_SERVER_ERROR."""
     live = classic.live
     group = ConsumerGroup(classic.group_id, live.generation)
+    goes_on = any(
+        each.name == live.protocol and each.minimum_version <= CLASSIC_VERSION for each in offer
+    )
     for member_id in string_map_order(live.members):
-        member, target = _member(env, group, live, live.members[member_id])
+        member, target = _member(env, group, live, live.members[member_id], keeps_data=goes_on)
         _require_free(group, target)
         group.adopt(member, target)
     summary = summarize(env, group.by_name)
@@ -157,9 +173,9 @@ def _require_free(group: ConsumerGroup, target: Partitions) -> None:
 
 
 def _member(
-    env: Environment, group: ConsumerGroup, live: LiveGroup, old: LiveMember
+    env: Environment, group: ConsumerGroup, live: LiveGroup, old: LiveMember, *, keeps_data: bool
 ) -> tuple[Member, Partitions]:
-    target = _target(env, group.group_id, old)
+    target, said = _target(env, group.group_id, old, keeps_data=keeps_data)
     subscription = _subscription(group.group_id, live, old)
     member = Member(
         old.member_id,
@@ -179,26 +195,33 @@ def _member(
                 topic_id: dict.fromkeys(partitions, live.generation)
                 for topic_id, partitions in target.items()
             },
+            metadata=said,
         ),
     )
     return member, target
 
 
-def _target(env: Environment, group_id: str, old: LiveMember) -> Partitions:
-    """What the member was assigned. A custom assignor's user data cannot be kept."""
+def _target(
+    env: Environment, group_id: str, old: LiveMember, *, keeps_data: bool
+) -> tuple[Partitions, AssignmentMetadata]:
+    """What the member was assigned, and what the assignor said to it. The latter can be kept only
+    when somebody comes who runs that assignor; the broker does not."""
     if not old.assignment:
-        return NO_PARTITIONS
+        return NO_PARTITIONS, NO_METADATA
     try:
         assignment = read_assignment(old.assignment)[1]
     except WireError as err:
         raise _refused(group_id, "the embedded consumer protocol is malformed.") from err
-    if assignment.user_data:
+    if assignment.user_data and not keeps_data:
         raise _refused(
             group_id,
             "an unsupported custom assignor is in use. Please refer to the documentation or "
             "switch to a default assignor before re-attempting the upgrade.",
         )
-    return partitions_of(env.catalog, assignment.assigned_partitions)
+    said = NO_METADATA
+    if assignment.user_data:
+        said = AssignmentMetadata(CLASSIC_VERSION, assignment.user_data)
+    return partitions_of(env.catalog, assignment.assigned_partitions), said
 
 
 def _subscription(group_id: str, live: LiveGroup, old: LiveMember) -> ConsumerSubscription:
@@ -221,7 +244,9 @@ def _records(env: Environment, group: ConsumerGroup, summary: TopicSummary) -> l
         records.append(PartitionMetadata(group_id, summary.shapes))
     records.append(GroupEpochMetadata(group_id, GroupEpoch(group.epoch, summary.metadata_hash)))
     records += [
-        TargetAssignmentMember(group_id, each.member_id, group.target_of(each.member_id))
+        TargetAssignmentMember(
+            group_id, each.member_id, group.target_of(each.member_id), each.current.metadata
+        )
         for each in members
     ]
     records.append(TargetAssignmentMetadata(group_id, TargetEpoch(group.assignment_epoch)))
