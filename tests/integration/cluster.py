@@ -19,6 +19,7 @@ from kip848_client import Consumer, Record, TopicPartition
 from kip848_client._aiokafka._links import ConnectionOptions, Link
 from kip848_client._clock import LoopClock
 from kip848_client._types import LEAVE_EPOCH, TopicId
+from kip848_client.consumer._closing import Closing
 from kip848_client.wire import api_named
 from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequest,
@@ -196,8 +197,8 @@ async def kill(consumer: Consumer[Any, Any]) -> None:
     await engine.fetch.close()
     await engine._client.close()
     await engine.transport.close()
-    consumer._closing = asyncio.get_running_loop().create_task(asyncio.sleep(0))
-    await consumer._closing
+    consumer._closing = Closing(())
+    await consumer._closing.finish()
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ PURE = (
     "kip848_client.assignors",
     "kip848_client.member",
     "kip848_client.offsets._tracker",
+    "kip848_client.offsets._handouts",
     "kip848_client.offsets._committer",
     "mock_coordinator.core",
 )

@@ -3,11 +3,9 @@
 ``FetchPath`` owns the fetcher and the ``LiveAssignment`` that it works on, hands records out one
 by one or in batches, and knows which of them the application is still busy with.
 
-What the application is busy with: records are *open* from the moment they are handed out until the
-application comes back for more. Automatic commits must not include them (KAFKA-18641) and their
-partitions should not be given up. Keeping that book per record would cost as much as the record,
-so only the open hand-out is remembered (partition and the position before it); ``report`` brings
-an ``OffsetTracker`` up to date when somebody wants to know.
+What the application is busy with is noted in ``hand_out``, which belongs to the task that asks;
+who that is and when it comes back is for the caller to say. ``report`` brings an ``OffsetTracker``
+up to date when somebody wants to know.
 
 Nothing here awaits between looking at a partition and handing its records out, so a partition
 that was held or released in between two awaits can not leak a record.
@@ -29,7 +27,7 @@ from kip848_client._aiokafka._client import FetchClient
 from kip848_client._aiokafka._errors import translated
 from kip848_client._types import TopicPartition
 from kip848_client.errors import Kip848Error, not_assigned
-from kip848_client.offsets import OffsetTracker
+from kip848_client.offsets import HandOuts, OffsetTracker
 
 __all__ = ["FetchPath", "RawRecord"]
 
@@ -105,10 +103,10 @@ class FetchPath(Generic[R]):
         self._fetcher = _RecordFetcher(client, state, build, on_out_of_range, **fetch_options)
         client.on_refused = self._rest
         self._resting: dict[TopicPartition, asyncio.TimerHandle] = {}
-        self._open: dict[TopicPartition, int] = {}  # of the last batch: position before it
-        self._open_tp: TopicPartition | None = None
-        self._open_before = 0
+        self.hand_outs = HandOuts()
+        self.hand_out = self.hand_outs.of(None)
         self._touched: dict[TopicPartition, None] = {}
+        self._touched_last: TopicPartition | None = None
 
     @property
     def _core(self) -> _RecordFetcher:
@@ -118,13 +116,13 @@ class FetchPath(Generic[R]):
     # -- handing out ---------------------------------------------------------------------------
 
     def take_one(self, only: Collection[tuple[str, int]] = ()) -> R | None:
-        """The next record that is there, or ``None``. What was handed out before counts as done.
+        """The next record that is there, or ``None``.
 
         Raises what a deserializer raises, and ``Kip848Error`` for what the broker refused.
         """
-        open_tp, self._open_tp = self._open_tp, None
-        if self._open:
-            self._open.clear()
+        hand_out = self.hand_out
+        if hand_out.tp is not None:
+            hand_out.stash()
         buffers = self._core._records
         states = self.live._tp_state
         while buffers:
@@ -145,9 +143,10 @@ class FetchPath(Generic[R]):
                 if record is None:
                     self._touched[tp] = None
                     break
-                if tp is not open_tp:
+                if tp is not self._touched_last:
                     self._touched[tp] = None
-                self._open_tp, self._open_before = tp, before
+                    self._touched_last = tp
+                hand_out.tp, hand_out.before = tp, before
                 return record
             else:
                 return None
@@ -159,7 +158,6 @@ class FetchPath(Generic[R]):
     ) -> dict[TopicPartition, list[R]]:
         """All records that are there, at most ``records_max``, by partition. As ``take_one``; what
         comes before a record that cannot be read is handed out, and the next call raises."""
-        self.confirm()
         taken: dict[TopicPartition, list[R]] = {}
         left = records_max
         buffers = self._core._records
@@ -182,7 +180,7 @@ class FetchPath(Generic[R]):
                 self._drop(tp)
             if records:
                 taken[ours] = records
-                self._open[ours] = before
+                self.hand_out.add(ours, before)
                 if left is not None:
                     left -= len(records)
             if failure is not None:
@@ -214,21 +212,9 @@ class FetchPath(Generic[R]):
 
     # -- what the application is busy with -----------------------------------------------------
 
-    def confirm(self) -> None:
-        """The application came back: it is done with everything handed out so far."""
-        self._open_tp = None
-        if self._open:
-            self._open.clear()
-
-    def is_busy(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Whether the application still works on records of one of these partitions."""
-        return any(tp == self._open_tp or tp in self._open for tp in partitions)
-
     def report(self, tracker: OffsetTracker) -> None:
         """Bring ``tracker`` up to date: what is done, and what is delivered and still open."""
-        open_before = dict(self._open)
-        if self._open_tp is not None:
-            open_before[self._open_tp] = self._open_before
+        open_before = self.hand_outs.open()
         delivered: list[tuple[TopicPartition, int]] = []
         for tp in self._touched:
             position = self.position(tp)
@@ -241,6 +227,7 @@ class FetchPath(Generic[R]):
         for tp, position in delivered:
             tracker.delivered(tp, position)
         self._touched = dict.fromkeys(open_before)
+        self._touched_last = None
 
     # -- what is assigned ----------------------------------------------------------------------
 
@@ -352,9 +339,8 @@ class FetchPath(Generic[R]):
 
     def _forget_hand_out(self, tp: TopicPartition) -> None:
         self._touched.pop(tp, None)
-        self._open.pop(tp, None)
-        if self._open_tp == tp:
-            self._open_tp = None
+        self._touched_last = None
+        self.hand_outs.drop(tp)
 
     def _on_live_changed(self, ceased: Collection[tuple[str, int]]) -> None:
         if self._fetcher is None:

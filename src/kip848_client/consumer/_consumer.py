@@ -8,7 +8,7 @@ the broker, and sessions and heartbeats are set on the broker.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from re import Pattern
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
@@ -27,9 +27,11 @@ from kip848_client.consumer._arguments import (
     checked_topic,
     checked_topics,
 )
+from kip848_client.consumer._closing import Closing
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._listener import RebalanceListener, checked_listener
 from kip848_client.consumer._patterns import checked_pattern
+from kip848_client.consumer._poller import Caller, calling_task
 from kip848_client.consumer._positions import EARLIEST, LATEST
 from kip848_client.consumer._records import (
     GroupMetadata,
@@ -125,7 +127,7 @@ class Consumer(Generic[K, V]):
             checked_deserializer(value_deserializer, "value_deserializer"),
         )
         self._engine: Engine[Record[K, V]] | None = None
-        self._closing: asyncio.Task[None] | None = None
+        self._closing: Closing | None = None
         self._listener: RebalanceListener | None = None
         self._topics: frozenset[str] = frozenset()
         self._pattern: str | None = None
@@ -154,26 +156,38 @@ class Consumer(Generic[K, V]):
         self._engine = engine
         try:
             await engine.open(self._topics)
-        except BaseException:
-            await self.stop()
+        except BaseException as err:
+            try:
+                await self.stop()
+            except Exception as other:  # noqa: BLE001 - why it did not start matters more
+                err.add_note(f"stopping it failed, too: {other!r}")
             raise
         if self._manual is not None:
             engine.assign(self._manual)
         elif self._topics or self._pattern is not None:
             engine.subscribe(self._topics, self._pattern)
 
-    async def stop(
+    def stop(
         self, *, leave: LeaveMode = LeaveMode.DEFAULT, timeout_ms: int | None = None
-    ) -> None:
-        """Commit what was handed out (with auto-commit), leave the group, disconnect.
+    ) -> Coroutine[Any, Any, None]:
+        """Hand nothing out any more, let the application finish what it has, commit that (with
+        auto-commit), leave the group, disconnect.
+
+        A task that got records is waited for until it asks for more (it is told that the consumer
+        is closed then) or has returned; what it had is done. So is what the task has that calls
+        this. What is still being processed when the time is over is not committed, and comes again.
 
         ``leave`` is KIP-1092's option: by default a static member keeps its partitions for its
         return, a dynamic one gives them up. Runs to its end even if the caller is cancelled, and
-        takes at most ``timeout_ms`` (default: the smaller of 30 s and the request timeout).
-        Calling it again waits for the first call. Raises ``CallbackError`` when a listener failed
-        during it; everything else is done and only logged.
+        takes at most ``timeout_ms`` (default: the smaller of 30 s and the request timeout), of
+        which a quarter, or 2 s, is kept for the commit and the leave.
+
+        Calling it again waits for the first call, hastens it if its time is shorter, and repeats
+        what has failed. Raises ``CallbackError`` when a listener failed during it,
+        ``LocalProtocolError`` when it is called by a listener or in another event loop,
+        ``ConfigError`` for what is no time; what brokers do not answer is only logged.
         """
-        await self._stop(leave, timeout_ms, done_with_records=True)
+        return self._stop(leave, timeout_ms, calling_task(), done=True)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -185,31 +199,30 @@ class Consumer(Generic[K, V]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # A record whose processing raised is not done: it is not committed and comes again.
-        await self._stop(LeaveMode.DEFAULT, None, done_with_records=error is None)
+        # A record whose processing raised is not done: it is not committed and comes again. An
+        # error that was caught before it got here is none.
+        await self._stop(LeaveMode.DEFAULT, None, calling_task(), done=error is None)
 
     async def _stop(
-        self, leave: LeaveMode, timeout_ms: int | None, *, done_with_records: bool
+        self, leave: LeaveMode, timeout_ms: int | None, caller: Caller, *, done: bool
     ) -> None:
+        limit_ms: float = min(_STOP_TIMEOUT_MS, self._config.request_timeout_ms)
+        if timeout_ms is not None:
+            limit_ms = checked_timeout_ms(timeout_ms)
+        if not isinstance(leave, LeaveMode):
+            raise ConfigError(f"leave is a LeaveMode, not {leave!r}")
         engine = self._engine
         if engine is None:
             return
+        engine.check_loop()
         supervisor = engine.supervisor
         if supervisor is not None and supervisor.in_listener:
             raise LocalProtocolError(
                 "stop() would wait for the listener that calls it; stop from another task"
             )
-        if self._closing is None:
-            limit = min(_STOP_TIMEOUT_MS, self._config.request_timeout_ms)
-            self._closing = asyncio.get_running_loop().create_task(
-                engine.close(
-                    mode=leave,
-                    timeout_ms=limit if timeout_ms is None else timeout_ms,
-                    done_with_records=done_with_records,
-                )
-            )
         before = 0 if supervisor is None else len(supervisor.callback_failures)
-        await asyncio.shield(self._closing)
+        self._closing = engine.stop(caller, mode=leave, timeout_ms=limit_ms, done=done)
+        await self._closing.finish()
         if supervisor is not None and len(supervisor.callback_failures) > before:
             raise supervisor.callback_failures[before]
 
@@ -223,7 +236,8 @@ class Consumer(Generic[K, V]):
         """The engine, to look at or to take leave of."""
         if self._engine is None:
             raise ConsumerClosed("the consumer is not started; call start() or use 'async with'")
-        if self._closing is not None and self._closing.done():
+        self._engine.check_loop()
+        if self._closing is not None and self._closing.over:
             raise ConsumerClosed("the consumer is closed; create a new one")
         return self._engine  # also while it closes: the listener may commit
 
@@ -307,32 +321,49 @@ class Consumer(Generic[K, V]):
 
     # -- records ---------------------------------------------------------------------------------
 
-    async def getone(self, *partitions: tuple[str, int]) -> Record[K, V]:
+    def getone(self, *partitions: tuple[str, int]) -> Coroutine[Any, Any, Record[K, V]]:
         """The next record (of ``partitions``, if given), waiting for it without limit.
 
-        Raises once what the broker refused (topic authorization, ...) or a listener did, always
-        what ended the membership, and ``ConsumerClosed``.
+        The task that calls this is done with what it got before. Raises once what the broker
+        refused (topic authorization, ...) or a listener did, always what ended the membership, and
+        ``ConsumerClosed``.
         """
-        engine = self._run()
-        return await engine.poller.one(frozenset(checked_partitions(partitions)))
+        return self._getone(partitions, self._came_back())
 
-    async def getmany(
+    async def _getone(
+        self, partitions: Collection[tuple[str, int]], caller: Caller
+    ) -> Record[K, V]:
+        engine = self._run()
+        return await engine.poller.one(frozenset(checked_partitions(partitions)), caller)
+
+    def getmany(
         self,
         *partitions: tuple[str, int],
         timeout_ms: int = 0,
         max_records: int | None = None,
-    ) -> dict[TopicPartition, list[Record[K, V]]]:
+    ) -> Coroutine[Any, Any, dict[TopicPartition, list[Record[K, V]]]]:
         """The records that are there, by partition; waits up to ``timeout_ms`` for the first.
 
-        At most ``max_records`` (default: the setting ``max_poll_records``). Raises as ``getone``,
-        except that a call that waits while the consumer is closed returns nothing.
+        At most ``max_records`` (default: the setting ``max_poll_records``). The task that calls
+        this is done with what it got before. Raises as ``getone``, except that a call that waits
+        while the consumer is closed returns nothing.
         """
+        return self._getmany(partitions, timeout_ms, max_records, self._came_back())
+
+    async def _getmany(
+        self,
+        partitions: Collection[tuple[str, int]],
+        timeout_ms: int,
+        max_records: int | None,
+        caller: Caller,
+    ) -> dict[TopicPartition, list[Record[K, V]]]:
         engine = self._run()
         timeout_s = checked_timeout_ms(timeout_ms) / 1000
         limit = self._config.max_poll_records
         if max_records is not None:
             limit = checked_count(max_records, "max_records")
-        return await engine.poller.many(frozenset(checked_partitions(partitions)), timeout_s, limit)
+        only = frozenset(checked_partitions(partitions))
+        return await engine.poller.many(only, timeout_s, limit, caller)
 
     def __aiter__(self) -> Self:
         self._run()
@@ -503,6 +534,14 @@ class Consumer(Generic[K, V]):
         return GroupMetadata(config.group_id, epoch, engine.member_id, config.group_instance_id)
 
     # -- inside ----------------------------------------------------------------------------------
+
+    def _came_back(self) -> Caller:
+        """The task that makes a call for records: it is done with what it has. It need not be the
+        task in which the call then runs."""
+        caller = calling_task()
+        if caller is not None and self._engine is not None:
+            self._engine.poller.came_back(caller)
+        return caller
 
     def _api_deadline_ms(self) -> int:
         return self._run().clock.now_ms() + self._config.default_api_timeout_ms

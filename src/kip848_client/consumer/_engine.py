@@ -12,6 +12,7 @@ import base64
 import logging
 import random
 import secrets
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar
 
@@ -27,9 +28,10 @@ from kip848_client._aiokafka._transport import KafkaTransport, protocol_unsuppor
 from kip848_client._clock import LoopClock
 from kip848_client._types import GroupId, MemberId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig
+from kip848_client.consumer._closing import Closing
 from kip848_client.consumer._commits import CommitDriver, GroupIdentity
 from kip848_client.consumer._errors import ErrorBox
-from kip848_client.consumer._poller import Poller
+from kip848_client.consumer._poller import Caller, Poller, calling_task
 from kip848_client.consumer._positions import OffsetLookup, Positions
 from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.errors import (
@@ -66,6 +68,11 @@ _log = logging.getLogger("kip848_client")
 _MEMBER_ID_BYTES: Final = 16
 _JITTER: Final = 0.2
 _CLOSE_PATIENCE_MS: Final = 5_000
+_RESERVE_MS: Final = 2_000
+"""Of the time to stop, what is kept for committing and leaving when nobody comes back in time (a
+quarter, if that is less)."""
+_GRACE_S: Final = 1.0
+"""What a step that should have ended gets beyond its time."""
 
 
 def _new_member_id() -> MemberId:
@@ -90,7 +97,9 @@ class Engine(Generic[R]):
         self.config = config
         self._build = build
         self._listener = listener
-        self.clock = LoopClock(asyncio.get_running_loop())
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self.clock = LoopClock(self._loop)
         self.member_id = _new_member_id()
         security = with_token_provider(config.security)
         options = ConnectionOptions(
@@ -131,7 +140,9 @@ class Engine(Generic[R]):
         self._task: asyncio.Task[None] | None = None
         self._running = asyncio.Event()
         self._member_done = anyio.Event()
-        self._closing = False
+        self._closing: Closing | None = None
+        self._close_by_ms = self._drain_by_ms = 0
+        self._leave_mode = LeaveMode.DEFAULT
         self._opening: asyncio.Task[None] | None = None
         self._by_hand = False
 
@@ -230,17 +241,29 @@ class Engine(Generic[R]):
 
     # -- life ------------------------------------------------------------------------------------
 
+    def check_loop(self) -> None:
+        """Raise ``LocalProtocolError`` when this is not the event loop that we live in."""
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = threading.get_ident() == self._thread  # between two runs of the loop
+        if not here:
+            raise LocalProtocolError(
+                "this consumer was started in another event loop (or thread); call it there, "
+                "from a thread by asyncio.run_coroutine_threadsafe"
+            )
+
     async def open(self, topics: Collection[str]) -> None:
         """Connect. Raises ``BootstrapFailed``, ``ProtocolUnsupported``, ``BrokerError``, and
-        ``ConsumerClosed`` when ``close`` was called meanwhile."""
-        if not self._closing:
+        ``ConsumerClosed`` when ``stop`` was called meanwhile."""
+        if self._closing is None:
             self._opening = asyncio.get_running_loop().create_task(self._open(topics))
             try:
                 await self._opening
             except asyncio.CancelledError:
-                if not self._closing:
+                if self._closing is None:
                     raise
-        if self._closing:
+        if self._closing is not None:
             raise ConsumerClosed("the consumer was stopped while it started; create a new one")
 
     async def _open(self, topics: Collection[str]) -> None:
@@ -264,7 +287,7 @@ class Engine(Generic[R]):
 
     def _fail(self, what: str, cause: BaseException | None) -> None:
         """The consumer cannot go on: tell whoever calls it, and whoever waits in a call now."""
-        if self._closing or self.errors.fatal is not None:
+        if self._closing is not None or self.errors.fatal is not None:
             return
         error = Kip848Error(f"{what}; stop the consumer and create a new one")
         error.__cause__ = cause
@@ -290,41 +313,76 @@ class Engine(Generic[R]):
         assert self._group is not None, "open() comes first"
         self._group.start_soon(function, *arguments)
 
-    async def close(self, *, mode: LeaveMode, timeout_ms: int, done_with_records: bool) -> None:
-        """Commit, leave, disconnect; takes about ``timeout_ms`` at the longest."""
-        deadline_ms = self.clock.now_ms() + timeout_ms
-        self._closing = True
-        if done_with_records:
-            self.fetch.confirm()
-        self.poller.close()
+    # -- the end ---------------------------------------------------------------------------------
+
+    def stop(self, caller: Caller, *, mode: LeaveMode, timeout_ms: float, done: bool) -> Closing:
+        """Hand nothing out any more; what returns closes the rest.
+
+        What ``caller`` holds is ``done``, or never will be. Closing takes about ``timeout_ms`` at
+        the longest; when it has begun already, the nearer deadline counts.
+        """
+        self.poller.stop(caller, done=done)
+        self.poller.stop(asyncio.current_task(), done=done)  # which waits for the end from now on
+        deadline_ms = self.clock.now_ms() + int(timeout_ms)
+        if self._closing is None:
+            self._close_by_ms, self._leave_mode = deadline_ms, mode
+            self._drain_by_ms = deadline_ms - int(min(_RESERVE_MS, timeout_ms / 4))
+            self._closing = Closing(
+                (
+                    self._stop_opening,
+                    self._drain,
+                    self._leave_for_good,
+                    self._end_tasks,
+                    self.fetch.close,
+                    self._client.close,
+                    self.transport.close,
+                )
+            )
+        elif deadline_ms < self._close_by_ms:
+            self._close_by_ms = self._drain_by_ms = deadline_ms
+            self.poller.hasten()
+        return self._closing
+
+    async def _stop_opening(self) -> None:
         if self._opening is not None and not self._opening.done():
             self._opening.cancel()  # or it would connect what is disconnected here
             await asyncio.wait([self._opening])
-        try:
-            if self._task is not None and not self._task.done():
-                await self._leave_for_good(mode, deadline_ms)
-        finally:
-            self.positions.close()
-            if self.commits is not None:
-                self.commits.close()
-            if self._task is not None:
-                self._task.cancel()
-                await asyncio.gather(self._task, return_exceptions=True)
-            await self.fetch.close()
-            await self._client.close()
-            await self.transport.close()
 
-    async def _leave_for_good(self, mode: LeaveMode, deadline_ms: int) -> None:
+    async def _drain(self) -> None:
+        try:
+            if self.errors.fatal is None:
+                await self.poller.drain(lambda: self._drain_by_ms / 1000)
+        finally:
+            self.poller.close()
+
+    async def _leave_for_good(self) -> None:
+        if self._task is None or self._task.done():
+            return
         auto_commit = self.config.enable_auto_commit
         if auto_commit and self._by_hand:
-            await self.flush(deadline_ms)
+            await self.flush(self._close_by_ms)
         if self.supervisor is not None:
-            self.supervisor.post(LeaveRequested(mode, deadline_ms, flush=auto_commit, final=True))
-            remaining_s = (deadline_ms - self.clock.now_ms()) / 1000
-            with anyio.move_on_after(max(0.0, remaining_s) + 1.0):
+            self.supervisor.post(
+                LeaveRequested(self._leave_mode, self._close_by_ms, flush=auto_commit, final=True)
+            )
+            with anyio.move_on_after(self._left_s() + _GRACE_S):
                 await self._member_done.wait()
+        if self.commits is not None and self.errors.fatal is None:
+            await self.commits.drain(self._close_by_ms)
+
+    async def _end_tasks(self) -> None:
+        self.positions.close()
         if self.commits is not None:
-            await self.commits.drain(deadline_ms)
+            self.commits.close()
+        if self._task is None:
+            return
+        self._task.cancel()
+        _, running = await asyncio.wait([self._task], timeout=_GRACE_S)
+        if running:
+            raise Kip848Error("a task of the consumer does not end although it was cancelled")
+
+    def _left_s(self) -> float:
+        return max(0, self._close_by_ms - self.clock.now_ms()) / 1000
 
     # -- what is consumed ------------------------------------------------------------------------
 
@@ -364,8 +422,8 @@ class Engine(Generic[R]):
             return  # the names will be asked for again when they are needed
 
     def unsubscribe(self) -> None:
-        """Leave the group, or drop the manual assignment; what was handed out counts as done."""
-        self.poller.finished()
+        """Leave the group, or drop the manual assignment; what the caller has counts as done."""
+        self.poller.came_back(calling_task())
         if self._by_hand:
             self._by_hand = False
             self.released(self.fetch.live.assigned)
@@ -376,7 +434,7 @@ class Engine(Generic[R]):
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Consume exactly these, without a membership."""
-        self.poller.finished()
+        self.poller.came_back(calling_task())
         if not self._by_hand:
             self._by_hand = True
             if (
@@ -405,10 +463,10 @@ class Engine(Generic[R]):
             self.commits.note_epoch(member_epoch)
 
     async def flush(self, deadline_ms: int) -> None:
-        if self.commits is None:
+        if self.commits is None or self.errors.fatal is not None:
             return
         patience_ms = self.clock.now_ms() + _CLOSE_PATIENCE_MS
-        if self._closing and patience_ms < deadline_ms:
+        if self._closing is not None and patience_ms < deadline_ms:
             # A close does not wait to its end for a coordinator that is not there (KAFKA-19357).
             done = await self.commits.commit(None, CommitKind.REVOCATION, patience_ms)
             if not done.failed or not self.transport.knows_coordinator:

@@ -5,13 +5,23 @@ committed, and partitions be given up), the application is alive (``max.poll.int
 may be raised now, and the event loop shall have a chance: a consumer that always finds records
 would otherwise never let heartbeats run, so at least every 10 ms one call gives way.
 
-The fast path costs one comparison of the clock and one flag; everything else is done at most every
-10 ms or when the flag says that somebody wants something.
+The fast path costs one comparison of the clock, one of the task and one flag; everything else is
+done at most every 10 ms or when the flag says that somebody wants something.
+
+Who holds records
+-----------------
+The *holder* of records is the task that asked for them; it is done with them when it asks again.
+Several tasks may ask, and each speaks for itself. ``wait_for(consumer.getone(), 5)`` runs the call
+in a task of its own: the holder is the one that *made* the call, which the ``caller`` of these
+methods is for. A task that has ended cannot come back: what it holds is done at the next call of
+whichever task. When the consumer is stopped there is none, so how the task ended decides: what one
+has that returned counts as done, what one has that failed or was cancelled does not.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -20,7 +30,12 @@ from kip848_client._types import TopicPartition
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.errors import ConsumerClosed
 
-__all__ = ["PollObserver", "Poller"]
+__all__ = ["Caller", "PollObserver", "Poller", "calling_task"]
+
+_log = logging.getLogger("kip848_client")
+
+Caller = asyncio.Task[Any] | None
+"""The task that made a call; ``None`` when no task did, and the one that runs it is meant."""
 
 R = TypeVar("R")
 
@@ -61,6 +76,9 @@ class Poller(Generic[R]):
         self._announcement: asyncio.TimerHandle | None = None
         self._announced = False
         self._patient: list[asyncio.Future[None]] = []
+        self._holder: Caller = None
+        self._stoppers: set[Caller] = set()
+        self._stopped = False
         self._closed = False
         self.attention = False
         """Set it to make the next call look at errors and the observer."""
@@ -69,14 +87,49 @@ class Poller(Generic[R]):
         """Tell ``observer`` of every poll from now on."""
         self._observer = observer
 
-    def finished(self) -> None:
-        """The application is done with what it has, as if it had come back for more."""
-        self._fetch.confirm()
+    def came_back(self, caller: Caller) -> None:
+        """This task is done with what it has."""
+        if caller is None or caller.get_loop() is not self._loop:
+            return  # whoever runs the call will say so; or is refused
+        self._fetch.hand_outs.came_back(caller)
+        self._let_go()
+
+    def stop(self, caller: Caller, *, done: bool) -> None:
+        """Hand nothing out any more: refuse every further call, those that wait now included.
+
+        ``caller`` is not waited for by ``drain``; what it has is ``done``, or never will be.
+        """
+        self._stopped = True
+        self._stoppers.add(caller)
+        self.attention = True
+        if done:
+            self._fetch.hand_outs.came_back(caller)
+        self._let_go()
+        self._fetch.wake()
+
+    async def drain(self, deadline_s: Callable[[], float]) -> None:
+        """After ``stop``: return when nobody holds records who could come back, or at the deadline
+        (by the loop's clock; it may move while ``hasten`` is called)."""
+        while holders := [each for each in self._holders() if not each.done()]:
+            left_s = deadline_s() - self._now()
+            if left_s <= 0:
+                break
+            changed: asyncio.Future[None] = self._loop.create_future()
+            self._patient.append(changed)
+            await asyncio.wait(
+                [changed, *holders], timeout=left_s, return_when=asyncio.FIRST_COMPLETED
+            )
+        for holder in self._holders():
+            if holder.done() and _returned(holder):
+                self._fetch.hand_outs.came_back(holder)
+
+    def hasten(self) -> None:
+        """Let ``drain`` look at its deadline again."""
         self._let_go()
 
     def close(self) -> None:
-        """Refuse every further call, those that wait now included."""
-        self._closed = True
+        """After ``stop``: wait for nobody any more."""
+        self._stopped = self._closed = True
         self.attention = True
         self._let_go()
         self._fetch.wake()
@@ -85,11 +138,18 @@ class Poller(Generic[R]):
         """A record if one is there and nothing else has to be done first."""
         if self.attention or self._now() >= self._chores_at_s:
             return None
+        caller = asyncio.current_task(self._loop)
+        if caller is not self._holder:
+            self._serve(caller)
+        hand_out = self._fetch.hand_out
+        hand_out.tp = None
+        if hand_out.more:
+            hand_out.more.clear()
         return self._fetch.take_one()
 
-    async def one(self, only: Collection[tuple[str, int]] = ()) -> R:
+    async def one(self, only: Collection[tuple[str, int]] = (), caller: Caller = None) -> R:
         """The next record, as soon as there is one."""
-        await self._begin(only)
+        caller = await self._begin(only, caller)
         record = self._fetch.take_one(only)
         if record is not None:
             return record
@@ -98,6 +158,7 @@ class Poller(Generic[R]):
             while True:
                 waiter = self._fetch.waiter()
                 self._check(only)
+                self._serve(caller)
                 record = self._fetch.take_one(only)
                 if record is not None:
                     waiter.cancel()
@@ -107,11 +168,15 @@ class Poller(Generic[R]):
             self._stop_waiting()
 
     async def many(
-        self, only: Collection[tuple[str, int]], timeout_s: float, records_max: int | None
+        self,
+        only: Collection[tuple[str, int]],
+        timeout_s: float,
+        records_max: int | None,
+        caller: Caller = None,
     ) -> dict[TopicPartition, list[R]]:
         """The records that are there, or the first to come within the time; else none, also when
-        the consumer is closed meanwhile."""
-        await self._begin(only)
+        the consumer is stopped meanwhile."""
+        caller = await self._begin(only, caller)
         taken = self._fetch.take_many(only, records_max)
         if taken or timeout_s <= 0:
             return taken
@@ -120,10 +185,11 @@ class Poller(Generic[R]):
         try:
             while True:
                 waiter = self._fetch.waiter()
-                if self._closed:
+                if self._stopped:
                     waiter.cancel()
                     return taken
                 self._check(only)
+                self._serve(caller)
                 taken = self._fetch.take_many(only, records_max)
                 left_s = deadline_s - self._now()
                 if taken or left_s <= 0:
@@ -141,7 +207,7 @@ class Poller(Generic[R]):
         """Return when the application is done with what it got of these partitions: it has come
         back for more, or closes."""
         wanted = tuple(partitions)
-        while self._fetch.is_busy(wanted) and not self._closed:
+        while self._fetch.hand_outs.is_busy(wanted) and not self._closed:
             future: asyncio.Future[None] = self._loop.create_future()
             self._patient.append(future)
             self.attention = True
@@ -149,13 +215,17 @@ class Poller(Generic[R]):
 
     # -- inside --------------------------------------------------------------------------------
 
-    async def _begin(self, only: Collection[tuple[str, int]]) -> None:
-        self._fetch.confirm()
+    async def _begin(self, only: Collection[tuple[str, int]], caller: Caller) -> Caller:
+        """What comes before every hand-out; returns who will hold it."""
+        if caller is None:  # else it came back when it made the call
+            caller = asyncio.current_task(self._loop)
+            self._fetch.hand_outs.came_back(caller)
+        now, wanted = self._now(), self.attention
         self._check(only)
-        now = self._now()
-        if now >= self._chores_at_s:
+        if wanted or now >= self._chores_at_s:
             await asyncio.sleep(0)
             self._chores_at_s = self._now() + _CHORES_EVERY_S
+            self._take_over()
             self._check(only)
         observer = self._observer
         if observer is not None and (
@@ -163,15 +233,38 @@ class Poller(Generic[R]):
         ):
             self._polled_at_s = now
             observer.polled(waiting=False)
+        self._serve(caller)
+        return caller
 
     def _check(self, only: Collection[tuple[str, int]]) -> None:
-        if self._closed:
-            raise ConsumerClosed("the consumer is closed; create a new one")
         self._let_go()
+        if self._stopped:
+            raise ConsumerClosed("the consumer is closed; create a new one")
         self.attention = bool(self._errors)
         if self.attention:
             self._errors.check(only)
         self._fetch.require_assigned(only)
+
+    def _serve(self, caller: Caller) -> None:
+        """What is handed out next is for this task."""
+        self._holder = caller
+        self._fetch.hand_out = self._fetch.hand_outs.of(caller)
+
+    def _holders(self) -> list[asyncio.Task[Any]]:
+        """The tasks that hold records, but those that stop the consumer."""
+        held = self._fetch.hand_outs.holders()
+        return [
+            each for each in held if isinstance(each, asyncio.Task) and each not in self._stoppers
+        ]
+
+    def _take_over(self) -> None:
+        """Tasks that have ended do not come back by themselves. (Called after the loop had its
+        turn: the failure of one task may be about to cancel the one that asks.)"""
+        hand_outs = self._fetch.hand_outs
+        for holder in self._holders():
+            if holder.done():
+                hand_outs.came_back(holder)
+        hand_outs.forget_idle(lambda holder: isinstance(holder, asyncio.Task) and not holder.done())
 
     def _let_go(self) -> None:
         patient, self._patient = self._patient, []
@@ -199,6 +292,25 @@ class Poller(Generic[R]):
             assert self._observer is not None
             self._polled_at_s = self._now()
             self._observer.poll_ended()
+
+
+def calling_task() -> Caller:
+    """The task that is running, if one is: a call may also be made outside of an event loop, to be
+    run in one."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+def _returned(task: asyncio.Task[Any]) -> bool:
+    """Whether a task that has ended did so in order."""
+    if task.cancelled():
+        return False
+    error = task.exception()
+    if error is not None:  # asyncio takes the look for interest and would not report it any more
+        _log.error("a task that held records failed; they are not committed", exc_info=error)
+    return error is None
 
 
 def _finish(future: asyncio.Future[Any]) -> None:

@@ -33,6 +33,7 @@ from kip848_client.offsets._committer import (
     RefreshEpoch,
     SendCommit,
 )
+from kip848_client.offsets._handouts import HandOut, HandOuts
 from kip848_client.offsets._tracker import CommittableOffset, OffsetTracker
 
 __all__ = [
@@ -51,6 +52,8 @@ __all__ = [
     "CommitterSettings",
     "CoordinatorSuspect",
     "EpochNoted",
+    "HandOut",
+    "HandOuts",
     "OffsetTracker",
     "RefreshEpoch",
     "SendCommit",

@@ -52,6 +52,7 @@ class Scene:
         async with asyncio.timeout(5):
             while len(taken) < count:
                 waiter = self.fetch.waiter()
+                self.fetch.hand_out.clear()  # each call says that the one before is done
                 record = self.fetch.take_one()
                 if record is None:
                     await waiter
@@ -219,13 +220,13 @@ async def test_what_is_open_is_not_confirmed() -> None:
         tracker = OffsetTracker()
         tracker.assign([A])
         await one.take(2)
-        assert one.fetch.is_busy([A])
-        assert not one.fetch.is_busy([B])
+        assert one.fetch.hand_outs.is_busy([A])
+        assert not one.fetch.hand_outs.is_busy([B])
         one.fetch.report(tracker)
         assert tracker.dirty() == {A: CommittableOffset(1)}
         assert tracker.snapshot() == {A: CommittableOffset(2)}
-        one.fetch.confirm()
-        assert not one.fetch.is_busy([A])
+        one.fetch.hand_out.clear()
+        assert not one.fetch.hand_outs.is_busy([A])
         one.fetch.report(tracker)
         assert tracker.dirty() == {A: CommittableOffset(2)}
 
@@ -240,6 +241,7 @@ async def test_a_batch_is_open_until_the_next_call() -> None:
             one.fetch.report(tracker)
             assert tracker.dirty() == {A: CommittableOffset(0)}
             assert tracker.snapshot() == {A: CommittableOffset(3)}
+        one.fetch.hand_out.clear()
         assert one.fetch.take_many() == {}
         one.fetch.report(tracker)
         assert tracker.dirty() == {A: CommittableOffset(3)}
@@ -250,7 +252,7 @@ async def test_a_released_partition_is_not_open_any_more() -> None:
         one.begin(A)
         await one.take(1)
         one.fetch.release([A])
-        assert not one.fetch.is_busy([A])
+        assert not one.fetch.hand_outs.is_busy([A])
         tracker = OffsetTracker()
         one.fetch.report(tracker)
         assert tracker.snapshot() == {}
@@ -261,7 +263,7 @@ async def test_a_seek_drops_what_is_buffered() -> None:
         one.begin(A)
         await one.take(1)
         one.fetch.set_position(A, 4)
-        assert not one.fetch.is_busy([A])
+        assert not one.fetch.hand_outs.is_busy([A])
         assert await one.take(1) == [(0, 4)]
 
 

@@ -12,6 +12,7 @@ from kip848_client import TopicPartition
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._poller import Poller
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned
+from kip848_client.offsets import HandOuts
 from tests.unit.waiting import until
 
 pytestmark = pytest.mark.asyncio
@@ -20,14 +21,14 @@ TP = TopicPartition("t", 0)
 
 
 class FakeFetch:
-    """Records from a list; busy with the last one handed out until confirmed."""
+    """Records from a list."""
 
     def __init__(self) -> None:
         self.records: list[int] = []
-        self.busy = False
         self.endless = False
         self.only: Collection[tuple[str, int]] = ()
-        self.confirmed = 0
+        self.hand_outs = HandOuts()
+        self.hand_out = self.hand_outs.of(None)
         self.not_assigned: set[tuple[str, int]] = set()
         self._waiters: set[asyncio.Future[None]] = set()
 
@@ -35,14 +36,19 @@ class FakeFetch:
         self.only = only
         if self.endless:
             return 1
-        self.busy = bool(self.records)
-        return self.records.pop(0) if self.records else None
+        if not self.records:
+            return None
+        self.hand_out.stash()
+        self.hand_out.tp, self.hand_out.before = TP, self.records[0]
+        return self.records.pop(0)
 
     def take_many(
         self, only: Collection[tuple[str, int]] = (), records_max: int | None = None
     ) -> dict[TopicPartition, list[int]]:
         self.only = only
         taken, self.records = self.records[:records_max], self.records[len(self.records) :]
+        if taken:
+            self.hand_out.add(TP, taken[0])
         return {TP: taken} if taken else {}
 
     def require_assigned(self, partitions: Iterable[tuple[str, int]]) -> None:
@@ -60,13 +66,6 @@ class FakeFetch:
         for future in list(self._waiters):
             if not future.done():
                 future.set_result(None)
-
-    def confirm(self) -> None:
-        self.confirmed += 1
-        self.busy = False
-
-    def is_busy(self, partitions: Iterable[TopicPartition]) -> bool:
-        return self.busy and bool(list(partitions))
 
     def arrive(self, *records: int) -> None:
         self.records += records
@@ -217,10 +216,8 @@ async def test_whoever_waits_for_the_application_hears_of_its_return() -> None:
     await asyncio.sleep(0)
     assert not waiting.done()
     assert scene.poller.take() is None  # so the next call goes the slow way
-    polling = asyncio.get_running_loop().create_task(scene.poller.one())
-    await asyncio.gather(polling)
-    scene.poller.finished()
-    await waiting
+    assert await scene.poller.one() == 2
+    assert waiting.done()  # it had its turn before the next record was handed out
 
 
 async def test_nothing_open_is_nothing_to_wait_for() -> None:
@@ -232,7 +229,7 @@ async def test_closing_refuses_and_wakes() -> None:
     scene = Scene()
     polling = asyncio.get_running_loop().create_task(scene.poller.one())
     await asyncio.sleep(0)
-    scene.fetch.busy = True
+    scene.fetch.hand_outs.of(asyncio.current_task()).add(TP, 7)
     waiting = asyncio.get_running_loop().create_task(scene.poller.until_done([TP]))
     await asyncio.sleep(0)
     scene.poller.close()
@@ -251,3 +248,180 @@ async def test_cancelling_a_wait_leaves_nothing_behind() -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert scene.observer.events == ["polled", "waiting", "ended"]
+
+
+# -- who holds what ------------------------------------------------------------------------------
+
+
+def start(scene: Scene, holds: asyncio.Event) -> asyncio.Task[int]:
+    """A task that gets one record, and asks for the next when it is told."""
+
+    async def run() -> int:
+        record = await scene.poller.one()
+        await holds.wait()
+        scene.poller.came_back(asyncio.current_task())
+        return record
+
+    return asyncio.get_running_loop().create_task(run())
+
+
+async def test_each_task_speaks_for_what_it_has_itself() -> None:
+    scene = Scene()
+    scene.fetch.arrive(3, 4, 5)
+    go_on = asyncio.Event()
+    other = start(scene, go_on)
+    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
+    assert await scene.poller.one() == 4
+    assert scene.fetch.hand_outs.open() == {TP: 3}
+    scene.poller.came_back(asyncio.current_task())
+    assert scene.fetch.hand_outs.open() == {TP: 3}  # 4 is done, and 3 is not
+    assert await scene.poller.one() == 5
+    go_on.set()
+    assert await other == 3
+    assert scene.fetch.hand_outs.open() == {TP: 5}
+
+
+async def test_the_fast_way_knows_who_asks_too() -> None:
+    scene = Scene()
+    scene.fetch.arrive(3, 4, 5, 6)
+    await scene.poller.one()
+
+    async def take() -> int | None:
+        return scene.poller.take()
+
+    assert await asyncio.get_running_loop().create_task(take()) == 4
+    assert scene.fetch.hand_outs.open() == {TP: 3}
+    assert scene.poller.take() == 5  # so this task is done with 3
+    assert scene.fetch.hand_outs.open() == {TP: 4}
+
+
+async def test_several_calls_of_one_task_are_all_open_until_it_calls_again() -> None:
+    scene = Scene()
+    scene.fetch.arrive(3, 4)
+    me = asyncio.current_task()
+    assert await asyncio.gather(scene.poller.one(caller=me), scene.poller.one(caller=me)) == [3, 4]
+    assert scene.fetch.hand_outs.open() == {TP: 3}
+    scene.poller.came_back(me)
+    assert scene.fetch.hand_outs.open() == {}
+
+
+async def test_what_an_ended_task_has_is_done_when_anybody_asks() -> None:
+    scene = Scene()
+    scene.fetch.arrive(3, 4)
+    assert await asyncio.get_running_loop().create_task(scene.poller.one()) == 3
+    assert scene.fetch.hand_outs.open() == {TP: 3}
+    scene.poller.attention = True
+    assert await scene.poller.one() == 4
+    assert scene.fetch.hand_outs.open() == {TP: 4}
+
+
+async def drained(scene: Scene, within_s: float = 5) -> asyncio.Task[None]:
+    deadline_s = asyncio.get_running_loop().time() + within_s
+    scene.poller.stop(asyncio.current_task(), done=True)
+    task = asyncio.get_running_loop().create_task(scene.poller.drain(lambda: deadline_s))
+    await asyncio.sleep(0)
+    return task
+
+
+async def test_draining_waits_for_a_task_that_has_a_record() -> None:
+    scene = Scene()
+    scene.fetch.arrive(3, 4)
+    go_on = asyncio.Event()
+    other = start(scene, go_on)
+    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
+    draining = await drained(scene)
+    assert not draining.done()
+    with pytest.raises(ConsumerClosed):
+        await scene.poller.one()
+    go_on.set()
+    await draining
+    await other
+    assert scene.fetch.hand_outs.open() == {}
+
+
+async def test_draining_does_not_wait_for_who_stops_nor_for_who_waits_for_records() -> None:
+    scene = Scene()
+    other = asyncio.get_running_loop().create_task(scene.poller.one())
+    await asyncio.sleep(0)
+    scene.fetch.arrive()
+    scene.fetch.hand_outs.of(asyncio.current_task()).add(TP, 3)
+    await (await drained(scene))
+    assert scene.fetch.hand_outs.open() == {}
+    with pytest.raises(ConsumerClosed):
+        await other
+
+
+async def test_what_is_not_done_in_time_stays_open() -> None:
+    scene = Scene()
+    scene.fetch.arrive(3)
+    other = start(scene, asyncio.Event())
+    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
+    await (await drained(scene, within_s=0.01))
+    assert scene.fetch.hand_outs.open() == {TP: 3}
+    other.cancel()
+
+
+@pytest.mark.parametrize(("how", "open_after"), [("returns", {}), ("raises", {TP: 3})])
+async def test_how_a_task_ends_decides_what_became_of_its_record(
+    how: str, open_after: dict[TopicPartition, int], caplog: pytest.LogCaptureFixture
+) -> None:
+    scene = Scene()
+    scene.fetch.arrive(3)
+    go_on = asyncio.Event()
+
+    async def work() -> None:
+        await scene.poller.one()
+        await go_on.wait()
+        if how == "raises":
+            raise ZeroDivisionError
+
+    task = asyncio.get_running_loop().create_task(work())
+    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
+    draining = await drained(scene)
+    go_on.set()
+    await draining
+    assert scene.fetch.hand_outs.open() == open_after
+    assert ("a task that held records failed" in caplog.text) is (how == "raises")
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_task_that_is_cancelled_is_not_done_and_not_waited_for() -> None:
+    scene = Scene()
+    scene.fetch.arrive(3)
+    task = start(scene, asyncio.Event())
+    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
+    task.cancel()
+    await (await drained(scene))
+    assert scene.fetch.hand_outs.open() == {TP: 3}
+
+
+async def test_a_nearer_deadline_is_noticed() -> None:
+    scene = Scene()
+    scene.fetch.arrive(3)
+    task = start(scene, asyncio.Event())
+    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
+    deadline_s = [asyncio.get_running_loop().time() + 60]
+    scene.poller.stop(None, done=True)
+    draining = asyncio.get_running_loop().create_task(scene.poller.drain(lambda: deadline_s[0]))
+    await asyncio.sleep(0)
+    deadline_s[0] = 0
+    scene.poller.hasten()
+    await draining
+    task.cancel()
+
+
+async def test_a_second_task_that_stops_is_not_waited_for_either() -> None:
+    """The task that holds a record may be the one whose ``async with`` ends."""
+    scene = Scene()
+    scene.fetch.arrive(3)
+
+    async def work() -> None:
+        await scene.poller.one()
+        scene.poller.stop(asyncio.current_task(), done=False)
+        await asyncio.Event().wait()
+
+    task = asyncio.get_running_loop().create_task(work())
+    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
+    await (await drained(scene))
+    assert scene.fetch.hand_outs.open() == {TP: 3}
+    task.cancel()

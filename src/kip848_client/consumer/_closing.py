@@ -1,0 +1,55 @@
+"""How a consumer is closed: step by step, each whatever became of the ones before.
+
+A step that failed must not keep the later ones from closing what they close, or connections and
+tasks stay for ever. The first error is raised at the end. Whoever asks again then has the steps
+repeated that did not succeed, and only those.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+
+__all__ = ["Closing"]
+
+Step = Callable[[], Awaitable[None]]
+
+
+class Closing:
+    """Runs ``steps`` in a task of its own, so that they go on when who asked is cancelled."""
+
+    def __init__(self, steps: Iterable[Step]) -> None:
+        self._steps = list(steps)
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether all that could be closed is closed."""
+        return self._task is not None and self._task.done()
+
+    async def finish(self) -> None:
+        """Begin, or wait for who began, or repeat what failed. Raises the first error, with notes
+        about the others."""
+        if self._task is None or (self._task.done() and self._steps):
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="kip848-close")
+            self._task.add_done_callback(_retrieve)
+        await asyncio.shield(self._task)
+
+    async def _run(self) -> None:
+        errors: list[BaseException] = []
+        for step in list(self._steps):
+            try:
+                await step()
+            except BaseException as err:  # noqa: BLE001 - raised at the end; see the module
+                errors.append(err)
+            else:
+                self._steps.remove(step)
+        for other in errors[1:]:
+            errors[0].add_note(f"while closing, also: {other!r}")
+        if errors:
+            raise errors[0]
+
+
+def _retrieve(task: asyncio.Task[None]) -> None:
+    if not task.cancelled():
+        task.exception()  # everybody who asked may have been cancelled
