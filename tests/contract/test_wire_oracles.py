@@ -34,6 +34,7 @@ from tests.contract.message_strategies import (
     messages,
     versions_of,
 )
+from tests.support.examples import examples
 from tests.support.jar_codec import JarCodec, JarCodecError, default_of
 from tests.support.jar_schemas import FieldSpec
 
@@ -74,8 +75,7 @@ EACH_KAFKA_CLASS = pytest.mark.parametrize("cls", KAFKA_CLASSES, ids=lambda cls:
 EACH_DRAFT_CLASS = pytest.mark.parametrize("cls", draft_classes(), ids=lambda cls: cls.__name__)
 
 SETTINGS = settings(
-    max_examples=60,
-    deadline=None,
+    max_examples=examples(60),
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -121,7 +121,7 @@ def test_bytes_equal_those_of_the_newest_definitions(cls: type[Any], newest: Jar
 @pytest.mark.real_kafka
 @EACH_KAFKA_CLASS
 def test_bytes_equal_those_of_the_oldest_definitions(cls: type[Any], oldest: JarCodec) -> None:
-    @settings(SETTINGS, max_examples=15)
+    @settings(SETTINGS, max_examples=examples(15))
     @given(messages(cls, drafts=False))
     def check(message: Any) -> None:
         check_against_definitions(oldest, cls, message)
@@ -136,7 +136,7 @@ def test_what_a_version_cannot_carry_is_dropped_or_refused_alike(
 ) -> None:
     fields = newest.schemas[cls.__name__].fields
 
-    @settings(SETTINGS, max_examples=15)
+    @settings(SETTINGS, max_examples=examples(15))
     @given(messages(cls, drafts=False), st.sampled_from(list(versions_of(cls))))
     def check(message: Any, version: int) -> None:
         message = _without_nulls(message, version)

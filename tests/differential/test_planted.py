@@ -97,6 +97,7 @@ def outcomes(
         yield play(kind, Plan(seed, topics, offered, kind.has_interval), leader, other)
 
 
+@pytest.mark.everything("two brokers of ours for each, in processes of their own")
 @pytest.mark.parametrize("name", KINDS)
 def test_two_sound_brokers_agree(name: str) -> None:
     kind = kind_named(name)
@@ -106,6 +107,7 @@ def test_two_sound_brokers_agree(name: str) -> None:
     assert all(len(each.exchanges) > 15 for each in played)
 
 
+@pytest.mark.everything("two brokers of ours for each, in processes of their own")
 @pytest.mark.parametrize("bug", sorted(BUGS))
 def test_a_planted_bug_is_found(bug: str) -> None:
     kind = kind_named("consumer")
@@ -116,6 +118,7 @@ def test_a_planted_bug_is_found(bug: str) -> None:
     pytest.fail(f"{bug} was not found")
 
 
+@pytest.mark.everything("two brokers of ours for each, in processes of their own")
 def test_a_divergence_is_cut_down_to_a_trace_that_shows_it_again() -> None:
     kind = kind_named("consumer")
     with sides(kind, [*PLANTED, "other-assignor"]) as (leader, other, topics):

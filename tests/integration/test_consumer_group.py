@@ -11,7 +11,7 @@ import pytest
 from kip848_client import Consumer, TopicPartition
 from tests.integration.cluster import Cluster, eventually, kill
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(150), pytest.mark.smoke]
 
 PARTITIONS = 6
 TOTAL = 50_000

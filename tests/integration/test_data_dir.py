@@ -125,6 +125,7 @@ def committed(connection: WireConnection, partition: int) -> int:
     return offset
 
 
+@pytest.mark.everything("starts and kills processes for many seconds")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("fsync", ["always", "never"])
 def test_killed_again_and_again_it_loses_nothing(tmp_path: Path, fsync: str) -> None:

@@ -132,6 +132,7 @@ class Killer(threading.Thread):
         self._process.kill()
 
 
+@pytest.mark.everything("starts and kills processes for many seconds")
 @pytest.mark.timeout(180)
 def test_killed_again_and_again_they_lose_nothing(tmp_path: Path) -> None:
     folder, dice = tmp_path / "data", random.Random(848)
@@ -168,6 +169,7 @@ def test_killed_again_and_again_they_lose_nothing(tmp_path: Path) -> None:
     cluster.close()
 
 
+@pytest.mark.everything("starts and kills processes for many seconds")
 @pytest.mark.timeout(180)
 def test_killed_amid_transactions_they_keep_what_was_committed(tmp_path: Path) -> None:
     folder, dice = tmp_path / "data", random.Random(848)

@@ -28,7 +28,7 @@ from tests.support.wire_connection import ConnectionLostError, WireConnection
 
 pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 
-pytestmark = [pytest.mark.foreign, pytest.mark.asyncio]
+pytestmark = pytest.mark.asyncio
 
 RECORDS: Final = 20
 PATIENCE_S: Final = 30
@@ -145,9 +145,10 @@ async def read_by_librdkafka_of_old(bootstrap: str) -> list[bytes]:
 
 READERS: Final = [
     read_by_ours,
-    read_by_aiokafka,
-    read_by_librdkafka,
-    read_by_librdkafka_of_old,
+    *(
+        pytest.param(each, marks=pytest.mark.foreign)
+        for each in (read_by_aiokafka, read_by_librdkafka, read_by_librdkafka_of_old)
+    ),
 ]
 
 
@@ -182,6 +183,7 @@ DAMAGED: Final = json.dumps(
 )
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("read", [read_by_librdkafka, read_by_librdkafka_of_old])
 async def test_librdkafka_reads_a_damaged_batch_again(read: Callable[[str], Any]) -> None:
     async with MockBroker({"t": 2}, config=FAST) as broker:
@@ -213,6 +215,7 @@ async def test_a_damaged_batch_is_told_and_can_be_read_again() -> None:
         assert "records of t-1: CORRUPT_MESSAGE" in told[0]
 
 
+@pytest.mark.foreign
 async def test_aiokafka_is_told_of_a_damaged_batch() -> None:
     async with MockBroker({"t": 2}, config=FAST) as broker:
         fill(broker)

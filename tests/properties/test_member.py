@@ -54,6 +54,7 @@ from kip848_client.member import (
     TopicsResolved,
 )
 from kip848_client.member._model import group_by_topic, sanitise
+from tests.support.examples import examples
 
 TOPICS = [TopicId(bytes([n]) * 16) for n in (1, 2, 3)]
 NAMES = {topic: f"topic-{topic[0]}" for topic in TOPICS}
@@ -387,7 +388,7 @@ LIFE: list[Op] = [
 ]
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.too_slow])
 @given(
     story=st.one_of(ops, ops.map(lambda more: [*LIFE, *more])),
     static=st.booleans(),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from kip848_client._types import TopicId, TopicIdPartition
 from kip848_client.member._model import group_by_topic, sanitise
 from kip848_client.member._reconcile import Acknowledge, AssignmentState, Held, Plan, next_step
+from tests.support.examples import examples
 
 TOPICS = [TopicId(bytes([n]) * 16) for n in range(4)]
 partition = st.tuples(st.sampled_from(TOPICS), st.integers(0, 3))
@@ -36,7 +37,7 @@ def test_cleaning_up_is_idempotent_and_keeps_every_valid_partition(
     assert all(list(numbers) == sorted(set(numbers)) for _, numbers in grouped)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(target=partitions, assigned=partitions, known=topics, nameless=topics, failed=st.booleans())
 def test_a_plan_takes_exactly_what_must_go(
     target: frozenset[TopicIdPartition],
@@ -64,7 +65,7 @@ def test_a_plan_takes_exactly_what_must_go(
             assert any(p[0] not in names and p[0] not in nameless for p in target)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.tuples(partitions, topics, st.booleans(), st.booleans()), max_size=12))
 def test_an_assignment_follows_any_sequence_of_targets(
     story: list[tuple[frozenset[TopicIdPartition], frozenset[TopicId], bool, bool]],

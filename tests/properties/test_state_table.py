@@ -13,6 +13,7 @@ from transitions import Machine, MachineError
 from kip848_client.errors import LocalProtocolError
 from kip848_client.member import MemberState
 from kip848_client.member._states import TRANSITIONS, Trigger, advance
+from tests.support.examples import examples
 
 TRIGGERS = sorted(
     {trigger for row in TRANSITIONS.values() for trigger in row}, key=lambda t: t.__name__
@@ -50,7 +51,7 @@ def oracle_takes(model: Oracle, trigger: type[Trigger]) -> bool:
         return False
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     start=st.sampled_from(list(MemberState)),
     walk=st.lists(st.sampled_from(TRIGGERS), max_size=60),

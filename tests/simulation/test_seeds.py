@@ -1,31 +1,47 @@
-"""200 worlds: faults and a busy workload, then healing; every invariant holds in each."""
+"""Hundreds of worlds: faults and a busy workload, then healing; every invariant holds in each."""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
 from mock_coordinator.sim import PROBES
-from tests.simulation.worlds import CHUNKS, all_results, play_chunk
+from tests.simulation.worlds import CHUNKS, MORE_CHUNKS, PlayedWorlds
+
+_MORE = pytest.mark.everything("more of the same dice")
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.fixture(scope="session")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> PlayedWorlds:
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent  # each worker has a folder of its own in it
+    return PlayedWorlds(base / "worlds")
+
+
+@pytest.mark.parametrize(
+    "chunk", [*CHUNKS, *(pytest.param(chunk, marks=_MORE) for chunk in MORE_CHUNKS)]
+)
 @pytest.mark.timeout(240)
-def test_every_invariant_holds_and_every_group_comes_to_rest(chunk: int) -> None:
-    for result in play_chunk(chunk):
+def test_every_invariant_holds_and_every_group_comes_to_rest(
+    chunk: int, worlds: PlayedWorlds
+) -> None:
+    for result in worlds.chunk(chunk):
         assert result.lines > 0
         assert result.virtual_ms > result.options.safety_ms
 
 
 @pytest.mark.timeout(600)
-def test_the_seeds_reach_every_rare_path() -> None:
+def test_the_seeds_reach_every_rare_path(worlds: PlayedWorlds) -> None:
     """A path that no seed takes is not tested by any of them."""
-    reached = {name for result in all_results() for name, count in result.probes.items() if count}
+    reached = {name for result in worlds.all() for name, count in result.probes.items() if count}
     assert reached == set(PROBES)
 
 
 @pytest.mark.timeout(600)
-def test_the_seeds_differ_in_what_they_try() -> None:
-    results = all_results()
+def test_the_seeds_differ_in_what_they_try(worlds: PlayedWorlds) -> None:
+    results = worlds.all()
     assert {result.options.profile for result in results} == {"4.0", "4.1", "4.2", "4.3", "4.4"}
     assert any(result.options.codec for result in results)
     assert len({result.digest for result in results}) == len(results)

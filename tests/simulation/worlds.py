@@ -1,29 +1,49 @@
-"""The fixed seeds, in chunks, each played once in a test process."""
+"""The fixed seeds, in chunks, each played once in a test run, whichever process plays it.
+
+Every run plays the first 200 (``CHUNKS``), ``--everything`` 400 more (``MORE_CHUNKS``).
+"""
 
 from __future__ import annotations
 
-from functools import cache
+import os
+import pickle
+from pathlib import Path
 from typing import Final
 
 from mock_coordinator.sim import Failure, Options, Result, draw_options, simulate
 
-__all__ = ["CHUNKS", "all_results", "first_failure", "play_chunk"]
+__all__ = ["CHUNKS", "MORE_CHUNKS", "PlayedWorlds", "failure_of", "first_failure"]
 
 SEEDS: Final = 200
+MORE_SEEDS: Final = 400
 CHUNK: Final = 10
 CHUNKS: Final = range(SEEDS // CHUNK)
+MORE_CHUNKS: Final = range(len(CHUNKS), (SEEDS + MORE_SEEDS) // CHUNK)
 
 
-@cache
-def play_chunk(chunk: int) -> tuple[Result, ...]:
-    """The results of a chunk's seeds. Raises ``Failure`` at the first that does not hold."""
-    seeds = range(chunk * CHUNK, (chunk + 1) * CHUNK)
-    return tuple(simulate(draw_options(seed)) for seed in seeds)
+class PlayedWorlds:
+    """The results of the fixed seeds, in a folder that all processes of a test run see."""
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(exist_ok=True)
 
-def all_results() -> list[Result]:
-    """The results of all fixed seeds."""
-    return [result for chunk in CHUNKS for result in play_chunk(chunk)]
+    def chunk(self, number: int) -> tuple[Result, ...]:
+        """The results of a chunk's seeds. Raises ``Failure`` at the first that does not hold."""
+        path = self._folder / f"{number}.pickle"
+        if path.exists():
+            results: tuple[Result, ...] = pickle.loads(path.read_bytes())
+            return results
+        seeds = range(number * CHUNK, (number + 1) * CHUNK)
+        results = tuple(simulate(draw_options(seed)) for seed in seeds)
+        part = path.with_suffix(f".{os.getpid()}")
+        part.write_bytes(pickle.dumps(results))
+        part.replace(path)
+        return results
+
+    def all(self) -> list[Result]:
+        """The results of the seeds of every run."""
+        return [result for number in CHUNKS for result in self.chunk(number)]
 
 
 def first_failure(seeds: range) -> Failure | None:

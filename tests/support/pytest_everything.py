@@ -6,7 +6,7 @@ Without the option these are deselected:
 * tests marked ``real_kafka`` or ``foreign``, unless they are marked ``smoke`` as well.
 
 The last lines say how many, and how to run them. A test that the command line names by its own
-id (``test_file.py::test_name``) is always run.
+id (``test_file.py::test_name``) is always run. Properties are tried with fewer examples.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ from typing import Any, Final
 
 import pytest
 
+from tests.support.examples import choose_examples
+
 __all__ = [
     "is_everything",
+    "is_left_out",
     "pytest_addoption",
     "pytest_collection_modifyitems",
+    "pytest_configure",
     "pytest_terminal_summary",
     "pytest_testnodedown",
 ]
@@ -40,12 +44,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    choose_examples(everything=is_everything(config))
+
+
 def is_everything(config: pytest.Config) -> bool:
     """Whether this run leaves nothing out."""
     return bool(config.getoption(_OPTION))
 
 
-def _is_left_out(item: pytest.Item) -> bool:
+def is_left_out(item: pytest.Item) -> bool:
+    """Whether the quick suite does without the test."""
     mark = item.get_closest_marker(_MARK)
     if mark is not None:
         if not mark.args:
@@ -60,8 +69,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     named = [each for each in config.args if "::" in each]
     if is_everything(config) or named:
         return
-    left_out = [item for item in items if _is_left_out(item)]
-    items[:] = [item for item in items if not _is_left_out(item)]
+    left_out = [item for item in items if is_left_out(item)]
+    items[:] = [item for item in items if not is_left_out(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         # A worker of pytest-xdist collects as well; its count goes to the process that reports.

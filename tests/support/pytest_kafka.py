@@ -2,9 +2,9 @@
 
 ``--kafka-versions 4.0.2,4.4.0`` says which releases: without it the newest, with ``--everything``
 every one that has a profile. A test that takes the fixture ``real_kafka`` runs once on each, and
-must carry ``@pytest.mark.real_kafka``. A broker is started when first needed, one per release and
-worker, and stays up until the worker ends; tests share it, so each uses its own group and topic
-names (``unique`` gives them).
+must carry ``@pytest.mark.real_kafka``. A broker is started when first needed, one per worker at a
+time, and stays up until a test asks for another release; tests share it, so each uses its own
+group and topic names (``unique`` gives them).
 
 Where Java, Maven or the jars are missing these tests skip and say what is missing; with
 ``KIP848_REQUIRE_KAFKA`` set in the environment, as continuous integration has it, they fail.
@@ -28,7 +28,7 @@ from tests.support.kafka_jars import (
     kafka_libs,
     tools_libs,
 )
-from tests.support.pytest_everything import is_everything
+from tests.support.pytest_everything import is_everything, is_left_out
 from tests.support.real_kafka import FAST_CONFIGS, RealKafka
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "kafka_version",
     "pytest_addoption",
     "pytest_collection_finish",
+    "pytest_collection_modifyitems",
     "pytest_generate_tests",
     "pytest_runtest_makereport",
     "real_kafka",
@@ -98,6 +99,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(name, chosen_versions(metafunc.config), indirect=True)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put first what takes long, and together what needs the same release.
+
+    Then the short tests fill the gaps when a worker has nothing left, and a worker has one shared
+    broker at a time.
+    """
+    items.sort(key=lambda item: (not is_left_out(item), _release_of(item)))
+
+
+def _release_of(item: pytest.Item) -> int:
+    """The place of the item's release among all, -1 for a test without one."""
+    call = getattr(item, "callspec", None)
+    given = [each for each in call.params.values() if isinstance(each, str)] if call else []
+    names = [each.removeprefix("kafka-") for each in given]
+    return max((ALL_VERSIONS.index(name) for name in names if name in ALL_VERSIONS), default=-1)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Resolve the jars before the first test, so that no test's time limit pays for a download."""
     wanted = any(item.get_closest_marker("real_kafka") for item in session.items)
@@ -124,12 +143,14 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session")
 def real_kafka_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafkaPool]:
-    """A function from release to running broker, each started once per worker."""
+    """A function from release to running broker; the one of another release is stopped."""
     running: dict[str, RealKafka] = {}
     with contextlib.ExitStack() as stack:
 
         def broker(version: str) -> RealKafka:
             if version not in running:
+                stack.close()
+                running.clear()
                 folder = tmp_path_factory.mktemp(f"kafka-{version}")
                 started = RealKafka.start(version, FAST_CONFIGS, folder)
                 running[version] = stack.enter_context(started)

@@ -15,6 +15,7 @@ from tests.support.pytest_kafka import skip_without_kafka
 from tests.support.real_kafka import RealKafka
 
 
+@pytest.mark.smoke
 @pytest.mark.real_kafka
 def test_broker_is_ready_and_offers_the_protocol(real_kafka: RealKafka) -> None:
     with real_kafka.connect() as connection:
@@ -23,6 +24,7 @@ def test_broker_is_ready_and_offers_the_protocol(real_kafka: RealKafka) -> None:
     assert offered["ConsumerGroupDescribe"] == (0, 1)
 
 
+@pytest.mark.smoke
 @pytest.mark.real_kafka
 def test_created_topic_is_assigned_at_once(
     real_kafka: RealKafka, unique: Callable[[str], str]

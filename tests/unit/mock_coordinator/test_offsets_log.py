@@ -3,6 +3,7 @@ what the groups are and not how often they changed."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ from mock_coordinator.core.logs.record_batch import checksum_is_right, read_head
 from mock_coordinator.core.profile import profile_named
 from mock_coordinator.core.topics.catalog import Catalog
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
+from tests.support.examples import examples
 from tests.unit.mock_coordinator.broker_at_hand import AtHand, fetch_partition
 
 KAFKA = profile_named("4.4")
@@ -161,7 +163,7 @@ decisions = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(decisions, st.sets(st.integers(0, 30)), st.integers(0, 30))
 def test_compaction_at_any_time_changes_no_state(
     history: list[OffsetCommit | TransactionEnd], compactions: set[int], restart: int
@@ -186,7 +188,7 @@ def test_compaction_at_any_time_changes_no_state(
     assert compacted.log.high_watermark == plain.log.high_watermark
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(decisions, st.integers(0, 30))
 def test_a_log_can_be_cut_at_any_decision(
     history: list[OffsetCommit | TransactionEnd], keep: int
@@ -202,6 +204,7 @@ def test_a_log_can_be_cut_at_any_decision(
     assert log.log.high_watermark == short.log.high_watermark
 
 
+@pytest.mark.everything("200,000 commits")
 def test_commits_without_end_keep_the_log_small() -> None:
     log = new_log()
     largest = 0

@@ -18,6 +18,7 @@ from mock_coordinator.core.transactions.records import (
     TransactionState,
 )
 from mock_coordinator.core.transactions.state import TransactionsState
+from tests.support.examples import examples
 
 KAFKA = profile_named("4.4")
 
@@ -53,7 +54,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(changes, st.sets(st.integers(0, 30)), st.integers(0, 30))
 def test_compaction_at_any_time_changes_no_state(
     history: list[TransactionLog], compactions: set[int], restart: int
@@ -75,7 +76,7 @@ def test_compaction_at_any_time_changes_no_state(
     assert compacted.of(0).log.high_watermark == plain.of(0).log.high_watermark == len(history)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(changes, st.integers(0, 30))
 def test_a_log_can_be_cut_at_any_change(history: list[TransactionLog], keep: int) -> None:
     logs, short = new_logs(), new_logs()
@@ -87,7 +88,7 @@ def test_a_log_can_be_cut_at_any_change(history: list[TransactionLog], keep: int
     assert logs.of(0).log.batches == short.of(0).log.batches
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(st.lists(st.text(max_size=5), unique=True, max_size=20))
 def test_each_partition_has_its_own_ids(names: list[str]) -> None:
     logs = new_logs(7)

@@ -14,6 +14,7 @@ from mock_coordinator.core.groups import GroupCoordinator, GroupSnapshot, GroupT
 from mock_coordinator.core.logs.log import Logs
 from mock_coordinator.core.logs.offsets_log import OffsetsLog
 from mock_coordinator.core.topics.catalog import Catalog
+from tests.support.examples import examples
 from tests.unit.mock_coordinator.groups._world import ALL_PROFILES, World
 from tests.unit.mock_coordinator.groups.test_replay import _play
 
@@ -59,7 +60,7 @@ def taken_over(world: World, journal: OffsetsLog) -> GroupCoordinator:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(ALL_PROFILES), st.integers(1, 20), st.data())
 def test_a_new_leader_knows_what_the_old_one_knew(
     profile: str, steps: int, data: st.DataObject
@@ -79,7 +80,7 @@ def test_a_new_leader_knows_what_the_old_one_knew(
             thinned = True
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(st.sampled_from(ALL_PROFILES), st.integers(2, 16), st.data())
 def test_a_crash_goes_back_to_a_moment_that_was(
     profile: str, steps: int, data: st.DataObject

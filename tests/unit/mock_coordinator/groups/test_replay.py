@@ -23,6 +23,7 @@ from kip848_client.wire.messages.offset_delete import (
 from mock_coordinator.core.groups import GroupCoordinator, GroupState, MemberState, StateRecord
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.state import ClassicGroup
+from tests.support.examples import examples
 from tests.unit.mock_coordinator.groups._world import ALL_PROFILES, World
 
 MEMBERS = "ABCD"
@@ -176,7 +177,7 @@ def _assert_same(world: World, other: GroupCoordinator, groups: Sequence[str]) -
         assert copy.without_timers() == living.without_timers()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.sampled_from(ALL_PROFILES), st.integers(1, 40), st.data())
 def test_replaying_gives_the_same_groups(profile: str, steps: int, data: st.DataObject) -> None:
     world = World(profile)
@@ -205,7 +206,7 @@ def test_replaying_gives_the_same_groups(profile: str, steps: int, data: st.Data
     _assert_same(world, compacted, remaining)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(ALL_PROFILES), st.integers(1, 15), st.data())
 def test_a_refused_heartbeat_leaves_no_trace(profile: str, steps: int, data: st.DataObject) -> None:
     world = World(profile)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mock_coordinator.core.groups.record_format import encode_record
 from mock_coordinator.core.profile import PROFILES
 from tests.scenarios.broker_log import KEY_NAMES, read_by_definitions
+from tests.support.examples import examples
 from tests.support.jar_codec import JarCodec
 from tests.support.kafka_jars import kafka_jar
 from tests.support.pytest_kafka import skip_without_kafka
@@ -35,7 +36,7 @@ def codec_of(release: str) -> JarCodec:
 
 @pytest.mark.real_kafka
 @EVERY_PROFILE
-@settings(max_examples=100, deadline=None, database=None)
+@settings(max_examples=examples(100), database=None)
 @given(data=st.data())
 def test_records_equal_the_definitions(profile: str, data: st.DataObject) -> None:
     kafka = PROFILES[profile]

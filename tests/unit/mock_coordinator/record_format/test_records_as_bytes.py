@@ -31,13 +31,14 @@ from mock_coordinator.core.groups.records import (
     TargetEpoch,
 )
 from mock_coordinator.core.profile import PROFILES, profile_named
+from tests.support.examples import examples
 from tests.unit.mock_coordinator.record_format.any_record import any_draft_record, any_record
 
 EVERY_PROFILE = pytest.mark.parametrize("profile", tuple(PROFILES))
 
 
 @EVERY_PROFILE
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120))
 @given(data=st.data())
 def test_what_is_written_is_read_again(profile: str, data: st.DataObject) -> None:
     kafka = profile_named(profile)
@@ -180,7 +181,7 @@ def test_broken_records_are_refused(key: bytes, value: bytes | None) -> None:
         decode_record(key, value)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     st.integers(-1, 20) | st.integers(10482, 10489),
     st.binary(max_size=60),

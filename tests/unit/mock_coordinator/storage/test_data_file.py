@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kip848_client._types import TopicId
 from mock_coordinator.storage.data_file import DataDamaged, DataFile
 from mock_coordinator.storage.entries import Batch, Document, Entry, read_entries, write_entry
+from tests.support.examples import examples
 
 ID = TopicId(bytes(range(16)))
 GROUPS: list[list[Entry]] = [
@@ -103,7 +104,7 @@ def test_a_last_group_with_wrong_content_is_a_torn_tail(tmp_path: Path) -> None:
     assert read(path) == [entry for group in GROUPS[:2] for entry in group]
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, 10**6), bit=st.integers(0, 7))
 def test_damage_before_the_end_is_said_and_nothing_is_touched(
     tmp_path: Path, at: int, bit: int

@@ -18,6 +18,7 @@ from mock_coordinator.core.transactions.records import (
     TransactionMetadata,
     TransactionState,
 )
+from tests.support.examples import examples
 from tests.support.jar_codec import JarCodec
 from tests.support.kafka_jars import kafka_jar
 from tests.support.pytest_kafka import skip_without_kafka
@@ -51,7 +52,7 @@ def any_transaction(draw: st.DrawFn) -> TransactionLog:
 
 
 @EVERY_PROFILE
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(record=any_transaction())
 def test_what_is_written_is_read_again(profile: str, record: TransactionLog) -> None:
     kafka = profile_named(profile)
@@ -83,7 +84,7 @@ def codec_of(release: str) -> JarCodec:
 
 @pytest.mark.real_kafka
 @EVERY_PROFILE
-@settings(max_examples=60, deadline=None, database=None)
+@settings(max_examples=examples(60), database=None)
 @given(record=any_transaction())
 def test_records_equal_the_definitions(profile: str, record: TransactionLog) -> None:
     kafka = profile_named(profile)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mock_coordinator.core.groups import GroupCoordinator, GroupSnapshot
+from tests.support.examples import examples
 from tests.unit.mock_coordinator.groups.classic._circle import Circle
 
 NAMES = ("A", "B", "C", "D")
@@ -16,7 +17,7 @@ STATIC = {"C": "i1", "D": "i1"}
 """Two that fight for one instance id."""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_whatever_is_asked_in_whatever_order(data: st.DataObject) -> None:
     circle = Circle(delay_ms=data.draw(st.sampled_from([0, 2_000])))

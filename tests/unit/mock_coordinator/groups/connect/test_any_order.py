@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mock_coordinator.core.groups.records import StateRecord
+from tests.support.examples import examples
 from tests.unit.mock_coordinator.groups._world import ALL_PROFILES
 from tests.unit.mock_coordinator.groups.connect._crew import Crew, Item, Worker, is_settled
 
@@ -26,7 +27,7 @@ def universe(generation: int) -> list[Item]:
     ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(st.data())
 def test_whatever_workers_do(data: st.DataObject) -> None:
     crew = Crew(data.draw(st.sampled_from(ALL_PROFILES)))

@@ -14,6 +14,7 @@ from kip848_client.wire.messages.classic_group import (
 )
 from mock_coordinator.core.groups import GroupCoordinator
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
+from tests.support.examples import examples
 from tests.unit.mock_coordinator.groups._world import ALL_PROFILES
 from tests.unit.mock_coordinator.groups.migration._mixed import Mixed, assigns, brings
 
@@ -23,7 +24,7 @@ INSTANCES = {"c3": "i1", "M": "i1"}
 """Two, of either protocol, that fight for one instance id."""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_whatever_is_asked_in_whatever_order(data: st.DataObject) -> None:
     policies = st.sampled_from(["bidirectional"] * 3 + ["upgrade", "downgrade", "disabled"])
