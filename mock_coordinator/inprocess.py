@@ -15,11 +15,11 @@ import anyio
 from kip848_client.errors import TransportError
 from kip848_client.wire import negotiate, read_response, request_api, write_request, write_response
 from kip848_client.wire._fields import Message
+from mock_coordinator.connection.requests import read_received
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.outputs import NoReply, Reply, TornReply
 from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.driver import CoreDriver
-from mock_coordinator.requests import read_received
 
 __all__ = ["InProcessConnection"]
 

@@ -20,7 +20,7 @@ import anyio
 
 from mock_coordinator.clock import Clock, VirtualClock
 
-__all__ = ["LoopTime", "TimerHandle", "move_on_after", "sleep"]
+__all__ = ["LoopTimers", "TimerHandle", "move_on_after"]
 
 
 class TimerHandle(Protocol):
@@ -37,15 +37,6 @@ def move_on_after(clock: Clock, delay_s: float | None) -> AbstractContextManager
     return _virtual_scope(clock, delay_s)
 
 
-async def sleep(clock: Clock, delay_s: float) -> None:
-    """Wait for so many seconds of a clock."""
-    if not isinstance(clock, VirtualClock):
-        await anyio.sleep(delay_s)
-        return
-    with _virtual_scope(clock, delay_s):
-        await anyio.sleep_forever()
-
-
 @contextmanager
 def _virtual_scope(clock: VirtualClock, delay_s: float) -> Generator[anyio.CancelScope]:
     with anyio.CancelScope() as scope:
@@ -56,33 +47,21 @@ def _virtual_scope(clock: VirtualClock, delay_s: float) -> Generator[anyio.Cance
             alarm.cancel()
 
 
-class LoopTime:
-    """The time of an asyncio event loop, or of a virtual clock in its place; in seconds.
+class LoopTimers:
+    """Timers of an asyncio event loop, or of a virtual clock in its place.
 
-    ``time`` is called for each request and is the loop's own method where the clock is real.
+    A loop calls them after it has handed over what had arrived by then.
     """
 
     def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
         self._loop: Final = loop
         self._clock: Final = clock if isinstance(clock, VirtualClock) else None
-        self.time: Final[Callable[[], float]] = (
-            loop.time if self._clock is None else self._virtual_time
-        )
 
-    @property
-    def is_virtual(self) -> bool:
-        """Whether nothing happens between two moments but what the clock is told to do."""
-        return self._clock is not None
-
-    def call_later(self, delay_s: float, function: Callable[[], None]) -> TimerHandle:
-        """Call a function in so many seconds."""
+    def call_later(self, delay_ms: int, function: Callable[[], None]) -> TimerHandle:
+        """Call a function in so many milliseconds."""
         if self._clock is None:
-            return self._loop.call_later(delay_s, function)
-        return self._clock.call_later(_ms(delay_s), function)
-
-    def _virtual_time(self) -> float:
-        assert self._clock is not None, "only a virtual clock is asked"
-        return self._clock() / 1000
+            return self._loop.call_later(delay_ms / 1000, function)
+        return self._clock.call_later(delay_ms, function)
 
 
 def _ms(delay_s: float) -> int:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from mock_coordinator.connection import AuthenticatorFactory
 from mock_coordinator.core.security.sasl import SaslAccounts, SaslRules
 from mock_coordinator.core.security.state import SecurityState
 from mock_coordinator.driver import CoreDriver
-from mock_coordinator.security.door import DoorMaker
 from mock_coordinator.security.options import ListenerOptions, SecurityOptions
-from mock_coordinator.tcp.server import WireServer
+from mock_coordinator.tcp.server import NamedListener, WireServer
 
 __all__ = [
     "LOCAL_PRINCIPAL",
@@ -71,17 +71,19 @@ def extra_servers(driver: CoreDriver, options: SecurityOptions | None) -> tuple[
     nodes = driver.core.broker.nodes.ids
     servers: list[WireServer] = []
     for listener in options.listeners:
-        doors = _doors(driver, listener)
+        named = NamedListener(
+            listener.name, _authenticators(driver, listener), listener.tls_context
+        )
         for index, node_id in enumerate(nodes):
             port = listener.port and listener.port + index
             only = None if len(nodes) == 1 else node_id
-            servers.append(WireServer(driver, listener.host, port, only, doors))
+            servers.append(WireServer(driver, listener.host, port, only, named))
     return tuple(servers)
 
 
-def _doors(driver: CoreDriver, listener: ListenerOptions) -> DoorMaker:
+def _authenticators(driver: CoreDriver, listener: ListenerOptions) -> AuthenticatorFactory:
     if not listener.uses_sasl:
-        return DoorMaker(listener)
+        return AuthenticatorFactory(listener.name)
     broker = driver.core.broker
     disk = broker.disk
     limit_ms = listener.max_reauth_ms
@@ -89,4 +91,4 @@ def _doors(driver: CoreDriver, listener: ListenerOptions) -> DoorMaker:
         limit_ms = broker.config.integer("connections.max.reauth.ms")
     rules = SaslRules(listener.mechanisms, max(limit_ms, 0))
     accounts = SaslAccounts(disk.security.passwords, disk.scram)
-    return DoorMaker(listener, rules, accounts, lambda: broker.new_uuid().hex())
+    return AuthenticatorFactory(listener.name, rules, accounts, lambda: broker.new_uuid().hex())

@@ -1,29 +1,15 @@
-"""Plain TCP under asyncio, without a task for each connection: the transport calls, it acts.
-
-Theory of operation
-===================
+"""TCP without TLS under asyncio, without a task for each connection: the transport calls, it acts.
 
 A task that waits, wakes, and arms timers around each request costs several times what the request
-itself does. Here bytes that arrive are cut into frames and served inside of the call that brings
-them. The rules are those of every connection: one request at a time, its answer, then the next.
+itself does. Here bytes that arrive go through the connection's core, the broker and back inside of
+the call that brings them.
 
-* A connection that has something to do (a request waits at the broker, an answer is not written
-  yet) keeps what comes in meanwhile, and reads nothing more until it has caught up: no client can
-  fill the memory.
-* After an answer the next request that is there already has its turn in the next round of the event
-  loop, so that a client which sends many at once does not hold up the others.
-* An answer that the client does not take stays in the transport, which says so (``pause_writing``,
-  ``resume_writing``).
-* A client that has nothing more to say (``eof_received``) still gets what it asked for.
-
-There is one timer. When it fires it is set again, for the time at which the connection will have
-been idle for too long if nothing happens until then.
+There is one timer. When it fires it is set again, for the deadline that the core has by then.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
@@ -31,22 +17,14 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from kip848_client.errors import WireError
-from kip848_client.wire import APIS, Framer, write_response
-from mock_coordinator.core.inputs import ClientInfo
-from mock_coordinator.core.outputs import NoReply, Reply, TornReply
+from mock_coordinator.connection import ConnectionAuthenticator, ConnectionSettings, Signal
 from mock_coordinator.driver import CoreDriver
-from mock_coordinator.requests import read_received
-from mock_coordinator.timeouts import LoopTime, TimerHandle
+from mock_coordinator.tcp.served import Peer, ServedConnection
+from mock_coordinator.timeouts import LoopTimers, TimerHandle
 
 __all__ = ["PlainConnection", "PlainListener", "PlainSocket"]
 
-_log: Final = logging.getLogger("mock_coordinator")
 _CHUNK_BYTES: Final = 65_536
-_GRACE_S: Final = 0.1
-
-Peer = tuple[str, int]
-"""Address and port of a client."""
 
 
 class PlainListener:
@@ -85,13 +63,13 @@ class PlainSocket(asyncio.Protocol, anyio.abc.AsyncResource):
     def __init__(self, buffer: memoryview) -> None:
         self.buffer: Final = buffer
         self.early: Final = bytearray()
-        """What came all the same: not every event loop lets a protocol refuse its first bytes."""
+        """What came before: not every event loop lets a protocol refuse its first bytes."""
         self.is_at_end = False
         """Whether the client has said everything already."""
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The first that is heard of it."""
+        """The transport is there."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.pause_reading()
 
@@ -101,7 +79,7 @@ class PlainSocket(asyncio.Protocol, anyio.abc.AsyncResource):
         self.transport.pause_reading()
 
     def eof_received(self) -> bool:
-        """Somebody has to answer what came early."""
+        """The client has said everything. What came early is still to be answered."""
         self.is_at_end = True
         return True
 
@@ -123,10 +101,10 @@ class PlainSocket(asyncio.Protocol, anyio.abc.AsyncResource):
         await anyio.lowlevel.cancel_shielded_checkpoint()
 
 
-class PlainConnection(asyncio.BufferedProtocol):
-    """One client: a ``Sink`` for the driver, and the protocol of a transport.
+class PlainConnection(ServedConnection, asyncio.BufferedProtocol):
+    """One client, served in the callbacks of its transport. ``await connection.run()``.
 
-    ``await connection.run()`` serves it. ``used`` is called for each request.
+    The arguments are those of ``ServedConnection``.
     """
 
     def __init__(
@@ -135,64 +113,40 @@ class PlainConnection(asyncio.BufferedProtocol):
         plain: PlainSocket,
         peer: Peer,
         node_id: int | None,
+        settings: ConnectionSettings,
+        authenticator: ConnectionAuthenticator,
         used: Callable[[], None],
     ) -> None:
-        config = driver.core.broker.config
-        self._driver: Final = driver
-        self._peer: Final = peer
+        super().__init__(driver, peer, node_id, settings, authenticator, used)
         self._plain: Final = plain
         self._transport: Final = plain.transport
         self._buffer: Final = plain.buffer
-        self._used: Final = used
-        self._client = ClientInfo(None, f"/{peer[0]}")
         self._loop: Final = asyncio.get_running_loop()
-        self._framer: Final = Framer(config.integer("socket.request.max.bytes"))
-        self._idle_s: Final = config.integer("connections.max.idle.ms") / 1000
-        self._ended: Final = self._loop.create_future()
-        self._is_busy = False
-        """Whether a request waits at the broker."""
-        self._is_blocked = False
-        """Whether an answer is not written yet."""
-        self._has_turn = False
-        """Whether there will be a look at what is here already in the next round."""
-        self._is_paused = False
-        """Whether nothing more is read."""
-        self._is_at_end = False
-        """Whether the client has said everything."""
-        self._is_over = False
-        """Whether nothing is served any more."""
-        self._clock: Final = LoopTime(driver.clock, self._loop)
-        self._now: Final = self._clock.time
-        self._since = self._now()
-        self._suspected = 0.0
+        self._timers: Final = LoopTimers(driver.clock, self._loop)
         self._timer: TimerHandle | None = None
-        self._number: Final = driver.connect(self, node_id)
+        self._ended: Final = self._loop.create_future()
+        self._is_full = False
+        """Whether the transport has more than the client takes."""
 
     async def run(self) -> None:
-        """Serve requests until the client leaves, is idle for too long, or has to be closed. Raises
-        whatever goes wrong otherwise."""
-        self._transport.set_write_buffer_limits(0)  # an answer is written when all of it is
+        """Serve requests until the connection is closed. Raises what goes wrong in the broker."""
+        self._transport.set_write_buffer_limits(0)  # an answer is taken when all of it is
         self._transport.set_protocol(self)
-        if self._idle_s >= 0:
-            self._timer = self._clock.call_later(self._idle_s, self._look_at_the_time)
         try:
-            self._begin()
+            if self._transport.is_closing():
+                return
+            self._set_timer()
+            self._transport.resume_reading()
+            if self._plain.early:
+                self._received(self._plain.early)
+            if self._plain.is_at_end:
+                self._perform(self._core.ended())
             await self._ended
         finally:
-            self._end()
+            self._gone()
+            self._transport.abort()
             if self._timer is not None:
                 self._timer.cancel()
-            self._driver.disconnect(self._number)
-
-    def _begin(self) -> None:
-        if self._transport.is_closing():
-            self._ended.set_result(None)
-            return
-        self._framer.put(self._plain.early)
-        self._is_at_end = self._plain.is_at_end
-        if not self._is_at_end:
-            self._transport.resume_reading()
-        self._go_on()
 
     # -- what the transport calls ------------------------------------------------------------------
 
@@ -203,146 +157,71 @@ class PlainConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes have come."""
-        if self._is_over:
-            return
-        self._since = self._now()
-        self._framer.put(self._buffer[:nbytes])
-        if not (self._is_busy or self._is_blocked or self._has_turn):
-            self._go_on()
-        elif not self._is_paused:
-            self._is_paused = True
-            self._transport.pause_reading()
+        try:
+            self._received(self._buffer[:nbytes])
+        except Exception as err:  # noqa: BLE001  # it is not lost: ``run`` raises it
+            self._fail(err)
 
     def eof_received(self) -> bool:
-        """The client has said everything; whether it will be told something more."""
-        self._is_at_end = True
-        if self._is_busy or self._is_blocked or self._has_turn:
-            return True
-        self._log_rest()
-        return False
+        """The client has said everything, and may still read: the core says when to close."""
+        self._perform(self._core.ended())
+        return True
 
     def pause_writing(self) -> None:
-        """The client does not take the answer yet."""
-        self._is_blocked = True
+        """The client does not take what was written yet."""
+        self._is_full = True
 
     def resume_writing(self) -> None:
-        """The client has taken the answer."""
-        self._is_blocked = False
-        self._since = self._now()
-        self._go_on()
+        """The client has taken what was written."""
+        self._is_full = False
+        self._perform(self._core.taken(self._now_ms()))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
         if exc is not None:
-            _log.debug("connection from %s:%s was reset", *self._peer)
-        self._is_over = True
+            self._reset()
+        self._core.lost()
         if not self._ended.done():
             self._ended.set_result(None)
 
-    # -- what the driver calls ---------------------------------------------------------------------
+    # -- what the core wants -----------------------------------------------------------------------
 
-    def replied(self, reply: Reply | NoReply) -> None:
-        """The request in hand was served."""
-        if isinstance(reply, Reply):
-            self._answer(reply)
-        elif self._is_busy:
-            self._is_busy = False
-            self._take_turn()
+    def _write(self, data: bytes) -> None:
+        self._transport.write(data)
+        if not self._is_full:
+            self._perform(self._core.taken(self._now_ms()))
 
-    def torn(self, torn: TornReply) -> None:
-        """The beginning of the reply is to be written, and no more."""
-        self._answer(torn.reply, torn.after_bytes)
-        if not self._is_over:
-            self._is_over = True
-            self._log_closed(f"a fault, {torn.after_bytes} bytes into the response")
-            self._transport.close()  # once that is written
-
-    def closed(self, why: str) -> None:
-        """The broker wants this connection closed."""
-        if not self._is_over:
-            self._log_closed(why)
-            self._end()
-
-    # -- doing -------------------------------------------------------------------------------------
-
-    def _go_on(self) -> None:
-        """Serve the next request, when it is here and the last one is done."""
-        self._has_turn = False
-        if self._is_over or self._is_busy or self._is_blocked:
-            return
-        try:
-            payload = self._framer.take()
-            if payload is not None:
-                self._is_busy = True
-                self._used()
-                received = read_received(self._number, self._client, payload)
-                self._client = received.client
-                self._driver.submit(received)
-                return
-        except WireError as err:
-            self.closed(str(err))
-            return
-        except Exception as err:  # noqa: BLE001  # it is not lost: ``run`` raises it
-            if not self._ended.done():
-                self._ended.set_exception(err)
-            return
-        if self._is_at_end:
-            self._log_rest()
-            self._is_over = True
-            self._transport.close()
-        elif self._is_paused:
-            self._is_paused = False
+    def _heed(self, signal: Signal) -> None:
+        if signal is Signal.NEXT_TURN:
+            self._loop.call_soon(self._proceed)
+        elif signal is Signal.PAUSE:
+            self._transport.pause_reading()
+        elif signal is Signal.RESUME:
             self._transport.resume_reading()
-
-    def _answer(self, reply: Reply, length: int | None = None) -> None:
-        if not self._is_busy or self._is_over:
-            return  # nobody asked, or is there
-        self._is_busy = False
-        try:
-            api = APIS[reply.api_key]
-            frame = write_response(reply.response, api, reply.version, reply.correlation)
-        except WireError as err:
-            self.closed(str(err))
-            return
-        self._transport.write(frame if length is None else frame[:length])
-        self._take_turn()
-
-    def _take_turn(self) -> None:
-        """The last request is done; when there is more to do it is done in the next round."""
-        self._since = self._now()
-        if self._framer.buffered_bytes or self._is_paused or self._is_at_end:
-            self._has_turn = True
-            self._loop.call_soon(self._go_on)
-
-    def _look_at_the_time(self) -> None:
-        """Give up on a client that keeps a connection and does not use it. A request that is never
-        answered (its member joined again over another connection, or was removed) does not keep its
-        connection for ever: it is idle while its request waits, in Kafka, too."""
-        left_s = round(self._since + self._idle_s - self._now(), 3)
-        if left_s <= 0 and self._suspected != self._since and not self._clock.is_virtual:
-            # the broker may have been busy itself, and what the client said is not read yet
-            self._suspected, left_s = self._since, _GRACE_S
-        if left_s > 0:
-            self._timer = self._clock.call_later(left_s, self._look_at_the_time)
-            return
-        if self._is_busy:
-            self.closed(f"its request has waited for {self._idle_s:g} s")
-        elif self._is_blocked:
-            self.closed(f"did not read its reply for {self._idle_s:g} s")
         else:
-            _log.info("connection from %s:%s closed: idle for %g s", *self._peer, self._idle_s)
-        self._end()
+            self._set_timer()
 
-    def _end(self) -> None:
-        """Close now, whatever is not written."""
-        self._is_over = True
+    def _close(self) -> None:
         self._transport.abort()
 
-    def _log_closed(self, why: str) -> None:
-        _log.warning("connection from %s:%s closed: %s", *self._peer, why)
+    def _proceed(self) -> None:
+        try:
+            self._perform(self._core.proceed(self._now_ms()))
+        except Exception as err:  # noqa: BLE001  # it is not lost: ``run`` raises it
+            self._fail(err)
 
-    def _log_rest(self) -> None:
-        """Half a frame is worth a line."""
-        waiting = self._framer.buffered_bytes
-        if waiting:
-            _log.info("client %s:%s left %d bytes of a frame behind", *self._peer, waiting)
+    def _fail(self, err: Exception) -> None:
+        if not self._ended.done():
+            self._ended.set_exception(err)
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        deadline_ms = self._core.deadline_ms
+        if deadline_ms is not None:
+            in_ms = max(deadline_ms - self._now_ms(), 0)
+            self._timer = self._timers.call_later(in_ms, self._look_at_the_time)
+
+    def _look_at_the_time(self) -> None:
+        self._perform(self._core.tick(self._now_ms()))
+        self._set_timer()

@@ -19,11 +19,11 @@ from kip848_client.wire import APIS, write_request, write_response
 from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker, NewRecord, VirtualClock
 from mock_coordinator.batches import encode_batch
+from mock_coordinator.connection.requests import read_received
 from mock_coordinator.core.inputs import ClientInfo, TimerFired
 from mock_coordinator.core.outputs import NoReply, Reply, TornReply
 from mock_coordinator.core.security.acls import acls_from_data
 from mock_coordinator.driver import CoreDriver
-from mock_coordinator.requests import read_received
 from mock_coordinator.security import SecurityOptions
 from tests.fuzz.random_messages import SharpMessages
 

@@ -10,6 +10,7 @@ import pytest
 from kip848_client.wire import Framer, write_request
 from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker
+from mock_coordinator.connection import AuthenticatorFactory, ConnectionSettings
 from mock_coordinator.tcp.plain_connections import PlainConnection, PlainSocket
 
 pytestmark = pytest.mark.asyncio
@@ -63,7 +64,10 @@ class Transport(asyncio.Transport):
 
 
 def served(broker: MockBroker, plain: PlainSocket) -> asyncio.Task[None]:
-    connection = PlainConnection(broker.driver, plain, ("::1", 1), None, lambda: None)
+    peer, make = ("::1", 1), AuthenticatorFactory()
+    connection = PlainConnection(
+        broker.driver, plain, peer, None, ConnectionSettings(), make.for_client("::1"), lambda: None
+    )
     return asyncio.create_task(connection.run())
 
 

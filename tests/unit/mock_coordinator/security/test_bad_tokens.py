@@ -1,4 +1,4 @@
-"""Whatever a client sends before it is known, the door stands."""
+"""Nothing that a client sends before it is known gets past the authenticator."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from kip848_client.errors import WireError
 from kip848_client.wire import write_request
+from mock_coordinator.connection import ConnectionAuthenticator
+from mock_coordinator.connection.authenticator import FrameOutcome
 from mock_coordinator.core.inputs import ClientInfo
 from mock_coordinator.core.scram_store import ScramStore
 from mock_coordinator.core.security.sasl import SaslAccounts, SaslConversation, SaslRules
 from mock_coordinator.security import SecurityOptions
-from mock_coordinator.security.door import Door
 from tests.support.plain_message import message
 from tests.support.security.scram_client import ScramClient
 
@@ -34,10 +35,10 @@ tokens = st.one_of(
 )
 
 
-def door() -> Door:
+def authenticator() -> ConnectionAuthenticator:
     accounts = SaslAccounts(PASSWORDS, STORE)
     talk = SaslConversation(SaslRules(max_reauth_ms=1000), accounts, lambda: "nonce")
-    return Door(ClientInfo(), talk)
+    return ConnectionAuthenticator(ClientInfo(), talk)
 
 
 def frame(request: object, version: int) -> bytes:
@@ -46,34 +47,34 @@ def frame(request: object, version: int) -> bytes:
 
 @given(st.lists(st.binary(max_size=60), max_size=5))
 def test_garbage_frames(frames: list[bytes]) -> None:
-    opened = door()
+    opened = authenticator()
     with contextlib.suppress(WireError):
         for each in frames:
-            assert opened.enter(0, 1, each).received is None
+            assert isinstance(opened.take(0, 1, each), FrameOutcome)
 
 
 @given(st.sampled_from(MECHANISMS), st.integers(0, 1), st.lists(tokens, min_size=1, max_size=4))
 def test_garbage_tokens(mechanism: str, version: int, sent: list[bytes]) -> None:
-    opened = door()
-    opened.enter(0, 1, frame(message("SaslHandshake", mechanism=mechanism), version))
+    opened = authenticator()
+    opened.take(0, 1, frame(message("SaslHandshake", mechanism=mechanism), version))
     with contextlib.suppress(WireError):
         for token in sent:
             payload = token
             if version:
                 payload = frame(message("SaslAuthenticate", auth_bytes=token), 2)
-            entry = opened.enter(0, 1, payload)
-            assert entry.received is None
-            if entry.close is not None:
+            outcome = opened.take(0, 1, payload)
+            assert isinstance(outcome, FrameOutcome)
+            if outcome.close is not None:
                 return
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
 def test_garbage_proofs(proof: bytes) -> None:
-    opened = door()
-    opened.enter(0, 1, frame(message("SaslHandshake", mechanism="SCRAM-SHA-256"), 1))
+    opened = authenticator()
+    opened.take(0, 1, frame(message("SaslHandshake", mechanism="SCRAM-SHA-256"), 1))
     first = ScramClient("alice", "x").first()
-    opened.enter(0, 1, frame(message("SaslAuthenticate", auth_bytes=first), 2))
+    opened.take(0, 1, frame(message("SaslAuthenticate", auth_bytes=first), 2))
     nonce = b"c=biws,r=fyko+d2lbbFgONRv9qkxdawLnonce,p="
-    entry = opened.enter(0, 1, frame(message("SaslAuthenticate", auth_bytes=nonce + proof), 2))
-    assert entry.received is None
-    assert entry.close is not None
+    outcome = opened.take(0, 1, frame(message("SaslAuthenticate", auth_bytes=nonce + proof), 2))
+    assert isinstance(outcome, FrameOutcome)
+    assert outcome.close is not None
