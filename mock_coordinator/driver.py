@@ -199,17 +199,18 @@ class CoreDriver:
         if isinstance(event, RequestReceived) and not own:
             if event.connection in self._nodes:
                 event = replace(event, node_id=self._nodes[event.connection])
-            self._note(now_ms, event)
+            if self.requests.maxlen:
+                self._note(now_ms, event)
         self._tell(self.faults.step(now_ms, event, self._step, spared=own))
         deadline = self.deadline_ms
         if deadline is not None and (self._waiting_until is None or deadline < self._waiting_until):
             self._wake.set()
-        self._tell_watchers()
+        if self._watchers:
+            self._tell_watchers()
 
     def _tell_watchers(self) -> None:
-        if self._watchers:
-            for watcher in tuple(self._watchers.values()):
-                watcher()
+        for watcher in tuple(self._watchers.values()):
+            watcher()
 
     def _step(self, now_ms: int, event: Input) -> tuple[Output, ...]:
         """One step of the core, wherever a fault lets it happen: a request that fails, or a move
@@ -340,8 +341,6 @@ class CoreDriver:
         return {bytes(topic.topic_id): name for name, topic in topics.items()}
 
     def _note(self, now_ms: int, event: RequestReceived) -> None:
-        if not self.requests.maxlen:
-            return
         api = APIS[type(event.request).API_KEY].name
         self._make_room_in_log(event)
         self.requests.append(

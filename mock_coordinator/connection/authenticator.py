@@ -41,15 +41,14 @@ class FrameOutcome:
 class ConnectionAuthenticator:
     """One connection's. ``client`` is what is known of the client beforehand."""
 
+    __slots__ = ("_client", "_conversation", "is_authenticating")
+
     def __init__(self, client: ClientInfo, conversation: SaslConversation | None = None) -> None:
         self._client = client
         self._conversation: Final = conversation
-
-    @property
-    def is_authenticating(self) -> bool:
+        self.is_authenticating = conversation is not None
         """Whether the next frame belongs to an authentication: then it must not be long, and the
         client hears late that it was too long."""
-        return self._conversation is not None and self._conversation.is_authenticating
 
     def take(self, now_ms: int, connection: int, payload: bytes) -> RequestReceived | FrameOutcome:
         """A request for the broker, or what else the frame comes to.
@@ -57,17 +56,28 @@ class ConnectionAuthenticator:
         Raises ``WireError`` when the frame cannot be read and the connection has to be closed.
         """
         talk = self._conversation
-        if talk is not None and talk.wants_bare_token:
-            return _outcome(talk.token(now_ms, payload), None)
-        received = read_received(connection, self._client, payload)
         if talk is not None:
-            reaction = talk.request(now_ms, received)
-            if not reaction.passes:
-                return _outcome(reaction, received)
-            if talk.principal is not None and talk.principal != received.client.principal:
-                client = replace(received.client, principal=talk.principal)
-                received = replace(received, client=client)
+            return self._converse(talk, now_ms, connection, payload)
+        received = read_received(connection, self._client, payload)
         self._client = received.client  # its client id is the next request's as well, most likely
+        return received
+
+    def _converse(
+        self, talk: SaslConversation, now_ms: int, connection: int, payload: bytes
+    ) -> RequestReceived | FrameOutcome:
+        received: RequestReceived | None = None
+        if talk.wants_bare_token:
+            reaction = talk.token(now_ms, payload)
+        else:
+            received = read_received(connection, self._client, payload)
+            reaction = talk.request(now_ms, received)
+        self.is_authenticating = talk.is_authenticating
+        if received is None or not reaction.passes:
+            return _outcome(reaction, received)
+        if talk.principal is not None and talk.principal != received.client.principal:
+            client = replace(received.client, principal=talk.principal)
+            received = replace(received, client=client)
+        self._client = received.client
         return received
 
 

@@ -64,6 +64,19 @@ class ConnectionCore:
     decides who the client is.
     """
 
+    __slots__ = (
+        "_authenticator",
+        "_framer",
+        "_held_back",
+        "_is_at_end",
+        "_is_paused",
+        "_last",
+        "_number",
+        "_phase",
+        "_settings",
+        "_since_ms",
+    )
+
     def __init__(
         self,
         now_ms: int,
@@ -144,9 +157,7 @@ class ConnectionCore:
         """The client has taken what was to be written."""
         if self._phase is not _WRITING:
             return _NOTHING
-        if self._last is not None:
-            return self._finish(self._last)
-        return self._done(now_ms)
+        return self._done(now_ms) if self._last is None else self._finish(self._last)
 
     def lost(self) -> None:
         """The connection does not exist any more."""
@@ -154,22 +165,20 @@ class ConnectionCore:
 
     # -- the broker --------------------------------------------------------------------------------
 
-    def answered(self, now_ms: int, reply: Reply | NoReply | TornReply) -> tuple[Action, ...]:
+    def answered(self, now_ms: int, reply: Reply | NoReply) -> tuple[Action, ...]:
         """The request in hand was served. An answer that nobody waits for is dropped."""
         if self._phase is not _SERVING:
             return _NOTHING
         if isinstance(reply, NoReply):
             return self._done(now_ms)
-        whole = reply.reply if isinstance(reply, TornReply) else reply
-        api = APIS[whole.api_key]
-        try:
-            frame = write_response(whole.response, api, whole.version, whole.correlation)
-        except WireError as err:
-            return self._close(str(err))
-        if isinstance(reply, TornReply):
-            self._last = Close(f"a fault, {reply.after_bytes} bytes into the response")
-            frame = frame[: reply.after_bytes]
-        return self._write(now_ms, frame)
+        return self._answer(now_ms, reply)
+
+    def torn(self, now_ms: int, torn: TornReply) -> tuple[Action, ...]:
+        """The beginning of an answer is to be written, and no more: a fault wants it."""
+        if self._phase is not _SERVING:
+            return _NOTHING
+        self._last = Close(f"a fault, {torn.after_bytes} bytes into the response")
+        return self._answer(now_ms, torn.reply, torn.after_bytes)
 
     def closed_by_broker(self, why: str) -> tuple[Action, ...]:
         """The broker wants the connection closed."""
@@ -258,12 +267,19 @@ class ConnectionCore:
             return self._done(now_ms) if outcome.close is None else self._close(outcome.close)
         if outcome.close is not None:
             self._last = Close(outcome.close)
-        return self._write(now_ms, outcome.answer)
-
-    def _write(self, now_ms: int, data: bytes) -> tuple[Action, ...]:
         self._since_ms = now_ms
         self._phase = _WRITING
-        return (Write(data),)
+        return (Write(outcome.answer),)
+
+    def _answer(self, now_ms: int, reply: Reply, length: int | None = None) -> tuple[Action, ...]:
+        api = APIS[reply.api_key]
+        try:
+            frame = write_response(reply.response, api, reply.version, reply.correlation)
+        except WireError as err:
+            return self._close(str(err))
+        self._since_ms = now_ms
+        self._phase = _WRITING
+        return (Write(frame if length is None else frame[:length]),)
 
     def _done(self, now_ms: int) -> tuple[Action, ...]:
         """The last request is done. What may be here already is looked at in the next turn."""

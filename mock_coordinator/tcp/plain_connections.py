@@ -140,7 +140,7 @@ class PlainConnection(ServedConnection, asyncio.BufferedProtocol):
             if self._plain.early:
                 self._received(self._plain.early)
             if self._plain.is_at_end:
-                self._perform(self._core.ended())
+                self._perform(self._now_ms(), self._core.ended())
             await self._ended
         finally:
             self._gone()
@@ -157,14 +157,16 @@ class PlainConnection(ServedConnection, asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes have come."""
+        self._used()
+        now_ms = self._now_ms()
         try:
-            self._received(self._buffer[:nbytes])
+            self._perform(now_ms, self._core.receive(now_ms, self._buffer[:nbytes]))
         except Exception as err:  # noqa: BLE001  # it is not lost: ``run`` raises it
             self._fail(err)
 
     def eof_received(self) -> bool:
         """The client has said everything, and may still read: the core says when to close."""
-        self._perform(self._core.ended())
+        self._perform(self._now_ms(), self._core.ended())
         return True
 
     def pause_writing(self) -> None:
@@ -174,7 +176,8 @@ class PlainConnection(ServedConnection, asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """The client has taken what was written."""
         self._is_full = False
-        self._perform(self._core.taken(self._now_ms()))
+        now_ms = self._now_ms()
+        self._perform(now_ms, self._core.taken(now_ms))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
@@ -186,10 +189,10 @@ class PlainConnection(ServedConnection, asyncio.BufferedProtocol):
 
     # -- what the core wants -----------------------------------------------------------------------
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, now_ms: int, data: bytes) -> None:
         self._transport.write(data)
-        if not self._is_full:
-            self._perform(self._core.taken(self._now_ms()))
+        if not self._is_full and (actions := self._core.taken(now_ms)):
+            self._perform(now_ms, actions)
 
     def _heed(self, signal: Signal) -> None:
         if signal is Signal.NEXT_TURN:
@@ -206,7 +209,8 @@ class PlainConnection(ServedConnection, asyncio.BufferedProtocol):
 
     def _proceed(self) -> None:
         try:
-            self._perform(self._core.proceed(self._now_ms()))
+            now_ms = self._now_ms()
+            self._perform(now_ms, self._core.proceed(now_ms))
         except Exception as err:  # noqa: BLE001  # it is not lost: ``run`` raises it
             self._fail(err)
 
@@ -223,5 +227,6 @@ class PlainConnection(ServedConnection, asyncio.BufferedProtocol):
             self._timer = self._timers.call_later(in_ms, self._look_at_the_time)
 
     def _look_at_the_time(self) -> None:
-        self._perform(self._core.tick(self._now_ms()))
+        now_ms = self._now_ms()
+        self._perform(now_ms, self._core.tick(now_ms))
         self._set_timer()

@@ -49,7 +49,7 @@ class ServedConnection(ABC):
         self._driver: Final = driver
         self._peer: Final = peer
         self._used: Final = used
-        self._now_ms: Final = driver.now_ms
+        self._now_ms: Final = driver.clock
         self._number: Final = driver.connect(self, node_id)
         self._core: Final = ConnectionCore(self._now_ms(), self._number, settings, authenticator)
 
@@ -57,28 +57,31 @@ class ServedConnection(ABC):
 
     def replied(self, reply: Reply | NoReply) -> None:
         """The request in hand was served."""
-        self._perform(self._core.answered(self._now_ms(), reply))
+        now_ms = self._now_ms()
+        self._perform(now_ms, self._core.answered(now_ms, reply))
 
     def torn(self, torn: TornReply) -> None:
         """The beginning of the reply is to be written, and no more."""
-        self._perform(self._core.answered(self._now_ms(), torn))
+        now_ms = self._now_ms()
+        self._perform(now_ms, self._core.torn(now_ms, torn))
 
     def closed(self, why: str) -> None:
         """The broker wants this connection closed."""
-        self._perform(self._core.closed_by_broker(why))
+        self._perform(self._now_ms(), self._core.closed_by_broker(why))
 
     # -- what the core wants -----------------------------------------------------------------------
 
     def _received(self, data: bytes | bytearray | memoryview) -> None:
         self._used()
-        self._perform(self._core.receive(self._now_ms(), data))
+        now_ms = self._now_ms()
+        self._perform(now_ms, self._core.receive(now_ms, data))
 
-    def _perform(self, actions: Iterable[Action]) -> None:
+    def _perform(self, now_ms: int, actions: Iterable[Action]) -> None:
         for action in actions:
             if isinstance(action, Submit):
                 self._driver.submit(action.received)
             elif isinstance(action, Write):
-                self._write(action.data)
+                self._write(now_ms, action.data)
             elif isinstance(action, Signal):
                 self._heed(action)
             else:
@@ -99,7 +102,7 @@ class ServedConnection(ABC):
         _log.debug("connection from %s:%s was reset", *self._peer)
 
     @abstractmethod
-    def _write(self, data: bytes) -> None:
+    def _write(self, now_ms: int, data: bytes) -> None:
         """Send this, and tell the core when it is ``taken``."""
 
     @abstractmethod

@@ -79,7 +79,7 @@ class StreamConnection(ServedConnection):
         except _GONE:
             self._reset()
         except ssl.SSLError as err:
-            self._perform(self._core.broken(str(err)))
+            self._perform(self._now_ms(), self._core.broken(str(err)))
 
     async def _shake_hands(self, context: ssl.SSLContext) -> None:
         try:
@@ -87,22 +87,25 @@ class StreamConnection(ServedConnection):
                 self._stream, server_side=True, ssl_context=context, standard_compatible=False
             )
         except Exception as err:  # noqa: BLE001  # bad bytes fail in as many ways as TLS has
-            self._perform(self._core.broken(repr(err)))
+            self._perform(self._now_ms(), self._core.broken(repr(err)))
             await anyio.lowlevel.checkpoint()  # which is where the closed connection ends
             return
         certificate = self._stream.extra(TLSAttribute.peer_certificate, None)
         authenticator = self._authenticators.for_client(self._peer[0], certificate)
-        self._perform(self._core.secured(self._now_ms(), authenticator))
+        now_ms = self._now_ms()
+        self._perform(now_ms, self._core.secured(now_ms, authenticator))
 
     async def _do_one_thing(self) -> None:
         if self._unsent is not None:
             data, self._unsent = self._unsent, None
             await self._stream.send(data)
-            self._perform(self._core.taken(self._now_ms()))
+            now_ms = self._now_ms()
+            self._perform(now_ms, self._core.taken(now_ms))
         elif self._has_turn:
             self._has_turn = False
             await anyio.lowlevel.checkpoint()
-            self._perform(self._core.proceed(self._now_ms()))
+            now_ms = self._now_ms()
+            self._perform(now_ms, self._core.proceed(now_ms))
         elif self._core.is_reading:
             await self._read()
         else:
@@ -113,7 +116,7 @@ class StreamConnection(ServedConnection):
         try:
             data = await self._stream.receive(_CHUNK_BYTES)
         except anyio.EndOfStream:
-            self._perform(self._core.ended())
+            self._perform(self._now_ms(), self._core.ended())
             await anyio.lowlevel.checkpoint()
         else:
             self._received(data)
@@ -128,11 +131,13 @@ class StreamConnection(ServedConnection):
             with move_on_after(self._driver.clock, left_s):
                 await self._timer_moved.wait()
             await anyio.lowlevel.checkpoint()  # what has come by now is read first
-            self._perform(self._core.tick(self._now_ms()))
+            now_ms = self._now_ms()
+            self._perform(now_ms, self._core.tick(now_ms))
 
     # -- what the core wants -----------------------------------------------------------------------
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, now_ms: int, data: bytes) -> None:
+        del now_ms  # it is not taken yet
         self._unsent = data
         self._moved.set()
 

@@ -19,6 +19,7 @@ PURE = (
     "kip848_client.offsets._tracker",
     "kip848_client.offsets._handouts",
     "kip848_client.offsets._committer",
+    "mock_coordinator.connection",
     "mock_coordinator.core",
 )
 """No clock, no I/O, no randomness in here: time is an argument, commands go out."""
