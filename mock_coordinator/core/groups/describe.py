@@ -26,11 +26,12 @@ from kip848_client.wire.messages.groups import (
 )
 from mock_coordinator.core.groups.classic.description import described_group
 from mock_coordinator.core.groups.classic.group import ClassicGroup
+from mock_coordinator.core.groups.client_assignors.values import AssignmentMetadata
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup, GroupState
 from mock_coordinator.core.groups.environment import Environment
 from mock_coordinator.core.groups.errors import group_id_not_found, not_a_consumer_group
 from mock_coordinator.core.groups.member import Member
-from mock_coordinator.core.groups.target_assignment import current_assignor
+from mock_coordinator.core.groups.target_assignment import assignor_of_target, client_assignor
 from mock_coordinator.core.refused import Refused
 
 __all__ = ["describe_classic_groups", "describe_consumer_groups"]
@@ -77,7 +78,8 @@ def _described(env: Environment, group_id: str) -> ConsumerGroupDescribeResponse
         group_state=group.state,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=current_assignor(env, group),
+        assignor_name=assignor_of_target(env, group),
+        is_client_assignor=bool(client_assignor(env, group)),
         members=tuple(_member(env, group, group.members[member_id]) for member_id in group.order),
     )
 
@@ -91,7 +93,7 @@ def _member(
         for topic_id, partitions in member.pending_revocation.items():
             shown.setdefault(topic_id, set()).update(partitions)
     target = group.target_of(member.member_id)
-    return ConsumerGroupDescribeResponseMember(
+    described = ConsumerGroupDescribeResponseMember(
         member_id=member.member_id,
         instance_id=subscription.instance_id,
         rack_id=subscription.rack_id,
@@ -106,6 +108,17 @@ def _member(
         ),
         member_type=_CONSUMER_MEMBER if member.classic is None else _CLASSIC_MEMBER,
     )
+    if env.config.client_assignors:
+        _say(described.assignment, member.current.metadata)
+        _say(described.target_assignment, group.metadata_of(member.member_id))
+    return described
+
+
+def _say(assignment: ConsumerGroupDescribeResponseAssignment, said: AssignmentMetadata) -> None:
+    """Add what a client-side assignor says beside the partitions; nothing for the broker's."""
+    assignment.error = said.error
+    assignment.metadata_version = said.version
+    assignment.metadata_bytes = said.data
 
 
 def _named(

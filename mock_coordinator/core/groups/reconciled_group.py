@@ -79,6 +79,7 @@ class ReconciledGroup:
         "members",
         "offers",
         "static_members",
+        "target_assignor",
         "target_error",
         "target_metadata",
         "targets",
@@ -98,6 +99,8 @@ class ReconciledGroup:
         self.targets: dict[str, Partitions] = {}
         self.target_metadata: dict[str, AssignmentMetadata] = {}
         self.target_error = 0
+        self.target_assignor = ""
+        """the client-side assignor that computed the target"""
         self.offers = 0
         """members that offer to compute the assignment themselves"""
         self.holders: dict[TopicId, dict[int, str]] = {}
@@ -191,10 +194,12 @@ class ReconciledGroup:
             self.assignment_epoch = -1
             self.assignment_timestamp_ms = 0
             self.target_error = 0
+            self.target_assignor = ""
         else:
             self.assignment_epoch = value.assignment_epoch
             self.assignment_timestamp_ms = value.timestamp_ms
             self.target_error = value.error
+            self.target_assignor = value.assignor
 
     def apply_target(
         self, member_id: str, value: Partitions | None, metadata: AssignmentMetadata = NO_METADATA

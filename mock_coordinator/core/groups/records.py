@@ -277,11 +277,13 @@ class MemberMetadata(StateRecord):
 @dataclass(frozen=True, slots=True)
 class TargetEpoch:
     """``timestamp_ms`` (KIP-1263, 4.3+): when the target was computed, 0 for never. ``error`` (not
-    Kafka's): what the member that computed it reported."""
+    Kafka's): what the member that computed it reported. ``assignor`` (not Kafka's): the
+    client-side assignor that computed it, ``""`` for one of the broker's."""
 
     assignment_epoch: int
     timestamp_ms: int = 0
     error: int = 0
+    assignor: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from mock_coordinator.core.groups.records import (
     ResolvedRegex,
     TopicShape,
 )
-from mock_coordinator.core.groups.target_assignment import current_assignor
+from mock_coordinator.core.groups.target_assignment import assignor_of_target
 from mock_coordinator.core.groups.timers import Timer, TimerKind
 
 __all__ = ["GroupSnapshot", "MemberSnapshot", "take_snapshot"]
@@ -164,7 +164,7 @@ def take_snapshot(env: Environment, group_id: str) -> GroupSnapshot | None:
         assignment_timestamp_ms=group.assignment_timestamp_ms,
         metadata_hash=group.metadata_hash,
         topic_shapes=group.topic_shapes,
-        assignor=current_assignor(env, group),
+        assignor=assignor_of_target(env, group),
         members=_members(env, group, env.catalog.names_by_id),
         targets=dict(group.targets),
         resolved_regexes=dict(group.resolved),

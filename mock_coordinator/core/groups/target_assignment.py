@@ -42,7 +42,15 @@ from mock_coordinator.core.groups.subscriptions import (
 )
 from mock_coordinator.core.refused import Refused
 
-__all__ = ["Sender", "compute_target", "current_assignor", "elected_assignor", "is_interval_over"]
+__all__ = [
+    "Sender",
+    "assignor_of_target",
+    "client_assignor",
+    "compute_target",
+    "current_assignor",
+    "elected_assignor",
+    "is_interval_over",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +86,18 @@ def elected_assignor(env: Environment, group: ConsumerGroup, sender: Sender) -> 
 
 
 def current_assignor(env: Environment, group: ConsumerGroup) -> str:
-    """The name of the assignor that the group's votes point to, as the group is described."""
+    """The name of the broker's assignor that the group's votes point to."""
     return described_assignor(group.ordered_votes(), next(iter(env.assignors)))
+
+
+def client_assignor(env: Environment, group: ConsumerGroup) -> str:
+    """The name of the client-side assignor that computed the target; ``""`` when none did."""
+    return group.target_assignor if env.config.client_assignors else ""
+
+
+def assignor_of_target(env: Environment, group: ConsumerGroup) -> str:
+    """The name of the group's assignor, as the group is described."""
+    return client_assignor(env, group) or current_assignor(env, group)
 
 
 def compute_target(

@@ -36,6 +36,8 @@ def describe(stage: Stage, arguments: Arguments) -> list[str]:
         f"{group}: {answer.group_state}, group epoch {answer.group_epoch}, "
         f"assignment epoch {answer.assignment_epoch}, assignor {answer.assignor_name}"
     )
+    if answer.is_client_assignor:
+        head += " of a member"
     members = sorted(answer.members, key=lambda each: each.member_id)
     return [head, *(_member_line(stage, member) for member in members)]
 
@@ -55,7 +57,11 @@ def targets(stage: Stage, arguments: Arguments) -> list[str]:
 
 def _assigned(assignment: Any) -> str:
     given = assignment.topic_partitions
-    return partitions_text({each.topic_name: each.partitions for each in given})
+    text = partitions_text({each.topic_name: each.partitions for each in given})
+    if assignment.metadata_version or assignment.metadata_bytes:
+        said = assignment.metadata_bytes.decode() or "no metadata"
+        text += f" ({said} in version {assignment.metadata_version})"
+    return f"{text} (error {assignment.error})" if assignment.error else text
 
 
 def _member_line(stage: Stage, member: Any) -> str:

@@ -60,7 +60,7 @@ def installed(
         computed = _validated(given, request)
         prepared_for = {each: row.instance_id for each, row in given.members.items()}
         records += target_records(group, prepared_for, computed)
-    epoch = TargetEpoch(given.group_epoch, timestamp_ms, request.error)
+    epoch = TargetEpoch(given.group_epoch, timestamp_ms, request.error, assignor=given.assignor)
     records.append(TargetAssignmentMetadata(group.group_id, epoch))
     return records
 

@@ -199,7 +199,12 @@ def target_epoch(
     """Key type 6."""
     epoch = None
     if value is not None:
-        epoch = TargetEpoch(value.assignment_epoch, value.assignment_timestamp, value.error)
+        epoch = TargetEpoch(
+            value.assignment_epoch,
+            value.assignment_timestamp,
+            value.error,
+            assignor=value.assignor,
+        )
     return TargetAssignmentMetadata(key.group, epoch)
 
 

@@ -220,6 +220,7 @@ class TargetAssignmentMetadataValue:
     assignment_epoch: int = int32()
     assignment_timestamp: int = int64("none", tag=0, tagged="0+", ignorable=True)
     error: int = int8("none", tag=10480, tagged="0+")
+    assignor: str = string("none", tag=10481, tagged="0+")
 
 
 @dataclass(slots=True, kw_only=True)

@@ -206,6 +206,7 @@ def target_epoch(
         assignment_epoch=record.value.assignment_epoch,
         assignment_timestamp=record.value.timestamp_ms,
         error=record.value.error,
+        assignor=record.value.assignor,
     )
     return key, 0, value
 

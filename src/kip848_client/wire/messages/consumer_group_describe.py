@@ -1,11 +1,25 @@
-"""A consumer group with its epochs and assignments (KIP-848; member type: KIP-1099)."""
+"""A consumer group with its epochs and assignments (KIP-848; member type: KIP-1099).
+
+Tags from 10480 are ours, not Kafka's: they tell what a client-side assignor did (see
+``consumer_group_heartbeat``, whose fields of the same names have the same tags).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kip848_client.wire._fields import array, boolean, int8, int16, int32, string, struct, uuid
+from kip848_client.wire._fields import (
+    array,
+    boolean,
+    data,
+    int8,
+    int16,
+    int32,
+    string,
+    struct,
+    uuid,
+)
 
 __all__ = [
     "ConsumerGroupDescribeRequest",
@@ -45,6 +59,9 @@ class ConsumerGroupDescribeResponseAssignment:
     topic_partitions: tuple[ConsumerGroupDescribeResponseTopicPartitions, ...] = array(
         ConsumerGroupDescribeResponseTopicPartitions
     )
+    error: int = int8("none", tag=10480, tagged="0+")
+    metadata_version: int = int16("none", tag=10482, tagged="0+")
+    metadata_bytes: bytes = data("none", tag=10483, tagged="0+")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,6 +100,8 @@ class ConsumerGroupDescribeResponseDescribedGroup:
         ConsumerGroupDescribeResponseMember
     )
     authorized_operations: int = int32(default=-2147483648)
+    is_client_assignor: bool = boolean("none", tag=10480, tagged="0+")
+    """Whether ``assignor_name`` is one of a member, and not of the broker."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -142,7 +142,7 @@ def test_what_client_side_assignors_add_is_kept_and_costs_nothing_when_unset() -
         MemberMetadata(
             "g", "m", MemberSubscription(client_assignors=(ClientAssignor("a", 0, 2, 1, 2, b"x"),))
         ),
-        TargetAssignmentMetadata("g", TargetEpoch(5, 7, 2)),
+        TargetAssignmentMetadata("g", TargetEpoch(5, 7, 2, assignor="a")),
         TargetAssignmentMember("g", "m", {}, metadata),
         CurrentMemberAssignment("g", "m", CurrentAssignment(metadata=metadata)),
     ]
@@ -150,6 +150,8 @@ def test_what_client_side_assignors_add_is_kept_and_costs_nothing_when_unset() -
         assert decode_record(*encode_record(kafka, record)) == record
     _, plain = encode_record(kafka, TargetAssignmentMember("g", "m", {}))
     assert plain == b"\0\0\1\0"
+    _, plain = encode_record(kafka, TargetAssignmentMetadata("g", TargetEpoch(5)))
+    assert plain == b"\0\0\0\0\0\5\0"
 
 
 def test_records_of_other_kinds_of_groups_are_skipped() -> None:

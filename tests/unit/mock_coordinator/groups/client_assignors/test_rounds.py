@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kip848_client.error_codes import ErrorCode
+from kip848_client.wire import decode, encode
 from kip848_client.wire.messages.client_assignors import (
     AssignmentTopicPartitions,
     ConsumerGroupInstallAssignmentRequest,
@@ -15,12 +16,18 @@ from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupPrepareAssignmentRequest,
     ConsumerGroupPrepareAssignmentResponse,
 )
+from kip848_client.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupDescribeResponseDescribedGroup,
+)
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestClientAssignor,
     ConsumerGroupHeartbeatResponse,
 )
 from mock_coordinator.core.groups import GroupCoordinator
+from mock_coordinator.core.settings.config import BrokerConfig
 from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, FOO, World
 
 MINE = ConsumerGroupHeartbeatRequestClientAssignor(name="mine", maximum_version=3)
@@ -269,3 +276,42 @@ def test_a_member_that_joins_again_is_asked_again() -> None:
     join(world)
     prepare(world, "A", 1)
     assert join(world).should_compute_assignment
+
+
+def described(world: World) -> ConsumerGroupDescribeResponseDescribedGroup:
+    """As a client reads it."""
+    answer = world.ask(ConsumerGroupDescribeRequest(group_ids=("g",)), 1)
+    assert isinstance(answer, ConsumerGroupDescribeResponse)
+    read = decode(ConsumerGroupDescribeResponse, 1, encode(answer, 1))
+    return read.groups[0]
+
+
+def test_a_described_group_tells_what_computed_its_target() -> None:
+    world = World()
+    join(world)
+    assert described(world).assignor_name == "uniform"
+    assert not described(world).is_client_assignor
+    prepare(world, "A", 1)
+    install(world, "A", 1, 2, {"A": range(6)})
+    after = described(world)
+    assert (after.assignor_name, after.is_client_assignor) == ("mine", True)
+    assert after.members[0].assignment.metadata_bytes == b"", "it is not there yet"
+    target = after.members[0].target_assignment
+    assert (target.metadata_version, target.metadata_bytes, target.error) == (3, b"AA", 0)
+    heartbeat(world, "A", 1)
+    assert described(world).members[0].assignment.metadata_bytes == b"AA"
+
+
+def test_where_the_drafts_are_switched_off_a_described_group_is_as_in_kafka() -> None:
+    """Also when the log has a target from before."""
+    world = World()
+    join(world)
+    prepare(world, "A", 1)
+    install(world, "A", 1, 2, {"A": range(6)})
+    heartbeat(world, "A", 1)
+    world.config = BrokerConfig(world.profile, client_assignors=False)
+    world.restart()
+    after = described(world)
+    assert (after.assignor_name, after.is_client_assignor) == ("uniform", False)
+    assert after.members[0].assignment.metadata_bytes == b""
+    assert after.members[0].target_assignment.metadata_version == 0
