@@ -11,7 +11,7 @@ import anyio
 
 from kip848_client.errors import BrokerError, ConfigError
 from mock_coordinator.core.faults import faults_from_json
-from mock_coordinator.core.profile import DEFAULT_PROFILE
+from mock_coordinator.core.profiles import DEFAULT_PROFILE
 from mock_coordinator.mock_cluster import MockCluster
 from mock_coordinator.security.options import SecurityOptions
 

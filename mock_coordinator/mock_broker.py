@@ -31,7 +31,7 @@ from mock_coordinator.clock import Clock, VirtualClock, wall_clock
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups import GroupSnapshot
-from mock_coordinator.core.profile import DEFAULT_PROFILE, profile_named
+from mock_coordinator.core.profiles import DEFAULT_PROFILE, profile_named
 from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.core.settings.topic_settings import TOPIC_ID_SETTING

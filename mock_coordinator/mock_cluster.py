@@ -19,7 +19,7 @@ from kip848_client.errors import ConfigError
 from mock_coordinator.clock import Clock
 from mock_coordinator.core.inputs import Input, LeaderMoved, NodeStarted, NodeStopped
 from mock_coordinator.core.nodes import Node
-from mock_coordinator.core.profile import DEFAULT_PROFILE
+from mock_coordinator.core.profiles import DEFAULT_PROFILE
 from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.core.topics.metadata import create_offsets_topic, create_transactions_topic
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC

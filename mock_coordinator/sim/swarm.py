@@ -13,7 +13,7 @@ from random import Random
 from typing import Final
 
 from kip848_client.errors import ConfigError
-from mock_coordinator.core.profile import PROFILES
+from mock_coordinator.core.profiles import PROFILES
 
 __all__ = ["SESSION_MS_MIN", "Options", "changes_of", "draw_options", "with_changes"]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mock_coordinator.core.profile import profile_named
+from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.sim.broker_actor import BrokerActor
 from mock_coordinator.sim.convergence import pending

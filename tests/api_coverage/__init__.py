@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kip848_client.wire import APIS, DRAFT_API_KEYS
-from mock_coordinator.core.profile import PROFILES
+from mock_coordinator.core.profiles import PROFILES
 from tests.api_coverage.apis import KAFKA_APIS, LINES, KafkaApi
 
 __all__ = ["page"]

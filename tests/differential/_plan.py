@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
+from mock_coordinator.core.release_line import ReleaseLine
 from tests.differential._steps import Step, Topic
 
 __all__ = ["Answered", "Kind", "Plan", "Steps", "TooSlowError"]
@@ -17,6 +18,9 @@ Steps = Generator[Step, Any, None]
 
 Answered = Generator[Step, Any, Any]
 """A part of a sequence that ends with an answer."""
+
+
+_FIRST_LINE: Final = ReleaseLine(4, 0)
 
 
 class TooSlowError(Exception):
@@ -68,7 +72,7 @@ class Kind:
     share: int
     sequence: Callable[[Plan], Steps]
     configs: Mapping[str, str] = field(default_factory=dict[str, str])
-    since: tuple[int, int] = (4, 0)
+    since: ReleaseLine = _FIRST_LINE
     has_interval: bool = False
     secure: bool = False
     """Played on brokers with an authorizer, by users; see ``_users``."""

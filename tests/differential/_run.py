@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from mock_coordinator.core.profiles import profile_named
+from mock_coordinator.core.release_line import ReleaseLine
 from tests.differential._minimise import minimised
 from tests.differential._outcome import Outcome
 from tests.differential._plan import Kind, Plan, TooSlowError
@@ -117,8 +119,8 @@ class Arena:
 
 def configs_of(kind: Kind, version: str) -> dict[str, str]:
     """The broker settings that a kind is played with on a release."""
-    major, minor = (int(part) for part in version.split(".")[:2])
-    has_interval = (major, minor) >= (4, 3)
+    profile = profile_named(str(ReleaseLine.of(version)))
+    has_interval = profile.has_assignment_interval
     return {**_CONFIGS, **(_INTERVAL_CONFIGS if has_interval else {}), **kind.configs}
 
 

@@ -35,6 +35,7 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicsRequestDeleteTopicState,
 )
+from mock_coordinator.core.profiles import profile_named
 
 __all__ = ["Cluster", "by_partition", "eventually", "kill", "polling"]
 
@@ -120,7 +121,7 @@ class Cluster:
     async def fast_group(self, group: str, configs: Mapping[str, str] | None = None) -> None:
         """Let the group notice dead members soon."""
         settings = {**_FAST, **(configs or {})}
-        if self.profile >= "4.3":
+        if profile_named(self.profile).has_assignment_interval:
             settings.setdefault("consumer.assignment.interval.ms", "0")
         resource = IncrementalAlterConfigsRequestAlterConfigsResource(
             resource_type=_GROUP_RESOURCE,

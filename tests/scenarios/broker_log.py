@@ -45,7 +45,7 @@ from mock_coordinator.core.groups.records import (
     TargetEpoch,
     TopicShape,
 )
-from mock_coordinator.core.profile import profile_named
+from mock_coordinator.core.profiles import profile_named
 from tests.support.jar_codec import JarCodec
 from tests.support.kafka_jars import kafka_jar
 from tests.support.wire_connection import Requester

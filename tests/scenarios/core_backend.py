@@ -16,7 +16,7 @@ from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.groups import GroupCoordinator, GroupType, StateRecord
 from mock_coordinator.core.inputs import ClientInfo, Input, RequestReceived, TimerFired
 from mock_coordinator.core.outputs import Reply
-from mock_coordinator.core.profile import profile_named
+from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.core.settings.config import BrokerConfig
 from tests.scenarios.admin import create_topic, delete_topic, grow_topic
 from tests.scenarios.given_ids import GivenIds, asks_for_an_id

@@ -21,10 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from mock_coordinator.core.profiles import PROFILES as KNOWN
+
 __all__ = ["PROFILES", "Block", "Script", "ScriptError", "expand", "merge"]
 
-PROFILES: Final = ("4.0", "4.1", "4.2", "4.3", "4.4")
-_LATE: Final = frozenset({"4.3", "4.4"})
+PROFILES: Final = tuple(KNOWN)
+_LATE: Final = frozenset(name for name, profile in KNOWN.items() if profile.first_group_epoch == 1)
 """Profiles in which a new group's first epoch is one higher (KIP-848 as shipped from 4.3 on)."""
 
 _RULE: Final = re.compile(r"----(?:\s+(.+))?")

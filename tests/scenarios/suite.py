@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mock_coordinator.core.profiles import profile_named
 from tests.scenarios.core_backend import CoreBackend
 from tests.scenarios.given_ids import GivenIds
 from tests.scenarios.runner import Printed, differences, play
@@ -13,14 +14,13 @@ __all__ = ["INITIAL_DELAY", "INTERVAL", "broker_settings", "check", "play_on_cor
 
 INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 INTERVAL: Final = "group.consumer.assignment.interval.ms"
-_WITHOUT_INTERVAL: Final = ("4.0", "4.1", "4.2")
 
 
 def broker_settings(script: Script, profile: str) -> dict[str, str]:
     """The settings a file asks for. Unless it says otherwise targets are computed at once, as
     versions without the assignment interval (KIP-1263) do anyway, and classic groups do not wait
     for company (KIP-134)."""
-    interval = {} if profile in _WITHOUT_INTERVAL else {INTERVAL: "0"}
+    interval = {INTERVAL: "0"} if profile_named(profile).has_assignment_interval else {}
     return {INITIAL_DELAY: "0", **interval, **script.broker}
 
 

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from mock_coordinator.core.release_line import ReleaseLine
 from tests.support.kafka_jars import find_java, kafka_libs
 
 __all__ = ["BrokerFailedError", "KafkaBroker", "free_ports", "new_cluster_id"]
@@ -52,7 +53,10 @@ _BASE: Final = {
 }
 
 
-_SWITCHED_OFF: Final = {"share.version": "4.2", "streams.version": "4.2"}
+_SWITCHED_OFF: Final = {
+    "share.version": ReleaseLine(4, 2),
+    "streams.version": ReleaseLine(4, 2),
+}
 """Features whose groups the mock does not implement -> the first release line that finalizes them
 unless told otherwise."""
 
@@ -173,7 +177,9 @@ class KafkaBroker:
         # With "=", because an id may begin with a hyphen and would then be read as an option.
         identity = f"--cluster-id={self._cluster_id}"
         features = [
-            f"--feature={name}=0" for name, since in _SWITCHED_OFF.items() if self.version >= since
+            f"--feature={name}=0"
+            for name, since in _SWITCHED_OFF.items()
+            if ReleaseLine.of(self.version) >= since
         ]
         command = self._java("kafka.tools.StorageTool", "format", identity, "-c", settings)
         command += features

@@ -22,6 +22,8 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
+from mock_coordinator.core.profiles import PROFILES
+
 __all__ = [
     "ALL_VERSIONS",
     "TOOLS_VERSION",
@@ -32,8 +34,8 @@ __all__ = [
     "tools_libs",
 ]
 
-ALL_VERSIONS: Final = ("4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0")
-"""The newest patch release of each line that the coordinator has a profile for (decision 2.2)."""
+ALL_VERSIONS: Final = tuple(profile.release for profile in PROFILES.values())
+"""The release of each line that the coordinator has a profile for."""
 
 TOOLS_VERSION: Final = "4.3.1"
 """4.4.0 was published without kafka-tools; the 4.3 tools work against every 4.x broker."""

@@ -85,11 +85,13 @@ group.consumer.min.heartbeat.interval.ms INT 5000 1.. 4.0 fixed
 group.consumer.min.session.timeout.ms INT 45000 1.. 4.0 fixed
 group.consumer.regex.refresh.interval.ms INT 600000 10000.. 4.0 internal
 group.consumer.session.timeout.ms INT 45000 1.. 4.0 fixed
-group.coordinator.append.linger.ms INT -1 -1.. 4.0 fixed
+group.coordinator.append.linger.ms INT 5 -1.. 4.0 fixed
+group.coordinator.append.linger.ms INT -1 -1.. 4.2 fixed
 group.coordinator.background.threads INT 2 1.. 4.3 fixed
 group.coordinator.cached.buffer.max.bytes INT 1048588 524288.. 4.3 live
+group.coordinator.rebalance.protocols LIST classic,consumer consumer|classic|share|streams 4.0 fixed
 group.coordinator.rebalance.protocols LIST classic,consumer,streams consumer|classic|share|streams \
-    4.0 fixed
+    4.1 fixed
 group.coordinator.threads INT 4 1.. 4.0 fixed
 group.initial.rebalance.delay.ms INT 3000 - 4.0 fixed
 group.max.session.timeout.ms INT 1800000 - 4.0 fixed
@@ -117,7 +119,8 @@ group.share.min.heartbeat.interval.ms INT 5000 1.. 4.0 fixed
 group.share.min.partition.max.record.locks INT 100 100..2000 4.3 fixed
 group.share.min.record.lock.duration.ms INT 15000 1000..30000 4.0 fixed
 group.share.min.session.timeout.ms INT 45000 1.. 4.0 fixed
-group.share.partition.max.record.locks INT 2000 100..10000 4.0 fixed
+group.share.partition.max.record.locks INT 200 100..10000 4.0 fixed
+group.share.partition.max.record.locks INT 2000 100..10000 4.1 fixed
 group.share.persister.class.name STRING \
     org.apache.kafka.server.share.persister.DefaultStatePersister - 4.0 internal
 group.share.record.lock.duration.ms INT 30000 1000..3600000 4.0 fixed
@@ -344,7 +347,9 @@ sasl.server.max.receive.size INT 524288 - 4.0 fixed
 security.inter.broker.protocol STRING PLAINTEXT PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL 4.0 fixed
 security.providers STRING null - 4.0 fixed
 server.max.startup.time.ms LONG 9223372036854775807 0.. 4.0 internal
-share.coordinator.append.linger.ms INT -1 -1.. 4.0 fixed
+share.coordinator.append.linger.ms INT 10 -1.. 4.0 fixed
+share.coordinator.append.linger.ms INT 5 -1.. 4.1 fixed
+share.coordinator.append.linger.ms INT -1 -1.. 4.2 fixed
 share.coordinator.cached.buffer.max.bytes INT 1048588 524288.. 4.3 live
 share.coordinator.cold.partition.snapshot.interval.ms INT 300000 1.. 4.0 internal
 share.coordinator.load.buffer.size INT 5242880 1.. 4.0 fixed

@@ -21,7 +21,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from kip848_client.errors import ConfigError
-from mock_coordinator.core.profile import DEFAULT_PROFILE, Profile, profile_named
+from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.profiles import DEFAULT_PROFILE, profile_named
 from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
 from mock_coordinator.core.settings.settings import Setting, SettingValue
 from mock_coordinator.core.settings.topic_settings import GROUP_SETTINGS
@@ -86,15 +87,6 @@ EFFECTIVE: Final = frozenset(
     }
 )
 """The settings that change what this broker does. All others of Kafka's are accepted and idle."""
-
-_OLDER_DEFAULTS: Final[dict[tuple[str, str], str]] = {
-    ("4.0", "group.coordinator.rebalance.protocols"): "classic,consumer",
-    ("4.0", "group.coordinator.append.linger.ms"): "5",
-    ("4.0", "share.coordinator.append.linger.ms"): "10",
-    ("4.0", "group.share.partition.max.record.locks"): "200",
-    ("4.1", "group.coordinator.append.linger.ms"): "5",
-    ("4.1", "share.coordinator.append.linger.ms"): "5",
-}
 
 # (setting, bound below, bound above): Kafka refuses to start when a default is outside its bounds
 _BOUNDED: Final = tuple(
@@ -167,8 +159,8 @@ class BrokerConfig:
                 )
         try:
             parsed = {
-                name: setting.parse(given.get(name, self.default_text(name)))
-                for name, setting in BROKER_SETTINGS.items()
+                name: setting.parse(given.get(name, setting.default))
+                for name, setting in ((each, self._setting(each)) for each in BROKER_SETTINGS)
             }
         except ValueError as err:
             raise ConfigError(str(err)) from err
@@ -199,8 +191,12 @@ class BrokerConfig:
 
     def default_text(self, name: str) -> str | None:
         """The default of a broker setting in this profile, as text."""
-        older = _OLDER_DEFAULTS.get((self.profile.name, name))
-        return BROKER_SETTINGS[name].default if older is None else older
+        return self._setting(name).default
+
+    def _setting(self, name: str) -> Setting:
+        """A broker setting in this profile; one that only later lines know is as they have it."""
+        setting = BROKER_SETTINGS[name]
+        return setting.at(self.profile.line) or setting
 
     def text(self, name: str) -> str | None:
         """The value in effect as text, ``None`` when there is none."""
@@ -238,7 +234,7 @@ class BrokerConfig:
         idle = [
             name
             for name in self._static
-            if name not in EFFECTIVE or BROKER_SETTINGS[name].since > self.profile.name
+            if name not in EFFECTIVE or BROKER_SETTINGS[name].at(self.profile.line) is None
         ]
         return tuple(sorted(idle))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from mock_coordinator.core.release_line import ReleaseLine
 from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
 from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.core.settings.setting_families import (
@@ -119,8 +120,9 @@ def described_broker(
     """All settings of the broker, sorted by name. ``started_with`` are settings that count as
     given in its file unless they are given there."""
     found: list[DescribedConfig] = []
-    for setting in BROKER_SETTINGS.values():
-        if setting.kind != "internal" and setting.since <= config.profile.name:
+    for newest in BROKER_SETTINGS.values():
+        setting = newest.at(config.profile.line)
+        if setting is not None and setting.kind != "internal":
             value = config.text(setting.name)
             synonyms = _broker_synonyms(config, setting.name)
             if setting.name in started_with and config.static_text(setting.name) is None:
@@ -145,8 +147,9 @@ def described_cluster(config: BrokerConfig) -> list[DescribedConfig]:
 
 def described_loggers(levels: Mapping[str, str]) -> list[DescribedConfig]:
     """The level of each logger."""
+    since = ReleaseLine(4, 0)
     return [
-        DescribedConfig(Setting(name, "UNKNOWN", None, "-", "4.0", "live"), level, _LOGGER)
+        DescribedConfig(Setting(name, "UNKNOWN", None, "-", since, "live"), level, _LOGGER)
         for name, level in levels.items()
     ]
 

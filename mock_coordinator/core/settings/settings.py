@@ -6,8 +6,9 @@ The tables of settings (``broker_settings``, ``topic_settings``) are text, one s
 
 ``null`` is no value and ``''`` the empty one. ``check`` is ``-``, a range ``low..high`` with either
 end left out, the values allowed as ``a|b``, with ``~`` before them where case does not matter, or
-``replicas`` for a list of ``partition:broker``. ``since`` is the first release line that knows the
-setting. The messages of refused values are Kafka's own, so that a client shows its user what a real
+``replicas`` for a list of ``partition:broker``. ``since`` is the first release line of which the
+line holds. A setting whose default or check was changed has a line for each change, the oldest
+first. The messages of refused values are Kafka's own, so that a client shows its user what a real
 broker would have shown.
 """
 
@@ -17,6 +18,8 @@ import math
 import re
 from dataclasses import dataclass
 from typing import Final
+
+from mock_coordinator.core.release_line import ReleaseLine
 
 __all__ = ["CONFIG_TYPES", "Setting", "SettingValue", "read_table"]
 
@@ -44,7 +47,7 @@ _BITS: Final = {"SHORT": 15, "INT": 31, "LONG": 63}
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting's name, type, default (as text), allowed values and first release line.
+    """A setting's name, type, default (as text), allowed values, and since when they hold.
 
     ``kind`` is ``live`` (can be altered at runtime), ``fixed`` or ``internal`` (accepted, not
     shown). ``broker_name`` is, for a topic's or group's setting, the broker setting that gives its
@@ -55,11 +58,19 @@ class Setting:
     type: str
     default: str | None
     check: str
-    since: str
+    since: ReleaseLine
     kind: str
     broker_name: str | None = None
     distinct: bool = False
     """Of a list: what is named twice counts once, and nothing empty may be in it."""
+    before: Setting | None = None
+    """The same setting in lines older than ``since``, where they know it."""
+
+    def at(self, line: ReleaseLine) -> Setting | None:
+        """The setting as a release line has it; ``None`` when the line does not know it."""
+        if line >= self.since:
+            return self
+        return None if self.before is None else self.before.at(line)
 
     def parse(self, text: str | None) -> SettingValue:
         """The typed value of a text. Raises ``ValueError`` with Kafka's words."""
@@ -166,7 +177,7 @@ def _java_double(value: float) -> str:
 
 
 def read_table(text: str) -> dict[str, Setting]:
-    """The settings of a table, by name."""
+    """The settings of a table as the newest line has them, by name."""
     settings: dict[str, Setting] = {}
     for line in text.strip().splitlines():
         name, kind_of_value, default, check, since, kind, *broker_name = line.split()
@@ -175,8 +186,9 @@ def read_table(text: str) -> dict[str, Setting]:
             kind_of_value,
             None if default == "null" else default.replace("''", ""),
             check,
-            since,
+            ReleaseLine.of(since),
             kind,
             broker_name[0] if broker_name else None,
+            before=settings.get(name),
         )
     return settings

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.release_line import ReleaseLine
 from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.core.settings.setting_families import effective_text
 from mock_coordinator.core.settings.settings import Setting, SettingValue
@@ -26,23 +27,18 @@ __all__ = [
 
 def topic_setting_of(profile: Profile, name: str) -> Setting | None:
     """The topic setting of that name, ``None`` when this profile does not know it."""
-    setting = TOPIC_SETTINGS.get(name)
-    if setting is None or setting.since > profile.name:
-        return None
-    if name == "segment.bytes" and profile.small_segments_allowed:
-        return replace(setting, check="14..")
-    return _in_profile(profile, setting)
+    return _in_profile(profile, TOPIC_SETTINGS.get(name))
 
 
 def group_setting_of(profile: Profile, name: str) -> Setting | None:
     """The group setting of that name, ``None`` when this profile does not know it."""
-    setting = GROUP_SETTINGS.get(name)
-    if setting is None or setting.since > profile.name:
+    return _in_profile(profile, GROUP_SETTINGS.get(name))
+
+
+def _in_profile(profile: Profile, newest: Setting | None) -> Setting | None:
+    setting = None if newest is None else newest.at(profile.line)
+    if setting is None:
         return None
-    return _in_profile(profile, setting)
-
-
-def _in_profile(profile: Profile, setting: Setting) -> Setting:
     if setting.type == "LIST" and setting.check != "replicas" and profile.list_values_distinct:
         return replace(setting, distinct=True)
     return setting
@@ -77,7 +73,7 @@ def topic_config_problem(profile: Profile, config: Mapping[str, str]) -> str | N
 def topic_default(config: BrokerConfig, name: str) -> str | None:
     """The text that the brokers' files give a topic setting. A controller starts from it when a
     list is to be appended to: what was altered at runtime is not asked."""
-    setting = TOPIC_SETTINGS[name]
+    setting = _setting(config.profile.line, name)
     if setting.broker_name is None:
         return setting.default
     given = config.static_text(setting.broker_name)
@@ -89,21 +85,27 @@ def topic_text(config: BrokerConfig, topic: Topic, name: str) -> str | None:
     own = topic.config.get(name)
     if own is not None:
         return own
-    setting = TOPIC_SETTINGS[name]
+    setting = _setting(config.profile.line, name)
     if setting.broker_name is None:
         return setting.default
     return effective_text(config, setting.broker_name)
 
 
+def _setting(line: ReleaseLine, name: str) -> Setting:
+    """The topic setting of a line; one that only later lines know is as they have it."""
+    newest = TOPIC_SETTINGS[name]
+    return newest.at(line) or newest
+
+
 def topic_value(config: BrokerConfig, topic: Topic, name: str) -> SettingValue:
     """The typed value of a topic setting."""
-    return _parsed(name, topic_text(config, topic, name))
+    return _parsed(config.profile.line, name, topic_text(config, topic, name))
 
 
 @lru_cache(maxsize=1024)
-def _parsed(name: str, text: str | None) -> SettingValue:
+def _parsed(line: ReleaseLine, name: str, text: str | None) -> SettingValue:
     """Several are looked up for each batch that is produced."""
-    return TOPIC_SETTINGS[name].parse(text)
+    return _setting(line, name).parse(text)
 
 
 def topic_integer(config: BrokerConfig, topic: Topic, name: str) -> int:

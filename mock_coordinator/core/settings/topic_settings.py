@@ -18,7 +18,8 @@ TOPIC_ID_SETTING: Final = "mock.topic.id"
 """Topic config with which CreateTopics is told the topic's id: hyphenated hex or Kafka's base64."""
 
 _TOPIC_TABLE: Final = """
-segment.bytes INT 1073741824 1048576.. 4.0 live log.segment.bytes
+segment.bytes INT 1073741824 14.. 4.0 live log.segment.bytes
+segment.bytes INT 1073741824 1048576.. 4.1 live log.segment.bytes
 segment.ms LONG 604800000 1.. 4.0 live log.roll.ms
 segment.jitter.ms LONG 0 0.. 4.0 live log.roll.jitter.ms
 segment.index.bytes INT 10485760 4.. 4.0 live log.index.size.max.bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mock_coordinator.core.release_line import ReleaseLine
 from tests.contract.dialogues.step import Step, ask
 
 __all__ = ["STEPS"]
@@ -90,9 +91,9 @@ STEPS: list[Step] = [
     _described(GROUP, "g1", "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"),
     _whole(GROUP, "g1", ("nope", "6000")),
     _whole(GROUP, "", ("consumer.heartbeat.interval.ms", "6000")),
-    ask("ListConfigResources", 1, "4.1", resource_types=[GROUP]),
+    ask("ListConfigResources", 1, ReleaseLine(4, 1), resource_types=[GROUP]),
     _whole(GROUP, "g1"),
-    ask("ListConfigResources", 1, "4.1", resource_types=[GROUP]),
+    ask("ListConfigResources", 1, ReleaseLine(4, 1), resource_types=[GROUP]),
     # what is no such resource
     _whole(LOGGER, "1", ("root", "INFO")),
     _whole(99, "x", ("a", "b")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mock_coordinator.batches import NewRecord, encode_batch
+from mock_coordinator.core.release_line import ReleaseLine
 from tests.contract.dialogues.step import Step, ask
 
 __all__ = ["STEPS"]
@@ -141,8 +142,8 @@ STEPS: list[Step] = [
     _reassigned("a", (0, [1]), (0, [1])),
     _reassigned("a", (1, [1]), (0, [3])),
     ask("AlterPartitionReassignments", timeout_ms=1000, topics=[]),
-    _reassigned("a", (0, [1]), since="4.1", allow_replication_factor_change=False),
-    _reassigned("a", (0, [1, 2]), since="4.1", allow_replication_factor_change=False),
+    _reassigned("a", (0, [1]), since=ReleaseLine(4, 1), allow_replication_factor_change=False),
+    _reassigned("a", (0, [1, 2]), since=ReleaseLine(4, 1), allow_replication_factor_change=False),
     ask("ListPartitionReassignments", timeout_ms=1000, topics=None),
     ask("ListPartitionReassignments", timeout_ms=1000, topics=[]),
     ask(

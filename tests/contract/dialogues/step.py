@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["IdOf", "Step", "ask"]
+from mock_coordinator.core.release_line import ReleaseLine
+
+__all__ = ["FIRST_LINE", "IdOf", "Step", "ask"]
+
+FIRST_LINE = ReleaseLine(4, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,11 @@ class Step:
     api: str
     values: dict[str, Any]
     version: int | None = None
-    since: str = "4.0"
+    since: ReleaseLine = FIRST_LINE
 
 
-def ask(api: str, version: int | None = None, since: str = "4.0", **values: Any) -> Step:
+def ask(
+    api: str, version: int | None = None, since: ReleaseLine = FIRST_LINE, **values: Any
+) -> Step:
     """A step."""
     return Step(api, values, version, since)

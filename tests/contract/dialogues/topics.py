@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from mock_coordinator.batches import NewRecord, encode_batch
-from tests.contract.dialogues.step import IdOf, Step, ask
+from mock_coordinator.core.release_line import ReleaseLine
+from tests.contract.dialogues.step import FIRST_LINE, IdOf, Step, ask
 
 __all__ = ["STEPS"]
 
@@ -28,7 +29,11 @@ def _create(
 
 
 def _grow(
-    name: str, count: int, *assignments: list[int], dry: bool = False, since: str = "4.0"
+    name: str,
+    count: int,
+    *assignments: list[int],
+    dry: bool = False,
+    since: ReleaseLine = FIRST_LINE,
 ) -> Step:
     topic = {
         "name": name,
@@ -121,7 +126,7 @@ STEPS: list[Step] = [
     _grow("t1", 6, []),
     _grow("t1", 6, [1, 1]),
     _grow("t1", 6, dry=True),
-    _grow("t1", 20_000, since="4.4"),  # older brokers refuse it and do it all the same
+    _grow("t1", 20_000, since=ReleaseLine(4, 4)),  # older brokers refuse it and do it all the same
     ask(
         "CreatePartitions",
         topics=[{"name": "t1", "count": 9, "assignments": None}] * 2,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from mock_coordinator.core.release_line import ReleaseLine
 from tests.differential._plan import Kind
 from tests.differential.kinds import (
     acl,
@@ -53,8 +54,7 @@ def kind_of(seed: int, version: str) -> Kind:
 
 def exists(kind: Kind, version: str) -> bool:
     """Whether a release has what a kind is about."""
-    major, minor = (int(part) for part in version.split(".")[:2])
-    return (major, minor) >= kind.since
+    return ReleaseLine.of(version) >= kind.since
 
 
 @cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mock_coordinator.core.release_line import ReleaseLine
 from tests.differential._conversation import Conversation, new_scene
 from tests.differential._group_configs import GROUP_CONFIGS
 from tests.differential._groups import GROUPS
@@ -34,6 +35,6 @@ INTERVAL: Final = Kind(
     4,
     sequence,
     configs={"group.consumer.assignment.interval.ms": "1000"},
-    since=(4, 3),
+    since=ReleaseLine(4, 3),
     has_interval=True,
 )

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kip848_client._types import TopicId, format_topic_id
+from mock_coordinator.core.profiles import profile_named
 from tests.support.plain_message import message
 from tests.support.secure_kafka import start_secure_kafka
 from tests.support.wire_connection import ConnectionLostError, WireConnection
@@ -122,7 +123,7 @@ def mock_side(
     path = folder / "security.json"
     path.write_text(json.dumps(security))
     configs = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
-    if profile >= "4.3":
+    if profile_named(profile).has_assignment_interval:
         configs["group.consumer.assignment.interval.ms"] = "0"
     configs |= more or {}
     command = [sys.executable, "-m", "kip848_client", "mock", "--profile", profile]

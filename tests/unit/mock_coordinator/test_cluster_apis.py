@@ -12,7 +12,7 @@ from kip848_client.wire.messages.cluster import DescribeClusterRequest
 from kip848_client.wire.messages.connect_group import ConnectGroupHeartbeatRequest
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 from mock_coordinator import MockBroker, VirtualClock
-from mock_coordinator.core.profile import PROFILES
+from mock_coordinator.core.profiles import PROFILES
 from tests.support.plain_message import message
 from tests.unit.mock_coordinator.broker_at_hand import AtHand
 

@@ -20,7 +20,9 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicsRequestDeleteTopicState,
 )
-from tests.unit.mock_coordinator.broker_at_hand import AtHand
+from mock_coordinator import NewRecord
+from mock_coordinator.batches import encode_batch
+from tests.unit.mock_coordinator.broker_at_hand import START_MS, AtHand
 
 ZERO = bytes(16)
 
@@ -174,6 +176,8 @@ def test_older_lines_say_less_and_allow_small_segments() -> None:
     assert result.error_message.endswith("because only 1 broker(s) are registered.")
     (result,) = create(hand, new(config=(("segment.bytes", "100"),)))
     assert result.error_code == 0
+    batch = encode_batch([NewRecord(b"x")], START_MS)
+    assert hand.produce_bytes("x", batch).error_code == 0
 
 
 def test_a_topic_and_what_is_told_about_it() -> None:

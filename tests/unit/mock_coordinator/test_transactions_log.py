@@ -10,7 +10,7 @@ from mock_coordinator.core.groups.splitting import partition_for
 from mock_coordinator.core.logs.log import Logs, PartitionLog
 from mock_coordinator.core.logs.record_batch import checksum_is_right, read_header
 from mock_coordinator.core.logs.transactions_log import TransactionLogs
-from mock_coordinator.core.profile import profile_named
+from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.core.topics.catalog import Catalog
 from mock_coordinator.core.transactions.records import (
     TransactionLog,

@@ -20,7 +20,7 @@ from mock_coordinator.core.groups.current_assignment import (
 )
 from mock_coordinator.core.groups.member import Member, partition_count, same_owned
 from mock_coordinator.core.groups.records import CurrentAssignment, OwnedPartitions
-from mock_coordinator.core.profile import profile_named
+from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.core.refused import Refused
 from tests.unit.mock_coordinator.groups._world import BAR, FOO
 

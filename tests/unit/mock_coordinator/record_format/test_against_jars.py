@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mock_coordinator.core.groups.record_format import encode_record
-from mock_coordinator.core.profile import PROFILES
+from mock_coordinator.core.profiles import PROFILES
 from tests.scenarios.broker_log import KEY_NAMES, read_by_definitions
 from tests.support.examples import examples
 from tests.support.jar_codec import JarCodec

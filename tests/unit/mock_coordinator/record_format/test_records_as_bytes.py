@@ -30,7 +30,7 @@ from mock_coordinator.core.groups.records import (
     TargetAssignmentMetadata,
     TargetEpoch,
 )
-from mock_coordinator.core.profile import PROFILES, profile_named
+from mock_coordinator.core.profiles import PROFILES, profile_named
 from tests.support.examples import examples
 from tests.unit.mock_coordinator.record_format.any_record import any_draft_record, any_record
 

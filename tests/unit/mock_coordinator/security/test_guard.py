@@ -10,7 +10,7 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import TransportError
 from kip848_client.wire import DRAFT_API_KEYS
 from mock_coordinator import MockBroker, VirtualClock
-from mock_coordinator.core.profile import PROFILES
+from mock_coordinator.core.profiles import PROFILES
 from mock_coordinator.core.security.acls import acls_from_data
 from mock_coordinator.core.security.rules import RULES
 from mock_coordinator.security import ListenerOptions, SecurityOptions

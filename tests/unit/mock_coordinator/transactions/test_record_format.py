@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mock_coordinator.core.groups.record_format import RecordFormatError
-from mock_coordinator.core.profile import PROFILES, profile_named
+from mock_coordinator.core.profiles import PROFILES, profile_named
 from mock_coordinator.core.transactions.record_format import decode_transaction, encode_transaction
 from mock_coordinator.core.transactions.records import (
     ClientVersion,

@@ -1,0 +1,35 @@
+"""What Kafka 4.3 changed, as 4.3.1 does it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from mock_coordinator.core.profile import Profile, TransactionSets
+from mock_coordinator.core.profiles import kafka_4_2
+from mock_coordinator.core.profiles.changes import feature_ranges
+
+__all__ = ["PROFILE"]
+
+PROFILE: Final[Profile] = replace(
+    kafka_4_2.PROFILE,
+    release="4.3.1",
+    supported_features=feature_ranges(30),
+    finalized_features={**kafka_4_2.PROFILE.finalized_features, "metadata.version": 30},
+    finalized_features_epoch=16,
+    emptied_groups_stay_listed=False,
+    first_group_epoch=1,
+    join_without_topics_bumps=False,
+    has_assignment_interval=True,
+    commits_use_assignment_epoch=True,
+    describe_shows_pending_revocation=True,
+    classic_rejoin_by_assignment_epoch=True,
+    fencing_may_change_producer_id=True,
+    neighbour_producer_ids_logged=True,
+    transaction_sets=TransactionSets.JAVA,
+    classic_join_refused_by_policy=True,
+    named_commits_store_topic_id=True,
+    log_dirs_can_be_cordoned=True,
+    group_synonyms_name_broker_settings=True,
+    refused_settings_form="[{}]",
+)
