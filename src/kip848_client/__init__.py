@@ -23,6 +23,7 @@ from kip848_client.errors import (
     NoOffsetForPartition,
     NotAssigned,
     ProtocolUnsupported,
+    RecordUnreadable,
     RequestTimedOut,
     TransportError,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "ProtocolUnsupported",
     "RebalanceListener",
     "Record",
+    "RecordUnreadable",
     "RequestTimedOut",
     "TopicPartition",
     "TransportError",

@@ -17,6 +17,7 @@
     │   └── UnknownBrokerError             a code this version does not know, kept as a number
     ├── CommitFailed                       offsets that were not committed, and why
     ├── NoOffsetForPartition               no committed offset and auto_offset_reset is "none"
+    ├── RecordUnreadable                   a deserializer raised, or the bytes are damaged
     ├── TransportError
     │   ├── BootstrapFailed                no broker of the list answered
     │   ├── CoordinatorUnavailable         no coordinator could be found or reached in time
@@ -55,6 +56,7 @@ __all__ = [
     "NotAssigned",
     "ProtocolError",
     "ProtocolUnsupported",
+    "RecordUnreadable",
     "RemoteProtocolError",
     "RequestTimedOut",
     "StaleMemberEpoch",
@@ -210,6 +212,21 @@ class CommitFailed(Kip848Error):
 
 class NoOffsetForPartition(Kip848Error):
     """A partition has no committed offset and ``auto_offset_reset="none"`` forbids choosing one."""
+
+
+class RecordUnreadable(Kip848Error):
+    """A record cannot be handed out: a deserializer raised (``__cause__`` has its error), or the
+    bytes are damaged. ``topic``, ``partition`` and ``offset`` say which record.
+
+    Every call for records of the partition tries it again and raises again, without asking the
+    broker, until you ``seek`` past the record: ``seek((e.topic, e.partition), e.offset + 1)``.
+    """
+
+    def __init__(self, message: str, *, topic: str, partition: int, offset: int) -> None:
+        super().__init__(message)
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
 
 
 class TransportError(Kip848Error):

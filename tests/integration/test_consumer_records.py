@@ -14,6 +14,7 @@ from kip848_client import (
     NoOffsetForPartition,
     NotAssigned,
     OffsetAndMetadata,
+    RecordUnreadable,
     TopicPartition,
 )
 from tests.integration.cluster import Cluster, by_partition, eventually, polling
@@ -263,10 +264,12 @@ async def test_a_deserializer_that_raises_can_be_skipped(cluster: Cluster) -> No
     async with consumer:
         assert (await consumer.getone()).value == 1
         for _ in range(2):
-            with pytest.raises(ValueError, match="oops"):
+            with pytest.raises(RecordUnreadable, match=f"{topic}-0: .* offset 1 .*oops") as caught:
                 await consumer.getone()
+            assert isinstance(caught.value.__cause__, ValueError)
         assert await consumer.position((topic, 0)) == 1
-        consumer.seek((topic, 0), 2)
+        error = caught.value
+        consumer.seek((error.topic, error.partition), error.offset + 1)
         assert (await consumer.getone()).value == 3
 
 

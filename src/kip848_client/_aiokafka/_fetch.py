@@ -15,28 +15,38 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from aiokafka.consumer.fetcher import Fetcher, FetchError, FetchResult
 from aiokafka.consumer.subscription_state import Subscription, SubscriptionState
-from aiokafka.errors import KafkaError, OffsetOutOfRangeError
+from aiokafka.errors import OffsetOutOfRangeError, RecordTooLargeError
 from aiokafka.structs import TopicPartition as TheirTopicPartition
 
 from kip848_client._aiokafka._assignment import LiveAssignment
 from kip848_client._aiokafka._client import FetchClient
 from kip848_client._aiokafka._errors import translated
+from kip848_client._aiokafka._unreadable import (
+    Damaged,
+    Unreadable,
+    damaged,
+    not_deserialized,
+    wind_back,
+)
 from kip848_client._types import TopicPartition
-from kip848_client.errors import Kip848Error, not_assigned
+from kip848_client.errors import Kip848Error, RecordUnreadable, not_assigned
 from kip848_client.offsets import HandOuts, OffsetTracker
 
 __all__ = ["FetchPath", "RawRecord"]
 
 R = TypeVar("R")
+_RESTS_BEFORE_DAMAGED_BYTES_ARE_FETCHED: Final = 10
+"""Of ``retry_backoff_ms`` each: such a fetch may bring a whole megabyte."""
+
 RawRecord = Any
 """A record as aiokafka's decoder gives it: offset, timestamp, timestamp_type, key, value, headers,
 checksum."""
 
-RecordBuilder = Callable[[TheirTopicPartition, RawRecord], R]
+RecordBuilder = Callable[[TheirTopicPartition, RawRecord], R | Unreadable]
 
 
 class _RecordFetcher(Fetcher):  # type: ignore[misc]  # aiokafka has no types
@@ -52,6 +62,7 @@ class _RecordFetcher(Fetcher):  # type: ignore[misc]  # aiokafka has no types
     ) -> None:
         self._build = build
         self._on_out_of_range = on_out_of_range
+        self.on_too_large: Callable[[TopicPartition, int, Exception], object] = _ignore
         super().__init__(client, subscriptions, auto_offset_reset="none", **options)
 
     async def _proc_fetch_request(self, assignment: Any, node_id: Any, request: Any) -> bool:
@@ -74,6 +85,8 @@ class _RecordFetcher(Fetcher):  # type: ignore[misc]  # aiokafka has no types
             out_of_range = isinstance(entry._error, OffsetOutOfRangeError)
             if out_of_range and self._on_out_of_range(tp, offset):
                 self._records.pop(tp, None)
+            elif isinstance(entry._error, RecordTooLargeError):
+                self.on_too_large(tp, offset, entry._error)
 
 
 class FetchPath(Generic[R]):
@@ -94,6 +107,7 @@ class FetchPath(Generic[R]):
         self._rest_s: float = client._retry_backoff
         self._loop = asyncio.get_running_loop()
         self._fetcher: _RecordFetcher | None = None
+        self._build = build
         self.live = LiveAssignment(self._on_live_changed)
         subscription = Subscription(())
         subscription._assignment = self.live
@@ -101,6 +115,7 @@ class FetchPath(Generic[R]):
         state = SubscriptionState()
         state._subscription = subscription
         self._fetcher = _RecordFetcher(client, state, build, on_out_of_range, **fetch_options)
+        self._fetcher.on_too_large = self._damage
         client.on_refused = self._rest
         self._resting: dict[TopicPartition, asyncio.TimerHandle] = {}
         self.hand_outs = HandOuts()
@@ -118,7 +133,7 @@ class FetchPath(Generic[R]):
     def take_one(self, only: Collection[tuple[str, int]] = ()) -> R | None:
         """The next record that is there, or ``None``.
 
-        Raises what a deserializer raises, and ``Kip848Error`` for what the broker refused.
+        Raises ``RecordUnreadable``, and ``Kip848Error`` for what the broker refused.
         """
         hand_out = self.hand_out
         if hand_out.tp is not None:
@@ -133,16 +148,19 @@ class FetchPath(Generic[R]):
                 if state is None:
                     break  # not live any more: drop the buffer below
                 if type(entry) is not FetchResult:
-                    self._raise_entry(tp, entry)
+                    self._raise_entry(tp, entry, state)
+                    break
                 before: Any = state._position
                 try:
-                    record: R | None = entry.getone()
-                except Exception as err:  # noqa: BLE001 - a deserializer may raise anything
-                    self._drop(tp)  # its iterator is dead: the record will be fetched again
-                    _raise_unreadable(tp, err)
+                    record: R | Unreadable | None = entry.getone()
+                except Exception as err:  # noqa: BLE001 - whatever reading damaged bytes raises
+                    failure = self._damage(tp, _next_offset(entry), err)
+                    raise failure from failure.__cause__
                 if record is None:
                     self._touched[tp] = None
                     break
+                if isinstance(record, Unreadable):
+                    raise self._stop_at(tp, entry, record)
                 if tp is not self._touched_last:
                     self._touched[tp] = None
                     self._touched_last = tp
@@ -168,12 +186,13 @@ class FetchPath(Generic[R]):
             if state is not None and type(entry) is not FetchResult:
                 if taken:
                     break  # the records first, the error with the next call
-                self._raise_entry(tp, entry)
+                self._raise_entry(tp, entry, state)
+                state = None
             if state is None or not entry.has_more():
                 self._drop(tp)
                 continue
             before: Any = state._position
-            records, failure = _drained(entry, left)
+            records, failure = self._drained(tp, entry, left)
             ours = TopicPartition(tp[0], tp[1])
             self._touched[ours] = None
             if not entry.has_more():
@@ -185,7 +204,7 @@ class FetchPath(Generic[R]):
                     left -= len(records)
             if failure is not None:
                 if not taken:
-                    _raise_unreadable(tp, failure)
+                    raise failure
                 break  # the records first, the error with the next call
             if left is not None and left <= 0:
                 break
@@ -325,12 +344,62 @@ class FetchPath(Generic[R]):
             raise not_assigned(tp[0], tp[1])
         return state
 
-    def _raise_entry(self, tp: TheirTopicPartition, entry: FetchError) -> None:
+    def _raise_entry(self, tp: TheirTopicPartition, entry: FetchError, state: Any) -> None:
+        """Raise what stands in a buffer instead of records. Returns if it is to be dropped."""
+        if isinstance(entry, Damaged):
+            if state.paused or self._loop.time() >= entry.fetch_again_at_s:
+                return
+            self._core._records.move_to_end(tp)
+            raise entry._error.with_traceback(None)
         self._drop(tp)
+        self._rest(TopicPartition(*tp))  # an application that asks on shall not make a storm
         error = entry._error
         if isinstance(error, Kip848Error):
             raise error
         raise translated(error, f"Fetch of {tp.topic}-{tp.partition}") from error
+
+    def _drained(
+        self, tp: TheirTopicPartition, entry: FetchResult, limit: int | None
+    ) -> tuple[list[Any], RecordUnreadable | None]:
+        """At most ``limit`` records of a buffer, and what ended it early, if something did. The
+        position is after the records. (aiokafka's ``getall`` would lose what it had read.)"""
+        if not entry.check_assignment(tp):
+            return [], None
+        records: list[Any] = []
+        try:
+            for record in entry._partition_records or ():
+                if isinstance(record, Unreadable):
+                    return records, self._stop_at(tp, entry, record)
+                records.append(record)
+                if limit is not None and len(records) >= limit:
+                    entry._update_position()
+                    return records, None
+        except Exception as err:  # noqa: BLE001 - whatever reading damaged bytes raises
+            return records, self._damage(tp, _next_offset(entry), err)
+        entry._update_position()
+        entry._partition_records = None
+        return records, None
+
+    def _stop_at(
+        self, tp: TheirTopicPartition, entry: FetchResult, record: Unreadable
+    ) -> RecordUnreadable:
+        """A deserializer raised: the record stays the next one of its partition."""
+        wind_back(entry, tp, record.raw, self._build)
+        self._stopped(tp)
+        return not_deserialized(tp, record.raw.offset, record.error)
+
+    def _damage(self, tp: TheirTopicPartition, offset: int, cause: Exception) -> RecordUnreadable:
+        """Bytes from ``offset`` on are no records."""
+        error = damaged(tp, offset, cause)
+        again_at_s = self._loop.time() + self._rest_s * _RESTS_BEFORE_DAMAGED_BYTES_ARE_FETCHED
+        self._core._records[tp] = Damaged(error, again_at_s)
+        self.live.state_value(tp).consumed_to(offset)
+        self._stopped(tp)
+        return error
+
+    def _stopped(self, tp: TheirTopicPartition) -> None:
+        self._touched[TopicPartition(*tp)] = None
+        self._core._records.move_to_end(tp)  # the others' records before the next attempt
 
     def _drop(self, tp: TheirTopicPartition) -> None:
         """Forget what is buffered of a partition; it is fetched again from its position."""
@@ -364,30 +433,10 @@ class FetchPath(Generic[R]):
         self.live.rest(tp, resting=False)
 
 
-def _drained(entry: FetchResult, limit: int | None) -> tuple[list[Any], Exception | None]:
-    """At most ``limit`` records of a buffer, and what ended it early, if something did. (aiokafka's
-    ``getall`` raises then, without what it had read.) The position is after the records."""
-    if not entry.check_assignment(entry._topic_partition):
-        return [], None
-    records: list[Any] = []
-    failure: Exception | None = None
-    try:
-        for record in entry._partition_records or ():
-            records.append(record)
-            if limit is not None and len(records) >= limit:
-                entry._update_position()
-                return records, None
-    except Exception as err:  # noqa: BLE001 - whatever a deserializer raises is for the user
-        failure = err
-    entry._update_position()
-    entry._partition_records = None
-    return records, failure
+def _next_offset(entry: FetchResult) -> int:
+    offset: int = entry._partition_records.next_fetch_offset
+    return offset
 
 
-def _raise_unreadable(tp: tuple[str, int], error: Exception) -> NoReturn:
-    """A record cannot be read: raise a deserializer's error as it is, one of ours for a batch with
-    a wrong checksum or in a codec that is not installed. It will be fetched again and met again,
-    until it is repaired or the application seeks past it."""
-    if isinstance(error, KafkaError):
-        raise translated(error, f"records of {tp[0]}-{tp[1]}") from error
-    raise error
+def _ignore(_tp: TopicPartition, _offset: int, _cause: Exception) -> None:
+    """Until a fetch path is there."""

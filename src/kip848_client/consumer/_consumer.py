@@ -74,9 +74,10 @@ class Consumer(Generic[K, V]):
                 ...
 
     Topics given here are subscribed to at ``start``. Settings are listed and explained in
-    ``kip848_client.config.ConsumerConfig``; a wrong one raises ``ConfigError``. Deserializers get
-    the bytes of a key or value, or ``None``; if one raises, the call for records raises that, and
-    does so again until you ``seek`` past the record.
+    ``kip848_client.config.ConsumerConfig``; a wrong one raises ``ConfigError``, and so does every
+    argument of a method that cannot be meant. Deserializers get the bytes of a key or value, or
+    ``None``; if one raises, the call for records raises ``RecordUnreadable``, and does so again
+    until you ``seek`` past the record.
 
     Use it in one event loop. Several tasks may ask for records; a call for records tells the
     consumer that everything handed out before is done with, whoever got it, so commit by hand then.

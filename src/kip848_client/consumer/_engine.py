@@ -25,6 +25,7 @@ from kip848_client._aiokafka._links import ConnectionOptions
 from kip848_client._aiokafka._metadata import TopicDirectory
 from kip848_client._aiokafka._tokens import with_token_provider
 from kip848_client._aiokafka._transport import KafkaTransport, protocol_unsupported
+from kip848_client._aiokafka._unreadable import Unreadable
 from kip848_client._clock import LoopClock
 from kip848_client._types import GroupId, MemberId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig
@@ -91,7 +92,7 @@ class Engine(Generic[R]):
     def __init__(
         self,
         config: ConsumerConfig,
-        build: Callable[[Any, Any], R],
+        build: Callable[[Any, Any], R | Unreadable],
         listener: Callable[[], object | None],
     ) -> None:
         self.config = config

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from kip848_client._aiokafka._unreadable import Unreadable
+
 __all__ = [
     "Deserializer",
     "GroupMetadata",
@@ -74,31 +76,35 @@ class GroupMetadata(NamedTuple):
 
 def record_builder(
     key_deserializer: Deserializer | None, value_deserializer: Deserializer | None
-) -> Callable[[Any, Any], Record[Any, Any]]:
+) -> Callable[[Any, Any], Record[Any, Any] | Unreadable]:
     """A function from (topic partition, decoded record) to ``Record``.
 
-    Deserializers get ``None`` for null keys and values, as in aiokafka.
+    Deserializers get ``None`` for null keys and values, as in aiokafka. If one raises, the result
+    is an ``Unreadable``.
     """
     make = tuple.__new__
 
-    def build(tp: Any, raw: Any) -> Record[Any, Any]:
+    def build(tp: Any, raw: Any) -> Record[Any, Any] | Unreadable:
         key = raw.key
         value = raw.value
-        return make(
-            Record,
-            (
-                tp[0],
-                tp[1],
-                raw.offset,
-                raw.timestamp,
-                raw.timestamp_type,
-                key if key_deserializer is None else key_deserializer(key),
-                value if value_deserializer is None else value_deserializer(value),
-                raw.checksum,
-                -1 if key is None else len(key),
-                -1 if value is None else len(value),
-                tuple(raw.headers),
-            ),
-        )
+        try:
+            return make(
+                Record,
+                (
+                    tp[0],
+                    tp[1],
+                    raw.offset,
+                    raw.timestamp,
+                    raw.timestamp_type,
+                    key if key_deserializer is None else key_deserializer(key),
+                    value if value_deserializer is None else value_deserializer(value),
+                    raw.checksum,
+                    -1 if key is None else len(key),
+                    -1 if value is None else len(value),
+                    tuple(raw.headers),
+                ),
+            )
+        except Exception as err:  # noqa: BLE001 - a deserializer may raise anything
+            return Unreadable(raw, err)
 
     return build

@@ -32,6 +32,7 @@ class FakeClient:
         self.fetches: list[dict[TopicPartition, int]] = []
         self.metadata_updates = 0
         self.corrupt = False
+        self.too_large = False
         self.gate: asyncio.Event | None = None
         self._grown = asyncio.Event()
         self.on_refused: Any = None
@@ -90,6 +91,8 @@ class FakeClient:
             data = b"" if code or offset == len(values) else _batch(values, offset)
             if self.corrupt and data:
                 data = data[:-1] + b"\xff"
+            if self.too_large:
+                data = data[:20]
             end = len(values)
             topics.setdefault(tp.topic, []).append((tp.partition, code, end, end, 0, [], -1, data))
         return SimpleNamespace(API_VERSION=11, topics=list(topics.items())), refused

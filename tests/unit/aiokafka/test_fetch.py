@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,7 +11,14 @@ import pytest
 
 from kip848_client import TopicPartition
 from kip848_client._aiokafka._fetch import FetchPath
-from kip848_client.errors import BrokerError, NotAssigned, TopicAuthorizationFailed
+from kip848_client._aiokafka._unreadable import Unreadable
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import (
+    BrokerError,
+    NotAssigned,
+    RecordUnreadable,
+    TopicAuthorizationFailed,
+)
 from kip848_client.offsets import CommittableOffset, OffsetTracker
 from tests.unit.aiokafka.fake_cluster import FakeClient
 from tests.unit.waiting import some_rounds, until
@@ -30,10 +37,18 @@ class Scene:
         self.client = FakeClient()
         self.out_of_range: list[tuple[TopicPartition, int]] = []
         self.handle = True
+        self.poison: set[int] = set()
+        self.poisoned: TopicPartition | None = None
         client: Any = self.client
         self.fetch: FetchPath[Taken] = FetchPath(
-            client, lambda tp, raw: (tp.partition, raw.offset), self._reset, fetch_max_wait_ms=50
+            client, self._build, self._reset, fetch_max_wait_ms=50
         )
+
+    def _build(self, tp: Any, raw: Any) -> Taken | Unreadable:
+        """``poison`` has the offsets (of ``poisoned``, if set) that cannot be deserialized."""
+        if raw.offset in self.poison and self.poisoned in (None, tp):
+            return Unreadable(raw, ValueError(f"no number: {raw.offset}"))
+        return tp.partition, raw.offset
 
     def _reset(self, tp: TopicPartition, offset: int) -> bool:
         self.out_of_range.append((tp, offset))
@@ -278,15 +293,176 @@ async def test_closing_wakes_and_ends_everything() -> None:
     assert all(task.done() for task in made.fetch._core._pending_tasks)
 
 
-@pytest.mark.parametrize("many", [False, True])
-async def test_a_damaged_batch_is_named_and_can_be_met_again(many: bool) -> None:
+# -- records that cannot be read -----------------------------------------------------------------
+
+Take = Callable[[], Any]
+
+
+@pytest.fixture(params=["one", "many"])
+def taking(request: pytest.FixtureRequest) -> Callable[[Scene], Take]:
+    return lambda one: one.fetch.take_one if request.param == "one" else one.fetch.take_many
+
+
+async def unreadable(take: Take) -> RecordUnreadable:
+    with pytest.raises(RecordUnreadable) as caught:
+        await until(take)
+    return caught.value
+
+
+async def test_a_record_that_cannot_be_deserialized_is_named(
+    taking: Callable[[Scene], Take],
+) -> None:
+    async with scene(a=3) as one:
+        one.poison = {0}
+        one.begin(A)
+        error = await unreadable(taking(one))
+        assert (error.topic, error.partition, error.offset) == ("t", 0, 0)
+        assert str(error) == (
+            "t-0: the record at offset 0 cannot be read: ValueError: no number: 0 "
+            "(seek(('t', 0), 1) leaves it out)"
+        )
+        assert isinstance(error.__cause__, ValueError)
+
+
+async def test_asking_again_costs_no_request_and_seeking_past_it_works(
+    taking: Callable[[Scene], Take],
+) -> None:
+    async with scene(a=4) as one:
+        one.poison = {1}
+        one.begin(A)
+        assert await one.take(1) == [(0, 0)]
+        take = taking(one)
+        for _ in range(5_000):  # nor does the buffer nest
+            with pytest.raises(RecordUnreadable):
+                take()
+        await some_rounds()
+        assert len(one.client.fetches) == 1
+        assert one.fetch.position(A) == 1
+        one.fetch.set_position(A, 2)
+        assert await one.take(2) == [(0, 2), (0, 3)]
+
+
+async def test_a_deserializer_that_works_again_goes_on_where_it_stopped(
+    taking: Callable[[Scene], Take],
+) -> None:
+    async with scene(a=5) as one:
+        one.poison = {1, 2}
+        one.begin(A)
+        assert await one.take(1) == [(0, 0)]
+        assert (await unreadable(taking(one))).offset == 1
+        one.poison = {2}
+        assert await one.take(1) == [(0, 1)]
+        assert (await unreadable(taking(one))).offset == 2
+        one.poison = set()
+        assert one.fetch.take_many() == {A: [(0, 2), (0, 3), (0, 4)]}
+        assert one.fetch.position(A) == 5
+        assert len(one.client.fetches) == 1
+
+
+async def test_good_records_come_before_the_bad_one() -> None:
+    async with scene(a=4) as one:
+        one.poison = {2}
+        one.begin(A)
+        await one.fetched(1)
+        taken: dict[TopicPartition, list[Taken]] = {}
+        await until(lambda: taken.update(one.fetch.take_many()) or taken)
+        assert taken == {A: [(0, 0), (0, 1)]}
+        tracker = OffsetTracker()
+        tracker.assign([A])
+        one.fetch.hand_out.clear()
+        assert (await unreadable(one.fetch.take_many)).offset == 2
+        one.fetch.report(tracker)
+        assert tracker.dirty() == {A: CommittableOffset(2)}
+
+
+async def test_other_partitions_are_not_held_up_by_a_bad_record(
+    taking: Callable[[Scene], Take],
+) -> None:
+    async with scene(a=2, b=2) as one:
+        one.poison = {0}
+        one.poisoned = A
+        one.begin(A, B)
+        await until(lambda: len(one.fetch._core._records) == 2)
+        taken: list[Taken] = []
+        take = taking(one)
+        for _ in range(6):
+            try:
+                got = take()
+            except RecordUnreadable:
+                continue
+            taken += [got] if isinstance(got, tuple) else got.get(B, []) if got else []
+        assert taken == [(1, 0), (1, 1)]
+
+
+async def test_a_paused_partition_keeps_its_bad_record_to_itself() -> None:
+    async with scene(a=1) as one:
+        one.poison = {0}
+        one.begin(A)
+        await unreadable(one.fetch.take_one)
+        one.fetch.pause(A)
+        assert one.fetch.take_one() is None
+        assert one.fetch.take_many() == {}
+        one.fetch.resume(A)
+        await unreadable(one.fetch.take_one)
+
+
+async def test_a_damaged_batch_is_named_and_fetched_again_once_in_a_while(
+    taking: Callable[[Scene], Take],
+) -> None:
     async with scene(a=2) as one:
         one.client.corrupt = True
         one.begin(A)
-        take = one.fetch.take_many if many else one.fetch.take_one
-        for _ in range(2):
-            with pytest.raises(BrokerError, match=r"records of t-0: CORRUPT_MESSAGE"):
-                await until(take)
+        error = await unreadable(taking(one))
+        assert (error.topic, error.partition, error.offset) == ("t", 0, 0)
+        assert "records of t-0 from offset 0 on: CORRUPT_MESSAGE" in str(error)
+        assert isinstance(error.__cause__, BrokerError)
+        take = taking(one)
+        for _ in range(100):
+            with pytest.raises(RecordUnreadable):
+                take()
+        await some_rounds()
+        assert len(one.client.fetches) == 1
         assert one.fetch.position(A) == 0
         one.client.corrupt = False
-        assert await one.take(2) == [(0, 0), (0, 1)]
+
+        async with asyncio.timeout(5):
+            while True:
+                try:
+                    assert await one.take(2) == [(0, 0), (0, 1)]
+                    break
+                except RecordUnreadable:
+                    await asyncio.sleep(0.01)
+        assert len(one.client.fetches) >= 2
+
+
+async def test_a_damaged_batch_can_be_sought_past_and_paused() -> None:
+    async with scene(a=2) as one:
+        one.client.corrupt = True
+        one.begin(A)
+        await unreadable(one.fetch.take_one)
+        one.fetch.pause(A)
+        assert one.fetch.take_one() is None
+        one.fetch.resume(A)
+        await unreadable(one.fetch.take_one)
+        one.client.corrupt = False
+        one.fetch.set_position(A, 1)
+        assert await one.take(1) == [(0, 1)]
+
+
+async def test_a_record_larger_than_a_fetch_is_not_left_out() -> None:
+    async with scene(a=2) as one:
+        one.client.too_large = True
+        one.begin(A)
+        error = await unreadable(one.fetch.take_one)
+        assert (error.topic, error.partition, error.offset) == ("t", 0, 0)
+        assert one.fetch.position(A) == 0
+
+
+async def test_missing_permission_is_not_asked_for_in_a_storm() -> None:
+    async with scene(a=1) as one:
+        one.client.errors[A] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        one.begin(A)
+        with pytest.raises(TopicAuthorizationFailed):
+            await one.take(1)
+        assert not one.fetch.live.is_live(A)  # it rests
+        assert await one.take(1) == [(0, 0)]
