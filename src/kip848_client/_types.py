@@ -32,7 +32,8 @@ GroupId = NewType("GroupId", str)
 MemberId = NewType("MemberId", str)
 
 TopicIdPartition = tuple[TopicId, int]
-"""(topic id, partition): the identity that the group protocol uses (decision 2.4 rule 7)."""
+"""(topic id, partition): the identity that the group protocol uses: a topic that is created again
+is another topic."""
 
 ZERO_TOPIC_ID: Final = TopicId(bytes(16))
 

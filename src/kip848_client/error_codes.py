@@ -154,7 +154,7 @@ class ErrorCode(IntEnum):
     GROUP_DELETION_FAILED = 134
     STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
     CONTROLLER_ID_NOT_REGISTERED = 136
-    # Draft protocols, not Kafka's (decision 3.2)
+    # Draft protocols, not Kafka's (docs/reference/draft-protocols.md)
     INVALID_ASSIGNMENT = 10480
     COMPUTE_ASSIGNMENT = 10481
 

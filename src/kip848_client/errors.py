@@ -138,59 +138,61 @@ class BrokerError(Kip848Error):
 
 
 class UnknownMemberId(BrokerError):
-    """25: the coordinator does not know this member; it was removed or never joined."""
+    """UNKNOWN_MEMBER_ID: the coordinator does not know this member; it was removed or never
+    joined."""
 
 
 class FencedMemberEpoch(BrokerError):
-    """110: the member epoch is not the coordinator's; the member must rejoin."""
+    """FENCED_MEMBER_EPOCH: the member epoch is not the coordinator's; the member must rejoin."""
 
 
 class StaleMemberEpoch(BrokerError):
-    """113: an offset request carried an epoch that is no longer current."""
+    """STALE_MEMBER_EPOCH: an offset request carried an epoch that is no longer current."""
 
 
 class FencedInstanceId(BrokerError):
-    """82: another member took over this ``group_instance_id``."""
+    """FENCED_INSTANCE_ID: another member took over this ``group_instance_id``."""
 
 
 class UnreleasedInstanceId(BrokerError):
-    """111: the ``group_instance_id`` is still held by a live member."""
+    """UNRELEASED_INSTANCE_ID: the ``group_instance_id`` is still held by a live member."""
 
 
 class GroupMaxSizeReached(BrokerError):
-    """81: the group is full (``group.consumer.max.size``)."""
+    """GROUP_MAX_SIZE_REACHED: the group is full (``group.consumer.max.size``)."""
 
 
 class UnsupportedAssignor(BrokerError):
-    """112: the broker does not offer this server-side assignor."""
+    """UNSUPPORTED_ASSIGNOR: the broker does not offer this server-side assignor."""
 
 
 class InvalidRegularExpression(BrokerError):
-    """128: the broker's RE2 engine refuses the subscription pattern."""
+    """INVALID_REGULAR_EXPRESSION: the broker's RE2 engine refuses the subscription pattern."""
 
 
 class GroupIdNotFound(BrokerError):
-    """69: no group of that id, or the group is of another type."""
+    """GROUP_ID_NOT_FOUND: no group of that id, or the group is of another type."""
 
 
 class GroupAuthorizationFailed(BrokerError):
-    """30: this principal may not use the group."""
+    """GROUP_AUTHORIZATION_FAILED: this principal may not use the group."""
 
 
 class TopicAuthorizationFailed(BrokerError):
-    """29: this principal may not read one of the topics."""
+    """TOPIC_AUTHORIZATION_FAILED: this principal may not read one of the topics."""
 
 
 class InvalidGroupId(BrokerError):
-    """24: the group id is not acceptable."""
+    """INVALID_GROUP_ID: the group id is not acceptable."""
 
 
 class InvalidRequest(BrokerError):
-    """42: the broker finds the request malformed."""
+    """INVALID_REQUEST: the broker finds the request malformed."""
 
 
 class ProtocolUnsupported(BrokerError):
-    """35: the broker does not serve the KIP-848 protocol in a version that we speak."""
+    """UNSUPPORTED_VERSION: the broker does not serve the KIP-848 protocol in a version that we
+    speak."""
 
 
 class UnknownBrokerError(BrokerError):

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 DRAFT_TAGS_FROM: Final = 10480
-"""Tags of our own fields in Kafka's messages (decision 3.2)."""
+"""Tags of our own fields in Kafka's messages (docs/reference/draft-protocols.md)."""
 
 _TEXT: Final = st.one_of(
     st.text(st.characters(codec="utf-8"), max_size=6),

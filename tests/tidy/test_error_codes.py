@@ -12,8 +12,10 @@ from tests.tidy.source_tree import modules
 
 KEYWORDS = frozenset({"error_code", "error"})
 """Arguments and fields that carry a code."""
-TAKERS = frozenset({"BrokerError", "CommitRefusal", "HeartbeatRefused", "Refuse", "Refused"})
-"""Classes whose first argument is a code."""
+TAKERS = frozenset(
+    {"BrokerError", "CommitRefusal", "HeartbeatRefused", "Refuse", "Refused", "refuse"}
+)
+"""What takes a code as its first argument."""
 READ = frozenset({*KEYWORDS, "code", "codes", "error_codes"})
 """Names of what is compared with a code."""
 KNOWN = frozenset(map(int, ErrorCode)) - {0}
@@ -38,12 +40,18 @@ def bare_numbers(tree: ast.AST) -> Iterator[ast.expr]:
                 )
                 if arguments and _name(function) in TAKERS:
                     yield from _numbers(arguments[0])
+                if _name(function) == "parametrize" and _is_text(arguments[0], READ):
+                    yield from _numbers(arguments[1])
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
                 | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ):
                 if name.lstrip("_") in ErrorCode.__members__ and name.lstrip("_") != "NONE":
                     yield from _numbers(value)
+
+
+def _is_text(node: ast.expr, texts: frozenset[str]) -> bool:
+    return isinstance(node, ast.Constant) and node.value in texts
 
 
 def _name(node: ast.expr) -> str:

@@ -2,7 +2,7 @@
 the order in which a broker looks at their values, which decides whose fault is told.
 
 The last column is the broker setting that supplies the default. ``mock.topic.id`` is the one
-setting that Kafka does not have: CreateTopics takes the topic's id from it (decision 2.6), it is
+setting that Kafka does not have: CreateTopics takes the topic's id from it, it is
 not stored.
 """
 

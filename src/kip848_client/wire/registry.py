@@ -1,7 +1,7 @@
 """Which class speaks which API key, in which version, under which header.
 
 ``APIS`` is the one list that has to know every message; everything else asks it. Keys from 10480
-are the draft protocols of this project (decision 3.2).
+are the draft protocols of this project (docs/reference/draft-protocols.md).
 """
 
 from __future__ import annotations

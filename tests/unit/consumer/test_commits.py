@@ -268,7 +268,9 @@ async def test_a_stale_epoch_is_retried_with_the_new_one() -> None:
     }
 
 
-@pytest.mark.parametrize("code", [30, 113])
+@pytest.mark.parametrize(
+    "code", [ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.STALE_MEMBER_EPOCH]
+)
 async def test_a_group_error_that_stays_is_raised(code: int) -> None:
     """Out of the group, a stale epoch cannot become a good one."""
     scene = Scene(lambda _, request: found(request, {}, code))

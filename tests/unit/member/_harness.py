@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TypedDict, TypeVar, Unpack
 
 from kip848_client._types import MemberId, TopicId
+from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     AssignedPartition,
     Command,
@@ -62,23 +63,26 @@ MEMBER = MemberId("member-1")
 C = TypeVar("C", bound=Command)
 
 REFUSALS: Mapping[int, str] = {
-    14: "COORDINATOR_LOAD_IN_PROGRESS",
-    15: "COORDINATOR_NOT_AVAILABLE",
-    16: "NOT_COORDINATOR",
-    24: "INVALID_GROUP_ID",
-    25: "UNKNOWN_MEMBER_ID",
-    29: "TOPIC_AUTHORIZATION_FAILED",
-    30: "GROUP_AUTHORIZATION_FAILED",
-    35: "UNSUPPORTED_VERSION",
-    42: "INVALID_REQUEST",
-    69: "GROUP_ID_NOT_FOUND",
-    81: "GROUP_MAX_SIZE_REACHED",
-    82: "FENCED_INSTANCE_ID",
-    110: "FENCED_MEMBER_EPOCH",
-    111: "UNRELEASED_INSTANCE_ID",
-    112: "UNSUPPORTED_ASSIGNOR",
-    113: "STALE_MEMBER_EPOCH",
-    128: "INVALID_REGULAR_EXPRESSION",
+    code: code.name
+    for code in (
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.INVALID_GROUP_ID,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.UNRELEASED_INSTANCE_ID,
+        ErrorCode.UNSUPPORTED_ASSIGNOR,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.INVALID_REGULAR_EXPRESSION,
+    )
 }
 
 
@@ -316,7 +320,7 @@ def in_state(state: MemberState, **settings: Unpack[Settings]) -> Rig:
             rig.stable()
         case MemberState.FENCED:
             rig.stable().next_heartbeat()
-            rig.refuse(110)
+            rig.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
         case MemberState.PREPARE_LEAVING:
             rig.stable().leave()
         case MemberState.LEAVING:
@@ -325,6 +329,6 @@ def in_state(state: MemberState, **settings: Unpack[Settings]) -> Rig:
         case MemberState.STALE:
             rig.stable().advance(rig.settings.max_poll_interval_ms)
         case MemberState.FATAL:
-            rig.join().refuse(30)
+            rig.join().refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     assert rig.state is state, rig.state
     return rig

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import GroupAuthorizationFailed
 from kip848_client.member import (
     CoordinatorFound,
@@ -31,7 +32,7 @@ from tests.unit.member._harness import Rig, assignment, exact, in_state
 
 class TestInterval:
     def test_subscribing_alone_sends_nothing(self) -> None:
-        """8 (KAFKA-17154): the member joins at the first poll."""
+        """KAFKA-17154: the member joins at the first poll."""
         rig = Rig()
         rig.subscribe("t")
         assert rig.advance(60_000) == ()
@@ -69,7 +70,7 @@ class TestInterval:
 
     @pytest.mark.parametrize("interval", [0, -1])
     def test_an_interval_that_is_not_positive_is_not_adopted(self, interval: int) -> None:
-        """7 (franz-go f0d0655d): leaves and errors carry 0."""
+        """franz-go f0d0655d: leaves and errors carry 0."""
         rig = Rig().stable().calm()
         rig.next_heartbeat()
         rig.accept(1, interval=interval)
@@ -85,7 +86,7 @@ class TestInterval:
         assert rig.heartbeats == []
 
     def test_an_answer_in_the_same_millisecond_ends_the_flight(self) -> None:
-        """29 (KAFKA-16555): in flight is a fact, not a comparison of times."""
+        """KAFKA-16555: in flight is a fact, not a comparison of times."""
         rig = Rig().stable()
         rig.next_heartbeat()
         rig.accept(1)
@@ -93,7 +94,7 @@ class TestInterval:
         assert len(rig.heartbeats) == 1
 
     def test_events_of_other_timers_cause_no_heartbeat(self) -> None:
-        """30 (librdkafka 5114): a shorter auto-commit timer must not drive heartbeats."""
+        """librdkafka 5114: a shorter auto-commit timer must not drive heartbeats."""
         rig = Rig().stable()
         for _ in range(40):
             assert rig.feed(TimerFired(), after=100) == ()
@@ -138,7 +139,7 @@ class TestUrgency:
         assert rig.heartbeats == []
 
     def test_urgent_heartbeats_have_a_budget(self) -> None:
-        """28: neither a broker nor an application can turn the member into a busy loop."""
+        """Neither a broker nor an application can turn the member into a busy loop."""
         rig = Rig().stable()
         sent = 0
         for turn in range(500):
@@ -212,7 +213,7 @@ class TestExtraHeartbeats:
     def test_a_member_that_was_put_out_begins_again(self) -> None:
         rig = Rig().stable(t=[]).calm()
         rig.next_heartbeat()
-        rig.refuse(25)
+        rig.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
         rig.accept(1, ())
         rig.started()
         rig.accept(1)
@@ -228,11 +229,11 @@ class TestBackoff:
 
     @pytest.mark.parametrize("wild", [-1, 0, 300_000, 10**9])
     def test_a_wild_jitter_is_tamed(self, wild: int) -> None:
-        """27 (KAFKA-19813): a jitter taken from max.poll.interval.ms made pauses of minutes."""
+        """KAFKA-19813: a jitter taken from max.poll.interval.ms made pauses of minutes."""
         assert 80 <= backoff_ms(0, 100, 1_000, lambda _: wild) <= 120
 
     def test_retries_follow_the_backoff_and_not_the_interval(self) -> None:
-        """25 (franz-go 90bcc2bb): retries a full interval apart always met a dead connection."""
+        """franz-go 90bcc2bb: retries a full interval apart always met a dead connection."""
         rig = Rig().stable().calm()
         rig.next_heartbeat()
         pauses: list[int] = []
@@ -248,11 +249,11 @@ class TestBackoff:
         assert rig.now == before + 5_000
 
     def test_a_loading_coordinator_is_asked_with_backoff_while_joining(self) -> None:
-        """31: JOINING is urgent, and still respects the backoff."""
+        """JOINING is urgent, and still respects the backoff."""
         rig = Rig().join()
         times: list[int] = []
         for _ in range(4):
-            rig.refuse(14)
+            rig.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             assert rig.heartbeats == []
             before = rig.now
             rig.next_heartbeat()
@@ -262,9 +263,9 @@ class TestBackoff:
     def test_a_new_join_does_not_inherit_old_failures(self) -> None:
         rig = Rig().join()
         for _ in range(4):
-            rig.refuse(14)
+            rig.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             rig.next_heartbeat()
-        rig.refuse(14)
+        rig.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         rig.leave()
         rig.accept(-1)
         rig.subscribe("t")
@@ -310,7 +311,7 @@ class TestCoordinator:
         assert pauses == [100, 200, 400, 800, 1_000]
 
     def test_a_forbidden_lookup_is_reported_and_goes_on(self) -> None:
-        """85 (KAFKA-18034): an authorization failure of the lookup reaches the user; the member
+        """KAFKA-18034: an authorization failure of the lookup reaches the user; the member
         is not FATAL, so granting the right cures it."""
         rig = Rig()
         rig.auto_lookup = False
@@ -327,7 +328,7 @@ class TestCoordinator:
 
     @pytest.mark.parametrize("reason", [LossReason.DISCONNECTED, LossReason.TIMED_OUT])
     def test_a_dead_connection_means_looking_up_again(self, reason: LossReason) -> None:
-        """24 (KAFKA-17293); 26 (franz-go e8c0ea50): and it is retriable, never fatal."""
+        """KAFKA-17293; franz-go e8c0ea50: and it is retriable, never fatal."""
         rig = Rig().stable()
         rig.next_heartbeat()
         rig.lose(reason)
@@ -342,7 +343,9 @@ class TestCoordinator:
         assert rig.out(FindCoordinator) == []
         assert rig.next_heartbeat().is_complete
 
-    @pytest.mark.parametrize("code", [15, 16])
+    @pytest.mark.parametrize(
+        "code", [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR]
+    )
     def test_a_moved_coordinator_is_asked_as_soon_as_it_is_found(self, code: int) -> None:
         rig = Rig().stable()
         rig.next_heartbeat()
@@ -351,12 +354,12 @@ class TestCoordinator:
         assert len(rig.heartbeats) == 1
 
     def test_a_coordinator_that_moves_all_the_time_is_asked_with_backoff(self) -> None:
-        """28: the same stale address again and again must not spin."""
+        """The same stale address again and again must not spin."""
         rig = Rig().stable()
         rig.next_heartbeat()
         start, sent = rig.now, 0
         while rig.now < start + 10_000:
-            rig.refuse(16, after=1)
+            rig.refuse(ErrorCode.NOT_COORDINATOR, after=1)
             rig.next_heartbeat()
             sent += 1
         assert sent < 20
@@ -370,7 +373,7 @@ class TestCoordinator:
         assert rig.core.fetchable != ()
 
     def test_an_unknown_coordinator_never_makes_a_busy_loop(self) -> None:
-        """28 (KAFKA-20253, KAFKA-20426, KAFKA-20854): wake-ups are bounded."""
+        """KAFKA-20253, KAFKA-20426, KAFKA-20854: wake-ups are bounded."""
         rig = Rig()
         rig.auto_lookup = False
         rig.join()
@@ -390,7 +393,7 @@ class TestSilence:
     """Decision: a coordinator that cannot be reached surfaces within 30 s."""
 
     def test_an_unanswered_lookup_surfaces(self) -> None:
-        """35 (franz-go aae08a38, 0e698966): a consumer could be out of its group for ever without
+        """franz-go aae08a38, 0e698966: a consumer could be out of its group for ever without
         a word."""
         rig = Rig()
         rig.auto_lookup = False
@@ -419,7 +422,7 @@ class TestSilence:
     def test_a_coordinator_that_only_loads_counts_as_silent(self) -> None:
         rig = Rig().join()
         for _ in range(60):
-            rig.refuse(14)
+            rig.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             rig.next_heartbeat()
         assert "CoordinatorUnavailable" in rig.errors
 
@@ -463,7 +466,7 @@ class TestSilence:
 
 class TestPollInterval:
     def test_an_idle_application_leaves(self) -> None:
-        """77 (KAFKA-16258): STALE releases through the lost callback and waits for a poll."""
+        """KAFKA-16258: STALE releases through the lost callback and waits for a poll."""
         rig = Rig(max_poll_interval_ms=10_000).stable()
         rig.next_heartbeat()
         rig.accept(1)
@@ -502,23 +505,23 @@ class TestPollInterval:
         assert rig.heartbeats[-1].member_epoch == -2
 
     def test_the_answer_to_that_leave_is_of_no_interest(self) -> None:
-        """6.6, 36: whatever it says, it belongs to a membership that is over."""
+        """Whatever it says, it belongs to a membership that is over."""
         rig = in_state(MemberState.STALE)
-        rig.refuse(30)
+        rig.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         rig.expect(MemberState.STALE)
         rig.released()
         rig.feed(Polled())
         rig.expect(MemberState.JOINING)
 
     def test_every_poll_restarts_the_timer(self) -> None:
-        """38 (KAFKA-15818, KAFKA-16026)."""
+        """KAFKA-15818, KAFKA-16026."""
         rig = Rig(max_poll_interval_ms=10_000).stable()
         for _ in range(20):
             rig.feed(Polled(), after=9_999)
         rig.expect(MemberState.STABLE)
 
     def test_waiting_inside_a_poll_is_not_idling(self) -> None:
-        """38, 64: a long poll may wait for records for as long as it likes."""
+        """A long poll may wait for records for as long as it likes."""
         rig = Rig(max_poll_interval_ms=10_000).stable()
         rig.feed(Polled(waiting=True))
         rig.advance(100_000)
@@ -539,7 +542,7 @@ class TestPollInterval:
         rig.expect(MemberState.STALE)
 
     def test_a_member_that_leaves_is_left_alone(self) -> None:
-        """65 (KAFKA-16165): the timer fires while leaving; the leave goes on."""
+        """KAFKA-16165: the timer fires while leaving; the leave goes on."""
         rig = Rig(max_poll_interval_ms=10_000).stable()
         rig.leave(within=60_000)
         rig.advance(20_000)
@@ -549,7 +552,7 @@ class TestPollInterval:
 
 
 class TestIncarnation:
-    """36 (Dekaf 2364): a late answer must not touch the membership that came after."""
+    """Dekaf 2364: a late answer must not touch the membership that came after."""
 
     def test_a_success_from_before_the_leave_is_ignored(self) -> None:
         rig = Rig().stable()

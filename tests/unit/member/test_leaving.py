@@ -72,7 +72,7 @@ class TestUnsubscribe:
         rig.expect(MemberState.UNSUBSCRIBED)
 
     def test_before_the_first_join_answer(self) -> None:
-        """1 (KAFKA-17116, KIP-1082): the id is ours, so the leave is effective."""
+        """KAFKA-17116, KIP-1082: the id is ours, so the leave is effective."""
         rig = Rig().join()
         rig.leave(final=True)
         assert [h.member_epoch for h in rig.heartbeats] == [-1]
@@ -80,7 +80,7 @@ class TestUnsubscribe:
         assert rig.core.closed
 
     def test_before_anything_was_sent_there_is_nothing_to_tell(self) -> None:
-        """71 (KAFKA-18569, KAFKA-19357): without a coordinator a close is fast."""
+        """KAFKA-18569, KAFKA-19357: without a coordinator a close is fast."""
         rig = Rig()
         rig.auto_lookup = False
         rig.join()
@@ -89,7 +89,7 @@ class TestUnsubscribe:
         assert rig.heartbeats == []
 
     def test_with_nothing_assigned_there_is_no_callback(self) -> None:
-        """15 (KAFKA-16261)."""
+        """KAFKA-16261."""
         rig = Rig().stable(t=[])
         rig.leave()
         assert rig.out(ReleasePartitions) == []
@@ -121,19 +121,19 @@ class TestUnsubscribe:
         rig.expect(MemberState.UNSUBSCRIBED)
 
     def test_authorization_errors_do_not_hinder_it(self) -> None:
-        """72 (KAFKA-17648, KAFKA-19300)."""
+        """KAFKA-17648, KAFKA-19300."""
         rig = Rig().stable()
         rig.next_heartbeat()
-        rig.refuse(29)
+        rig.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         rig.leave()
         rig.released()
-        rig.refuse(29)
+        rig.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         assert completions(rig) == ["TopicAuthorizationFailed"]
         rig.expect(MemberState.UNSUBSCRIBED)
         assert len(rig.errors) == 1, "the one from before"
 
     def test_a_failing_callback_does_not_hinder_it(self) -> None:
-        """69 (KAFKA-16933)."""
+        """KAFKA-16933."""
         rig = Rig().stable()
         rig.leave()
         rig.released(failed=True)
@@ -167,8 +167,8 @@ class TestUnsubscribe:
 
 class TestSubscribingAgain:
     def test_is_kept_until_the_old_membership_is_gone(self) -> None:
-        """14 (librdkafka 5015): subscribe, unsubscribe, subscribe; the last one counts. 6
-        (KAFKA-19335): the echo of the leave (-1) meets no JOINING member."""
+        """librdkafka 5015: subscribe, unsubscribe, subscribe; the last one counts. KAFKA-19335: the
+        echo of the leave (-1) meets no JOINING member."""
         rig = Rig().stable(t=[])
         rig.leave()
         rig.subscribe("u")
@@ -206,7 +206,7 @@ class TestSubscribingAgain:
         rig.expect(MemberState.JOINING)
 
     def test_after_a_leave_the_old_success_resurrects_nothing(self) -> None:
-        """66: an answer that comes while LEAVING is ignored; the leave carries -1."""
+        """An answer that comes while LEAVING is ignored; the leave carries -1."""
         rig = Rig().stable(t=[], epoch=3)
         rig.next_heartbeat()
         old = rig.attempt
@@ -234,15 +234,18 @@ class TestSubscribingAgain:
         rig.leave()
         rig.subscribe("u")
         rig.feed(Polled())
-        rig.refuse(82)
+        rig.refuse(ErrorCode.FENCED_INSTANCE_ID)
         rig.expect(MemberState.FATAL)
         assert completions(rig) == ["FencedInstanceId"]
 
 
 class TestFencedWhileLeaving:
-    @pytest.mark.parametrize("code", [25, 110, 69])
+    @pytest.mark.parametrize(
+        "code",
+        [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.GROUP_ID_NOT_FOUND],
+    )
     def test_the_goal_is_reached(self, code: int) -> None:
-        """68 (KAFKA-16933): no leave is sent, nothing rejoins, the callback may finish."""
+        """KAFKA-16933: no leave is sent, nothing rejoins, the callback may finish."""
         rig = Rig().stable()
         rig.next_heartbeat()
         rig.leave()
@@ -256,7 +259,9 @@ class TestFencedWhileLeaving:
         rig.advance(60_000)
         rig.expect(MemberState.UNSUBSCRIBED)
 
-    @pytest.mark.parametrize("code", [25, 30])
+    @pytest.mark.parametrize(
+        "code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED]
+    )
     def test_during_the_commit_the_partitions_are_still_taken(self, code: int) -> None:
         rig = Rig().stable()
         rig.next_heartbeat()
@@ -273,7 +278,7 @@ class TestFencedWhileLeaving:
         rig.next_heartbeat()
         rig.leave(final=True)
         before = len(rig.all(ReleasePartitions))
-        rig.refuse(30)
+        rig.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         rig.expect(MemberState.FATAL)
         assert isinstance(rig.last[0], Report)
         assert completions(rig) == ["GroupAuthorizationFailed"]
@@ -296,7 +301,7 @@ class TestCloseModes:
     def test_what_the_coordinator_is_told(
         self, mode: LeaveMode, instance: str | None, epoch: int | None
     ) -> None:
-        """74 (franz-go 197bf424): a static member says -2 and keeps its place. KIP-1092."""
+        """franz-go 197bf424: a static member says -2 and keeps its place. KIP-1092."""
         rig = Rig(instance_id=instance).stable()
         rig.leave(mode, final=True)
         rig.released()
@@ -310,7 +315,7 @@ class TestCloseModes:
         rig.expect(MemberState.UNSUBSCRIBED)
 
     def test_close_commits_first(self) -> None:
-        """90: what is to be committed goes while the epoch is still valid."""
+        """What is to be committed goes while the epoch is still valid."""
         rig = Rig().stable()
         rig.leave(flush=True, final=True, within=10_000)
         flush = rig.newest(FlushOffsets)
@@ -330,7 +335,7 @@ class TestCloseModes:
 
 class TestBudget:
     def test_no_time_at_all_still_leaves(self) -> None:
-        """70 (KAFKA-17403, KAFKA-16985): close(0) or a cancelled close."""
+        """KAFKA-17403, KAFKA-16985: close(0) or a cancelled close."""
         rig = Rig().stable()
         rig.leave(within=0, flush=True, final=True)
         assert rig.out(FlushOffsets) == []
@@ -373,9 +378,16 @@ class TestBudget:
         assert completions(rig) == ["RequestTimedOut"]
         rig.expect(MemberState.UNSUBSCRIBED)
 
-    @pytest.mark.parametrize("code", [14, 15, 16])
+    @pytest.mark.parametrize(
+        "code",
+        [
+            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            ErrorCode.NOT_COORDINATOR,
+        ],
+    )
     def test_a_moved_coordinator_is_found_and_told(self, code: int) -> None:
-        """75 (franz-go 88cf835c): leaves are idempotent and retried."""
+        """franz-go 88cf835c: leaves are idempotent and retried."""
         rig = Rig().stable(t=[])
         rig.leave()
         rig.refuse(code)
@@ -392,16 +404,33 @@ class TestBudget:
         assert rig.next_heartbeat().member_epoch == -1
         rig.expect(MemberState.LEAVING)
 
-    @pytest.mark.parametrize("code", [25, 69, 82, 110, 113])
+    @pytest.mark.parametrize(
+        "code",
+        [
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            ErrorCode.GROUP_ID_NOT_FOUND,
+            ErrorCode.FENCED_INSTANCE_ID,
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            ErrorCode.STALE_MEMBER_EPOCH,
+        ],
+    )
     def test_not_being_a_member_is_success(self, code: int) -> None:
-        """75; 76: GROUP_ID_NOT_FOUND when the group was never created."""
+        """GROUP_ID_NOT_FOUND when the group was never created."""
         rig = Rig().stable(t=[])
         rig.leave()
         rig.refuse(code)
         assert completions(rig) == ["NoneType"]
         assert rig.errors == []
 
-    @pytest.mark.parametrize("code", [30, 35, 42, -1])
+    @pytest.mark.parametrize(
+        "code",
+        [
+            ErrorCode.GROUP_AUTHORIZATION_FAILED,
+            ErrorCode.UNSUPPORTED_VERSION,
+            ErrorCode.INVALID_REQUEST,
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+        ],
+    )
     def test_another_refusal_ends_it_with_the_reason(self, code: int) -> None:
         rig = Rig().stable(t=[])
         rig.leave()
@@ -417,7 +446,7 @@ class TestBudget:
         assert completions(rig) == ["Kip848Error"]
 
     def test_a_coordinator_that_cannot_be_found_is_not_sought_for_long(self) -> None:
-        """71: the budget of the user is not spent on a cluster that is gone."""
+        """The budget of the user is not spent on a cluster that is gone."""
         rig = Rig().stable(t=[])
         rig.auto_lookup = False
         rig.feed(CoordinatorLost("gone"))
@@ -452,7 +481,7 @@ class TestBudget:
         assert completions(rig) == ["CoordinatorUnavailable"]
 
     def test_after_the_deadline_no_lookup_is_started(self) -> None:
-        """71 (KAFKA-18569): while closing, stop discovering."""
+        """KAFKA-18569: while closing, stop discovering."""
         rig = Rig().stable(t=[])
         rig.auto_lookup = False
         rig.feed(CoordinatorLost("gone"))

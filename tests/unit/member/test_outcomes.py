@@ -60,7 +60,7 @@ class TestSuccess:
 
     @pytest.mark.parametrize("epoch", [0, -1, -2])
     def test_an_epoch_that_is_not_positive_is_never_stored(self, epoch: int) -> None:
-        """7 (franz-go f0d0655d), 6 (KAFKA-19335): a stored -1 would turn the next heartbeat into
+        """franz-go f0d0655d, KAFKA-19335: a stored -1 would turn the next heartbeat into
         a leave."""
         rig = Rig().stable(epoch=3)
         rig.next_heartbeat()
@@ -84,7 +84,7 @@ class TestSuccess:
         assert rig.core.commit_epoch == 9
 
     def test_a_wild_assignment_is_cleaned_up(self) -> None:
-        """7: repeated topics and partitions are merged, negative numbers dropped; a duplicate must
+        """Repeated topics and partitions are merged, negative numbers dropped; a duplicate must
         not look like a change."""
         rig = Rig().stable(t=[0, 1])
         rig.next_heartbeat()
@@ -94,7 +94,7 @@ class TestSuccess:
         assert rig.last == ()
 
     def test_a_late_duplicate_of_an_answer_is_ignored(self) -> None:
-        """37: the network repeats an answer."""
+        """The network repeats an answer."""
         rig = Rig().stable()
         rig.next_heartbeat()
         answer = HeartbeatAnswered(rig.attempt, HeartbeatAccepted(None, 5, 5_000))
@@ -104,7 +104,7 @@ class TestSuccess:
         assert rig.core.snapshot().stale_answers == 1
 
     def test_a_first_empty_assignment_is_no_leave_and_no_error(self) -> None:
-        """63: brokers from 4.3 on join first and assign a second later."""
+        """Brokers from 4.3 on join first and assign a second later."""
         rig = Rig().join()
         rig.accept(2, ())
         assert rig.newest(StartPartitions).partitions == ()
@@ -150,28 +150,28 @@ class TestFence:
     def test_without_partitions_there_is_no_callback(self) -> None:
         rig = Rig().stable(t=[])
         rig.next_heartbeat()
-        rig.refuse(110)
+        rig.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
         assert rig.out(ReleasePartitions) == []
         rig.expect(MemberState.JOINING)
 
     def test_offsets_are_neither_committed_nor_reset(self) -> None:
-        """Decision 2.4 (8): a fence drops partitions; it says nothing about offsets."""
+        """A fence drops partitions; it says nothing about offsets."""
         rig = in_state(MemberState.FENCED)
         kinds = {type(c).__name__ for c in rig.last}
         assert kinds == {"EpochChanged", "Announce", "ReleasePartitions"}
 
     def test_repeated_fences_are_paced_and_lost_is_called_once(self) -> None:
-        """4 (KAFKA-19233): brokers 4.0 and 4.1 refuse epoch-0 joins of a member that they still
+        """KAFKA-19233: brokers 4.0 and 4.1 refuse epoch-0 joins of a member that they still
         know until its session has expired."""
         rig = Rig().stable()
         rig.next_heartbeat()
-        rig.refuse(110)
+        rig.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
         rig.released()
         start = rig.now
         pauses: list[int] = []
         while rig.now < start + 45_000:
             before = rig.now
-            rig.refuse(110)
+            rig.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
             if not rig.heartbeats:
                 rig.next_heartbeat()
             pauses.append(rig.now - before)
@@ -188,17 +188,17 @@ class TestFence:
         rig = Rig().stable(t=[])
         for _ in range(3):
             rig.next_heartbeat()
-            rig.refuse(25)
+            rig.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
             assert len(rig.heartbeats) == 1, "the first rejoin after a fence is immediate"
             rig.accept(1, ())
             rig.started()
             rig.accept(1)
 
     def test_a_duplicated_request_costs_one_fence_at_most(self) -> None:
-        """37 (KAFKA-19222, KAFKA-19233, KAFKA-19235)."""
+        """KAFKA-19222, KAFKA-19233, KAFKA-19235."""
         rig = Rig().stable(t=[])
         rig.next_heartbeat()
-        rig.refuse(110)
+        rig.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
         rig.accept(4, ())
         rig.started()
         rig.accept(4)
@@ -208,7 +208,7 @@ class TestFence:
     def test_in_a_transaction_the_epoch_is_gone_before_the_state_changes(self) -> None:
         rig = Rig().stable()
         rig.next_heartbeat()
-        rig.refuse(110)
+        rig.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
         kinds = [type(c) for c in rig.last]
         assert kinds.index(EpochChanged) < kinds.index(Announce)
 
@@ -216,7 +216,7 @@ class TestFence:
 class TestFatal:
     @pytest.mark.parametrize("code", FATAL_CODES)
     def test_is_told_before_the_member_reacts(self, code: int) -> None:
-        """32 (KAFKA-18017): the user sees the error first; then the partitions are lost."""
+        """KAFKA-18017: the user sees the error first; then the partitions are lost."""
         rig = Rig().stable()
         rig.next_heartbeat()
         rig.refuse(code, "the broker's words")
@@ -245,7 +245,7 @@ class TestFatal:
 
     def test_a_broker_without_the_protocol(self) -> None:
         rig = Rig().join()
-        rig.refuse(35)
+        rig.refuse(ErrorCode.UNSUPPORTED_VERSION)
         error = rig.newest(Report).error
         assert isinstance(error, ProtocolUnsupported)
         assert "4.0" in error.hint
@@ -253,7 +253,10 @@ class TestFatal:
 
     def test_a_pattern_that_is_not_re2(self) -> None:
         rig = Rig().join(pattern="(?=x)")
-        rig.refuse(128, "SubscribedTopicRegex `(?=x)` is not a valid regular expression")
+        rig.refuse(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            "SubscribedTopicRegex `(?=x)` is not a valid regular expression",
+        )
         assert isinstance(rig.newest(Report).error, InvalidRegularExpression)
         rig.expect(MemberState.FATAL)
 
@@ -274,7 +277,7 @@ class TestFatal:
         assert rig.next_heartbeat().is_complete
 
     def test_a_failure_of_the_client_itself_is_fatal(self) -> None:
-        """10 (KAFKA-18127): e.g. a pattern where the broker has no field for it, or refused
+        """KAFKA-18127: e.g. a pattern where the broker has no field for it, or refused
         credentials."""
         rig = Rig().join(pattern="x")
         error = Kip848Error("the broker's ConsumerGroupHeartbeat v0 has no server-side patterns")
@@ -289,12 +292,12 @@ class TestFatal:
 
 class TestSurfaced:
     def test_a_forbidden_topic_is_told_now_and_then_and_retried(self) -> None:
-        """33 (KAFKA-18813): the member recovers when the right is granted."""
+        """KAFKA-18813: the member recovers when the right is granted."""
         rig = Rig().stable()
         rig.next_heartbeat()
         start = rig.now
         while rig.now < start + 30_000:
-            rig.refuse(29)
+            rig.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             rig.expect(MemberState.STABLE)
             rig.next_heartbeat()
         assert 5 <= len(rig.errors) <= 7
@@ -306,20 +309,20 @@ class TestSurfaced:
     def test_the_session_ran_out_meanwhile(self) -> None:
         rig = Rig().stable()
         rig.next_heartbeat()
-        rig.refuse(29)
+        rig.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         rig.next_heartbeat()
-        rig.refuse(25)
+        rig.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
         rig.released()
         rig.expect(MemberState.JOINING)
 
 
 class TestVanishedGroup:
-    """Decision 2.4 (3): GROUP_ID_NOT_FOUND of a member is a fence, of a join it is fatal."""
+    """GROUP_ID_NOT_FOUND of a member is a fence, of a join it is fatal."""
 
     def test_a_member_rejoins(self) -> None:
         rig = Rig().stable()
         rig.next_heartbeat()
-        rig.refuse(69)
+        rig.refuse(ErrorCode.GROUP_ID_NOT_FOUND)
         rig.expect(MemberState.FENCED)
         rig.released()
         rig.accept(1, assignment(t=[0]))
@@ -327,27 +330,27 @@ class TestVanishedGroup:
         rig.expect(MemberState.STABLE)
 
     def test_a_rejoin_that_gets_it_too_is_the_end(self) -> None:
-        """34 (librdkafka 5485, 5488): no silent loop."""
+        """librdkafka 5485, 5488: no silent loop."""
         rig = Rig().stable()
         rig.next_heartbeat()
-        rig.refuse(69)
+        rig.refuse(ErrorCode.GROUP_ID_NOT_FOUND)
         rig.released()
-        rig.refuse(69)
+        rig.refuse(ErrorCode.GROUP_ID_NOT_FOUND)
         rig.expect(MemberState.FATAL)
         assert rig.errors == ["GroupIdNotFound"]
 
     def test_a_first_join_that_gets_it_is_the_end(self) -> None:
         rig = Rig().join()
-        rig.refuse(69)
+        rig.refuse(ErrorCode.GROUP_ID_NOT_FOUND)
         rig.expect(MemberState.FATAL)
 
 
 class TestUnreleasedInstance:
-    """Decision 2.4 (2): fatal for a first join, a bounded retry for a rejoin."""
+    """Fatal for a first join, a bounded retry for a rejoin."""
 
     def test_two_processes_with_one_instance_id(self) -> None:
         rig = Rig(instance_id="i1").join()
-        rig.refuse(111)
+        rig.refuse(ErrorCode.UNRELEASED_INSTANCE_ID)
         rig.expect(MemberState.FATAL)
         assert isinstance(rig.newest(Report).error, UnreleasedInstanceId)
 
@@ -355,19 +358,19 @@ class TestUnreleasedInstance:
         rig = Rig(instance_id="i1").join()
         rig.lose(LossReason.NOT_SENT)
         rig.next_heartbeat()
-        rig.refuse(111)
+        rig.refuse(ErrorCode.UNRELEASED_INSTANCE_ID)
         rig.expect(MemberState.FATAL)
 
     @pytest.mark.parametrize("reason", [LossReason.TIMED_OUT, LossReason.DISCONNECTED])
     def test_a_lost_join_answer_is_waited_out(self, reason: LossReason) -> None:
-        """3: the holder of the instance id is this very member."""
+        """The holder of the instance id is this very member."""
         rig = Rig(instance_id="i1").join()
         rig.lose(reason)
         rig.next_heartbeat()
         start = rig.now
         sent = 0
         while rig.now < start + 45_000:
-            rig.refuse(111)
+            rig.refuse(ErrorCode.UNRELEASED_INSTANCE_ID)
             rig.expect(MemberState.JOINING)
             assert rig.errors == []
             rig.next_heartbeat()
@@ -379,11 +382,11 @@ class TestUnreleasedInstance:
     def test_a_fenced_static_member_waits_but_not_for_ever(self) -> None:
         rig = Rig(instance_id="i1", unreleased_instance_limit_ms=60_000).stable()
         rig.next_heartbeat()
-        rig.refuse(110)
+        rig.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
         rig.released()
         start = rig.now
         while rig.core.fatal_error is None:
-            rig.refuse(111)
+            rig.refuse(ErrorCode.UNRELEASED_INSTANCE_ID)
             if rig.core.deadline_ms is not None:
                 rig.next_heartbeat()
         assert 60_000 <= rig.now - start <= 65_100
@@ -393,8 +396,8 @@ class TestUnreleasedInstance:
         rig = Rig(instance_id="i1", unreleased_instance_limit_ms=1_000).stable(t=[])
         for _ in range(3):
             rig.calm().next_heartbeat()
-            rig.refuse(110)
-            rig.refuse(111)
+            rig.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
+            rig.refuse(ErrorCode.UNRELEASED_INSTANCE_ID)
             rig.next_heartbeat()
             rig.accept(1, ())
             rig.started()
@@ -429,7 +432,7 @@ class TestJudge:
 def test_a_coordinator_error_is_no_transport_error() -> None:
     rig = Rig().stable()
     rig.next_heartbeat()
-    rig.refuse(16)
+    rig.refuse(ErrorCode.NOT_COORDINATOR)
     assert rig.all(Report) == []
     assert rig.out(FindCoordinator) != []
     assert rig.out(SendHeartbeat) != []

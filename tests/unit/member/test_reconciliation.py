@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client._types import TopicId
+from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     AssignedPartition,
     Command,
@@ -104,7 +105,7 @@ class TestWorkedSequences:
         rig.expect(MemberState.STABLE)
 
     def test_a_first_empty_assignment_calls_back_too(self) -> None:
-        """43 (KAFKA-16312)."""
+        """KAFKA-16312."""
         rig = Rig().join()
         rig.accept(1, ())
         assert work(rig) == [StartPartitions(1, (), ())]
@@ -141,7 +142,7 @@ class TestNames:
         assert work(rig) == [StartPartitions(1, part(T, 0) + part(U, 0), part(T, 0) + part(U, 0))]
 
     def test_a_part_is_taken_and_acknowledged(self) -> None:
-        """39 (KAFKA-16198): T now, U later; T is never revoked for it. 46 (franz-go 9b92299f):
+        """KAFKA-16198: T now, U later; T is never revoked for it. franz-go 9b92299f:
         a topic of a server-side pattern that metadata does not know yet is kept."""
         rig = Rig()
         del rig.names[U]
@@ -162,7 +163,7 @@ class TestNames:
         assert rig.all(ReleasePartitions) == []
 
     def test_one_acknowledgement_for_one_part(self) -> None:
-        """56 (KAFKA-20145): an unresolved topic must not cause one per loop."""
+        """KAFKA-20145: an unresolved topic must not cause one per loop."""
         rig = Rig()
         del rig.names[U]
         rig.join().accept(3, assignment(t=[0], u=[0]))
@@ -211,7 +212,7 @@ class TestNames:
         assert rig.newest(ReleasePartitions).partitions == part(T, 0)
 
     def test_a_recreated_topic_is_another_topic(self) -> None:
-        """62: same name, new id: revoked and assigned anew, positions looked up again."""
+        """Same name, new id: revoked and assigned anew, positions looked up again."""
         again = TopicId(b"T" * 16)
         rig = Rig(auto_commit=False).stable(t=[0])
         rig.names[again] = "t"
@@ -257,7 +258,7 @@ class TestNames:
         rig.auto_names = False
         rig.join().accept(1, assignment(t=[0]))
         rig.next_heartbeat()
-        rig.refuse(25)
+        rig.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
         rig.accept(2, assignment(t=[0]))
         assert rig.out(ResolveTopics) == [ResolveTopics(2, (T,))]
         rig.feed(TopicsResolved(1, {T: "wrong"}))
@@ -278,8 +279,8 @@ class TestNames:
 
 class TestMovingTargets:
     def test_the_running_plan_ends_then_the_newest_target_counts(self) -> None:
-        """40 (KAFKA-15832): applied afterwards without another message of the broker. 45
-        (franz-go 6536e4f3): the revocation in it is not missed."""
+        """KAFKA-15832: applied afterwards without another message of the broker. franz-go 6536e4f3:
+        the revocation in it is not missed."""
         rig = Rig(auto_commit=False).stable(t=[0])
         rig.target(2, t=[0, 1, 2])
         rig.next_heartbeat()
@@ -298,7 +299,7 @@ class TestMovingTargets:
         rig.expect(MemberState.STABLE)
 
     def test_there_and_back_again_is_acknowledged(self) -> None:
-        """42 (KAFKA-16185): A, B, A in quick succession."""
+        """KAFKA-16185: A, B, A in quick succession."""
         rig = Rig().stable(t=[0])
         rig.next_heartbeat()
         before = len(rig.all(SendHeartbeat))
@@ -326,7 +327,7 @@ class TestMovingTargets:
 
 
 class TestAbort:
-    """41 (KAFKA-16375): fence and rejoin while a part is pending; its old end means nothing."""
+    """KAFKA-16375: fence and rejoin while a part is pending; its old end means nothing."""
 
     @pytest.mark.parametrize("stage", ["flush", "release", "start"])
     def test_an_old_end_is_ignored_at_each_point(self, stage: str) -> None:
@@ -338,7 +339,7 @@ class TestAbort:
         if stage == "start":
             rig.released()
         rig.next_heartbeat()
-        rig.refuse(110)
+        rig.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
         lost = rig.newest(ReleasePartitions)
         assert lost.lost
         expected = {"flush": part(T, 0, 1), "release": part(T, 0), "start": part(T, 0)}
@@ -358,17 +359,17 @@ class TestAbort:
         rig = Rig().join()
         rig.accept(1, assignment(t=[0, 1]))
         rig.next_heartbeat()
-        rig.refuse(25)
+        rig.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
         assert rig.newest(ReleasePartitions).partitions == part(T, 0, 1)
 
     def test_a_revocation_that_took_too_long(self) -> None:
-        """61: the broker removed the member; lost callback, rejoin, late end ignored. What is in
+        """The broker removed the member; lost callback, rejoin, late end ignored. What is in
         the revoked callback already gets no second one."""
         rig = Rig(auto_commit=False).stable(t=[0, 1])
         rig.target(1, t=[0])
         revoking = rig.newest(ReleasePartitions)
         rig.next_heartbeat()
-        rig.refuse(25)
+        rig.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
         assert rig.newest(ReleasePartitions).partitions == part(T, 0)
         rig.feed(PartitionsReleased(revoking.plan))
         rig.expect(MemberState.FENCED)
@@ -379,7 +380,7 @@ class TestAbort:
         rig = Rig(auto_commit=False).stable(t=[0])
         rig.target(1, t=[])
         rig.next_heartbeat()
-        rig.refuse(25)
+        rig.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
         assert rig.newest(ReleasePartitions).partitions == ()
         rig.expect(MemberState.FENCED)
         rig.released()
@@ -389,12 +390,12 @@ class TestAbort:
         rig = Rig().stable(t=[0, 1])
         rig.target(1, t=[0])
         rig.next_heartbeat()
-        rig.refuse(30)
+        rig.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         releases = rig.all(ReleasePartitions)
         assert [(r.lost, r.partitions) for r in releases] == [(True, part(T, 0, 1))]
 
     def test_an_assignment_that_is_queued_when_the_user_leaves_is_not_applied(self) -> None:
-        """73 (KAFKA-20428)."""
+        """KAFKA-20428."""
         rig = Rig()
         rig.auto_names = False
         rig.join().accept(1, assignment(t=[0]))
@@ -406,7 +407,7 @@ class TestAbort:
 
 class TestFlush:
     def test_is_bounded_by_the_rebalance_timeout(self) -> None:
-        """55 (KAFKA-16133): a wrong unit or a deadline that overflows. 54 (KAFKA-16224): a topic
+        """KAFKA-16133: a wrong unit or a deadline that overflows. KAFKA-16224: a topic
         that is gone blocks nothing."""
         rig = Rig(max_poll_interval_ms=20_000).stable()
         rig.feed(Polled(waiting=True))
@@ -424,7 +425,7 @@ class TestFlush:
         assert rig.core.assigned == part(T, 0)
 
     def test_nothing_is_handed_out_of_what_goes(self) -> None:
-        """51 (KAFKA-20332), 57 (KAFKA-19781): from the first command on."""
+        """KAFKA-20332, KAFKA-19781: from the first command on."""
         rig = Rig().stable()
         rig.target(1, t=[0])
         assert rig.core.fetchable == part(T, 0)
@@ -432,14 +433,14 @@ class TestFlush:
         assert rig.core.fetchable == part(T, 0)
 
     def test_lost_partitions_are_held_back_at_once(self) -> None:
-        """52 (KAFKA-20321)."""
+        """KAFKA-20321."""
         rig = Rig().stable()
         rig.next_heartbeat()
-        rig.refuse(25)
+        rig.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
         assert rig.core.fetchable == ()
 
     def test_the_new_ones_wait_for_the_callback(self) -> None:
-        """47 (KAFKA-16107)."""
+        """KAFKA-16107."""
         rig = Rig(auto_commit=False).stable(t=[0])
         rig.target(2, t=[0, 1])
         assert rig.core.assigned == part(T, 0, 1)
@@ -514,7 +515,7 @@ class TestFailingCallbacks:
         rig.expect(MemberState.STABLE)
 
     def test_a_callback_that_always_fails_runs_once_a_poll(self) -> None:
-        """49 (KAFKA-18160, KAFKA-20382): each end is reported, also a cancelled one."""
+        """KAFKA-18160, KAFKA-20382: each end is reported, also a cancelled one."""
         rig = Rig(auto_commit=False).join()
         rig.accept(1, assignment(t=[0]))
         for attempt in range(2, 12):
@@ -528,7 +529,7 @@ class TestFailingCallbacks:
         rig.target(1, t=[0])
         rig.released(failed=True)
         rig.next_heartbeat()
-        rig.refuse(25)
+        rig.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
         assert rig.newest(ReleasePartitions).partitions == part(T, 0, 1)
         rig.released()
         rig.accept(2, assignment(t=[0]))
@@ -536,7 +537,7 @@ class TestFailingCallbacks:
 
 
 def test_an_assignment_is_ignored_while_preparing_to_leave_but_the_epoch_is_not() -> None:
-    """67 (librdkafka 4672): commits of the callbacks must carry the newest epoch."""
+    """librdkafka 4672: commits of the callbacks must carry the newest epoch."""
     rig = Rig().stable()
     rig.next_heartbeat()
     rig.leave()

@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from kip848_client._types import MemberId, TopicId
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
 from kip848_client.member import (
     TRANSITIONS,
@@ -247,7 +248,7 @@ class TestStateMeanings:
         [MemberState.UNSUBSCRIBED, MemberState.FENCED, MemberState.STALE, MemberState.FATAL],
     )
     def test_states_outside_send_nothing(self, state: MemberState) -> None:
-        """17 (KAFKA-16251): no heartbeat while FENCED until the lost callback is done."""
+        """KAFKA-16251: no heartbeat while FENCED until the lost callback is done."""
         rig = in_state(state)
         rig.advance(600_000)
         assert rig.heartbeats == []
@@ -266,7 +267,7 @@ class TestStateMeanings:
     def test_the_id_never_changes(self) -> None:
         rig = Rig().stable()
         rig.next_heartbeat()
-        rig.refuse(25)
+        rig.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
         rig.released()
         assert rig.core.member_id == MEMBER
         assert rig.intent.member_id == MEMBER

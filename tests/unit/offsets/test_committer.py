@@ -55,7 +55,7 @@ class TestManual:
         assert rig.core.open_tickets == 0
 
     def test_offsets_are_copied(self) -> None:
-        """83 (KAFKA-17480, KAFKA-19351)."""
+        """KAFKA-17480, KAFKA-19351."""
         rig = Rig()
         rig.ask({B: 1})
         mine = {A: CommittableOffset(10)}
@@ -114,7 +114,7 @@ class TestManual:
         assert rig.sends == [{A: 10}]
 
     def test_an_attempt_that_outlives_its_ticket_is_not_overtaken(self) -> None:
-        """86 (franz-go 416e8269): a cancelled request may be read after the next one."""
+        """franz-go 416e8269: a cancelled request may be read after the next one."""
         rig = Rig()
         rig.ask({A: 10}, within=500)
         rig.advance(500)
@@ -146,7 +146,7 @@ class TestManual:
         assert "why" in str(rig.done.failed[A])
 
     def test_an_answer_that_leaves_a_partition_out_is_no_success(self) -> None:
-        """89 (franz-go bbc88fe2)."""
+        """franz-go bbc88fe2."""
         rig = Rig()
         rig.ask({A: 10, B: 20}, within=1_000)
         rig.feed(CommitAnswered(rig.sent.attempt, {A: None, C: None}))
@@ -157,7 +157,7 @@ class TestManual:
         assert C not in rig.done.committed
 
     def test_what_cannot_succeed_fails_with_its_error(self) -> None:
-        """85 (KAFKA-18034): no right to find the coordinator fails what waits for it."""
+        """KAFKA-18034: no right to find the coordinator fails what waits for it."""
         rig = Rig()
         rig.ask({A: 10})
         error = GroupAuthorizationFailed(30, "GROUP_AUTHORIZATION_FAILED")
@@ -166,7 +166,7 @@ class TestManual:
 
 
 class TestStaleEpoch:
-    """Decision 2.4 (5): retried with the refreshed epoch while the partition is still owned."""
+    """Retried with the refreshed epoch while the partition is still owned."""
 
     def test_waits_for_the_epoch_then_repeats(self) -> None:
         rig = Rig()
@@ -235,7 +235,7 @@ class TestStaleEpoch:
         assert isinstance(rig.done.failed[C], StaleMemberEpoch)
 
     def test_the_member_is_not_told_to_rejoin(self) -> None:
-        """88 (franz-go 2f945862): a stale commit never changes the membership."""
+        """franz-go 2f945862: a stale commit never changes the membership."""
         rig = Rig()
         rig.ask({A: 10})
         rig.answer((A, STALE))

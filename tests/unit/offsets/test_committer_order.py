@@ -42,7 +42,7 @@ from tests.unit.offsets._harness import (
 
 class TestOrder:
     def test_one_at_a_time_in_the_order_of_asking(self) -> None:
-        """86: the final stored offset is the newest one."""
+        """The final stored offset is the newest one."""
         rig = Rig()
         for offset in (10, 20, 30):
             rig.ask({A: offset})
@@ -73,7 +73,7 @@ class TestOrder:
         assert rig.sends == [{A: 10}]
 
     def test_what_was_queued_before_the_flush_goes_before_it(self) -> None:
-        """90: queued commits are not lost when the member leaves."""
+        """Queued commits are not lost when the member leaves."""
         rig = Rig()
         rig.consume(B, 7)
         rig.ask({C: 1})
@@ -98,7 +98,7 @@ class TestInterval:
         assert rig.advance(60_000) == [], "nothing new, nothing sent"
 
     def test_an_empty_interval_marks_nothing(self) -> None:
-        """82 (KAFKA-16203): later commits still happen."""
+        """KAFKA-16203: later commits still happen."""
         rig = Rig(interval=5_000)
         rig.advance(30_000)
         rig.consume(A, 10)
@@ -135,7 +135,7 @@ class TestInterval:
         assert isinstance(rig.done.failed[A], RequestTimedOut)
 
     def test_one_under_way_at_most(self) -> None:
-        """28: due while one is in flight waits for the answer, it does not spin."""
+        """Due while one is in flight waits for the answer, it does not spin."""
         rig = Rig(interval=1_000)
         rig.consume(A, 10)
         rig.advance(1_000)
@@ -180,7 +180,7 @@ class TestRevocation:
         assert rig.last == (CommitDone(ticket, {}, {}),)
 
     def test_a_stale_epoch_is_repeated_with_newest_positions_and_epoch(self) -> None:
-        """78 (KAFKA-16033)."""
+        """KAFKA-16033."""
         rig = Rig()
         rig.consume(A, 10)
         rig.ask(None, CommitKind.REVOCATION)
@@ -193,7 +193,7 @@ class TestRevocation:
 
     @pytest.mark.parametrize("refusal", [UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID])
     def test_a_deleted_topic_does_not_block(self, refusal: CommitRefusal) -> None:
-        """54 (KAFKA-16224)."""
+        """KAFKA-16224."""
         rig = Rig()
         rig.consume(A, 10)
         rig.consume(B, 20)
@@ -275,7 +275,7 @@ class TestProtocol:
         assert rig.sends == [{A: 2}]
 
     def test_a_wild_jitter_is_tamed(self) -> None:
-        """27 (KAFKA-19813)."""
+        """KAFKA-19813."""
         core = CommitterCore(CommitterSettings(None), OffsetTracker(), lambda _: 10**9)
         core.step(0, CommitAsked(1, CommitKind.MANUAL, {A: CommittableOffset(1)}, 60_000))
         core.step(0, CommitLost(1, "x"))

@@ -24,7 +24,7 @@ class TestDelivery:
         assert tracker.dirty() == {}
 
     def test_delivered_is_not_confirmed(self) -> None:
-        """53 (KAFKA-18641): an automatic commit never runs ahead of the application."""
+        """KAFKA-18641: an automatic commit never runs ahead of the application."""
         tracker = tracking(A)
         tracker.seek(A, 10, committed=10)
         assert tracker.delivered(A, 15, leader_epoch=3)

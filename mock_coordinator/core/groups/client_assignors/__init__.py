@@ -1,4 +1,5 @@
-"""Assignments computed by a member: the part of KIP-848 that Kafka never shipped (decision 3).
+"""Assignments computed by a member: the part of KIP-848 that Kafka never shipped
+(docs/reference/draft-protocols.md).
 
 Members offer assignors in their heartbeats (``offers``). When the group needs a new target and all
 members offer the same one, the coordinator picks it and a member that can run it (``selection``),

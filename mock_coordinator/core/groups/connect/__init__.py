@@ -1,4 +1,5 @@
-"""Connect groups: workers that share connectors and tasks. A DRAFT that no Kafka has (decision 3).
+"""Connect groups: workers that share connectors and tasks. A DRAFT that no Kafka has
+(docs/reference/draft-protocols.md).
 
 Theory of operation
 ===================

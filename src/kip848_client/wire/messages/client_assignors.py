@@ -1,8 +1,8 @@
 """Client-side assignors for consumer groups: DRAFT messages after the text of KIP-848, never
 shipped by Kafka.
 
-API keys 10480 and 10481 are ours (decision 3.2); ApiVersions lists them only when the extension
-is on.
+API keys 10480 and 10481 are ours (docs/reference/draft-protocols.md); ApiVersions lists them only
+when the extension is on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Connect workers on the group protocol: DRAFT messages, not Kafka's (decisions 3.2 and 3.3).
+"""Connect workers on the group protocol: DRAFT messages, not Kafka's
+(docs/reference/draft-protocols.md).
 
 Assignments name task generations, so that a task of a newer generation is released only when
 nobody runs an older one.
