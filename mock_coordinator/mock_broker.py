@@ -47,7 +47,7 @@ from mock_coordinator.security.listeners import (
 )
 from mock_coordinator.security.options import SecurityOptions
 from mock_coordinator.storage import Storage
-from mock_coordinator.tcp.server import WireServer
+from mock_coordinator.tcp.server import WireServer, listen_all
 
 __all__ = ["MockBroker"]
 
@@ -145,8 +145,7 @@ class MockBroker:
             raise RuntimeError("the broker runs already")
         servers = (*self._servers.values(), *self._more_servers)
         try:
-            for server in servers:
-                await server.listen()
+            await listen_all(servers)
             tasks = self._tasks = await open_background()
         except BaseException:
             for server in servers:

@@ -15,6 +15,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+import anyio
+
 from kip848_client.errors import ConfigError
 from mock_coordinator.clock import Clock
 from mock_coordinator.core.inputs import Input, LeaderMoved, NodeStarted, NodeStopped
@@ -26,7 +28,7 @@ from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.mock_broker import MockBroker
 from mock_coordinator.security.options import SecurityOptions
-from mock_coordinator.tcp.server import WireServer
+from mock_coordinator.tcp.server import WireServer, listen_all
 
 __all__ = ["NOTICED_AFTER_MS", "MockCluster"]
 
@@ -70,6 +72,8 @@ class MockCluster(MockBroker):
     ) -> None:
         if brokers < 1:
             raise ConfigError(f"a cluster of {brokers} brokers")
+        self._starting: Final = anyio.Lock()
+        """One broker starts or stops at a time: its port must be free before it is bound again."""
         super().__init__(
             topics,
             profile=profile,
@@ -198,24 +202,29 @@ class MockCluster(MockBroker):
         partitions without a leader that it may lead.
 
         Harmless for one that runs. Raises ``ConfigError`` for an unknown broker, ``OSError`` when
-        somebody else has taken the port.
+        another process has taken the port: then the broker stays down.
         """
-        if self._node(node_id).up:
-            return
-        if self._tasks is not None:
-            for server in self._servers_of(node_id):
-                await server.listen()
-                self._tasks.start_soon(server.serve)
-        self._submit(NodeStarted(node_id))
+        self._node(node_id)
+        async with self._starting:
+            if self._node(node_id).up:
+                return
+            if self._tasks is not None:
+                servers = self._servers_of(node_id)
+                await listen_all(servers)
+                for server in servers:
+                    self._tasks.start_soon(server.serve)
+            self._submit(NodeStarted(node_id))
 
     async def _down(self, node_id: int, noticed_after_ms: int, why: str) -> None:
-        if not self._node(node_id).up:
-            return
-        self._submit(NodeStopped(node_id, noticed_after_ms))
-        self._driver.close_node(node_id, why)
-        if self._tasks is not None:
-            for server in self._servers_of(node_id):
-                await server.stop()
+        self._node(node_id)
+        async with self._starting:
+            if not self._node(node_id).up:
+                return
+            self._submit(NodeStopped(node_id, noticed_after_ms))
+            self._driver.close_node(node_id, why)
+            if self._tasks is not None:
+                for server in self._servers_of(node_id):
+                    await server.stop()
 
     def _servers_of(self, node_id: int) -> list[WireServer]:
         """The servers of a broker's listeners, those with TLS and SASL among them."""

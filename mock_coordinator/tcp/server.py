@@ -12,23 +12,23 @@ from __future__ import annotations
 import ipaddress
 import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import anyio.abc
 
 from mock_coordinator.connection import AuthenticatorFactory, ConnectionSettings
-from mock_coordinator.connection_limits import Place, TooManyConnectionsError
+from mock_coordinator.connection_limits import ConnectionLimits, Place, TooManyConnectionsError
 from mock_coordinator.driver import CoreDriver
-from mock_coordinator.tcp.listening import listen_on
+from mock_coordinator.tcp.listening import SteadyListener, listen_on
 from mock_coordinator.tcp.plain_connections import PlainConnection, PlainSocket
 from mock_coordinator.tcp.served import Peer
 from mock_coordinator.tcp.stream_connections import StreamConnection
 
-__all__ = ["NamedListener", "WireServer"]
+__all__ = ["NamedListener", "WireServer", "listen_all"]
 
 _log: Final = logging.getLogger("mock_coordinator")
 _Accepted = anyio.abc.ByteStream | PlainSocket
@@ -77,7 +77,7 @@ class WireServer:
         self._run: tuple[anyio.CancelScope, anyio.Event] | None = None
         self.host = host
         self.port = port
-        self._listener: anyio.abc.Listener[Any] | None = None
+        self._listener: SteadyListener | None = None
         self._context: ssl.SSLContext | None = None
 
     @property
@@ -93,7 +93,7 @@ class WireServer:
         named = self._named
         self._context = None if named is None else named.tls_context()
         listener = await listen_on(self.host, self.port, is_plain=self._context is None)
-        self.port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        self.port = listener.port
         self._listener = listener
         self._run = anyio.CancelScope(), anyio.Event()
         if named is None:
@@ -113,9 +113,11 @@ class WireServer:
         scope, ended = run
         try:
             with scope:
-                async with listener, anyio.create_task_group() as tasks:
-                    await listener.serve(self._serve_connection, tasks)
+                async with anyio.create_task_group() as tasks:
+                    await listener.serve(partial(self._accepted, tasks))
         finally:
+            with anyio.CancelScope(shield=True):
+                await listener.aclose()
             self._listener = self._run = None
             ended.set()
 
@@ -146,51 +148,82 @@ class WireServer:
     def _address_of_clients(self) -> tuple[str, int]:
         return ("localhost" if _is_wildcard(self.host) else self.host), self.port
 
-    async def _serve_connection(self, stream: _Accepted) -> None:
+    async def _accepted(self, tasks: anyio.abc.TaskGroup, stream: _Accepted) -> None:
+        """Serve a connection in a task of its own, as soon as there is a place for it."""
+        try:
+            peer = _peer(stream)
+            place = None if peer is None else await self._place_for(peer)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await _close(stream)
+            raise
+        if peer is None or place is None:
+            tasks.start_soon(_close, stream)
+        else:
+            tasks.start_soon(self._serve, stream, peer, place)
+
+    async def _place_for(self, peer: Peer) -> Place | None:
+        """Wait for a place among the broker's connections; ``None`` for one that is refused."""
+        # brokers speak to each other through the plain listener, where there is another one
+        is_protected = self._named is None and bool(
+            self._driver.core.broker.disk.security.addresses
+        )
+        try:
+            return await self._limits.enter(peer[0], is_protected=is_protected)
+        except TooManyConnectionsError as why:
+            _log.warning("connection from %s:%s refused: %s", *peer, why)
+            return None
+
+    @property
+    def _limits(self) -> ConnectionLimits:
+        return self._driver.limits_of(self._node_id)
+
+    async def _serve(self, stream: _Accepted, peer: Peer, place: Place) -> None:
         """Nothing that goes wrong with one connection reaches the others."""
         try:
-            await self._serve_stream(stream)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            _log.debug("a connection was reset while it was closed")
+            with place.scope:
+                await self._connection(place, stream, peer).run()
         except OSError as err:
-            _log.warning("a connection failed: %s", err)
+            _log.warning("connection from %s:%s failed: %s", *peer, err)
         except Exception:  # noqa: BLE001  # one connection must not end the broker
-            _log.exception("a connection failed")
-
-    async def _serve_stream(self, stream: _Accepted) -> None:
-        async with stream:
-            peer = _peer(stream)
-            if peer is None:
-                _log.debug("a connection was reset before it was looked at")
-                return
-            broker = self._driver.core.broker
-            # brokers speak to each other through the plain listener
-            alone = not broker.disk.security.addresses
-            limits = self._driver.limits_of(self._node_id)
-            try:
-                place = await limits.enter(peer[0], is_protected=self._named is None and not alone)
-            except TooManyConnectionsError as why:
-                _log.warning("connection from %s:%s refused: %s", *peer, why)
-                return
-            try:
-                with place.scope:
-                    await self._connection(place, stream, peer).run()
-            finally:
-                limits.leave(place)
-            if place.is_given_up:
-                _log.warning("connection from %s:%s closed: another needed its place", *peer)
+            _log.exception("connection from %s:%s failed", *peer)
+        finally:
+            self._limits.leave(place)
+            with anyio.CancelScope(shield=True):
+                await _close(stream)
+        if place.is_given_up:
+            _log.warning("connection from %s:%s closed: another needed its place", *peer)
 
     def _connection(
         self, place: Place, stream: _Accepted, peer: Peer
     ) -> PlainConnection | StreamConnection:
         """What serves a connection that has its place."""
         driver, node_id, make = self._driver, self._node_id, self._authenticators
-        used = partial(driver.limits_of(node_id).touch, place)
+        used = partial(self._limits.touch, place)
         settings = ConnectionSettings.of(driver.core.broker.config)
         if isinstance(stream, PlainSocket):
             authenticator = make.for_client(peer[0])
             return PlainConnection(driver, stream, peer, node_id, settings, authenticator, used)
         return StreamConnection(driver, stream, peer, node_id, settings, make, self._context, used)
+
+
+async def listen_all(servers: Sequence[WireServer]) -> None:
+    """Bind the addresses of all servers, or of none. Raises what ``WireServer.listen`` does."""
+    try:
+        for server in servers:
+            await server.listen()
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            for server in servers:
+                await server.abandon()
+        raise
+
+
+async def _close(stream: _Accepted) -> None:
+    try:
+        await stream.aclose()
+    except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        _log.debug("a connection was reset while it was closed")
 
 
 def _peer(stream: _Accepted) -> Peer | None:

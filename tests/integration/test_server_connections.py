@@ -7,6 +7,7 @@ import logging
 import struct
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import anyio.abc
@@ -142,6 +143,26 @@ async def test_the_limit_of_connections() -> None:
                 assert not await answers(three), "it waits, and so does its client"
         async with three:  # there is room now
             assert struct.unpack_from(">i", await three.receive(), 4)[0] == 5
+
+
+def open_files() -> int:
+    files = Path("/proc/self/fd")
+    if not files.exists():
+        pytest.skip("this system does not tell how many files a process has open")
+    return len(list(files.iterdir()))
+
+
+async def test_of_those_that_are_too_many_one_is_accepted_and_the_others_wait_outside() -> None:
+    async with running(max_connections="1") as broker, await open_stream(broker) as one:
+        assert await answers(one)
+        before = open_files()
+        waiting = [await open_stream(broker) for _ in range(20)]
+        await anyio.sleep(0.1)  # for what must not happen there is no sign to wait for
+        assert open_files() - before <= 20 + 1, "clients, and the one that is next"
+        await one.aclose()
+        for each in waiting:
+            assert await answers(each), "in the order in which they came"
+            await each.aclose()
 
 
 async def test_the_limit_of_connections_per_address() -> None:

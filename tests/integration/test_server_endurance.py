@@ -129,7 +129,7 @@ async def test_a_process_that_may_open_no_more_files(
     async def listen_full(host: str, port: int, *, is_plain: bool = False) -> Any:
         found: Any = await listen_on(host, port, is_plain=is_plain)
         full.extend(FullProcess(each, refusal) for each in found._listeners)
-        return listening._SteadyListener(full)
+        return listening.SteadyListener(full)
 
     monkeypatch.setattr(server, "listen_on", listen_full)
     async with MockBroker({"t": 1}) as broker:

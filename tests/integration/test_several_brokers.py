@@ -328,6 +328,45 @@ async def test_a_broker_that_is_down_has_no_listener_at_all() -> None:
             await writer.wait_closed()
 
 
+async def test_brokers_that_are_started_and_stopped_at_once_do_it_one_after_the_other() -> None:
+    async with three_brokers() as cluster:
+        _, writer = await asyncio.open_connection(cluster.nodes[1].host, cluster.nodes[1].port)
+        for _ in range(3):
+            await asyncio.gather(
+                cluster.stop_broker(2), cluster.start_broker(2), cluster.start_broker(2)
+            )
+            assert cluster.nodes[1].up
+            await asyncio.gather(
+                cluster.stop_broker(2), cluster.crash_broker(2), cluster.start_broker(2)
+            )
+            assert cluster.nodes[1].up
+        stream = await anyio.connect_tcp(cluster.nodes[1].host, cluster.nodes[1].port)
+        await stream.aclose()
+        writer.close()
+
+
+async def test_a_broker_that_cannot_start_listens_nowhere_and_may_try_again() -> None:
+    listener = ListenerOptions(name="SASL", protocol="SASL_PLAINTEXT")
+    security = SecurityOptions(users={"alice": "x"}, listeners=(listener,))
+    async with MockCluster({"t": 1}, brokers=2, security=security) as cluster:
+        plain = cluster.nodes[0].port
+        sasl = int(cluster.bootstrap_of("SASL").split(",")[0].rpartition(":")[2])
+        await cluster.stop_broker(1)
+        other = await asyncio.start_server(lambda *_: None, cluster.host, sasl)
+        with pytest.raises(OSError, match="in use"):
+            await cluster.start_broker(1)
+        assert not cluster.nodes[0].up
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(cluster.host, plain)
+        other.close()
+        await other.wait_closed()
+        await cluster.start_broker(1)
+        for port in (plain, sasl):
+            _, writer = await asyncio.open_connection(cluster.host, port)
+            writer.close()
+            await writer.wait_closed()
+
+
 async def test_the_command_line_starts_several() -> None:
     def story() -> list[str]:
         with running("kip848_client", "--brokers", "3", "--topic", "orders:6") as process:
