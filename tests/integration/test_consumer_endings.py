@@ -9,12 +9,13 @@ import pytest
 
 from kip848_client import (
     CallbackError,
+    CommitFailed,
     Consumer,
     MemberState,
     OffsetAndMetadata,
     TopicPartition,
 )
-from kip848_client.errors import ConsumerClosed, Kip848Error, TransportError
+from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned, TransportError
 from kip848_client.wire.messages.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 from tests.integration.cluster import Cluster, eventually, polling
 from tests.integration.intercepted import Interceptor, intercepted
@@ -170,3 +171,52 @@ def cut(consumer: Consumer[Any, Any], *, everything: bool) -> None:
     for each in connections:
         if each is not None:
             each.close()
+
+
+# -- committing what is not ours any more --------------------------------------------------------
+
+
+async def test_a_commit_after_the_partitions_were_lost_says_so(cluster: Cluster) -> None:
+    topic, group = cluster.unique("late"), cluster.unique("late")
+    await cluster.create_topic(topic, 1)
+    await cluster.produce(topic, {0: [b"x"] * 5})
+    tp = TopicPartition(topic, 0)
+    consumer = cluster.consumer(
+        topic, group=group, max_poll_interval_ms=700, enable_auto_commit=False, max_poll_records=3
+    )
+    async with consumer:
+        assert len((await consumer.getmany(timeout_ms=20_000))[tp]) == 3
+        await eventually(lambda: consumer.assignment() == frozenset())
+        for offsets, expected in ((None, 3), ({tp: 2}, 2)):
+            with pytest.raises(CommitFailed, match="not ours any more") as caught:
+                await consumer.commit(offsets)
+            assert caught.value.offsets == {tp: OffsetAndMetadata(expected)}
+        assert await cluster.committed(group, topic) == {}
+        assert (await consumer.getmany(timeout_ms=20_000))[tp][0].offset == 0  # as it says
+        assert await consumer.commit() == {tp: OffsetAndMetadata(3)}
+
+
+async def test_nothing_to_commit_is_only_an_error_when_nothing_is_consumed(
+    cluster: Cluster,
+) -> None:
+    topic = cluster.unique("nothing")
+    await cluster.create_topic(topic, 1)
+    async with cluster.consumer(group=cluster.unique("nothing")) as consumer:
+        with pytest.raises(NotAssigned, match="subscribe"):
+            await consumer.commit()
+        consumer.subscribe([topic])
+        assert await consumer.commit() == {}
+        with pytest.raises(NotAssigned):
+            await consumer.commit({("other", 0): 1})
+
+
+async def test_an_automatic_commit_does_not_fall_behind_one_by_hand(cluster: Cluster) -> None:
+    topic, group = cluster.unique("behind"), cluster.unique("behind")
+    await cluster.create_topic(topic, 1)
+    await cluster.produce(topic, {0: [b"x"] * 5})
+    async with cluster.consumer(topic, group=group, auto_commit_interval_ms=50) as consumer:
+        for _ in range(3):
+            await consumer.getone()
+        await consumer.commit()  # the record in hand included: it is done, though not back
+        await asyncio.sleep(0.3)
+        assert await cluster.committed(group, topic) == {0: 3}

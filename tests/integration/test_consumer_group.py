@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from typing import Any
 
 import pytest
 
 from kip848_client import Consumer, TopicPartition
+from kip848_client.errors import ConsumerClosed
 from tests.integration.cluster import Cluster, eventually, kill
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(150), pytest.mark.smoke]
@@ -49,8 +51,10 @@ class Worker:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def stop(self) -> None:
-        await self.finish()
-        await self.consumer.stop()
+        await self.consumer.stop()  # which lets the batch in hand be finished
+        assert self._task is not None
+        with contextlib.suppress(ConsumerClosed):
+            await self._task
 
 
 class Crew:

@@ -42,7 +42,6 @@ from kip848_client.consumer._records import (
 )
 from kip848_client.consumer._view import MemberView, view_of
 from kip848_client.errors import (
-    CommitFailed,
     ConfigError,
     ConsumerClosed,
     LocalProtocolError,
@@ -442,26 +441,25 @@ class Consumer(Generic[K, V]):
         self, offsets: Mapping[Any, CommitOffset] | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Commit ``offsets`` (each the offset of the *next* record, or that and a text), by default
-        the position after everything handed out. Returns what was stored.
+        the position after everything handed out, whoever of your tasks has it. Returns what was
+        stored: ``{}`` when there is nothing to commit.
 
         Retries what a retry can cure, STALE_MEMBER_EPOCH included, for at most
-        ``default_api_timeout_ms``. Raises ``CommitFailed``, with the offsets that were not stored;
-        ``NotAssigned`` for a partition that is not ours.
+        ``default_api_timeout_ms``. Raises ``CommitFailed`` when something was not stored, with its
+        partitions and offsets, above all when the group has taken a partition since its records
+        were handed out (``max_poll_interval_ms``, a fence, a rebalance): they come again, to its
+        new owner. The rest is stored then. Raises ``NotAssigned`` for a partition that never was
+        ours, and when nothing is subscribed to or assigned; what ended the consumer; and
+        ``LocalProtocolError`` without a ``group_id``.
         """
-        engine = self._run()
-        wanted = None if offsets is None else self._checked_offsets(offsets)
-        done = await engine.commit(wanted)
-        if done.failed:
-            first = next(iter(done.failed.values()))
-            names = ", ".join(f"{tp.topic}-{tp.partition}" for tp in sorted(done.failed))
-            raise CommitFailed(
-                f"not committed: {names}: {first}",
-                offsets={tp: (wanted or {}).get(tp) for tp in done.failed},
-                cause=first,
-            ) from first
-        return {
-            tp: OffsetAndMetadata(each.offset, each.metadata) for tp, each in done.committed.items()
-        }
+        engine = self._look()
+        if offsets is not None:
+            return await engine.commit(self._checked_offsets(engine, offsets))
+        if not self._consuming and engine.config.group_id is not None:
+            raise NotAssigned(
+                "there is nothing to commit: subscribe() or assign() first, or say what to commit"
+            )
+        return await engine.commit(None)
 
     async def committed(self, partition: tuple[str, int]) -> int | None:
         """The group's committed offset of any partition, ``None`` without one."""
@@ -567,11 +565,16 @@ class Consumer(Generic[K, V]):
             raise NotAssigned("no partition is assigned to this consumer yet")
         return chosen
 
+    @property
+    def _consuming(self) -> bool:
+        return bool(self._topics or self._pattern is not None or self._manual is not None)
+
     def _checked_offsets(
-        self, offsets: Mapping[Any, CommitOffset]
+        self, engine: Engine[Record[K, V]], offsets: Mapping[Any, CommitOffset]
     ) -> dict[TopicPartition, CommittableOffset]:
-        consuming = bool(self._topics or self._pattern is not None or self._manual is not None)
         found: dict[TopicPartition, CommittableOffset] = {}
         for tp, (offset, text) in checked_commit(offsets).items():
-            found[self._assigned(tp) if consuming else tp] = CommittableOffset(offset, -1, text)
+            if self._consuming and not engine.tracker.was_ours(tp):
+                self._assigned(tp)
+            found[tp] = CommittableOffset(offset, -1, text)
         return found

@@ -34,7 +34,9 @@ from kip848_client.consumer._commits import CommitDriver, GroupIdentity
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._poller import Caller, Poller, calling_task
 from kip848_client.consumer._positions import OffsetLookup, Positions
+from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.consumer._supervisor import Supervisor
+from kip848_client.consumer._wishes import CommitWishes
 from kip848_client.errors import (
     ConsumerClosed,
     Kip848Error,
@@ -52,7 +54,6 @@ from kip848_client.member import (
     Subscribed,
 )
 from kip848_client.offsets import (
-    CommitDone,
     CommitKind,
     CommittableOffset,
     CommitterCore,
@@ -135,6 +136,7 @@ class Engine(Generic[R]):
         )
         self.lookup = self._build_lookup()
         self.commits = self._build_commits() if config.group_id is not None else None
+        self.wishes = None if self.commits is None else self._build_wishes(self.commits)
         self.positions = self._build_positions()
         self.supervisor: Supervisor | None = None
         self._group: TaskGroup | None = None
@@ -208,6 +210,18 @@ class Engine(Generic[R]):
             tell_member=self._tell_member,
             assigned_id=self._assigned_id,
             retry_backoff_ms=config.retry_backoff_ms,
+        )
+
+    def _build_wishes(self, commits: CommitDriver) -> CommitWishes:
+        return CommitWishes(
+            commits,
+            self.tracker,
+            self.fetch.hand_outs,
+            self.errors,
+            self.clock,
+            refresh_tracker=lambda: self.fetch.report(self.tracker),
+            in_group=lambda: self._by_hand or commits.member_epoch is not None,
+            timeout_ms=self.config.default_api_timeout_ms,
         )
 
     def _build_supervisor(self) -> Supervisor:
@@ -425,6 +439,7 @@ class Engine(Generic[R]):
     def unsubscribe(self) -> None:
         """Leave the group, or drop the manual assignment; what the caller has counts as done."""
         self.poller.came_back(calling_task())
+        self.tracker.waive()
         if self._by_hand:
             self._by_hand = False
             self.released(self.fetch.live.assigned)
@@ -436,6 +451,7 @@ class Engine(Generic[R]):
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Consume exactly these, without a membership."""
         self.poller.came_back(calling_task())
+        self.tracker.waive()
         if not self._by_hand:
             self._by_hand = True
             if (
@@ -486,6 +502,10 @@ class Engine(Generic[R]):
         self.positions.begin(assignment)
 
     def released(self, partitions: Collection[TopicPartition]) -> None:
+        self.fetch.report(self.tracker)
+        # With auto-commit, what is done is not the application's to commit; what it holds may be.
+        busy = self.fetch.hand_outs.open() if self.config.enable_auto_commit else partitions
+        self.tracker.lose([tp for tp in partitions if tp in busy])
         self.fetch.release(partitions)
         self.tracker.forget(partitions)
         self.positions.forget(partitions)
@@ -494,15 +514,11 @@ class Engine(Generic[R]):
 
     async def commit(
         self, offsets: Mapping[TopicPartition, CommittableOffset] | None
-    ) -> CommitDone:
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Commit ``offsets``, or everything handed out."""
-        if self.commits is None:
+        if self.wishes is None:
             raise LocalProtocolError("offsets are committed for a group: set group_id")
-        if offsets is None:
-            self.fetch.report(self.tracker)
-            offsets = self.tracker.snapshot()
-        deadline_ms = self.clock.now_ms() + self.config.default_api_timeout_ms
-        return await self.commits.commit(offsets, CommitKind.MANUAL, deadline_ms)
+        return await self.wishes.commit(offsets)
 
     async def committed(
         self, partitions: Iterable[TopicPartition]

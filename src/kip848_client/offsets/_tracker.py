@@ -12,9 +12,10 @@ A position is the offset of the *next* record, as Kafka commits it. It is dirty 
 from what is known to be committed; the position that a reset chose counts, as in Java, so that a
 restart under ``latest`` does not skip what came meanwhile.
 
-A partition that was released is forgotten with everything known about it. Results of requests that
-were under way then find nothing to update: each assignment of a partition has its own ``tenure``
-number, and a commit remembers the tenure it was taken under.
+A partition that was released is forgotten with everything known about it, but for one thing: what
+was handed out of it and not committed is *lost*, until the application was told. Results of
+requests that were under way then find nothing to update: each assignment of a partition has its own
+``tenure`` number, and a commit remembers the tenure it was taken under.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ class _Entry:
     delivered: CommittableOffset | None = None
     confirmed: CommittableOffset | None = None
     committed: int | None = None
+    handed_out: bool = False
+    """Whether the position is behind records that the application got."""
+    waived: bool = False
+    """The application gives the partition up on its own: nobody has to be told of a loss."""
 
 
 class OffsetTracker:
@@ -52,10 +57,13 @@ class OffsetTracker:
         self._entries: dict[TopicPartition, _Entry] = {}
         self._unconfirmed: dict[TopicPartition, _Entry] = {}
         self._tenures = 0
+        self._lost: dict[TopicPartition, CommittableOffset] = {}
+        self._former: set[TopicPartition] = set()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Begin to track ``partitions``, without a position yet. Tracked ones are left alone."""
         for tp in partitions:
+            self._former.discard(tp)
             if tp not in self._entries:
                 self._tenures += 1
                 self._entries[tp] = _Entry(self._tenures)
@@ -63,8 +71,40 @@ class OffsetTracker:
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Drop all knowledge of ``partitions``: they were revoked or lost."""
         for tp in partitions:
-            self._entries.pop(tp, None)
+            entry = self._entries.pop(tp, None)
             self._unconfirmed.pop(tp, None)
+            if entry is not None and not entry.waived:
+                self._former.add(tp)
+
+    def lose(self, partitions: Iterable[TopicPartition]) -> None:
+        """Call it before ``forget`` for what the group takes: the application may have records
+        that it believes it can still commit."""
+        for tp in partitions:
+            entry = self._entries.get(tp)
+            if entry is None or entry.waived or not entry.handed_out or entry.delivered is None:
+                continue
+            if entry.delivered.offset != entry.committed:
+                self._lost[tp] = entry.delivered
+
+    def waive(self) -> None:
+        """The application gives up everything that it has."""
+        for entry in self._entries.values():
+            entry.waived = True
+        self._lost.clear()
+        self._former.clear()
+
+    def lost(self) -> dict[TopicPartition, CommittableOffset]:
+        """What was handed out and taken away before it was committed, and not ``told`` yet."""
+        return dict(sorted(self._lost.items()))
+
+    def told(self, partitions: Iterable[TopicPartition]) -> None:
+        """The application knows now that these are not committed."""
+        for tp in partitions:
+            self._lost.pop(tp, None)
+
+    def was_ours(self, tp: TopicPartition) -> bool:
+        """Whether ``tp`` was tracked once, is not any more, and was not given up on purpose."""
+        return tp in self._former
 
     def owns(self, tp: TopicPartition) -> bool:
         """Whether ``tp`` is tracked at the moment."""
@@ -89,6 +129,7 @@ class OffsetTracker:
         if entry is None:
             return
         entry.delivered = entry.confirmed = CommittableOffset(offset)
+        entry.handed_out = False
         if committed is not None:
             entry.committed = committed
         self._unconfirmed.pop(tp, None)
@@ -103,6 +144,7 @@ class OffsetTracker:
         if entry is None:
             return False
         entry.delivered = CommittableOffset(next_offset, leader_epoch)
+        entry.handed_out = True
         self._unconfirmed[tp] = entry
         return True
 

@@ -146,3 +146,56 @@ class TestWhatTheUserCommits:
         tracker.processed({A: CommittableOffset(3), B: CommittableOffset(1)})
         tracker.processed({A: CommittableOffset(99)})
         assert tracker.dirty() == {}
+
+
+class TestWhatTheGroupTakes:
+    def test_records_that_were_not_committed_are_lost_until_that_is_told(self) -> None:
+        tracker = tracking(A, B)
+        for tp in (A, B):
+            tracker.seek(tp, 10, committed=10)
+        tracker.delivered(A, 15)
+        tracker.lose([A, B])
+        tracker.forget([A, B])
+        assert tracker.lost() == {A: CommittableOffset(15)}
+        assert tracker.was_ours(A)
+        assert tracker.was_ours(B)
+        tracker.told([A])
+        assert tracker.lost() == {}
+
+    def test_what_was_committed_is_not_lost(self) -> None:
+        tracker = tracking(A)
+        tracker.delivered(A, 15)
+        tracker.committed(A, 15, tracker.tenure(A))
+        tracker.lose([A])
+        assert tracker.lost() == {}
+
+    def test_a_position_that_nobody_got_records_before_is_not_lost(self) -> None:
+        tracker = tracking(A)
+        tracker.delivered(A, 15)
+        tracker.seek(A, 40)
+        tracker.lose([A])
+        assert tracker.lost() == {}
+
+    def test_it_stays_lost_when_the_partition_comes_back(self) -> None:
+        """The application still believes that it can commit what it got before."""
+        tracker = tracking(A)
+        tracker.delivered(A, 15)
+        tracker.lose([A])
+        tracker.forget([A])
+        tracker.assign([A])
+        assert tracker.lost() == {A: CommittableOffset(15)}
+        assert not tracker.was_ours(A)
+
+    def test_what_the_application_gives_up_is_not_lost(self) -> None:
+        tracker = tracking(A)
+        tracker.delivered(A, 15)
+        tracker.waive()
+        tracker.delivered(A, 16)
+        tracker.lose([A])
+        tracker.forget([A])
+        assert tracker.lost() == {}
+        assert not tracker.was_ours(A)
+        tracker.assign([A])
+        tracker.delivered(A, 3)
+        tracker.lose([A])
+        assert tracker.lost() == {A: CommittableOffset(3)}

@@ -1,0 +1,109 @@
+"""A ``commit()`` of the application: what it means, and what becomes of what is not ours any more.
+
+An application that commits after its work, and acts upon that, has to learn when its work was in
+vain: the group took the partition meanwhile, and somebody else gets the same records. So ``commit``
+stores what can be stored and raises ``CommitFailed`` for the rest, whatever the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kip848_client._ports import Clock
+from kip848_client._types import TopicPartition
+from kip848_client.consumer._commits import CommitDriver
+from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._records import OffsetAndMetadata
+from kip848_client.errors import CommitFailed, Kip848Error, NotAssigned
+from kip848_client.offsets import CommitKind, CommittableOffset, HandOuts, OffsetTracker
+
+__all__ = ["CommitWishes"]
+
+Offsets = Mapping[TopicPartition, CommittableOffset]
+
+
+class CommitWishes:
+    """``refresh_tracker`` is called before the tracker is looked at; ``in_group`` says whether the
+    group's partitions are ours to commit at the moment, if they are the group's."""
+
+    def __init__(
+        self,
+        commits: CommitDriver,
+        tracker: OffsetTracker,
+        hand_outs: HandOuts,
+        errors: ErrorBox,
+        clock: Clock,
+        *,
+        refresh_tracker: Callable[[], None],
+        in_group: Callable[[], bool],
+        timeout_ms: int,
+    ) -> None:
+        self._commits = commits
+        self._tracker = tracker
+        self._hand_outs = hand_outs
+        self._errors = errors
+        self._clock = clock
+        self._refresh_tracker = refresh_tracker
+        self._in_group = in_group
+        self._timeout_ms = timeout_ms
+
+    async def commit(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Commit ``offsets``, or everything handed out. Returns what is stored, if that is all;
+        raises ``CommitFailed`` otherwise, and what ended the consumer."""
+        self._refresh_tracker()
+        delivered = self._tracker.snapshot()
+        wanted = dict(delivered if offsets is None else offsets)
+        taken = dict(self._tracker.lost()) if offsets is None else {}
+        for tp, offset in list(wanted.items()):
+            if self._tracker.was_ours(tp) or (tp in delivered and not self._in_group()):
+                del wanted[tp]
+                if offsets is not None or offset.offset != self._tracker.last_committed(tp):
+                    taken[tp] = offset
+        meant = taken | wanted
+        fatal = self._errors.fatal
+        if fatal is not None:
+            self._refuse(meant, dict.fromkeys(meant, fatal))
+            raise fatal.with_traceback(None)
+        failed: dict[TopicPartition, Kip848Error] = {tp: _taken(tp) for tp in taken}
+        stored: Offsets = {}
+        if wanted:
+            stored = await self._store(wanted, delivered, failed)
+        self._refuse(meant, failed)
+        return {tp: OffsetAndMetadata(each.offset, each.metadata) for tp, each in stored.items()}
+
+    async def _store(
+        self, wanted: Offsets, delivered: Offsets, failed: dict[TopicPartition, Kip848Error]
+    ) -> Offsets:
+        self._hand_outs.processed(wanted, delivered)
+        deadline_ms = self._clock.now_ms() + self._timeout_ms
+        try:
+            done = await self._commits.commit(wanted, CommitKind.MANUAL, deadline_ms)
+        except Kip848Error as err:
+            failed.update(dict.fromkeys(wanted, err))
+            return {}
+        failed.update(done.failed)
+        return done.committed
+
+    def _refuse(self, meant: Offsets, failed: Mapping[TopicPartition, Kip848Error]) -> None:
+        """Say what was not stored, if there is something; it is said once."""
+        if not failed:
+            return
+        self._tracker.told(failed)
+        offsets = {tp: meant[tp] for tp in sorted(failed)}
+        said = ", ".join(
+            f"{tp.topic}-{tp.partition} (offset {each.offset})" for tp, each in offsets.items()
+        )
+        first = failed[next(iter(offsets))]
+        raise CommitFailed(
+            f"not committed: {said}: {first}",
+            offsets={tp: OffsetAndMetadata(o.offset, o.metadata) for tp, o in offsets.items()},
+            cause=first,
+        ) from first
+
+
+def _taken(tp: TopicPartition) -> NotAssigned:
+    return NotAssigned(
+        f"{tp.topic}-{tp.partition} is not ours any more: the group took it before the offset was "
+        "committed. Whoever has it now gets these records again: undo what must not happen twice, "
+        "and go on by asking for records"
+    )
