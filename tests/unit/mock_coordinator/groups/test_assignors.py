@@ -16,7 +16,7 @@ from kip848_client.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )
-from tests.unit.mock_coordinator.groups._world import World, parts
+from tests.unit.mock_coordinator.groups._group_harness import GroupHarness, parts
 
 VECTORS: Final[list[dict[str, Any]]] = [
     json.loads(line)
@@ -26,8 +26,8 @@ VECTORS: Final[list[dict[str, Any]]] = [
 ]
 
 
-def _described(world: World) -> str:
-    response = world.ask(ConsumerGroupDescribeRequest(group_ids=("g",)), 1)
+def _described(harness: GroupHarness) -> str:
+    response = harness.ask(ConsumerGroupDescribeRequest(group_ids=("g",)), 1)
     assert isinstance(response, ConsumerGroupDescribeResponse)
     return response.groups[0].assignor_name
 
@@ -35,9 +35,9 @@ def _described(world: World) -> str:
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["id"])
 @pytest.mark.parametrize("profile", ["4.2", "4.4"])
 def test_the_recorded_targets(vector: dict[str, Any], profile: str) -> None:
-    world = World(profile)
+    harness = GroupHarness(profile)
     for name, topic in vector["topics"].items():
-        world.create(name, topic["partitions"], id_=parse_topic_id(topic["id"]))
+        harness.create(name, topic["partitions"], id_=parse_topic_id(topic["id"]))
     vote = vector["assignor"]
     compared = 0
     for number, (step, expected) in enumerate(
@@ -46,14 +46,14 @@ def test_the_recorded_targets(vector: dict[str, Any], profile: str) -> None:
         member = step["member"]
         if step["op"] == "join":
             inst = step.get("instance")
-            answer = world.join(member, step["topics"], assignor=vote, inst=inst)
+            answer = harness.join(member, step["topics"], assignor=vote, inst=inst)
         elif step["op"] == "leave":
-            answer = world.beat(member, -1)
+            answer = harness.beat(member, -1)
         else:
-            answer = world.beat(member, world.member(member).epoch)
+            answer = harness.beat(member, harness.member(member).epoch)
         assert answer.error == 0
         if expected is not None:
-            targets = {member: world.target(member) for member in world.group().members}
+            targets = {member: harness.target(member) for member in harness.group().members}
             wanted = {member: parts(**topics) for member, topics in expected.items()}
             assert targets == wanted, f"{vector['id']} step {number}: {step}"
             compared += 1
@@ -65,27 +65,27 @@ def test_the_sequences_are_all_played() -> None:
 
 
 def test_the_default_is_the_first_configured_assignor() -> None:
-    world = World(group_consumer_assignors="range,uniform")
-    world.join("A", ["foo", "bar"])
-    world.join("B", ["foo", "bar"])
-    assert world.target("A") == parts(foo=range(3), bar=[0, 1])
-    assert _described(world) == "range"
-    assert world.join("C", assignor="sticky").message == (
+    harness = GroupHarness(group_consumer_assignors="range,uniform")
+    harness.join("A", ["foo", "bar"])
+    harness.join("B", ["foo", "bar"])
+    assert harness.target("A") == parts(foo=range(3), bar=[0, 1])
+    assert _described(harness) == "range"
+    assert harness.join("C", assignor="sticky").message == (
         "ServerAssignor sticky is not supported. Supported assignors: range, uniform."
     )
 
 
 def test_assignors_may_be_configured_by_class_name() -> None:
-    world = World(
+    harness = GroupHarness(
         group_consumer_assignors="org.apache.kafka.coordinator.group.assignor.RangeAssignor"
     )
-    world.join("A")
-    assert _described(world) == "range"
+    harness.join("A")
+    assert _described(harness) == "range"
 
 
 def test_an_assignor_that_is_not_kafkas_is_a_configuration_error() -> None:
     with pytest.raises(ConfigError, match="is none of uniform, range"):
-        World(group_consumer_assignors="com.example.Mine")
+        GroupHarness(group_consumer_assignors="com.example.Mine")
 
 
 class _Broken:
@@ -98,9 +98,9 @@ class _Broken:
 
 
 def test_a_failing_assignor_refuses_the_heartbeat_and_changes_nothing() -> None:
-    world = World("4.4")
-    world.groups._env.assignors["uniform"] = _Broken()
-    answer = world.join("A")
+    harness = GroupHarness("4.4")
+    harness.groups._env.assignors["uniform"] = _Broken()
+    answer = harness.join("A")
     assert (answer.error, answer.message) == (-1, None)
-    assert world.groups.records == []
-    assert world.groups.group_ids == ()
+    assert harness.groups.records == []
+    assert harness.groups.group_ids == ()

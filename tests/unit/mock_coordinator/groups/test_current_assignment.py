@@ -22,7 +22,7 @@ from mock_coordinator.core.groups.member import Member, partition_count, same_ow
 from mock_coordinator.core.groups.records import CurrentAssignment, OwnedPartitions
 from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.core.refused import Refused
-from tests.unit.mock_coordinator.groups._world import BAR, FOO
+from tests.unit.mock_coordinator.groups._group_harness import BAR, FOO
 
 STABLE = MemberState.STABLE
 UNREVOKED = MemberState.UNREVOKED_PARTITIONS

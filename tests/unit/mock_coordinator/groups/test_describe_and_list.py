@@ -19,16 +19,16 @@ from kip848_client.wire.messages.groups import (
     ListGroupsResponse,
 )
 from mock_coordinator.core.inputs import ClientInfo
-from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, World
+from tests.unit.mock_coordinator.groups._group_harness import EVERY_PROFILE, GroupHarness
 
 
 def _describe(
-    world: World, *groups: str, operations: bool = False
+    harness: GroupHarness, *groups: str, operations: bool = False
 ) -> tuple[ConsumerGroupDescribeResponseDescribedGroup, ...]:
     request = ConsumerGroupDescribeRequest(
         group_ids=groups, include_authorized_operations=operations
     )
-    response = world.ask(request, 1)
+    response = harness.ask(request, 1)
     return decode(ConsumerGroupDescribeResponse, 1, encode(response, 1)).groups
 
 
@@ -37,10 +37,10 @@ def _numbers(assignment: ConsumerGroupDescribeResponseAssignment) -> dict[str, t
 
 
 def test_every_field_of_a_described_group_and_member() -> None:
-    world = World("4.4")
-    world.join("A", rack="r", inst="i")
-    world.join("B", ["foo"])
-    (group,) = _describe(world, "g")
+    harness = GroupHarness("4.4")
+    harness.join("A", rack="r", inst="i")
+    harness.join("B", ["foo"])
+    (group,) = _describe(harness, "g")
     assert (group.error_code, group.error_message) == (0, None)
     assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Reconciling", 3, 3)
     assert (group.assignor_name, group.authorized_operations) == ("uniform", -(2**31))
@@ -59,9 +59,9 @@ def test_every_field_of_a_described_group_and_member() -> None:
 
 
 def test_what_cannot_be_described() -> None:
-    world = World()
-    world.commit("", -1, {"foo": {0: 1}}, group="simple")
-    empty, missing, simple = _describe(world, "", "nope", "simple", operations=True)
+    harness = GroupHarness()
+    harness.commit("", -1, {"foo": {0: 1}}, group="simple")
+    empty, missing, simple = _describe(harness, "", "nope", "simple", operations=True)
     assert (empty.error_code, empty.error_message) == (24, None)
     assert (missing.error_code, missing.error_message) == (69, "Group nope not found.")
     assert (simple.error_code, simple.error_message) == (
@@ -73,11 +73,11 @@ def test_what_cannot_be_described() -> None:
 
 @EVERY_PROFILE
 def test_an_empty_group(profile: str) -> None:
-    world = World(profile)
-    e = world.first
-    world.join("A", assignor="range")
-    world.beat("A", -1)
-    (group,) = _describe(world, "g", operations=True)
+    harness = GroupHarness(profile)
+    e = harness.first
+    harness.join("A", assignor="range")
+    harness.beat("A", -1)
+    (group,) = _describe(harness, "g", operations=True)
     target = e + 1 if profile == "4.4" else e
     assert (group.group_state, group.group_epoch, group.assignment_epoch) == (
         "Empty",
@@ -92,35 +92,35 @@ def test_an_empty_group(profile: str) -> None:
 
 
 def test_deleted_topics_are_left_out() -> None:
-    world = World()
-    world.join("A", ["foo", "bar"])
-    world.delete("foo")
-    (group,) = _describe(world, "g")
+    harness = GroupHarness()
+    harness.join("A", ["foo", "bar"])
+    harness.delete("foo")
+    (group,) = _describe(harness, "g")
     assert _numbers(group.members[0].assignment) == {"bar": (0, 1, 2)}
 
 
 def test_a_client_may_move_to_another_address() -> None:
-    world = World()
-    world.join("A")
-    world.beat("A", 2, client=ClientInfo(None, "/10.0.0.1"))
-    (group,) = _describe(world, "g")
+    harness = GroupHarness()
+    harness.join("A")
+    harness.beat("A", 2, client=ClientInfo(None, "/10.0.0.1"))
+    (group,) = _describe(harness, "g")
     assert (group.members[0].client_id, group.members[0].client_host) == ("", "/10.0.0.1")
 
 
 def _classic(
-    world: World, version: int, *groups: str
+    harness: GroupHarness, version: int, *groups: str
 ) -> list[DescribeGroupsResponseDescribedGroup]:
     request = DescribeGroupsRequest(groups=groups, include_authorized_operations=version >= 3)
-    response = world.ask(request, version)
+    response = harness.ask(request, version)
     return list(decode(DescribeGroupsResponse, version, encode(response, version)).groups)
 
 
 @pytest.mark.parametrize("version", range(7))
 def test_describe_groups_is_for_classic_groups(version: int) -> None:
-    world = World()
-    world.join("A")
-    world.commit("", -1, {"foo": {0: 1}}, group="simple")
-    consumer, missing, simple = _classic(world, version, "g", "nope", "simple")
+    harness = GroupHarness()
+    harness.join("A")
+    harness.commit("", -1, {"foo": {0: 1}}, group="simple")
+    consumer, missing, simple = _classic(harness, version, "g", "nope", "simple")
     error = 69 if version == 6 else 0
     assert (consumer.error_code, consumer.group_state) == (error, "Dead")
     assert (missing.error_code, missing.group_state) == (error, "Dead")
@@ -134,10 +134,10 @@ def test_describe_groups_is_for_classic_groups(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(6))
 def test_what_a_listing_says(version: int) -> None:
-    world = World()
-    world.join("A")
-    world.commit("", -1, {"foo": {0: 1}}, group="simple")
-    response = world.ask(ListGroupsRequest(), version)
+    harness = GroupHarness()
+    harness.join("A")
+    harness.commit("", -1, {"foo": {0: 1}}, group="simple")
+    response = harness.ask(ListGroupsRequest(), version)
     groups = decode(ListGroupsResponse, version, encode(response, version)).groups
     assert [(group.group_id, group.protocol_type) for group in groups] == [
         ("g", "consumer"),

@@ -15,22 +15,22 @@ from mock_coordinator.core.logs.log import Logs
 from mock_coordinator.core.logs.offsets_log import OffsetsLog
 from mock_coordinator.core.topics.catalog import Catalog
 from tests.support.examples import examples
-from tests.unit.mock_coordinator.groups._world import ALL_PROFILES, World
+from tests.unit.mock_coordinator.groups._group_harness import ALL_PROFILES, GroupHarness
 from tests.unit.mock_coordinator.groups.test_replay import _play
 
 
-def world_on_a_log(profile: str) -> tuple[World, OffsetsLog]:
-    world = World(profile)
-    journal = OffsetsLog(world.profile, Catalog(), Logs(), 0)
-    world.groups = GroupCoordinator(
-        world.profile, world.config, world.catalog, lambda: "unused", world.now, journal
+def harness_on_a_log(profile: str) -> tuple[GroupHarness, OffsetsLog]:
+    harness = GroupHarness(profile)
+    journal = OffsetsLog(harness.profile, Catalog(), Logs(), 0)
+    harness.groups = GroupCoordinator(
+        harness.profile, harness.config, harness.catalog, lambda: "unused", harness.now, journal
     )
-    return world, journal
+    return harness, journal
 
 
-def copied(world: World, journal: OffsetsLog) -> OffsetsLog:
+def copied(harness: GroupHarness, journal: OffsetsLog) -> OffsetsLog:
     """The log as another broker has it."""
-    copy = OffsetsLog(world.profile, Catalog(), Logs(), 0)
+    copy = OffsetsLog(harness.profile, Catalog(), Logs(), 0)
     for batch in journal.log.batches:
         copy.log.restore(batch.data)
     return copy
@@ -48,14 +48,14 @@ def known(groups: GroupCoordinator, *, compacted: bool) -> dict[str, GroupSnapsh
     return found
 
 
-def taken_over(world: World, journal: OffsetsLog) -> GroupCoordinator:
+def taken_over(harness: GroupHarness, journal: OffsetsLog) -> GroupCoordinator:
     return GroupCoordinator.replay(
-        world.profile,
-        world.config,
-        world.catalog,
+        harness.profile,
+        harness.config,
+        harness.catalog,
         lambda: "unused",
         journal.records,
-        world.now,
+        harness.now,
         journal,
     )
 
@@ -65,15 +65,17 @@ def taken_over(world: World, journal: OffsetsLog) -> GroupCoordinator:
 def test_a_new_leader_knows_what_the_old_one_knew(
     profile: str, steps: int, data: st.DataObject
 ) -> None:
-    world, journal = world_on_a_log(profile)
+    harness, journal = harness_on_a_log(profile)
     thinned = False
     for _ in range(steps):
-        _play(world, data)
-        whole, thin = copied(world, journal), copied(world, journal)
+        _play(harness, data)
+        whole, thin = copied(harness, journal), copied(harness, journal)
         thin.compact()
         for copy, compacted in ((whole, thinned), (thin, True)):
-            successor = taken_over(world, copy)
-            assert known(successor, compacted=compacted) == known(world.groups, compacted=compacted)
+            successor = taken_over(harness, copy)
+            assert known(successor, compacted=compacted) == known(
+                harness.groups, compacted=compacted
+            )
         assert whole.log.high_watermark == thin.log.high_watermark
         if data.draw(st.integers(0, 5)) == 0:
             journal.compact()  # and the living one goes on
@@ -87,17 +89,17 @@ def test_a_crash_goes_back_to_a_moment_that_was(
 ) -> None:
     """A disk that was behind: the log is cut at some decision. The groups are then as they were
     when that decision had been made, and the coordinator goes on from there."""
-    world, journal = world_on_a_log(profile)
+    harness, journal = harness_on_a_log(profile)
     journal.compacts = False
-    moments = {0: known(world.groups, compacted=False)}
+    moments = {0: known(harness.groups, compacted=False)}
     for _ in range(steps):
-        _play(world, data)
-        moments[journal.log.high_watermark] = known(world.groups, compacted=False)
+        _play(harness, data)
+        moments[journal.log.high_watermark] = known(harness.groups, compacted=False)
     offset = data.draw(st.sampled_from(sorted(moments)))
     journal.truncate(offset)
-    world.groups = taken_over(world, journal)
-    assert known(world.groups, compacted=False) == moments[offset]
+    harness.groups = taken_over(harness, journal)
+    assert known(harness.groups, compacted=False) == moments[offset]
     for _ in range(3):
-        _play(world, data)
-    again = taken_over(world, copied(world, journal))
-    assert known(again, compacted=True) == known(world.groups, compacted=True)
+        _play(harness, data)
+    again = taken_over(harness, copied(harness, journal))
+    assert known(again, compacted=True) == known(harness.groups, compacted=True)

@@ -11,19 +11,19 @@ from mock_coordinator.core.groups.records import GroupEpochMetadata
 from mock_coordinator.core.profiles import profile_named
 from tests.scenarios.broker_log import BrokerLog
 from tests.support.real_kafka import RealKafka
-from tests.unit.mock_coordinator.groups._world import FOO, World
+from tests.unit.mock_coordinator.groups._group_harness import FOO, GroupHarness
 
 ID = TopicId(bytes(range(16)))
 
 
 def test_a_group_without_existing_topics_has_hash_zero() -> None:
     assert group_hash([]) == 0
-    world = World("4.2")
-    world.join("A", ("nope",))
-    assert world.group().metadata_hash == 0
-    world.join("A", ("nope", "foo"))
+    harness = GroupHarness("4.2")
+    harness.join("A", ("nope",))
+    assert harness.group().metadata_hash == 0
+    harness.join("A", ("nope", "foo"))
     foo = topic_hash("foo", FOO, 6)
-    assert world.group().metadata_hash == group_hash([foo])
+    assert harness.group().metadata_hash == group_hash([foo])
 
 
 def test_everything_that_goes_in_counts() -> None:

@@ -18,77 +18,83 @@ from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-from tests.unit.mock_coordinator.groups._world import (
+from tests.unit.mock_coordinator.groups._group_harness import (
     EVERY_PROFILE,
     FOO,
-    World,
+    GroupHarness,
     topic_id,
 )
 
 
 @EVERY_PROFILE
 def test_long_metadata_is_refused_by_itself(profile: str) -> None:
-    world = World(profile)
-    world.join("A")
-    refused = world.commit("A", world.first, {"foo": {0: 1}}, metadata="x" * 4097)
+    harness = GroupHarness(profile)
+    harness.join("A")
+    refused = harness.commit("A", harness.first, {"foo": {0: 1}}, metadata="x" * 4097)
     assert refused == {"foo": {0: 12}}
-    assert world.commit("A", world.first, {"foo": {0: 1}}, metadata="x" * 4096) == {"foo": {0: 0}}
+    assert harness.commit("A", harness.first, {"foo": {0: 1}}, metadata="x" * 4096) == {
+        "foo": {0: 0}
+    }
     # Java counts UTF-16 units: a character outside of the BMP is two
-    assert world.commit("A", world.first, {"foo": {1: 1}}, metadata="\U0001f600" * 2049) == {
+    assert harness.commit("A", harness.first, {"foo": {1: 1}}, metadata="\U0001f600" * 2049) == {
         "foo": {1: 12}
     }
 
 
 @EVERY_PROFILE
 def test_topics_and_partitions_that_do_not_exist(profile: str) -> None:
-    world = World(profile)
-    world.join("A")
-    committed = world.commit("A", world.first, {"foo": {0: 1, 6: 1, -1: 1}, "nope": {0: 1}})
+    harness = GroupHarness(profile)
+    harness.join("A")
+    committed = harness.commit("A", harness.first, {"foo": {0: 1, 6: 1, -1: 1}, "nope": {0: 1}})
     assert committed == {"foo": {0: 0, 6: 3, -1: 3}, "nope": {0: 3}}
     # with nothing left the group is not even looked at
-    assert world.commit("Z", 7, {"nope": {0: 1}}, group="x") == {"nope": {0: 3}}
+    assert harness.commit("Z", 7, {"nope": {0: 1}}, group="x") == {"nope": {0: 3}}
 
 
 def test_kip_1251_forgets_after_a_static_member_was_away() -> None:
-    world = World("4.4")
-    world.join("A", inst="i")
-    world.beat("A", -2, inst="i")
-    assert world.commit("A", -2, {"foo": {0: 1}}) == {"foo": {0: 0}}
-    assert world.commit("A", 2, {"foo": {0: 1}}) == {"foo": {0: 113}}
-    world.join("A", inst="i")
-    assert world.commit("A", 1, {"foo": {0: 1}}) == {"foo": {0: 0}}  # epoch 0 is long ago
+    harness = GroupHarness("4.4")
+    harness.join("A", inst="i")
+    harness.beat("A", -2, inst="i")
+    assert harness.commit("A", -2, {"foo": {0: 1}}) == {"foo": {0: 0}}
+    assert harness.commit("A", 2, {"foo": {0: 1}}) == {"foo": {0: 113}}
+    harness.join("A", inst="i")
+    assert harness.commit("A", 1, {"foo": {0: 1}}) == {"foo": {0: 0}}  # epoch 0 is long ago
 
 
 def test_an_empty_commit_is_answered_by_nothing() -> None:
-    world = World()
-    assert world.commit("A", 1, {}) == {}
-    assert world.commit("A", 1, {"foo": {}}) == {}
-    assert world.commit("A", 1, {"foo": {}, "nope": {}}) == {"nope": {}}
+    harness = GroupHarness()
+    assert harness.commit("A", 1, {}) == {}
+    assert harness.commit("A", 1, {"foo": {}}) == {}
+    assert harness.commit("A", 1, {"foo": {}, "nope": {}}) == {"nope": {}}
 
 
 def test_a_commit_that_stores_nothing_makes_a_group_that_no_record_knows() -> None:
-    world = World()
-    assert world.commit("", -1, {"foo": {0: 1}}, metadata="x" * 5000) == {"foo": {0: 12}}
-    assert world.groups.group_ids == ("g",)
-    world.restart()
-    assert world.groups.snapshot("g") is None
+    harness = GroupHarness()
+    assert harness.commit("", -1, {"foo": {0: 1}}, metadata="x" * 5000) == {"foo": {0: 12}}
+    assert harness.groups.group_ids == ("g",)
+    harness.restart()
+    assert harness.groups.snapshot("g") is None
 
 
 def test_null_metadata_is_stored_as_none() -> None:
-    world = World()
-    world.commit("", -1, {"foo": {0: 1}}, metadata=None)
-    stored = world.group().offsets["foo"][0]
-    assert (stored.metadata, stored.leader_epoch, stored.commit_timestamp_ms) == ("", 3, world.now)
+    harness = GroupHarness()
+    harness.commit("", -1, {"foo": {0: 1}}, metadata=None)
+    stored = harness.group().offsets["foo"][0]
+    assert (stored.metadata, stored.leader_epoch, stored.commit_timestamp_ms) == (
+        "",
+        3,
+        harness.now,
+    )
 
 
 def test_version_10_names_topics_by_id() -> None:
-    world = World("4.4")
-    world.join("A")
-    assert world.commit("A", 2, {"foo": {0: 7}, "nope": {0: 1}}, version=10) == {
+    harness = GroupHarness("4.4")
+    harness.join("A")
+    assert harness.commit("A", 2, {"foo": {0: 7}, "nope": {0: 1}}, version=10) == {
         "foo": {0: 0},
         "nope": {0: 100},
     }
-    assert world.group().offsets["foo"][0].topic_id == FOO
+    assert harness.group().offsets["foo"][0].topic_id == FOO
     request = OffsetFetchRequest(
         groups=(
             OffsetFetchRequestGroup(
@@ -100,7 +106,7 @@ def test_version_10_names_topics_by_id() -> None:
             ),
         )
     )
-    response = world.ask(request, 10)
+    response = harness.ask(request, 10)
     response = decode(OffsetFetchResponse, 10, encode(response, 10))
     known, unknown = response.groups[0].topics
     assert (known.topic_id, known.name) == (FOO, "")
@@ -109,12 +115,12 @@ def test_version_10_names_topics_by_id() -> None:
 
 
 def test_version_10_leaves_out_topics_without_an_id() -> None:
-    world = World("4.4")
-    world.join("A")
-    world.commit("A", 2, {"foo": {0: 7}}, version=9)
-    world.catalog.delete("foo")  # before the coordinator is told
+    harness = GroupHarness("4.4")
+    harness.join("A")
+    harness.commit("A", 2, {"foo": {0: 7}}, version=9)
+    harness.catalog.delete("foo")  # before the coordinator is told
     every = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=None),))
-    by_id, by_name = world.ask(every, 10), world.ask(every, 9)
+    by_id, by_name = harness.ask(every, 10), harness.ask(every, 9)
     assert isinstance(by_id, OffsetFetchResponse)
     assert isinstance(by_name, OffsetFetchResponse)
     assert by_id.groups[0].topics == ()
@@ -122,10 +128,10 @@ def test_version_10_leaves_out_topics_without_an_id() -> None:
 
 
 def test_an_offset_of_another_topic_of_that_name_is_not_shown() -> None:
-    world = World("4.4")
-    world.commit("", -1, {"foo": {0: 7}}, version=10)
-    world.catalog.delete("foo")
-    world.catalog.create("foo", 6, topic_id(50))
+    harness = GroupHarness("4.4")
+    harness.commit("", -1, {"foo": {0: 7}}, version=10)
+    harness.catalog.delete("foo")
+    harness.catalog.create("foo", 6, topic_id(50))
     request = OffsetFetchRequest(
         groups=(
             OffsetFetchRequestGroup(
@@ -134,31 +140,31 @@ def test_an_offset_of_another_topic_of_that_name_is_not_shown() -> None:
             ),
         )
     )
-    response = world.ask(request, 10)
+    response = harness.ask(request, 10)
     assert isinstance(response, OffsetFetchResponse)
     assert response.groups[0].topics[0].partitions[0].committed_offset == -1
 
 
 @pytest.mark.parametrize("version", [1, 2, 5, 7])
 def test_the_old_form_of_the_fetch(version: int) -> None:
-    world = World()
-    world.commit("", -1, {"foo": {0: 7}}, group="x")
+    harness = GroupHarness()
+    harness.commit("", -1, {"foo": {0: 7}}, group="x")
     request = OffsetFetchRequest(
         group_id="x", topics=(OffsetFetchRequestTopic(name="foo", partition_indexes=(0, 1)),)
     )
-    response = decode(OffsetFetchResponse, version, encode(world.ask(request, version), version))
+    response = decode(OffsetFetchResponse, version, encode(harness.ask(request, version), version))
     assert [part.committed_offset for part in response.topics[0].partitions] == [7, -1]
     if version >= 2:
-        every = world.ask(OffsetFetchRequest(group_id="x", topics=None), version)
+        every = harness.ask(OffsetFetchRequest(group_id="x", topics=None), version)
         assert isinstance(every, OffsetFetchResponse)
         assert [topic.name for topic in every.topics] == ["foo"]
 
 
 def test_several_groups_in_one_fetch() -> None:
-    world = World()
-    world.join("A")
-    world.commit("", -1, {"foo": {0: 7}}, group="x")
-    response = world.ask(
+    harness = GroupHarness()
+    harness.join("A")
+    harness.commit("", -1, {"foo": {0: 7}}, group="x")
+    response = harness.ask(
         OffsetFetchRequest(
             groups=(
                 OffsetFetchRequestGroup(group_id="x", topics=None),
@@ -173,10 +179,10 @@ def test_several_groups_in_one_fetch() -> None:
 
 
 def test_a_commit_of_a_simple_group_that_names_an_instance() -> None:
-    world = World()
-    world.commit("", -1, {"foo": {0: 7}}, group="x")
-    assert world.commit("", -1, {"foo": {0: 8}}, group="x", inst="i") == {"foo": {0: 0}}
-    assert world.commit("m", -1, {"foo": {0: 8}}, group="x") == {"foo": {0: 0}}
+    harness = GroupHarness()
+    harness.commit("", -1, {"foo": {0: 7}}, group="x")
+    assert harness.commit("", -1, {"foo": {0: 8}}, group="x", inst="i") == {"foo": {0: 0}}
+    assert harness.commit("m", -1, {"foo": {0: 8}}, group="x") == {"foo": {0: 0}}
 
 
 @pytest.mark.parametrize(
@@ -184,8 +190,8 @@ def test_a_commit_of_a_simple_group_that_names_an_instance() -> None:
     [(500, 0), (-2, 0), (2**63 - 1, -(2**64)), (-(2**63), 0)],
 )
 def test_the_retention_of_old_requests_is_stored(retention_ms: int, overflow: int) -> None:
-    world = World()
-    response = world.ask(
+    harness = GroupHarness()
+    response = harness.ask(
         OffsetCommitRequest(
             group_id="x",
             retention_time_ms=retention_ms,
@@ -199,5 +205,5 @@ def test_the_retention_of_old_requests_is_stored(retention_ms: int, overflow: in
         2,
     )
     assert isinstance(response, OffsetCommitResponse)
-    stored = world.group("x").offsets["foo"][0].expire_timestamp_ms
-    assert stored == world.now + retention_ms + overflow
+    stored = harness.group("x").offsets["foo"][0].expire_timestamp_ms
+    assert stored == harness.now + retention_ms + overflow

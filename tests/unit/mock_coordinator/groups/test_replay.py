@@ -24,18 +24,18 @@ from mock_coordinator.core.groups import GroupCoordinator, GroupState, MemberSta
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.state import ClassicGroup
 from tests.support.examples import examples
-from tests.unit.mock_coordinator.groups._world import ALL_PROFILES, World
+from tests.unit.mock_coordinator.groups._group_harness import ALL_PROFILES, GroupHarness
 
 MEMBERS = "ABCD"
 NAMES: Sequence[tuple[str, ...]] = (("foo",), ("bar",), ("foo", "bar"), (), ("nope", "foo"))
 REGEXES = (None, None, "", "foo.*", ".*", "b.*", "foo[")
 
 
-def _play(world: World, data: st.DataObject) -> None:
+def _play(harness: GroupHarness, data: st.DataObject) -> None:
     """One random action."""
     pick = data.draw
     member = pick(st.sampled_from(MEMBERS))
-    group = world.groups.snapshot("g")
+    group = harness.groups.snapshot("g")
     known = None if group is None else group.members.get(member)
     epoch = 0 if known is None else known.epoch
     action = pick(
@@ -51,35 +51,35 @@ def _play(world: World, data: st.DataObject) -> None:
             inst = None if inst in holders else inst
         names, regex = pick(st.sampled_from(NAMES)), pick(st.sampled_from(REGEXES))
         assignor = pick(st.sampled_from([None, "range", "uniform"]))
-        world.join(member, names, regex=regex, inst=inst, assignor=assignor)
+        harness.join(member, names, regex=regex, inst=inst, assignor=assignor)
     elif action == "beat":
-        _beat(world, data, member, epoch)
+        _beat(harness, data, member, epoch)
     elif action == "leave":
-        world.beat(member, -1)
+        harness.beat(member, -1)
     elif action == "away":
-        world.beat(member, -2, inst=None if known is None else known.subscription.instance_id)
+        harness.beat(member, -2, inst=None if known is None else known.subscription.instance_id)
     elif action == "commit":
         who = pick(st.sampled_from([member, "", "Z"]))
         at = pick(st.sampled_from([epoch, -1, epoch - 1]))
         group_id = pick(st.sampled_from(["g", "g", "s"]))
-        world.commit(who, at, {"foo": {pick(st.integers(0, 6)): 1}}, group=group_id)
+        harness.commit(who, at, {"foo": {pick(st.integers(0, 6)): 1}}, group=group_id)
     elif action == "time":
-        world.pass_ms(pick(st.sampled_from([0, 1, 999, 10_001, 45_000, 600_000])))
+        harness.pass_ms(pick(st.sampled_from([0, 1, 999, 10_001, 45_000, 600_000])))
     elif action == "topic":
-        _change_topics(world, data)
+        _change_topics(harness, data)
     else:
-        _delete(world, data)
+        _delete(harness, data)
 
 
-def _beat(world: World, data: st.DataObject, member: str, epoch: int) -> None:
+def _beat(harness: GroupHarness, data: st.DataObject, member: str, epoch: int) -> None:
     pick = data.draw
-    group = world.groups.snapshot("g")
+    group = harness.groups.snapshot("g")
     owned = None
     if group is not None and member in group.members and pick(st.booleans()):
-        owned = world.owned(member)
+        owned = harness.owned(member)
         if pick(st.integers(0, 4)) == 0:
             owned = {name: numbers[:1] for name, numbers in owned.items()}
-    world.beat(
+    harness.beat(
         member,
         epoch + pick(st.sampled_from([0, 0, 0, 0, -1, 1])),
         owned,
@@ -89,23 +89,23 @@ def _beat(world: World, data: st.DataObject, member: str, epoch: int) -> None:
     )
 
 
-def _change_topics(world: World, data: st.DataObject) -> None:
-    foo = world.catalog.topic("foo")
+def _change_topics(harness: GroupHarness, data: st.DataObject) -> None:
+    foo = harness.catalog.topic("foo")
     if foo is None:
-        world.create("foo", 4)
+        harness.create("foo", 4)
     elif data.draw(st.booleans()):
-        world.grow("foo", foo.partitions + 1)
+        harness.grow("foo", foo.partitions + 1)
     else:
-        world.delete("foo")
+        harness.delete("foo")
 
 
-def _delete(world: World, data: st.DataObject) -> None:
+def _delete(harness: GroupHarness, data: st.DataObject) -> None:
     if data.draw(st.booleans()):
-        world.ask(DeleteGroupsRequest(groups_names=("g", "s")), 2)
+        harness.ask(DeleteGroupsRequest(groups_names=("g", "s")), 2)
         return
     part = OffsetDeleteRequestPartition(partition_index=data.draw(st.integers(0, 3)))
     topic = OffsetDeleteRequestTopic(name="foo", partitions=(part,))
-    world.ask(OffsetDeleteRequest(group_id="s", topics=(topic,)), 0)
+    harness.ask(OffsetDeleteRequest(group_id="s", topics=(topic,)), 0)
 
 
 # --- What must hold -------------------------------------------------------------------------------
@@ -163,15 +163,15 @@ def _compacted(records: Sequence[StateRecord]) -> list[StateRecord]:
     return [record for number, record in enumerate(records) if last[record.key] == number]
 
 
-def _replayed(world: World, records: Sequence[StateRecord]) -> GroupCoordinator:
+def _replayed(harness: GroupHarness, records: Sequence[StateRecord]) -> GroupCoordinator:
     return GroupCoordinator.replay(
-        world.profile, world.config, world.catalog, lambda: "unused", records, world.now
+        harness.profile, harness.config, harness.catalog, lambda: "unused", records, harness.now
     )
 
 
-def _assert_same(world: World, other: GroupCoordinator, groups: Sequence[str]) -> None:
+def _assert_same(harness: GroupHarness, other: GroupCoordinator, groups: Sequence[str]) -> None:
     for group_id in groups:
-        living, copy = world.groups.snapshot(group_id), other.snapshot(group_id)
+        living, copy = harness.groups.snapshot(group_id), other.snapshot(group_id)
         assert living is not None
         assert copy is not None
         assert copy.without_timers() == living.without_timers()
@@ -180,99 +180,99 @@ def _assert_same(world: World, other: GroupCoordinator, groups: Sequence[str]) -
 @settings(max_examples=examples(150))
 @given(st.sampled_from(ALL_PROFILES), st.integers(1, 40), st.data())
 def test_replaying_gives_the_same_groups(profile: str, steps: int, data: st.DataObject) -> None:
-    world = World(profile)
+    harness = GroupHarness(profile)
     for _ in range(steps):
-        _play(world, data)
-        for group in world.groups._env.state.groups.values():
+        _play(harness, data)
+        for group in harness.groups._env.state.groups.values():
             if isinstance(group, ConsumerGroup):
                 _check_derived(group)
-    state = world.groups._env.state
-    copy = _replayed(world, world.groups.records)
-    assert copy.group_ids == world.groups.group_ids
-    _assert_same(world, copy, copy.group_ids)
+    state = harness.groups._env.state
+    copy = _replayed(harness, harness.groups.records)
+    assert copy.group_ids == harness.groups.group_ids
+    _assert_same(harness, copy, copy.group_ids)
     for group_id, group in state.groups.items():
         if isinstance(group, ConsumerGroup):
             again = copy._env.state.consumer_group(group_id)
             assert list(again.order) == list(group.order)
             assert list(again.vote_order) == list(group.vote_order)
     # a simple group without offsets has no record left after compaction, in Kafka neither
-    compacted = _replayed(world, _compacted(world.groups.records))
+    compacted = _replayed(harness, _compacted(harness.groups.records))
     remaining = [
         group_id
         for group_id, group in state.groups.items()
         if not isinstance(group, ClassicGroup) or state.offsets.get(group_id)
     ]
     assert sorted(compacted.group_ids) == sorted(remaining)
-    _assert_same(world, compacted, remaining)
+    _assert_same(harness, compacted, remaining)
 
 
 @settings(max_examples=examples(60))
 @given(st.sampled_from(ALL_PROFILES), st.integers(1, 15), st.data())
 def test_a_refused_heartbeat_leaves_no_trace(profile: str, steps: int, data: st.DataObject) -> None:
-    world = World(profile)
+    harness = GroupHarness(profile)
     for _ in range(steps):
-        _play(world, data)
-    world.pass_ms(0)  # a resolution may be due
-    before, records = world.groups.snapshot("g"), len(world.groups.records)
+        _play(harness, data)
+    harness.pass_ms(0)  # a resolution may be due
+    before, records = harness.groups.snapshot("g"), len(harness.groups.records)
     refused = [
-        world.beat("A", 10_000),
-        world.beat("nobody", 3),
-        world.join("A", rto=-1),
-        world.beat("A", 0, {}, names=["foo"], rto=1, assignor="xyz"),
-        world.join("new", None, regex="foo["),
-        world.beat("A", 3, inst="nobody"),
+        harness.beat("A", 10_000),
+        harness.beat("nobody", 3),
+        harness.join("A", rto=-1),
+        harness.beat("A", 0, {}, names=["foo"], rto=1, assignor="xyz"),
+        harness.join("new", None, regex="foo["),
+        harness.beat("A", 3, inst="nobody"),
     ]
     assert all(answer.error for answer in refused)
-    assert len(world.groups.records) == records
-    assert world.groups.snapshot("g") == before
+    assert len(harness.groups.records) == records
+    assert harness.groups.snapshot("g") == before
 
 
 def test_a_restart_keeps_epochs_and_starts_the_timers_again() -> None:
-    world = World("4.4")
-    world.join("A", rto=20_000)
-    world.join("B")
-    world.beat("A", 2)
-    world.pass_ms(15_000)
-    world.restart()
-    assert world.shape() == "#G3/A3 Reconciling"
-    a = world.member("A")
+    harness = GroupHarness("4.4")
+    harness.join("A", rto=20_000)
+    harness.join("B")
+    harness.beat("A", 2)
+    harness.pass_ms(15_000)
+    harness.restart()
+    assert harness.shape() == "#G3/A3 Reconciling"
+    a = harness.member("A")
     assert (a.session_deadline_ms, a.rebalance_deadline_ms) == (
-        world.now + 45_000,
-        world.now + 20_000,
+        harness.now + 45_000,
+        harness.now + 20_000,
     )
-    assert world.beat("A", 2, {"foo": range(3)}).epoch == 3
-    world.pass_ms(20_000)
-    assert set(world.group().members) == {"A", "B"}
+    assert harness.beat("A", 2, {"foo": range(3)}).epoch == 3
+    harness.pass_ms(20_000)
+    assert set(harness.group().members) == {"A", "B"}
 
 
 def test_a_restart_notices_topic_changes_at_the_first_heartbeat() -> None:
-    world = World("4.4")
-    world.join("A")
-    world.catalog.grow("foo", 7)  # nobody tells the group coordinator
-    assert world.beat("A", 2).epoch == 2
-    world.restart()
-    assert world.beat("A", 2).epoch == 3
+    harness = GroupHarness("4.4")
+    harness.join("A")
+    harness.catalog.grow("foo", 7)  # nobody tells the group coordinator
+    assert harness.beat("A", 2).epoch == 2
+    harness.restart()
+    assert harness.beat("A", 2).epoch == 3
 
 
 def test_a_restart_drops_a_resolution_in_flight_and_asks_again() -> None:
-    world = World("4.4")
-    world.join("A", None, regex="foo.*")
-    assert world.group().resolving
-    world.restart()
-    assert not world.group().resolving
-    world.beat("A", 1)
-    assert world.group().resolving
+    harness = GroupHarness("4.4")
+    harness.join("A", None, regex="foo.*")
+    assert harness.group().resolving
+    harness.restart()
+    assert not harness.group().resolving
+    harness.beat("A", 1)
+    assert harness.group().resolving
 
 
 def test_tombstones_for_what_is_not_there_are_ignored() -> None:
-    world = World("4.4")
-    world.join("A", inst="i", regex="foo.*")
-    world.pass_ms(0)
-    world.commit("A", 2, {"foo": {0: 1}})
-    world.beat("A", -1)
-    world.ask(DeleteGroupsRequest(groups_names=("g",)), 2)
-    tombstones = [r for r in world.groups.records if getattr(r, "value", None) is None]
+    harness = GroupHarness("4.4")
+    harness.join("A", inst="i", regex="foo.*")
+    harness.pass_ms(0)
+    harness.commit("A", 2, {"foo": {0: 1}})
+    harness.beat("A", -1)
+    harness.ask(DeleteGroupsRequest(groups_names=("g",)), 2)
+    tombstones = [r for r in harness.groups.records if getattr(r, "value", None) is None]
     assert len({type(record) for record in tombstones}) >= 7
-    empty = World("4.4")
+    empty = GroupHarness("4.4")
     copy = _replayed(empty, tombstones)
     assert copy.group_ids == ()

@@ -12,7 +12,7 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
 )
 from mock_coordinator.core.groups.validation import is_blank, validate_heartbeat
 from mock_coordinator.core.refused import Refused
-from tests.unit.mock_coordinator.groups._world import World
+from tests.unit.mock_coordinator.groups._group_harness import GroupHarness
 
 ASSIGNORS = ("uniform", "range")
 SOME = (ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=bytes(16), partitions=(0,)),)
@@ -88,18 +88,18 @@ def test_version_0_may_leave_the_member_id_to_the_broker(epoch: int, refused: bo
 
 
 def test_an_assignor_that_the_broker_lacks_is_named() -> None:
-    world = World()
-    answer = world.join("A", assignor="xyz")
+    harness = GroupHarness()
+    answer = harness.join("A", assignor="xyz")
     assert (answer.error, answer.message) == (
         112,
         "ServerAssignor xyz is not supported. Supported assignors: uniform, range.",
     )
-    assert world.groups.group_ids == ()
+    assert harness.groups.group_ids == ()
 
 
 def test_a_refused_heartbeat_carries_nothing_but_the_error() -> None:
-    world = World()
-    response = world.ask(ConsumerGroupHeartbeatRequest(group_id="g", member_id=""), 1)
+    harness = GroupHarness()
+    response = harness.ask(ConsumerGroupHeartbeatRequest(group_id="g", member_id=""), 1)
     assert response == ConsumerGroupHeartbeatResponse(
         error_code=ErrorCode.INVALID_REQUEST, error_message="MemberId can't be empty."
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mock_coordinator.core.groups import GroupCoordinator, GroupSnapshot
 from tests.support.examples import examples
-from tests.unit.mock_coordinator.groups.classic._circle import Circle
+from tests.unit.mock_coordinator.groups.classic._classic_harness import ClassicGroupHarness
 
 NAMES = ("A", "B", "C", "D")
 PROTOCOLS = st.lists(st.sampled_from(["range", "sticky", "odd"]), min_size=1, unique=True)
@@ -20,17 +20,17 @@ STATIC = {"C": "i1", "D": "i1"}
 @settings(max_examples=examples(150))
 @given(st.data())
 def test_whatever_is_asked_in_whatever_order(data: st.DataObject) -> None:
-    circle = Circle(delay_ms=data.draw(st.sampled_from([0, 2_000])))
+    harness = ClassicGroupHarness(delay_ms=data.draw(st.sampled_from([0, 2_000])))
     for _ in range(data.draw(st.integers(1, 30))):
         name = data.draw(st.sampled_from(NAMES))
-        data.draw(st.sampled_from(STEPS))(circle, name, data)
-        circle.late()
-        check(circle)
-    quiet(circle)
+        data.draw(st.sampled_from(STEPS))(harness, name, data)
+        harness.late()
+        check(harness)
+    quiet(harness)
 
 
-def join(circle: Circle, name: str, data: st.DataObject) -> None:
-    circle.join(
+def join(harness: ClassicGroupHarness, name: str, data: st.DataObject) -> None:
+    harness.join(
         name,
         *data.draw(PROTOCOLS),
         version=data.draw(st.sampled_from([3, 4, 9] if name not in STATIC else [5, 8, 9])),
@@ -42,31 +42,31 @@ def join(circle: Circle, name: str, data: st.DataObject) -> None:
     )
 
 
-def sync(circle: Circle, name: str, data: st.DataObject) -> None:
-    if circle.now.state == "Dead":
+def sync(harness: ClassicGroupHarness, name: str, data: st.DataObject) -> None:
+    if harness.now.state == "Dead":
         return
-    circle.sync(name, {each: each.encode() for each in circle.ids})
+    harness.sync(name, {each: each.encode() for each in harness.ids})
 
 
-def beat(circle: Circle, name: str, data: st.DataObject) -> None:
-    assert circle.beat(name, instance=STATIC.get(name)) in (0, 22, 25, 27, 82)
+def beat(harness: ClassicGroupHarness, name: str, data: st.DataObject) -> None:
+    assert harness.beat(name, instance=STATIC.get(name)) in (0, 22, 25, 27, 82)
 
 
-def leave(circle: Circle, name: str, data: st.DataObject) -> None:
-    if circle.now.state != "Dead":
-        assert set(circle.leave(name)) <= {0, 25}
+def leave(harness: ClassicGroupHarness, name: str, data: st.DataObject) -> None:
+    if harness.now.state != "Dead":
+        assert set(harness.leave(name)) <= {0, 25}
 
 
-def wait(circle: Circle, name: str, data: st.DataObject) -> None:
-    circle.pass_ms(data.draw(st.sampled_from([1_000, 5_000, 31_000, 301_000])))
+def wait(harness: ClassicGroupHarness, name: str, data: st.DataObject) -> None:
+    harness.pass_ms(data.draw(st.sampled_from([1_000, 5_000, 31_000, 301_000])))
 
 
-def crash(circle: Circle, name: str, data: st.DataObject) -> None:
-    circle.restart()
-    circle.forget_requests()
+def crash(harness: ClassicGroupHarness, name: str, data: st.DataObject) -> None:
+    harness.restart()
+    harness.forget_requests()
 
 
-STEPS: list[Callable[[Circle, str, st.DataObject], None]] = [
+STEPS: list[Callable[[ClassicGroupHarness, str, st.DataObject], None]] = [
     *([join] * 4),
     *([sync] * 3),
     beat,
@@ -76,9 +76,9 @@ STEPS: list[Callable[[Circle, str, st.DataObject], None]] = [
 ]
 
 
-def check(circle: Circle) -> None:
+def check(harness: ClassicGroupHarness) -> None:
     """One state, told in several ways."""
-    snapshot = circle.groups.snapshot("g")
+    snapshot = harness.groups.snapshot("g")
     if snapshot is None:
         return
     assert snapshot.classic is not None
@@ -106,14 +106,19 @@ def check(circle: Circle) -> None:
         assert all(each.assignment == b"" or not each.syncing for each in members)
     for each in members:  # nobody is waited for without end
         assert each.session_deadline_ms is not None or each.joining or each.syncing
-    assert survivor(circle.groups) == survivor(again(circle))
+    assert survivor(harness.groups) == survivor(again(harness))
 
 
-def again(circle: Circle) -> GroupCoordinator:
-    world = circle.world
-    records = circle.groups.records
+def again(harness: ClassicGroupHarness) -> GroupCoordinator:
+    consumers = harness.consumers
+    records = harness.groups.records
     return GroupCoordinator.replay(
-        world.profile, world.config, world.catalog, lambda: "unused", records, world.now
+        consumers.profile,
+        consumers.config,
+        consumers.catalog,
+        lambda: "unused",
+        records,
+        consumers.now,
     )
 
 
@@ -122,9 +127,9 @@ def survivor(groups: GroupCoordinator) -> GroupSnapshot | None:
     return None if snapshot is None else snapshot.without_timers()
 
 
-def quiet(circle: Circle) -> None:
+def quiet(harness: ClassicGroupHarness) -> None:
     """Left alone, every request is answered and the group ends empty, or is gone."""
     for _ in range(4):
-        circle.pass_ms(400_000)
-        circle.late()
-    assert circle.now.state in ("Empty", "Dead")
+        harness.pass_ms(400_000)
+        harness.late()
+    assert harness.now.state in ("Empty", "Dead")

@@ -16,13 +16,13 @@ from kip848_client.wire.messages.offset_delete import (
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
-from tests.unit.mock_coordinator.groups.classic._circle import Circle
+from tests.unit.mock_coordinator.groups.classic._classic_harness import ClassicGroupHarness
 
 _DAY_MS = 24 * 3_600_000
 
 
 def commit(
-    circle: Circle,
+    harness: ClassicGroupHarness,
     member: str = "",
     generation: int = -1,
     *,
@@ -34,149 +34,149 @@ def commit(
     part = OffsetCommitRequestPartition(partition_index=0, committed_offset=5)
     request = OffsetCommitRequest(
         group_id="g",
-        member_id=circle.ids.get(member, member),
+        member_id=harness.ids.get(member, member),
         generation_id_or_member_epoch=generation,
         group_instance_id=instance,
         topics=(OffsetCommitRequestTopic(name=topic, partitions=(part,)),),
     )
-    answer = circle.send("committer", request, version)
+    answer = harness.send("committer", request, version)
     assert isinstance(answer, OffsetCommitResponse)
     return answer.topics[0].partitions[0].error_code
 
 
-def delete(circle: Circle, topic: str) -> int:
+def delete(harness: ClassicGroupHarness, topic: str) -> int:
     """Delete one offset; the error code of the request or the partition."""
     part = OffsetDeleteRequestPartition(partition_index=0)
     request = OffsetDeleteRequest(
         group_id="g", topics=(OffsetDeleteRequestTopic(name=topic, partitions=(part,)),)
     )
-    answer = circle.send("admin", request, 0)
+    answer = harness.send("admin", request, 0)
     assert isinstance(answer, OffsetDeleteResponse)
     return answer.error_code or answer.topics[0].partitions[0].error_code
 
 
-def stored(circle: Circle) -> list[str]:
+def stored(harness: ClassicGroupHarness) -> list[str]:
     """The topics that have an offset; nothing when the group is gone."""
-    snapshot = circle.groups.snapshot("g")
+    snapshot = harness.groups.snapshot("g")
     return sorted(snapshot.offsets) if snapshot is not None else ["no group"]
 
 
 @pytest.mark.parametrize("version", [2, 8, 9])
 def test_members_commit_in_their_generation(version: int) -> None:
-    circle = Circle()
-    circle.stable("A")
-    assert commit(circle, "A", 1, version=version) == 0
-    assert commit(circle, "A", 0, version=version) == 22
-    assert commit(circle, "A", 2, version=version) == 22
-    assert commit(circle, "A", -1, version=version) == 22
-    assert commit(circle, "Z", 1, version=version) == 25
-    assert commit(circle, version=version) == 25
-    assert commit(circle, "", 1, version=version) == 25
+    harness = ClassicGroupHarness()
+    harness.stable("A")
+    assert commit(harness, "A", 1, version=version) == 0
+    assert commit(harness, "A", 0, version=version) == 22
+    assert commit(harness, "A", 2, version=version) == 22
+    assert commit(harness, "A", -1, version=version) == 22
+    assert commit(harness, "Z", 1, version=version) == 25
+    assert commit(harness, version=version) == 25
+    assert commit(harness, "", 1, version=version) == 25
 
 
 def test_between_the_phases_a_commit_has_to_wait() -> None:
-    circle = Circle()
-    circle.stable("A")
-    circle.join("A")
-    assert circle.now.state == "CompletingRebalance"
-    assert commit(circle, "A", 2) == 27
-    assert commit(circle, "A", 1) == 22
+    harness = ClassicGroupHarness()
+    harness.stable("A")
+    harness.join("A")
+    assert harness.now.state == "CompletingRebalance"
+    assert commit(harness, "A", 2) == 27
+    assert commit(harness, "A", 1) == 22
 
 
 def test_static_members_are_who_they_say() -> None:
-    circle = Circle()
-    circle.join("S", instance="i1")
-    circle.sync("S", {"S": b"x"})
-    assert commit(circle, "S", 1, instance="i1") == 0
-    assert commit(circle, "S", 1, instance="i2") == 25
-    assert commit(circle, "other", 1, instance="i1") == 82
+    harness = ClassicGroupHarness()
+    harness.join("S", instance="i1")
+    harness.sync("S", {"S": b"x"})
+    assert commit(harness, "S", 1, instance="i1") == 0
+    assert commit(harness, "S", 1, instance="i2") == 25
+    assert commit(harness, "other", 1, instance="i1") == 82
 
 
 def test_nobody_commits_to_an_empty_group_only() -> None:
-    circle = Circle()
-    assert commit(circle) == 0
-    circle.stable("A")
-    assert commit(circle) == 25
-    circle.leave("A")
-    assert commit(circle) == 0
-    assert commit(circle, "A", 2) == 25
+    harness = ClassicGroupHarness()
+    assert commit(harness) == 0
+    harness.stable("A")
+    assert commit(harness) == 25
+    harness.leave("A")
+    assert commit(harness) == 0
+    assert commit(harness, "A", 2) == 25
 
 
 def test_a_commit_in_the_join_phase_keeps_the_session() -> None:
-    circle = Circle()
-    circle.stable("A", "B")
-    circle.join("C", version=3)
-    circle.pass_ms(9_000)
-    assert commit(circle, "A", circle.generations["A"]) == 0
-    circle.pass_ms(2_000)
-    assert (circle.beat("A"), circle.beat("B")) == (27, 25)
+    harness = ClassicGroupHarness()
+    harness.stable("A", "B")
+    harness.join("C", version=3)
+    harness.pass_ms(9_000)
+    assert commit(harness, "A", harness.generations["A"]) == 0
+    harness.pass_ms(2_000)
+    assert (harness.beat("A"), harness.beat("B")) == (27, 25)
 
 
 def test_offsets_of_topics_that_members_want_stay() -> None:
-    circle = Circle()
-    circle.stable("A")
+    harness = ClassicGroupHarness()
+    harness.stable("A")
     for topic in ("foo", "bar"):
-        assert commit(circle, "A", 1, topic=topic) == 0
-    assert delete(circle, "foo") == 86
-    assert delete(circle, "bar") == 0
-    assert stored(circle) == ["foo"]
-    circle.leave("A")
-    assert delete(circle, "foo") == 0
+        assert commit(harness, "A", 1, topic=topic) == 0
+    assert delete(harness, "foo") == 86
+    assert delete(harness, "bar") == 0
+    assert stored(harness) == ["foo"]
+    harness.leave("A")
+    assert delete(harness, "foo") == 0
 
 
 def test_of_other_types_nothing_is_deleted_while_they_work() -> None:
-    circle = Circle()
-    circle.join("W", kind="connect", metadata=b"\x01")
-    circle.sync("W", {"W": b"x"})
-    assert commit(circle, "W", 1) == 0
-    assert delete(circle, "foo") == 68
-    circle.leave("W")
-    assert delete(circle, "foo") == 0
+    harness = ClassicGroupHarness()
+    harness.join("W", kind="connect", metadata=b"\x01")
+    harness.sync("W", {"W": b"x"})
+    assert commit(harness, "W", 1) == 0
+    assert delete(harness, "foo") == 68
+    harness.leave("W")
+    assert delete(harness, "foo") == 0
 
 
 def test_a_group_that_was_left_expires_as_a_whole() -> None:
     """Seven days after it was left, not after the commit (KIP-211)."""
-    circle = Circle()
-    circle.stable("A")
-    assert commit(circle, "A", 1) == 0
+    harness = ClassicGroupHarness()
+    harness.stable("A")
+    assert commit(harness, "A", 1) == 0
     for _ in range(3):
-        circle.pass_ms(9_000)
-        assert circle.beat("A") == 0
-    circle.leave("A")
-    circle.pass_ms(7 * _DAY_MS - 700_000)
-    assert stored(circle) == ["foo"]
-    circle.pass_ms(1_300_000)
-    assert stored(circle) == ["no group"]
+        harness.pass_ms(9_000)
+        assert harness.beat("A") == 0
+    harness.leave("A")
+    harness.pass_ms(7 * _DAY_MS - 700_000)
+    assert stored(harness) == ["foo"]
+    harness.pass_ms(1_300_000)
+    assert stored(harness) == ["no group"]
 
 
 def test_what_members_do_not_want_expires_while_they_work() -> None:
-    circle = Circle()
-    circle.join("A", version=3, session_ms=1_800_000)
-    circle.sync("A", {"A": b"a"})
+    harness = ClassicGroupHarness()
+    harness.join("A", version=3, session_ms=1_800_000)
+    harness.sync("A", {"A": b"a"})
     for topic in ("foo", "bar"):
-        assert commit(circle, "A", 1, topic=topic) == 0
+        assert commit(harness, "A", 1, topic=topic) == 0
     for _ in range(7 * 48 + 3):
-        circle.pass_ms(1_790_000)
-        assert circle.beat("A") == 0
-    circle.pass_ms(1_200_000)
-    assert stored(circle) == ["foo"]
+        harness.pass_ms(1_790_000)
+        assert harness.beat("A") == 0
+    harness.pass_ms(1_200_000)
+    assert stored(harness) == ["foo"]
 
 
 def test_nothing_expires_in_a_rebalance_or_of_another_type() -> None:
-    circle = Circle()
-    circle.join("W", kind="connect", metadata=b"\x01", session_ms=1_800_000)
-    circle.sync("W", {"W": b"x"})
-    assert commit(circle, "W", 1) == 0
+    harness = ClassicGroupHarness()
+    harness.join("W", kind="connect", metadata=b"\x01", session_ms=1_800_000)
+    harness.sync("W", {"W": b"x"})
+    assert commit(harness, "W", 1) == 0
     for _ in range(8 * 48):
-        circle.pass_ms(1_790_000)
-        assert circle.beat("W") == 0
-    assert stored(circle) == ["foo"]
+        harness.pass_ms(1_790_000)
+        assert harness.beat("W") == 0
+    assert stored(harness) == ["foo"]
 
 
 def test_an_empty_group_without_offsets_is_gone_at_the_next_cleanup() -> None:
-    circle = Circle()
-    circle.stable("A")
-    circle.leave("A")
-    assert circle.now.state == "Empty"
-    circle.pass_ms(600_000)
-    assert circle.now.state == "Dead"
+    harness = ClassicGroupHarness()
+    harness.stable("A")
+    harness.leave("A")
+    assert harness.now.state == "Empty"
+    harness.pass_ms(600_000)
+    assert harness.now.state == "Dead"

@@ -8,7 +8,7 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import JoinGroupResponse
 from mock_coordinator.core.groups.classic.live import LiveGroup, LiveMember
 from mock_coordinator.core.groups.records import ClassicProtocol
-from tests.unit.mock_coordinator.groups.classic._circle import Circle, wants
+from tests.unit.mock_coordinator.groups.classic._classic_harness import ClassicGroupHarness, wants
 
 
 def ok(answer: JoinGroupResponse | None) -> JoinGroupResponse:
@@ -18,13 +18,13 @@ def ok(answer: JoinGroupResponse | None) -> JoinGroupResponse:
 
 
 def test_a_member_is_sent_away_once_and_leads() -> None:
-    circle = Circle()
-    first = circle.ask_to_join("A")
+    harness = ClassicGroupHarness()
+    first = harness.ask_to_join("A")
     assert first is not None
     assert (first.error_code, first.generation_id, first.leader) == (79, -1, "")
     assert first.member_id.startswith("A-")
-    assert circle.now.state == "Empty"
-    second = ok(circle.ask_to_join("A"))
+    assert harness.now.state == "Empty"
+    second = ok(harness.ask_to_join("A"))
     assert (second.generation_id, second.protocol_type, second.protocol_name) == (
         1,
         "consumer",
@@ -34,160 +34,160 @@ def test_a_member_is_sent_away_once_and_leads() -> None:
     assert [(each.member_id, each.metadata) for each in second.members] == [
         (first.member_id, wants("foo"))
     ]
-    assert circle.now.state == "CompletingRebalance"
+    assert harness.now.state == "CompletingRebalance"
 
 
 def test_followers_wait_for_the_leader_and_get_what_it_gives() -> None:
-    circle = Circle()
-    circle.stable("A", "B", "C")
-    members = circle.now.group.members
-    assert {name: members[id_].assignment for name, id_ in circle.ids.items()} == {
+    harness = ClassicGroupHarness()
+    harness.stable("A", "B", "C")
+    members = harness.now.group.members
+    assert {name: members[id_].assignment for name, id_ in harness.ids.items()} == {
         "A": b"A",
         "B": b"B",
         "C": b"C",
     }
-    assert not circle.waiting
-    again = circle.sync("B")
+    assert not harness.waiting
+    again = harness.sync("B")
     assert again is not None
     assert again.assignment == b"B"
 
 
 def test_whom_the_leader_forgets_gets_nothing_and_strangers_are_ignored() -> None:
-    circle = Circle()
-    circle.join("A", version=3)
-    circle.join("B", version=3)
-    circle.join("A")
-    circle.ids["Z"] = "nobody"
-    assert circle.sync("B") is None
-    mine = circle.sync("A", {"A": b"mine", "Z": b"for nobody"})
+    harness = ClassicGroupHarness()
+    harness.join("A", version=3)
+    harness.join("B", version=3)
+    harness.join("A")
+    harness.ids["Z"] = "nobody"
+    assert harness.sync("B") is None
+    mine = harness.sync("A", {"A": b"mine", "Z": b"for nobody"})
     assert mine is not None
     assert mine.assignment == b"mine"
-    assert circle.late()["B"].assignment == b""
-    assert circle.now.state == "Stable"
+    assert harness.late()["B"].assignment == b""
+    assert harness.now.state == "Stable"
 
 
 def test_a_new_member_makes_everybody_join_again() -> None:
-    circle = Circle()
-    circle.stable("A", "B")
-    assert circle.join("C") is None
-    assert (circle.beat("A"), circle.beat("B")) == (27, 27)
-    assert circle.join("B") is None
-    leader = ok(circle.join("A"))
-    assert leader.generation_id == circle.generations["B"] == circle.generations["C"]
-    assert sorted(each.member_id for each in leader.members) == sorted(circle.ids.values())
-    late = circle.late()
+    harness = ClassicGroupHarness()
+    harness.stable("A", "B")
+    assert harness.join("C") is None
+    assert (harness.beat("A"), harness.beat("B")) == (27, 27)
+    assert harness.join("B") is None
+    leader = ok(harness.join("A"))
+    assert leader.generation_id == harness.generations["B"] == harness.generations["C"]
+    assert sorted(each.member_id for each in leader.members) == sorted(harness.ids.values())
+    late = harness.late()
     assert sorted(late) == ["B", "C"]
     assert all(not answer.members for answer in late.values())
 
 
 def test_a_rebalance_tells_waiting_followers_and_forgets_assignments() -> None:
-    circle = Circle()
-    circle.join("A", version=3)
-    circle.join("B", version=3)
-    circle.join("A")
-    circle.late()
-    assert circle.sync("B") is None
-    circle.join("C", version=3)
-    refused = circle.late()["B"]
+    harness = ClassicGroupHarness()
+    harness.join("A", version=3)
+    harness.join("B", version=3)
+    harness.join("A")
+    harness.late()
+    assert harness.sync("B") is None
+    harness.join("C", version=3)
+    refused = harness.late()["B"]
     assert (refused.error_code, refused.assignment, refused.protocol_name) == (27, b"", None)
-    assert circle.now.state == "PreparingRebalance"
+    assert harness.now.state == "PreparingRebalance"
 
 
 def test_whoever_does_not_join_in_time_is_out_and_another_leads() -> None:
-    circle = Circle()
-    circle.stable("A", "B")
-    circle.join("B", topics=("bar",), rebalance_ms=5_000)
+    harness = ClassicGroupHarness()
+    harness.stable("A", "B")
+    harness.join("B", topics=("bar",), rebalance_ms=5_000)
     for _ in range(4):
-        circle.pass_ms(7_499)
-        assert circle.beat("A") == 27
-    assert circle.waiting == ["B"]
-    circle.pass_ms(4)  # the longest rebalance timeout is 30 s, and A's
-    leader = circle.late()["B"]
-    assert leader.leader == leader.member_id == circle.ids["B"]
+        harness.pass_ms(7_499)
+        assert harness.beat("A") == 27
+    assert harness.waiting == ["B"]
+    harness.pass_ms(4)  # the longest rebalance timeout is 30 s, and A's
+    leader = harness.late()["B"]
+    assert leader.leader == leader.member_id == harness.ids["B"]
     assert len(leader.members) == 1
-    assert circle.beat("A") == 25
+    assert harness.beat("A") == 25
 
 
 def test_static_members_keep_their_place_when_they_do_not_join() -> None:
-    circle = Circle()
-    circle.join("S", instance="i1", session_ms=60_000, rebalance_ms=5_000)
-    circle.join("A", version=3, rebalance_ms=5_000, session_ms=60_000)
-    circle.join("S", instance="i1", session_ms=60_000, rebalance_ms=5_000)
-    circle.late()
-    circle.join("A", topics=("bar",), rebalance_ms=5_000, session_ms=60_000)
-    circle.pass_ms(5_000)
-    leader = circle.late()["A"]
-    assert leader.leader == circle.ids["A"]
+    harness = ClassicGroupHarness()
+    harness.join("S", instance="i1", session_ms=60_000, rebalance_ms=5_000)
+    harness.join("A", version=3, rebalance_ms=5_000, session_ms=60_000)
+    harness.join("S", instance="i1", session_ms=60_000, rebalance_ms=5_000)
+    harness.late()
+    harness.join("A", topics=("bar",), rebalance_ms=5_000, session_ms=60_000)
+    harness.pass_ms(5_000)
+    leader = harness.late()["A"]
+    assert leader.leader == harness.ids["A"]
     assert sorted(each.group_instance_id or "" for each in leader.members) == ["", "i1"]
 
 
 def test_only_static_members_none_of_which_joins_are_waited_for() -> None:
-    circle = Circle()
-    circle.join("S", instance="i1", session_ms=20_000, rebalance_ms=5_000)
-    circle.sync("S", {"S": b"x"})
-    circle.join("A", version=3, rebalance_ms=5_000)
-    circle.leave("A")
-    generation = circle.now.group.generation
-    circle.pass_ms(12_000)
-    assert circle.now.state == "PreparingRebalance"
-    assert circle.now.group.generation == generation
-    circle.pass_ms(8_000)  # its session ends
-    assert circle.now.state == "Empty"
-    assert circle.now.group.generation == generation + 1
+    harness = ClassicGroupHarness()
+    harness.join("S", instance="i1", session_ms=20_000, rebalance_ms=5_000)
+    harness.sync("S", {"S": b"x"})
+    harness.join("A", version=3, rebalance_ms=5_000)
+    harness.leave("A")
+    generation = harness.now.group.generation
+    harness.pass_ms(12_000)
+    assert harness.now.state == "PreparingRebalance"
+    assert harness.now.group.generation == generation
+    harness.pass_ms(8_000)  # its session ends
+    assert harness.now.state == "Empty"
+    assert harness.now.group.generation == generation + 1
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_before_version_4_a_member_is_let_in_at_once(version: int) -> None:
-    circle = Circle()
-    answer = ok(circle.ask_to_join("A", version=version, session_ms=7_000, rebalance_ms=33_000))
-    member = circle.now.group.members[answer.member_id]
+    harness = ClassicGroupHarness()
+    answer = ok(harness.ask_to_join("A", version=version, session_ms=7_000, rebalance_ms=33_000))
+    member = harness.now.group.members[answer.member_id]
     assert member.rebalance_timeout_ms == (7_000 if version == 0 else 33_000)
 
 
 def test_a_member_may_change_its_type_only_in_an_empty_group() -> None:
-    circle = Circle()
-    circle.stable("A")
-    refused = circle.ask_to_join("B", kind="connect")
+    harness = ClassicGroupHarness()
+    harness.stable("A")
+    refused = harness.ask_to_join("B", kind="connect")
     assert refused is not None
     assert refused.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    circle.leave("A")
-    assert ok(circle.join("B", kind="connect")).protocol_type == "connect"
+    harness.leave("A")
+    assert ok(harness.join("B", kind="connect")).protocol_type == "connect"
 
 
 def test_the_same_protocol_twice_is_nobodys_protocol() -> None:
     """Kafka counts it twice, so it is never one that all members offer: the member waits for the
     five minutes that a new member may."""
-    circle = Circle()
-    assert circle.join("A", "range", "range") is None
-    circle.pass_ms(299_999)
-    assert circle.now.state == "PreparingRebalance"
-    circle.pass_ms(1)
-    assert circle.late()["A"].error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    assert circle.now.state == "Empty"
+    harness = ClassicGroupHarness()
+    assert harness.join("A", "range", "range") is None
+    harness.pass_ms(299_999)
+    assert harness.now.state == "PreparingRebalance"
+    harness.pass_ms(1)
+    assert harness.late()["A"].error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert harness.now.state == "Empty"
 
 
 def test_who_gives_up_and_asks_again_is_answered_once() -> None:
-    circle = Circle()
-    circle.stable("A", "B")
-    circle.join("C", version=3)
-    assert circle.waiting == ["C"]
-    circle.join("B")
-    circle.join("B")  # its first request is never answered: nobody reads the answer
-    ok(circle.join("A"))
-    assert sorted(circle.late()) == ["B", "C"]
-    assert circle.waiting == ["B"]
+    harness = ClassicGroupHarness()
+    harness.stable("A", "B")
+    harness.join("C", version=3)
+    assert harness.waiting == ["C"]
+    harness.join("B")
+    harness.join("B")  # its first request is never answered: nobody reads the answer
+    ok(harness.join("A"))
+    assert sorted(harness.late()) == ["B", "C"]
+    assert harness.waiting == ["B"]
 
 
 @pytest.mark.parametrize(("profile", "stalls"), [("4.0", True), ("4.3", True), ("4.4", False)])
 def test_nonsense_stalls_the_join_phase_up_to_4_3(profile: str, stalls: bool) -> None:
-    circle = Circle(profile)
-    answer = circle.join("A", metadata=b"\0\0\xff\xff\xff\xff\0\0\0\0")
+    harness = ClassicGroupHarness(profile)
+    answer = harness.join("A", metadata=b"\0\0\xff\xff\xff\xff\0\0\0\0")
     assert (answer is None) is stalls
-    assert circle.now.state == ("PreparingRebalance" if stalls else "CompletingRebalance")
-    other = circle.join("B", kind="consumer", metadata=b"\0\0\0\0")  # only cut: topics unknown
+    assert harness.now.state == ("PreparingRebalance" if stalls else "CompletingRebalance")
+    other = harness.join("B", kind="consumer", metadata=b"\0\0\0\0")  # only cut: topics unknown
     assert other is None or other.error_code == 0
-    circle.pass_ms(301_000)
-    assert not circle.waiting
+    harness.pass_ms(301_000)
+    assert not harness.waiting
 
 
 def test_who_follows_a_leader_is_decided_by_a_hash_map() -> None:

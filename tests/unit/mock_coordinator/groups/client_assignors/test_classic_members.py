@@ -27,15 +27,15 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
     read_assignment,
     write_subscription,
 )
-from tests.unit.mock_coordinator.groups._world import ALL_PROFILES, EVERY_PROFILE, FOO
-from tests.unit.mock_coordinator.groups.migration._mixed import Mixed
+from tests.unit.mock_coordinator.groups._group_harness import ALL_PROFILES, EVERY_PROFILE, FOO
+from tests.unit.mock_coordinator.groups.migration._mixed_harness import MixedGroupHarness
 
 
 def says(data: bytes | None) -> bytes:
     return write_subscription(ConsumerSubscription(topics=("foo",), user_data=data))
 
 
-class Office(Mixed):
+class Office(MixedGroupHarness):
     """Member A computes with its assignor ``mine``; the others speak the classic protocol."""
 
     def heartbeat(self, epoch: int, **fields: object) -> ConsumerGroupHeartbeatResponse:

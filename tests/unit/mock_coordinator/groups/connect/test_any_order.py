@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from mock_coordinator.core.groups.records import StateRecord
 from tests.support.examples import examples
-from tests.unit.mock_coordinator.groups._world import ALL_PROFILES
-from tests.unit.mock_coordinator.groups.connect._crew import Crew, Item, Worker, is_settled
+from tests.unit.mock_coordinator.groups._group_harness import ALL_PROFILES
+from tests.unit.mock_coordinator.groups.connect._connect_harness import (
+    ConnectGroupHarness,
+    Item,
+    Worker,
+    is_settled,
+)
 
 PLACES = (("W1", None), ("W2", None), ("W3", "i3"), ("W4", "i3"))
 """Workers; the last two fight for one instance id."""
@@ -30,37 +35,39 @@ def universe(generation: int) -> list[Item]:
 @settings(max_examples=examples(80))
 @given(st.data())
 def test_whatever_workers_do(data: st.DataObject) -> None:
-    crew = Crew(data.draw(st.sampled_from(ALL_PROFILES)))
+    harness = ConnectGroupHarness(data.draw(st.sampled_from(ALL_PROFILES)))
     generation = 1
     for _ in range(data.draw(st.integers(1, 45))):
-        worker = crew.worker(*data.draw(st.sampled_from(PLACES)))
+        worker = harness.worker(*data.draw(st.sampled_from(PLACES)))
         what = data.draw(st.integers(0, 19))
         if worker.computes and what < 14:
             generation += data.draw(st.sampled_from([0, 0, 1]))
-            compute(crew, worker, generation, data)
+            compute(harness, worker, generation, data)
         elif what < 15:
-            crew.beat(
+            harness.beat(
                 worker,
                 reports=data.draw(st.booleans()),
                 lost=data.draw(st.sampled_from([False, False, False, True])),
                 reason=data.draw(st.sampled_from([0, 0, 0, 2])),
             )
         elif what == 15:
-            crew.leave(worker, temporarily=worker.instance_id is not None)
+            harness.leave(worker, temporarily=worker.instance_id is not None)
         elif what < 18:
-            crew.world.pass_ms(data.draw(st.sampled_from([1_000, 9_000, 11_000, 46_000])))
-            crew.check()
+            harness.base.pass_ms(data.draw(st.sampled_from([1_000, 9_000, 11_000, 46_000])))
+            harness.check()
         else:
-            crew.world.restart()
-            crew.check()
-    replays_are_the_same(crew)
-    settles(crew, generation)
-    replays_are_the_same(crew)
+            harness.base.restart()
+            harness.check()
+    replays_are_the_same(harness)
+    settles(harness, generation)
+    replays_are_the_same(harness)
 
 
-def compute(crew: Crew, worker: Worker, generation: int, data: st.DataObject) -> None:
+def compute(
+    harness: ConnectGroupHarness, worker: Worker, generation: int, data: st.DataObject
+) -> None:
     """Install something: right, incomplete, of mixed generations, or plainly wrong."""
-    prepared = crew.prepare(worker)
+    prepared = harness.prepare(worker)
     if prepared.error_code:
         worker.computes = False
         return
@@ -84,19 +91,19 @@ def compute(crew: Crew, worker: Worker, generation: int, data: st.DataObject) ->
     if wrong == 3:
         to[members[0]].add(("B", 0, 0))
         deferred.add(("B", 1, 0))
-    code = crew.install(
+    code = harness.install(
         worker, prepared.group_epoch - (wrong == 4), to, deferred, error=error, metadata=b"m"
     )
     assert bool(code) == (wrong > 1), (wrong, code)
 
 
-def settles(crew: Crew, generation: int) -> None:
+def settles(harness: ConnectGroupHarness, generation: int) -> None:
     """From wherever it is, a group of well-behaved workers comes to run everything."""
-    crew.world.pass_ms(46_000)
+    harness.base.pass_ms(46_000)
     for member_id, _ in PLACES:
-        if crew.workers.get(member_id):
-            crew.workers[member_id].drop()
-    alive = [crew.worker("W1"), crew.worker("W2"), crew.worker("W3", "i3")]
+        if harness.workers.get(member_id):
+            harness.workers[member_id].drop()
+    alive = [harness.worker("W1"), harness.worker("W2"), harness.worker("W3", "i3")]
     everything = universe(generation)
 
     def place(members: list[str]) -> dict[str, set[Item]]:
@@ -107,24 +114,24 @@ def settles(crew: Crew, generation: int) -> None:
 
     for _ in range(12):
         for worker in alive:
-            crew.beat(worker)
+            harness.beat(worker)
             if worker.computes:
-                _, code = crew.compute(worker, place)
+                _, code = harness.compute(worker, place)
                 assert code == 0
-    assert is_settled(crew.group), crew.group
-    assert crew.group.state == "Stable"
+    assert is_settled(harness.group), harness.group
+    assert harness.group.state == "Stable"
     running = [item for worker in alive for item in worker.runs]
     assert sorted(running) == sorted(everything)
 
 
-def replays_are_the_same(crew: Crew) -> None:
+def replays_are_the_same(harness: ConnectGroupHarness) -> None:
     """What a coordinator knows that takes over, from the log and from the compacted log."""
-    records = crew.world.groups.records
+    records = harness.base.groups.records
     for kept in (records, compacted(records)):
-        copy = crew.replayed(kept)
-        assert copy.group_ids == crew.world.groups.group_ids
+        copy = harness.replayed(kept)
+        assert copy.group_ids == harness.base.groups.group_ids
         for group_id in copy.group_ids:
-            living, again = crew.world.groups.snapshot(group_id), copy.snapshot(group_id)
+            living, again = harness.base.groups.snapshot(group_id), copy.snapshot(group_id)
             assert living is not None
             assert again is not None
             assert again.without_timers() == living.without_timers()

@@ -28,8 +28,12 @@ from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.ownership import OwnershipChecker
 from tests.support.wire_connection import WireConnection
-from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE, World
-from tests.unit.mock_coordinator.groups.connect._crew import INC, Crew, rows
+from tests.unit.mock_coordinator.groups._group_harness import EVERY_PROFILE, GroupHarness
+from tests.unit.mock_coordinator.groups.connect._connect_harness import (
+    INC,
+    ConnectGroupHarness,
+    rows,
+)
 from tests.unit.mock_coordinator.nodes.cluster_at_hand import ClusterAtHand
 
 JOIN = ConnectGroupHeartbeatRequest(
@@ -43,96 +47,96 @@ JOIN = ConnectGroupHeartbeatRequest(
 
 @EVERY_PROFILE
 def test_such_groups_begin_at_epoch_one_in_every_version(profile: str) -> None:
-    crew = Crew(profile)
-    joined = crew.beat(crew.worker("W1"))
+    harness = ConnectGroupHarness(profile)
+    joined = harness.beat(harness.worker("W1"))
     assert (joined.member_epoch, joined.should_compute_assignment) == (1, True)
-    assert (crew.group.epoch, crew.group.assignment_epoch) == (2, 1)
-    assert crew.group.type is GroupType.CONNECT
+    assert (harness.group.epoch, harness.group.assignment_epoch) == (2, 1)
+    assert harness.group.type is GroupType.CONNECT
 
 
 def test_metadata_and_errors_are_each_workers_own() -> None:
-    crew = Crew()
-    first = crew.worker("W1")
-    crew.beat(first)
-    assert crew.install(first, 2, {"W1": {("A", 0, 0)}}, metadata=b"x") == 10480, "not prepared"
-    crew.beat(first)
-    assert crew.prepare(first).members[0].metadata == b"url"
-    assert crew.install(first, 2, {"W1": {("A", 0, 0)}}, metadata=b"x") == 0
-    told = crew.beat(first, reports=False).assignment
-    assert crew.group.members["W1"].target_partitions == (("A", 0),), "by the connector's name"
+    harness = ConnectGroupHarness()
+    first = harness.worker("W1")
+    harness.beat(first)
+    assert harness.install(first, 2, {"W1": {("A", 0, 0)}}, metadata=b"x") == 10480, "not prepared"
+    harness.beat(first)
+    assert harness.prepare(first).members[0].metadata == b"url"
+    assert harness.install(first, 2, {"W1": {("A", 0, 0)}}, metadata=b"x") == 0
+    told = harness.beat(first, reports=False).assignment
+    assert harness.group.members["W1"].target_partitions == (("A", 0),), "by the connector's name"
     assert told == ConnectGroupHeartbeatResponseAssignment(
         items=(ConnectGroupItems(connector="A", tasks=(0,)),), version=2, metadata=b"x"
     )
-    crew.prepare(first)
-    assert crew.beat(first).assignment is None
+    harness.prepare(first)
+    assert harness.beat(first).assignment is None
 
 
 def test_a_target_that_goes_back_to_an_older_generation_shares_no_task() -> None:
-    crew = Crew()
-    one, two = crew.worker("W1"), crew.worker("W2")
-    crew.beat(one)
-    crew.beat(two)
-    crew.compute(one, lambda _: {"W1": {("A", 2, 0)}, "W2": {("A", 2, 1)}})
-    crew.beat(one)
-    crew.beat(two)
-    crew.beat(two, reason=2)
-    crew.beat(one)
-    crew.compute(one, lambda _: {"W1": {("A", 1, 1)}, "W2": {("A", 1, 0)}})
-    crew.beat(two, reports=False)
-    crew.beat(two)
+    harness = ConnectGroupHarness()
+    one, two = harness.worker("W1"), harness.worker("W2")
+    harness.beat(one)
+    harness.beat(two)
+    harness.compute(one, lambda _: {"W1": {("A", 2, 0)}, "W2": {("A", 2, 1)}})
+    harness.beat(one)
+    harness.beat(two)
+    harness.beat(two, reason=2)
+    harness.beat(one)
+    harness.compute(one, lambda _: {"W1": {("A", 1, 1)}, "W2": {("A", 1, 0)}})
+    harness.beat(two, reports=False)
+    harness.beat(two)
     assert two.runs == set(), "W1 still has A-0, as a task of generation 2"
-    crew.beat(one, reports=False)
-    crew.beat(one)
+    harness.beat(one, reports=False)
+    harness.beat(one)
     assert one.runs == {("A", 1, 1)}
-    crew.beat(two)
+    harness.beat(two)
     assert two.runs == {("A", 1, 0)}
 
 
 def test_generations_that_are_mixed_in_one_target_wait_for_each_other() -> None:
-    crew = Crew()
-    one = crew.worker("W1")
-    crew.beat(one)
+    harness = ConnectGroupHarness()
+    one = harness.worker("W1")
+    harness.beat(one)
     mixed = {("A", 1, 0), ("A", 2, 1), ("A", ITSELF, ITSELF)}
-    crew.compute(one, lambda _: {"W1": mixed})
-    crew.beat(one)
+    harness.compute(one, lambda _: {"W1": mixed})
+    harness.beat(one)
     assert one.runs == {("A", 1, 0), ("A", ITSELF, ITSELF)}
-    assert crew.group.state == "Reconciling"
+    assert harness.group.state == "Reconciling"
 
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_an_older_task_does_not_start_beside_a_newer_one(lost: bool) -> None:
     """Should a worker miss the answer that gave it the newer one, it is given that a second time:
     beside the older one, had that been given meanwhile."""
-    crew = Crew()
-    one, two = crew.worker("W1"), crew.worker("W2")
-    crew.beat(one)
-    crew.beat(two)
-    crew.beat(one)
-    crew.compute(one, lambda _: {"W1": {("A", 0, 1), ("B", 0, 0)}, "W2": {("A", 1, 2)}})
-    crew.beat(two, lost=lost)
-    crew.beat(one)
-    crew.beat(two)
+    harness = ConnectGroupHarness()
+    one, two = harness.worker("W1"), harness.worker("W2")
+    harness.beat(one)
+    harness.beat(two)
+    harness.beat(one)
+    harness.compute(one, lambda _: {"W1": {("A", 0, 1), ("B", 0, 0)}, "W2": {("A", 1, 2)}})
+    harness.beat(two, lost=lost)
+    harness.beat(one)
+    harness.beat(two)
     assert (one.runs, two.runs) == ({("B", 0, 0)}, {("A", 1, 2)})
-    crew.leave(two)
-    crew.beat(one)
+    harness.leave(two)
+    harness.beat(one)
     assert one.runs == {("A", 0, 1), ("B", 0, 0)}, "nobody has a newer one any more"
 
 
 def test_a_worker_that_keeps_a_task_is_given_none_of_an_older_generation() -> None:
-    crew = Crew()
-    one = crew.worker("W1")
-    crew.beat(one)
-    crew.compute(one, lambda _: {"W1": {("A", 1, 0), ("A", 1, 2)}})
-    crew.beat(one)
-    crew.beat(one, reason=2)
-    crew.compute(one, lambda _: {"W1": {("A", 1, 0), ("A", 0, 1)}})
-    crew.beat(one, reports=False)
-    crew.beat(one)
+    harness = ConnectGroupHarness()
+    one = harness.worker("W1")
+    harness.beat(one)
+    harness.compute(one, lambda _: {"W1": {("A", 1, 0), ("A", 1, 2)}})
+    harness.beat(one)
+    harness.beat(one, reason=2)
+    harness.compute(one, lambda _: {"W1": {("A", 1, 0), ("A", 0, 1)}})
+    harness.beat(one, reports=False)
+    harness.beat(one)
     assert one.runs == {("A", 1, 0)}
-    crew.beat(one, reason=2)
-    crew.compute(one, lambda _: {"W1": {("A", 0, 0), ("A", 0, 1)}})
-    crew.beat(one, reports=False)
-    crew.beat(one)
+    harness.beat(one, reason=2)
+    harness.compute(one, lambda _: {"W1": {("A", 0, 0), ("A", 0, 1)}})
+    harness.beat(one, reports=False)
+    harness.beat(one)
     assert one.runs == {("A", 0, 0), ("A", 0, 1)}, "it has given up what was newer"
 
 
@@ -157,48 +161,48 @@ def test_the_release_rule() -> None:
 
 
 def test_who_computed_is_known_to_the_coordinator_that_takes_over() -> None:
-    crew = Crew()
+    harness = ConnectGroupHarness()
     for name in ("W1", "W2", "W3"):
-        crew.beat(crew.worker(name))
-    assert crew.workers["W1"].computes
-    crew.world.pass_ms(10_000)
-    crew.beat(crew.workers["W2"])
-    assert crew.workers["W2"].computes, "W1 was late"
-    crew.compute(crew.workers["W2"], lambda members: {each: set() for each in members})
-    assert crew.group.computed_by == "W2"
-    crew.world.restart()
+        harness.beat(harness.worker(name))
+    assert harness.workers["W1"].computes
+    harness.base.pass_ms(10_000)
+    harness.beat(harness.workers["W2"])
+    assert harness.workers["W2"].computes, "W1 was late"
+    harness.compute(harness.workers["W2"], lambda members: {each: set() for each in members})
+    assert harness.group.computed_by == "W2"
+    harness.base.restart()
     for name in ("W3", "W1", "W2"):
-        crew.beat(crew.workers[name], reason=int(name == "W3"))
-    assert [name for name, each in crew.workers.items() if each.computes] == ["W2"]
+        harness.beat(harness.workers[name], reason=int(name == "W3"))
+    assert [name for name, each in harness.workers.items() if each.computes] == ["W2"]
 
 
 def test_the_group_changes_while_somebody_computes() -> None:
     """Who is gone gets nothing, who came waits, and a static worker's stand-in has its place."""
-    crew = Crew()
-    one, gone, static = crew.worker("W1"), crew.worker("W2"), crew.worker("W3", "i3")
+    harness = ConnectGroupHarness()
+    one, gone, static = harness.worker("W1"), harness.worker("W2"), harness.worker("W3", "i3")
     for worker in (one, gone, static):
-        crew.beat(worker)
-    epoch = crew.prepare(one).group_epoch
-    crew.leave(gone)
-    crew.leave(static, temporarily=True)
-    crew.beat(crew.worker("W4", "i3"))
-    crew.beat(crew.worker("W5"))
+        harness.beat(worker)
+    epoch = harness.prepare(one).group_epoch
+    harness.leave(gone)
+    harness.leave(static, temporarily=True)
+    harness.beat(harness.worker("W4", "i3"))
+    harness.beat(harness.worker("W5"))
     to = {"W1": {("A", 0, 0)}, "W2": {("A", 0, 1)}, "W3": {("A", 0, 2)}}
-    assert crew.install(one, epoch, to) == 0
+    assert harness.install(one, epoch, to) == 0
     for name in ("W1", "W4", "W5"):
-        crew.beat(crew.workers[name])
-    running = {name: crew.workers[name].runs for name in ("W1", "W4", "W5")}
+        harness.beat(harness.workers[name])
+    running = {name: harness.workers[name].runs for name in ("W1", "W4", "W5")}
     assert running == {"W1": {("A", 0, 0)}, "W4": {("A", 0, 2)}, "W5": set()}
     assert one.computes, "the group has moved on"
-    targets = {each.member_id: each.items for each in crew.prepare(one).members}
+    targets = {each.member_id: each.items for each in harness.prepare(one).members}
     assert targets["W4"] == (ConnectGroupItems(connector="A", tasks=(2,)),)
 
 
 def test_a_full_group_takes_no_more_workers() -> None:
-    crew = Crew()
-    crew.world = World(group_consumer_max_size=1)
-    crew.beat(crew.worker("W1"))
-    refused = crew.beat(crew.worker("W2"))
+    harness = ConnectGroupHarness()
+    harness.base = GroupHarness(group_consumer_max_size=1)
+    harness.beat(harness.worker("W1"))
+    refused = harness.beat(harness.worker("W2"))
     assert refused.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert refused.error_message == (
         "The connect group has reached its maximum capacity of 1 members."
@@ -206,29 +210,29 @@ def test_a_full_group_takes_no_more_workers() -> None:
 
 
 def test_an_assignment_is_not_repeated_to_a_worker_whose_items_stay() -> None:
-    crew = Crew()
-    one = crew.worker("W1")
-    crew.beat(one)
-    crew.compute(one, lambda _: {"W1": {("A", 0, 0)}})
-    assert crew.beat(one, reports=False).assignment is not None
-    assert crew.beat(one, reports=False).assignment is not None
-    assert crew.beat(one).assignment is None
-    crew.beat(one, reason=1)
-    given = crew.prepare(one)
-    crew.install(one, given.group_epoch, {"W1": {("A", 0, 0)}}, metadata=b"new")
-    assert crew.beat(one, reports=False).assignment is not None, "its metadata is another one"
-    assert crew.beat(one, reports=False).assignment is None
+    harness = ConnectGroupHarness()
+    one = harness.worker("W1")
+    harness.beat(one)
+    harness.compute(one, lambda _: {"W1": {("A", 0, 0)}})
+    assert harness.beat(one, reports=False).assignment is not None
+    assert harness.beat(one, reports=False).assignment is not None
+    assert harness.beat(one).assignment is None
+    harness.beat(one, reason=1)
+    given = harness.prepare(one)
+    harness.install(one, given.group_epoch, {"W1": {("A", 0, 0)}}, metadata=b"new")
+    assert harness.beat(one, reports=False).assignment is not None, "its metadata is another one"
+    assert harness.beat(one, reports=False).assignment is None
 
 
 def test_an_empty_group_is_forgotten_in_the_end() -> None:
-    crew = Crew()
-    one = crew.worker("W1")
-    crew.beat(one)
-    crew.leave(one)
-    assert crew.group.state == "Empty"
-    crew.world.pass_ms(600_000)
-    assert crew.world.groups.snapshot("c") is None
-    assert crew.replayed(crew.world.groups.records).group_ids == ()
+    harness = ConnectGroupHarness()
+    one = harness.worker("W1")
+    harness.beat(one)
+    harness.leave(one)
+    assert harness.group.state == "Empty"
+    harness.base.pass_ms(600_000)
+    assert harness.base.groups.snapshot("c") is None
+    assert harness.replayed(harness.base.groups.records).group_ids == ()
 
 
 # --- Whole brokers --------------------------------------------------------------------------------

@@ -15,8 +15,12 @@ from kip848_client.wire.messages.classic_group import (
 from mock_coordinator.core.groups import GroupCoordinator
 from mock_coordinator.core.groups.consumer_group import ConsumerGroup
 from tests.support.examples import examples
-from tests.unit.mock_coordinator.groups._world import ALL_PROFILES
-from tests.unit.mock_coordinator.groups.migration._mixed import Mixed, assigns, brings
+from tests.unit.mock_coordinator.groups._group_harness import ALL_PROFILES
+from tests.unit.mock_coordinator.groups.migration._mixed_harness import (
+    MixedGroupHarness,
+    assigns,
+    brings,
+)
 
 CLASSIC = ("c1", "c2", "c3")
 NEW = ("N", "M")
@@ -28,45 +32,45 @@ INSTANCES = {"c3": "i1", "M": "i1"}
 @given(st.data())
 def test_whatever_is_asked_in_whatever_order(data: st.DataObject) -> None:
     policies = st.sampled_from(["bidirectional"] * 3 + ["upgrade", "downgrade", "disabled"])
-    mixed = Mixed(
+    harness = MixedGroupHarness(
         data.draw(st.sampled_from(ALL_PROFILES)),
         group_consumer_migration_policy=data.draw(policies),
     )
     for _ in range(data.draw(st.integers(1, 30))):
-        act(mixed, data)
-        mixed.pass_ms(0)
-        mixed.late()
-        check(mixed)
+        act(harness, data)
+        harness.pass_ms(0)
+        harness.late()
+        check(harness)
 
 
-def act(mixed: Mixed, data: st.DataObject) -> None:
+def act(harness: MixedGroupHarness, data: st.DataObject) -> None:
     pick = data.draw
     if pick(st.booleans()):
-        classic(mixed, pick(st.sampled_from(CLASSIC)), data)
+        classic(harness, pick(st.sampled_from(CLASSIC)), data)
     elif pick(st.integers(0, 4)):
-        new(mixed, pick(st.sampled_from((*NEW, *mixed.ids.values()))), data)
+        new(harness, pick(st.sampled_from((*NEW, *harness.ids.values()))), data)
     elif pick(st.booleans()):
-        mixed.pass_ms(pick(st.sampled_from([1_000, 9_000, 31_000, 46_000])))
+        harness.pass_ms(pick(st.sampled_from([1_000, 9_000, 31_000, 46_000])))
     else:
-        mixed.restart()
-        mixed.forget_requests()
+        harness.restart()
+        harness.forget_requests()
 
 
-def owned(mixed: Mixed, member_id: str) -> dict[str, list[int]]:
+def owned(harness: MixedGroupHarness, member_id: str) -> dict[str, list[int]]:
     """What the member may use, as the coordinator has it."""
-    group = mixed.groups.snapshot("g")
+    group = harness.groups.snapshot("g")
     known = group is not None and member_id in group.members
-    return mixed.world.owned(member_id) if known else {}
+    return harness.consumers.owned(member_id) if known else {}
 
 
-def classic(mixed: Mixed, name: str, data: st.DataObject) -> None:
+def classic(harness: MixedGroupHarness, name: str, data: st.DataObject) -> None:
     pick = data.draw
     instance = INSTANCES.get(name)
     match pick(st.sampled_from(["join", "join", "sync", "beat", "leave"])):
         case "join":
-            mine = owned(mixed, mixed.ids.get(name, name)) if pick(st.booleans()) else {}
+            mine = owned(harness, harness.ids.get(name, name)) if pick(st.booleans()) else {}
             wanted = pick(st.sampled_from([("foo",), ("foo", "bar")]))
-            mixed.join(
+            harness.join(
                 name,
                 *pick(st.sampled_from([("range",), ("range", "sticky"), ("sticky",)])),
                 version=pick(st.sampled_from([3, 9] if instance is None else [5, 9])),
@@ -76,24 +80,24 @@ def classic(mixed: Mixed, name: str, data: st.DataObject) -> None:
                 rebalance_ms=pick(st.sampled_from([2_000, 30_000])),
             )
         case "sync":
-            split = {each: assigns({"foo": [number]}) for number, each in enumerate(mixed.ids)}
-            mixed.ask_for(name, split)
+            split = {each: assigns({"foo": [number]}) for number, each in enumerate(harness.ids)}
+            harness.ask_for(name, split)
         case "beat":
-            assert mixed.beat(name, instance=instance) in (0, 22, 25, 27, 82)
+            assert harness.beat(name, instance=instance) in (0, 22, 25, 27, 82)
         case _:
-            member = LeaveGroupRequestMemberIdentity(member_id=mixed.ids.get(name, name))
-            mixed.send("admin", LeaveGroupRequest(group_id="g", members=(member,)), 5)
+            member = LeaveGroupRequestMemberIdentity(member_id=harness.ids.get(name, name))
+            harness.send("admin", LeaveGroupRequest(group_id="g", members=(member,)), 5)
 
 
-def new(mixed: Mixed, member_id: str, data: st.DataObject) -> None:
+def new(harness: MixedGroupHarness, member_id: str, data: st.DataObject) -> None:
     pick = data.draw
     instance = INSTANCES.get(member_id)
-    group = mixed.groups.snapshot("g")
+    group = harness.groups.snapshot("g")
     known = None if group is None else group.members.get(member_id)
     match pick(st.sampled_from(["join", "beat", "beat", "leave"])):
         case "join":
             names = pick(st.sampled_from([("foo",), ("foo", "bar")]))
-            answer = mixed.world.join(member_id, names, inst=instance)
+            answer = harness.consumers.join(member_id, names, inst=instance)
             assert answer.error in (
                 0,
                 ErrorCode.UNKNOWN_MEMBER_ID,
@@ -104,25 +108,25 @@ def new(mixed: Mixed, member_id: str, data: st.DataObject) -> None:
                 ErrorCode.UNKNOWN_SERVER_ERROR,
             )
         case "beat" if known is not None:
-            mixed.world.beat(member_id, known.epoch, owned(mixed, member_id), inst=instance)
+            harness.consumers.beat(member_id, known.epoch, owned(harness, member_id), inst=instance)
         case "leave":
             away = instance is not None and pick(st.booleans())
-            mixed.world.beat(member_id, -2 if away else -1, inst=instance)
+            harness.consumers.beat(member_id, -2 if away else -1, inst=instance)
         case _:
-            mixed.world.beat(member_id, pick(st.integers(1, 5)))
+            harness.consumers.beat(member_id, pick(st.integers(1, 5)))
 
 
-def check(mixed: Mixed) -> None:
+def check(harness: MixedGroupHarness) -> None:
     """No partition is two members', the counters are right, and the records have it all."""
     again = GroupCoordinator.replay(
-        mixed.world.profile,
-        mixed.world.config,
-        mixed.world.catalog,
+        harness.consumers.profile,
+        harness.consumers.config,
+        harness.consumers.catalog,
         lambda: "unused",
-        mixed.groups.records,
-        mixed.world.now,
+        harness.groups.records,
+        harness.consumers.now,
     )
-    live, rebuilt = mixed.groups.snapshot("g"), again.snapshot("g")
+    live, rebuilt = harness.groups.snapshot("g"), again.snapshot("g")
     if live is None:
         # Kafka forgets an empty group that is joined by member id, and its records stay
         assert rebuilt is None or rebuilt.state == "Empty"
@@ -137,7 +141,7 @@ def check(mixed: Mixed) -> None:
         for partition in numbers
     )
     assert not held or held.most_common(1)[0][1] == 1
-    group = mixed.groups._env.state.groups["g"]
+    group = harness.groups._env.state.groups["g"]
     if isinstance(group, ConsumerGroup):
         said = [member.classic for member in group.members.values() if member.classic is not None]
         assert group.classic_members == len(said)

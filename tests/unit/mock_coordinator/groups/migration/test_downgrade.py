@@ -15,34 +15,34 @@ from kip848_client.wire.messages.classic_group import (
 )
 from mock_coordinator.core.groups import GroupType
 from mock_coordinator.core.groups.classic.consumer_protocol import read_assignment
-from tests.unit.mock_coordinator.groups._world import EVERY_PROFILE
-from tests.unit.mock_coordinator.groups.migration._mixed import Mixed, brings
+from tests.unit.mock_coordinator.groups._group_harness import EVERY_PROFILE
+from tests.unit.mock_coordinator.groups.migration._mixed_harness import MixedGroupHarness, brings
 
 
-def mixed_group(profile: str = "4.4", **config: str | int) -> Mixed:
+def mixed_group(profile: str = "4.4", **config: str | int) -> MixedGroupHarness:
     """N (new) and c1 (classic), each with half of the partitions."""
-    mixed = Mixed(profile, **config)
-    mixed.world.join("N")
-    mixed.bring("c1")
-    mixed.world.settle("N")
-    mixed.bring("c1")
-    assert mixed.given("c1") == {"foo": [3, 4, 5]}
-    return mixed
+    harness = MixedGroupHarness(profile, **config)
+    harness.consumers.join("N")
+    harness.bring("c1")
+    harness.consumers.settle("N")
+    harness.bring("c1")
+    assert harness.given("c1") == {"foo": [3, 4, 5]}
+    return harness
 
 
-def leaves(mixed: Mixed) -> None:
-    assert mixed.world.beat("N", -1).error == 0
+def leaves(harness: MixedGroupHarness) -> None:
+    assert harness.consumers.beat("N", -1).error == 0
 
 
-def expires(mixed: Mixed) -> None:
+def expires(harness: MixedGroupHarness) -> None:
     for _ in range(5):
-        mixed.pass_ms(9_000)
-        mixed.beat("c1")
+        harness.pass_ms(9_000)
+        harness.beat("c1")
 
 
-def is_removed(mixed: Mixed) -> None:
-    mixed.ids["N"] = "N"
-    assert mixed.send("admin", leave_group("N"), 5).members[0].error_code == 0
+def is_removed(harness: MixedGroupHarness) -> None:
+    harness.ids["N"] = "N"
+    assert harness.send("admin", leave_group("N"), 5).members[0].error_code == 0
 
 
 def leave_group(*member_ids: str) -> LeaveGroupRequest:
@@ -52,61 +52,63 @@ def leave_group(*member_ids: str) -> LeaveGroupRequest:
 
 @EVERY_PROFILE
 @pytest.mark.parametrize("goes", [leaves, expires, is_removed])
-def test_the_last_consumer_member_goes(profile: str, goes: Callable[[Mixed], None]) -> None:
-    mixed = mixed_group(profile)
-    epoch = mixed.snapshot.epoch
-    goes(mixed)
-    group = mixed.now.group
-    assert mixed.snapshot.type is GroupType.CLASSIC
-    assert mixed.now.state == "PreparingRebalance"
+def test_the_last_consumer_member_goes(
+    profile: str, goes: Callable[[MixedGroupHarness], None]
+) -> None:
+    harness = mixed_group(profile)
+    epoch = harness.snapshot.epoch
+    goes(harness)
+    group = harness.now.group
+    assert harness.snapshot.type is GroupType.CLASSIC
+    assert harness.now.state == "PreparingRebalance"
     assert group.generation == epoch  # the departure itself does not count
-    member = group.members[mixed.ids["c1"]]
+    member = group.members[harness.ids["c1"]]
     assert read_assignment(member.assignment)[1].assigned_partitions[0].partitions == (3, 4, 5)
-    assert mixed.beat("c1") == 27
-    answer = mixed.join("c1")
+    assert harness.beat("c1") == 27
+    answer = harness.join("c1")
     assert answer is not None
-    assert (answer.generation_id, answer.leader) == (epoch + 1, mixed.ids["c1"])
+    assert (answer.generation_id, answer.leader) == (epoch + 1, harness.ids["c1"])
 
 
 def test_nobody_to_go_on_with() -> None:
-    mixed = mixed_group()
-    mixed.send("admin", leave_group("N", mixed.ids["c1"]), 5)
-    assert mixed.snapshot.type is GroupType.CONSUMER
-    assert mixed.snapshot.state == "Empty"
+    harness = mixed_group()
+    harness.send("admin", leave_group("N", harness.ids["c1"]), 5)
+    assert harness.snapshot.type is GroupType.CONSUMER
+    assert harness.snapshot.state == "Empty"
 
 
 @pytest.mark.parametrize(("policy", "max_size"), [("upgrade", 9), ("downgrade", 1)])
 def test_the_broker_may_not_allow_it(policy: str, max_size: int) -> None:
-    mixed = mixed_group(group_consumer_migration_policy=policy, group_max_size=max_size)
-    mixed.bring("c2")
-    leaves(mixed)
-    assert mixed.snapshot.type is GroupType.CONSUMER
-    assert mixed.snapshot.state == "Assigning"
+    harness = mixed_group(group_consumer_migration_policy=policy, group_max_size=max_size)
+    harness.bring("c2")
+    leaves(harness)
+    assert harness.snapshot.type is GroupType.CONSUMER
+    assert harness.snapshot.state == "Assigning"
 
 
 def test_a_static_member_brings_the_group_back_without_a_rebalance() -> None:
-    mixed = Mixed()
-    epoch = mixed.world.join("N", inst="i1").epoch
-    answer = mixed.join("c1", instance="i1", id_="")
+    harness = MixedGroupHarness()
+    epoch = harness.consumers.join("N", inst="i1").epoch
+    answer = harness.join("c1", instance="i1", id_="")
     assert answer is not None
     assert (answer.error_code, answer.generation_id) == (0, epoch)
-    assert mixed.now.state == "Stable"
-    assert mixed.beat("c1", instance="i1") == 0
-    assert mixed.world.beat("N", epoch, inst="i1").error == ErrorCode.GROUP_ID_NOT_FOUND
+    assert harness.now.state == "Stable"
+    assert harness.beat("c1", instance="i1") == 0
+    assert harness.consumers.beat("N", epoch, inst="i1").error == ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_a_static_member_with_other_wishes_begins_a_rebalance() -> None:
-    mixed = Mixed()
-    mixed.world.join("N", inst="i1")
-    answer = mixed.join("c1", instance="i1", id_="", metadata=brings("foo", "bar"))
+    harness = MixedGroupHarness()
+    harness.consumers.join("N", inst="i1")
+    answer = harness.join("c1", instance="i1", id_="", metadata=brings("foo", "bar"))
     assert answer is not None
     assert (answer.error_code, answer.generation_id) == (0, 0)
-    assert mixed.now.state == "PreparingRebalance"
+    assert harness.now.state == "PreparingRebalance"
 
 
 def test_a_downgrade_that_cannot_be_written_keeps_the_member() -> None:
-    mixed = Mixed()
-    mixed.world.join("N")
+    harness = MixedGroupHarness()
+    harness.consumers.join("N")
     protocols = (
         JoinGroupRequestProtocol(name="range", metadata=brings()),
         JoinGroupRequestProtocol(name="sticky", metadata=b""),
@@ -120,19 +122,19 @@ def test_a_downgrade_that_cannot_be_written_keeps_the_member() -> None:
             session_timeout_ms=50_000,
             rebalance_timeout_ms=60_000,
         )
-        assert mixed.send(member_id, request, 9).error_code == 0
-        mixed.ids[member_id] = member_id
-        mixed.ask_for(member_id)
-    answer = mixed.world.beat("N", -1)
+        assert harness.send(member_id, request, 9).error_code == 0
+        harness.ids[member_id] = member_id
+        harness.ask_for(member_id)
+    answer = harness.consumers.beat("N", -1)
     assert answer.error == ErrorCode.GROUP_ID_NOT_FOUND
     assert answer.message == (
         "Cannot downgrade the classic group g: "
         "Buffer underflow while parsing consumer protocol's header."
     )
-    answer = mixed.send("admin", leave_group("N"), 5)
+    answer = harness.send("admin", leave_group("N"), 5)
     assert (answer.error_code, answer.members) == (69, ())
-    mixed.pass_ms(45_000)  # nor can its session end
-    assert "N" in mixed.snapshot.members
+    harness.pass_ms(45_000)  # nor can its session end
+    assert "N" in harness.snapshot.members
 
 
 def sticky() -> JoinGroupRequestProtocol:
@@ -140,9 +142,9 @@ def sticky() -> JoinGroupRequestProtocol:
 
 
 def test_a_downgrade_survives_a_crash() -> None:
-    mixed = mixed_group()
-    leaves(mixed)
-    before = mixed.snapshot.without_timers()
-    mixed.restart()
-    assert mixed.snapshot.without_timers() == before
-    assert mixed.now.state == "Stable"  # as every classic group that is loaded
+    harness = mixed_group()
+    leaves(harness)
+    before = harness.snapshot.without_timers()
+    harness.restart()
+    assert harness.snapshot.without_timers() == before
+    assert harness.now.state == "Stable"  # as every classic group that is loaded

@@ -2,8 +2,8 @@
 happen to them.
 
 A worker starts what it is told at once and stops what it must give up only right before it reports
-that it did. ``Crew.check`` is called after every step: it looks at what workers really run, not at
-what the coordinator believes.
+that it did. ``ConnectGroupHarness.check`` is called after every step: it looks at what workers
+really run, not at what the coordinator believes.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from mock_coordinator.core.groups.records import StateRecord
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.ownership import OwnershipChecker
-from tests.unit.mock_coordinator.groups._world import World
+from tests.unit.mock_coordinator.groups._group_harness import GroupHarness
 
-__all__ = ["INC", "Crew", "Item", "Worker", "rows"]
+__all__ = ["INC", "ConnectGroupHarness", "Item", "Worker", "rows"]
 
 Item = tuple[str, int, int]
 """connector, generation (-1 for the connector itself), task (-1 likewise)"""
@@ -78,13 +78,13 @@ class Worker:
         self.runs, self.told = set(), set()
 
 
-class Crew:
+class ConnectGroupHarness:
     """Workers of the group ``c``, and a coordinator."""
 
     def __init__(self, profile: str = "4.4") -> None:
-        self.world = World(profile)
+        self.base = GroupHarness(profile)
         self.workers: dict[str, Worker] = {}
-        self.checker = OwnershipChecker(lambda: self.world.catalog, self._snapshot)
+        self.checker = OwnershipChecker(lambda: self.base.catalog, self._snapshot)
 
     def worker(self, member_id: str, instance_id: str | None = None) -> Worker:
         """One of the workers; a new one has yet to join."""
@@ -93,19 +93,19 @@ class Crew:
     @property
     def group(self) -> GroupSnapshot:
         """The group, which must exist."""
-        group = self.world.groups.snapshot("c")
+        group = self.base.groups.snapshot("c")
         assert group is not None
         return group
 
     def ask(self, request: Any) -> Any:
         """A request and its answer, which the ownership checker sees, too."""
-        response = self.world.ask(request, 0)
+        response = self.base.ask(request, 0)
         event = RequestReceived(1, 1, 0, LOCAL_CLIENT, request)
-        self.checker.observe(self.world.now, event, [Reply(1, 1, 0, response, request.API_KEY)])
+        self.checker.observe(self.base.now, event, [Reply(1, 1, 0, response, request.API_KEY)])
         return response
 
     def _snapshot(self, group_id: str) -> GroupSnapshot | None:
-        return self.world.groups.snapshot(group_id)  # whose coordinator may be another one by now
+        return self.base.groups.snapshot(group_id)  # whose coordinator may be another one by now
 
     # --- Heartbeats -------------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ class Crew:
     def check(self) -> None:
         """What must hold after every step."""
         self.checker.check()
-        group = self.world.groups.snapshot("c")
+        group = self.base.groups.snapshot("c")
         if group is None:
             return
         self._nobody_runs_what_another_one_runs(group)
@@ -250,13 +250,13 @@ class Crew:
 
     def replayed(self, records: Iterable[StateRecord]) -> GroupCoordinator:
         """Another coordinator from these records, by way of their bytes."""
-        world = self.world
-        stored = [encode_record(world.profile, record) for record in records]
+        base = self.base
+        stored = [encode_record(base.profile, record) for record in records]
         read = [decode_record(key, value) for key, value in stored]
         known = [record for record in read if record is not None]
         assert len(known) == len(stored)
         return GroupCoordinator.replay(
-            world.profile, world.config, world.catalog, lambda: "unused", known, world.now
+            base.profile, base.config, base.catalog, lambda: "unused", known, base.now
         )
 
 

@@ -1,8 +1,9 @@
 """A group coordinator in virtual time, driven in the words of the behaviour scenarios.
 
-``World`` has the topics ``foo`` (6 partitions) and ``bar`` (3), one group ``g``, and a clock that
-only ``pass_ms`` moves. Heartbeats are ``join("A")`` and ``beat("A", 1)``; what they return is an
-``Answer`` that compares like the scenarios read: error or epoch, and the assignment by topic name.
+``GroupHarness`` has the topics ``foo`` (6 partitions) and ``bar`` (3), one group ``g``, and a
+clock that only ``pass_ms`` moves. Heartbeats are ``join("A")`` and ``beat("A", 1)``; what they
+return is an ``Answer`` that compares like the scenarios read: error or epoch, and the assignment
+by topic name.
 In profiles from 4.3 on the assignment interval is 0 unless a test sets it, and ``first`` is 2.
 """
 
@@ -46,7 +47,7 @@ __all__ = [
     "FOO",
     "FROM_4_3",
     "Answer",
-    "World",
+    "GroupHarness",
     "parts",
     "topic_id",
 ]
@@ -84,7 +85,7 @@ class Answer:
     assigned: Assigned | None
 
 
-class World:
+class GroupHarness:
     """See the module."""
 
     def __init__(

@@ -1,8 +1,7 @@
-"""A group whose members speak both protocols: ``Circle`` for the classic ones, ``World`` for the
-others.
+"""A group whose members speak both protocols: a ``ClassicGroupHarness`` with consumers.
 
-``mixed.world.join("N")`` is a consumer heartbeat, ``mixed.join("c1")`` a JoinGroup. ``bring``
-says in the subscription what the member still owns; ``given`` is what SyncGroup assigns.
+``harness.consumers.join("N")`` is a consumer heartbeat, ``harness.join("c1")`` a JoinGroup.
+``bring`` says in the subscription what the member still owns; ``given`` is what SyncGroup assigns.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
     write_subscription,
 )
 from mock_coordinator.core.settings.config import BrokerConfig
-from tests.unit.mock_coordinator.groups.classic._circle import Circle
+from tests.unit.mock_coordinator.groups.classic._classic_harness import ClassicGroupHarness
 
-__all__ = ["Mixed", "assigns", "brings"]
+__all__ = ["MixedGroupHarness", "assigns", "brings"]
 
 Owned = Mapping[str, Iterable[int]]
 
@@ -51,16 +50,16 @@ def _topics(owned: Owned) -> tuple[TopicPartitions, ...]:
     )
 
 
-class Mixed(Circle):
+class MixedGroupHarness(ClassicGroupHarness):
     """See the module. ``config`` are broker settings with underscores."""
 
     def __init__(self, profile: str = "4.4", **config: str | int) -> None:
         super().__init__(profile)
         settings = {name.replace("_", "."): str(value) for name, value in config.items()}
         settings.setdefault("group.initial.rebalance.delay.ms", "0")
-        if self.world.profile.has_assignment_interval:
+        if self.consumers.profile.has_assignment_interval:
             settings.setdefault("group.consumer.assignment.interval.ms", "0")
-        self.world.config = BrokerConfig(self.world.profile, settings)
+        self.consumers.config = BrokerConfig(self.consumers.profile, settings)
         self.restart()
 
     @property

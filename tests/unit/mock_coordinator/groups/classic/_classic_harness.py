@@ -32,9 +32,9 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
 )
 from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
-from tests.unit.mock_coordinator.groups._world import World
+from tests.unit.mock_coordinator.groups._group_harness import GroupHarness
 
-__all__ = ["Circle", "wants"]
+__all__ = ["ClassicGroupHarness", "wants"]
 
 NEWEST: Final[Mapping[type, int]] = {JoinGroupRequest: 9, SyncGroupRequest: 5, HeartbeatRequest: 4}
 
@@ -44,12 +44,12 @@ def wants(*topics: str) -> bytes:
     return write_subscription(ConsumerSubscription(topics=topics))
 
 
-class Circle:
+class ClassicGroupHarness:
     """See the module. ``delay_ms`` is the initial rebalance delay."""
 
     def __init__(self, profile: str = "4.4", *, delay_ms: int = 0) -> None:
         self._numbers = itertools.count(1)
-        self.world = World(profile, group_initial_rebalance_delay_ms=delay_ms)
+        self.consumers = GroupHarness(profile, group_initial_rebalance_delay_ms=delay_ms)
         self._draw = itertools.count(1)
         self.restart()  # so that member ids can be told apart
         self.ids: dict[str, str] = {}
@@ -59,27 +59,27 @@ class Circle:
 
     @property
     def groups(self) -> GroupCoordinator:
-        return self.world.groups
+        return self.consumers.groups
 
     @property
     def now(self) -> Classic:
         """The group ``g``."""
-        return Classic(self.world)
+        return Classic(self.consumers)
 
     def restart(self) -> None:
         """The coordinator is replaced; all that it has are the records."""
-        world = self.world
-        world.groups = GroupCoordinator.replay(
-            world.profile,
-            world.config,
-            world.catalog,
+        consumers = self.consumers
+        consumers.groups = GroupCoordinator.replay(
+            consumers.profile,
+            consumers.config,
+            consumers.catalog,
             lambda: f"id{next(self._draw)}",
-            world.groups.records,
-            world.now,
+            consumers.groups.records,
+            consumers.now,
         )
 
     def pass_ms(self, milliseconds: int) -> None:
-        self.world.pass_ms(milliseconds)
+        self.consumers.pass_ms(milliseconds)
         self._take()
 
     def send(self, name: str, request: Message, version: int | None = None) -> Any:
@@ -94,8 +94,8 @@ class Circle:
             decode(type(request), version, encode(request, version)),
         )
         self._asked[number] = name
-        answer = self.groups.handle(self.world.now, received)
-        self.world.pass_ms(0)
+        answer = self.groups.handle(self.consumers.now, received)
+        self.consumers.pass_ms(0)
         self._take()
         if answer is None and number not in self._asked:
             answer = self._came.pop(name)
@@ -231,17 +231,17 @@ class Circle:
 class Classic:
     """A look at the group ``g``."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, consumers: GroupHarness) -> None:
+        self._consumers = consumers
 
     @property
     def state(self) -> str:
-        snapshot = self._world.groups.snapshot("g")
+        snapshot = self._consumers.groups.snapshot("g")
         return "Dead" if snapshot is None else snapshot.state
 
     @property
     def group(self) -> ClassicSnapshot:
-        snapshot = self._world.groups.snapshot("g")
+        snapshot = self._consumers.groups.snapshot("g")
         assert snapshot is not None
         assert snapshot.classic is not None
         return snapshot.classic
