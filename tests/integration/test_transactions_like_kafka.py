@@ -46,9 +46,17 @@ LOG_SEEDS = range(100, 110)
 
 
 class MockSide:
-    """The bundled broker in this process, on a clock of its own."""
+    """The bundled broker in this process, on a clock of its own. Somebody has looked for the
+    coordinator of transactions, unless it is not ``known``."""
 
-    def __init__(self, profile: str, topic: str, more: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        profile: str,
+        topic: str,
+        more: Mapping[str, str] | None = None,
+        *,
+        known: bool = True,
+    ) -> None:
         self.clock = VirtualClock(int(time.time() * 1000))
         self.broker = MockBroker(
             {topic: PARTITIONS},
@@ -58,6 +66,9 @@ class MockSide:
             clock=self.clock,
         )
         self._connection = self.broker.connect()
+        if known:
+            find = api_named("FindCoordinator").request(key_type=1, coordinator_keys=("warm-up",))
+            self.request(find, 4)
 
     def request(self, message: Any, version: int) -> Any:
         try:

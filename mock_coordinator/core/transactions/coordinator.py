@@ -10,8 +10,9 @@ drives the coordinator takes the endings (``take_endings``), has the markers wri
 (``markers_written``), which completes the transaction.
 
 An id belongs to a partition of ``__transaction_state``, and whoever leads that partition
-coordinates it. At another node it is refused with NOT_COORDINATOR. When the leader changes,
-the partition is unloaded; the new leader replays its journal, which takes ``load_ms``, and refuses
+coordinates it. At another node it is refused with NOT_COORDINATOR, and so it is everywhere before
+the first FindCoordinator for any id has made that topic. When the leader changes, the partition is
+unloaded; the new leader replays its journal, which takes ``load_ms``, and refuses
 with COORDINATOR_LOAD_IN_PROGRESS in the meantime. Then it goes on with what the journal says:
 the endings of transactions that were decided and not complete, and the time-outs of open ones.
 
@@ -42,7 +43,7 @@ from kip848_client.wire.messages.transactions import (
 from mock_coordinator.core.groups.splitting import partition_for
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.refused import Refused
-from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions.adding import (
     BATCHED_SINCE,
     Results,
@@ -163,10 +164,11 @@ class TransactionCoordinator:
 
     def problem(self, transactional_id: str, node_id: int | None) -> ErrorCode | None:
         """Why a node does not serve a transactional id, if it does not; for no node in particular:
-        why nobody does."""
+        why nobody does. Nobody does before a client has looked for the coordinator of some id."""
         partition = self.partition_of(transactional_id)
         leader = self._leader_of(partition)
-        if leader is None or node_id not in (None, leader):
+        exists = self._env.catalog.topic(TRANSACTIONS_TOPIC) is not None
+        if not exists or leader is None or node_id not in (None, leader):
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if partition in self._loads else None
 

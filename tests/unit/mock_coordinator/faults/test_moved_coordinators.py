@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
+from kip848_client.wire import api_named
 from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.wire.messages.transactions import InitProducerIdRequest
@@ -117,6 +118,7 @@ def test_the_only_broker_loads_its_transactional_ids_again() -> None:
     made.faults.add(Fault(MoveCoordinator(), Match(api="InitProducerId"), nth=2))
     made.load_time_ms = 300
     connection = made.connect()
+    connection.ask(api_named("FindCoordinator").request(key_type=1, coordinator_keys=("x",)))
     assert init(connection, "x") == (0, 0, 0)
     assert init(connection, "x")[0] == LOADING
     made.advance(300)

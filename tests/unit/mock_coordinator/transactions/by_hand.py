@@ -20,12 +20,18 @@ TOPIC = "t"
 class ByHand(RawTransactions):
     """A broker with topic ``t`` (3 partitions), and the requests of ``RawTransactions``.
 
+    Somebody has looked for the coordinator of transactions, unless it is not ``known``.
+
     Settings are written with underscores.
     """
 
-    def __init__(self, *, profile: str = "4.4", partitions: int = 3, **config: str) -> None:
+    def __init__(
+        self, *, profile: str = "4.4", partitions: int = 3, known: bool = True, **config: str
+    ) -> None:
         self.hand = AtHand({TOPIC: partitions}, profile=profile, **config)
         super().__init__(self._reconnect, self._ids(), self.hand.clock)
+        if known:
+            self.find_coordinator("x")
 
     def _reconnect(self) -> ByHand:
         return self

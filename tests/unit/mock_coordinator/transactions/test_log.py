@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from mock_coordinator.batches import StoredRecord
 from mock_coordinator.core.groups.splitting import partition_for
 from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
@@ -41,10 +42,12 @@ def test_every_change_is_a_record_in_the_partition_of_the_id() -> None:
     assert states == ["Empty", "Ongoing", "PrepareCommit", "CompleteCommit"]
 
 
-def test_records_from_before_the_topic_was_asked_for_are_in_it() -> None:
-    broker = ByHand(transaction_state_log_num_partitions="1")
-    broker.begin("early")
+def test_nobody_coordinates_before_somebody_asks_who_does() -> None:
+    broker = ByHand(transaction_state_log_num_partitions="1", known=False)
+    assert broker.init("early")[0] == (ErrorCode.NOT_COORDINATOR, "-1", -1)
+    assert broker.init(None)[0][0] == 0, "that needs no coordinator"
     broker.find_coordinator("x")
+    broker.begin("early")
     broker.begin("late")
     assert [record.transactional_id for record in stored(broker, 0)] == ["early", "late"]
     fetched = broker.hand.ask(
