@@ -12,7 +12,6 @@ from kip848_client.errors import UnsupportedVersion, WireError
 from kip848_client.wire import APIS, read_request_header
 from kip848_client.wire._codec import decode_at
 from kip848_client.wire.messages.api_versions import ApiVersionsRequest
-from mock_coordinator.core.api_versions import API_VERSIONS_KEY
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.security.acl_apis import ACL_REQUESTS, is_unreadable
 
@@ -32,7 +31,7 @@ def read_received(connection: int, client: ClientInfo, payload: bytes) -> Reques
     if api is None:
         raise UnsupportedVersion(f"API key {key} is not known")
     low, high = api.versions
-    if key == API_VERSIONS_KEY and not low <= version <= high:
+    if api.request is ApiVersionsRequest and not low <= version <= high:
         unread = ApiVersionsRequest()
         return RequestReceived(connection, header.correlation_id, version, client, unread)
     message, end = decode_at(api.request, version, payload, position)

@@ -10,7 +10,8 @@ from kip848_client.wire.messages.cluster import (
     DescribeClusterResponse,
     DescribeClusterResponseDescribeClusterBroker,
 )
-from mock_coordinator.core.broker import NO_OPERATIONS, Broker
+from mock_coordinator.core.apis.call import ApiCall
+from mock_coordinator.core.broker import NO_OPERATIONS
 from mock_coordinator.core.topics.metadata import CLUSTER_OPERATIONS
 
 __all__ = ["describe_cluster"]
@@ -19,8 +20,9 @@ _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
 
 
-def describe_cluster(broker: Broker, request: DescribeClusterRequest) -> DescribeClusterResponse:
+def describe_cluster(call: ApiCall[DescribeClusterRequest]) -> DescribeClusterResponse:
     """The cluster's id and members."""
+    broker, request = call.broker, call.request
     if request.endpoint_type == _CONTROLLERS:
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,

@@ -23,68 +23,30 @@ stop and start, are inputs like others (``ClusterControl``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 from kip848_client._types import TopicIdPartition, format_topic_id
-from kip848_client.wire import DRAFT_API_KEYS
-from kip848_client.wire._fields import Message
-from mock_coordinator.core.admin_handlers import ADMIN_HANDLERS
-from mock_coordinator.core.api_versions import (
-    API_VERSIONS_KEY,
-    api_versions,
-    api_versions_fallback,
-)
+from kip848_client.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.wire.messages.fetch import FetchRequest
+from mock_coordinator.core.apis.api_versions import api_versions_fallback
+from mock_coordinator.core.apis.call import ApiCall, BrokerServices
+from mock_coordinator.core.apis.serving import answered, served_apis, served_versions
 from mock_coordinator.core.broker import Broker, Disk
-from mock_coordinator.core.cluster import describe_cluster
-from mock_coordinator.core.fetch import Fetches, FetchPlan
-from mock_coordinator.core.find_coordinator import find_coordinator
+from mock_coordinator.core.fetch import Fetches
 from mock_coordinator.core.groups.shards import GroupShards
-from mock_coordinator.core.groups.switched_off import NO_CONSUMER_GROUPS
 from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
-from mock_coordinator.core.list_offsets import list_offsets, offset_for_leader_epoch
 from mock_coordinator.core.logs.producer_expiry import ProducerExpiry
 from mock_coordinator.core.nodes import Node, Nodes
 from mock_coordinator.core.nodes.control import ClusterControl
-from mock_coordinator.core.outputs import (
-    CloseConnection,
-    NoReply,
-    Output,
-    Persist,
-    Reply,
-    Unanswered,
-)
+from mock_coordinator.core.outputs import CloseConnection, Output, Persist, Reply, reply_to
 from mock_coordinator.core.parked import Parked, ParkedFetches
-from mock_coordinator.core.produce import produce, produce_failed
-from mock_coordinator.core.security.guard import Guard
-from mock_coordinator.core.security.handlers import SECURITY_HANDLERS
+from mock_coordinator.core.security.request_authorizer import RequestAuthorizer
 from mock_coordinator.core.security.state import SecurityState
 from mock_coordinator.core.settings.config import BrokerConfig
-from mock_coordinator.core.topics.admin_topics import create_partitions, delete_topics
-from mock_coordinator.core.topics.create_topics import create_topics
-from mock_coordinator.core.topics.metadata import metadata
-from mock_coordinator.core.transactions.service import TRANSACTION_KEYS, Transactions
-from mock_coordinator.core.unanswered import never_answered
+from mock_coordinator.core.transactions.service import Transactions
 
 __all__ = ["CoordinatorCore"]
-
-_PRODUCE: Final = 0
-_FETCH: Final = 1
-
-Handler = Callable[[Broker, int, int, Any], Message]
-"""(broker, now_ms, version, request) -> response; ``Any`` is the request class of the API key."""
-
-_HANDLERS: Final[dict[int, Handler]] = {
-    2: lambda broker, _now, version, request: list_offsets(broker, version, request),
-    3: metadata,
-    10: find_coordinator,
-    19: lambda broker, now, _version, request: create_topics(broker, now, request),
-    20: lambda broker, _now, version, request: delete_topics(broker, version, request),
-    23: lambda broker, _now, _version, request: offset_for_leader_epoch(broker, request),
-    37: lambda broker, _now, _version, request: create_partitions(broker, request),
-    60: lambda broker, _now, _version, request: describe_cluster(broker, request),
-}
-
-_GROUP_KEYS: Final = frozenset({8, 9, 11, 12, 13, 14, 15, 16, 42, 47, 68, 69, *DRAFT_API_KEYS})
 
 
 class CoordinatorCore:
@@ -104,12 +66,10 @@ class CoordinatorCore:
             None: self._broker,
             **{node.node_id: Broker(disk, new_uuid, node.node_id) for node in disk.nodes},
         }
-        self._fetches: Final = {node: Fetches(broker) for node, broker in self._brokers.items()}
         self._parked: Final = ParkedFetches()
-        self._guard: Final = Guard.of(self._broker)
-        consumer_groups = "consumer" in disk.config.listing("group.coordinator.rebalance.protocols")
-        self._served: Final = _served(self._broker, drafts=consumer_groups)
-        self._refused: Final = {} if consumer_groups else NO_CONSUMER_GROUPS
+        self._authorizer: Final = RequestAuthorizer(self._broker)
+        self._versions: Final = served_versions(disk.config)
+        self._apis: Final = served_apis(disk.config)
         self._groups: Final = GroupShards(
             disk.config.profile,
             disk.config,
@@ -118,13 +78,24 @@ class CoordinatorCore:
             now_ms,
             leader_of=self._broker.coordinator_node,
             journal_of=disk.journal,
+            may_describe=self._authorizer.may_describe,
             load_ms=load_ms,
         )
         self._transactions: Final = Transactions(self._broker, self._groups, now_ms)
         self._producers: Final = ProducerExpiry(self._broker, now_ms)
         self._control: Final = ClusterControl(self._broker, self._groups, self._transactions)
-        if self._guard is not None:
-            self._groups.may_describe = self._guard.may_describe
+        self._services: Final = {
+            node: BrokerServices(
+                broker,
+                Fetches(broker),
+                self._parked,
+                self._groups,
+                self._transactions,
+                self._authorizer,
+                self._versions,
+            )
+            for node, broker in self._brokers.items()
+        }
         self._groups.load_all(now_ms)
         self._transactions.load_all(now_ms)
 
@@ -175,7 +146,7 @@ class CoordinatorCore:
     @property
     def api_versions(self) -> Mapping[int, tuple[int, int]]:
         """The API keys that are served, with the lowest and highest version."""
-        return self._served
+        return self._versions
 
     @property
     def parked_requests(self) -> int:
@@ -209,10 +180,10 @@ class CoordinatorCore:
         self._run_due(now_ms)
         if isinstance(event, RequestReceived):
             self._request(now_ms, event, outputs)
+            self._control.perform_wanted(now_ms)
         elif isinstance(event, ConnectionLost):
             self._parked.drop_connection(event.connection)
-            if self._guard is not None:
-                self._guard.connection_lost(event.connection)
+            self._authorizer.connection_lost(event.connection)
             self._groups.connection_lost(event.connection)
         else:
             self._control.take(now_ms, event)
@@ -220,8 +191,8 @@ class CoordinatorCore:
         changed = self._tell_changes(now_ms)
         self._run_due(now_ms)
         self._wake(now_ms, changed, outputs)
-        outputs += (_reply(waited, response) for waited, response in self._groups.take_replies())
-        told = tuple(outputs) if self._guard is None else self._guard.complete(outputs)
+        outputs += (reply_to(waited, response) for waited, response in self._groups.take_replies())
+        told = self._authorizer.complete(outputs)
         unsaved = self._broker.logs.take_unsaved()
         return (Persist(unsaved), *told) if unsaved else told
 
@@ -234,81 +205,22 @@ class CoordinatorCore:
         self._control.run_due(now_ms)
 
     def _request(self, now_ms: int, event: RequestReceived, outputs: list[Output]) -> None:
+        api = self._apis.get(type(event.request))
+        low, high = (1, 0) if api is None else self._versions[api.request.API_KEY]
+        if api is None or not low <= event.version <= high:
+            outputs.append(self._not_served(event))
+            return
+        admitted = self._authorizer.admit(event, api.rule, outputs, names_brokers=api.names_brokers)
+        if admitted is not None:
+            call = ApiCall(self._services[event.node_id], now_ms, admitted, admitted.request)
+            outputs += answered(api, call)
+
+    def _not_served(self, event: RequestReceived) -> Output:
+        if isinstance(event.request, ApiVersionsRequest):
+            return replace(reply_to(event, api_versions_fallback(self._versions)), version=0)
         key = type(event.request).API_KEY
-        low, high = self._served.get(key, (1, 0))
-        if key == API_VERSIONS_KEY and not low <= event.version <= high:
-            outputs.append(_reply(event, api_versions_fallback(self._served), version=0))
-        elif not low <= event.version <= high:
-            why = f"API key {key} version {event.version} is not served"
-            outputs.append(CloseConnection(event.connection, why))
-        elif key in self._refused:
-            outputs.append(_reply(event, self._refused[key](event.request)))
-        else:
-            admitted = event if self._guard is None else self._guard.admit(event, outputs)
-            if admitted is not None:
-                self._serve(now_ms, key, admitted, outputs)
-
-    def _serve(self, now_ms: int, key: int, event: RequestReceived, outputs: list[Output]) -> None:
-        why = never_answered(self._broker, event.version, event.request)
-        if why is not None:
-            if key != _PRODUCE:
-                self._answer(now_ms, key, event)
-            name = type(event.request).__name__
-            why = f"{name} v{event.version} will not be answered, as by Kafka: {why}"
-            outputs.append(Unanswered(event.connection, event.correlation, why))
-        elif key == _FETCH:
-            self._fetch(now_ms, event, event.request, outputs)
-        elif key == _PRODUCE:
-            self._produce(now_ms, event, event.request, outputs)
-        else:
-            response = self._answer(now_ms, key, event)
-            if response is not None:
-                outputs.append(_reply(event, response))
-
-    def _answer(self, now_ms: int, key: int, event: RequestReceived) -> Message | None:
-        if key in _GROUP_KEYS:
-            return self._groups.handle(now_ms, event)
-        broker = self._brokers[event.node_id]
-        if key in TRANSACTION_KEYS:
-            return self._transactions.handle(now_ms, broker, event)
-        if key == API_VERSIONS_KEY:
-            request: Any = event.request
-            return api_versions(broker, event.version, request, self._served)
-        if key in ADMIN_HANDLERS:
-            admin = ADMIN_HANDLERS[key]
-            response = admin(broker, now_ms, event.version, event.client, event.request)
-            self._control.perform_wanted(now_ms)
-            return response
-        if key in SECURITY_HANDLERS:
-            return SECURITY_HANDLERS[key](broker, event.request)
-        return _HANDLERS[key](broker, now_ms, event.version, event.request)
-
-    def _produce(
-        self, now_ms: int, event: RequestReceived, request: Any, outputs: list[Output]
-    ) -> None:
-        broker = self._brokers[event.node_id]
-        response = produce(broker, self._transactions.coordinator, now_ms, event.version, request)
-        if request.acks != 0:
-            outputs.append(_reply(event, response))
-        elif produce_failed(response):
-            why = "a produce request with acks=0 failed, and this is how its producer is told"
-            outputs.append(CloseConnection(event.connection, why))
-        else:
-            outputs.append(NoReply(event.connection, event.correlation))
-
-    def _fetch(
-        self, now_ms: int, event: RequestReceived, request: Any, outputs: list[Output]
-    ) -> None:
-        fetches = self._fetches[event.node_id]
-        may_read = None if self._guard is None else self._guard.may_read(event.client, request)
-        result = fetches.start(now_ms, event.version, request, may_read)
-        if isinstance(result, FetchPlan):
-            parked = Parked(
-                event.connection, event.correlation, event.version, result, event.node_id
-            )
-            self._parked.park(parked, fetches.partitions_of(result))
-        else:
-            outputs.append(_reply(event, result))
+        why = f"API key {key} version {event.version} is not served"
+        return CloseConnection(event.connection, why)
 
     def _tell_changes(self, now_ms: int) -> tuple[TopicIdPartition, ...]:
         """Spread the word about changed topics; returns the partitions that parked fetches may care
@@ -327,37 +239,24 @@ class CoordinatorCore:
         self, now_ms: int, changed: tuple[TopicIdPartition, ...], outputs: list[Output]
     ) -> None:
         for parked in self._parked.touched(changed):
-            if self._fetches[parked.node_id].ready(parked.plan):
+            if self._services[parked.node_id].fetches.ready(parked.plan):
                 self._finish(now_ms, parked, outputs)
         for parked in self._parked.due(now_ms):
             self._finish(now_ms, parked, outputs)
 
     def _finish(self, now_ms: int, parked: Parked, outputs: list[Output]) -> None:
         self._parked.remove(parked)
-        response = self._fetches[parked.node_id].finish(now_ms, parked.plan)
+        response = self._services[parked.node_id].fetches.finish(now_ms, parked.plan)
         outputs.append(
-            Reply(parked.connection, parked.correlation, parked.version, response, _FETCH)
+            Reply(
+                parked.connection,
+                parked.correlation,
+                parked.version,
+                response,
+                FetchRequest.API_KEY,
+            )
         )
 
     def _new_member_id(self) -> str:
         # Brokers make member ids as they make topic ids: base64 of a random UUID, no leading dash.
         return format_topic_id(self._broker.new_topic_id())
-
-
-def _served(broker: Broker, *, drafts: bool) -> dict[int, tuple[int, int]]:
-    """The profile's APIs; with the draft protocols (client-side assignors, Connect groups) unless
-    they are switched off, or with consumer groups."""
-    served = dict(broker.profile.api_versions)
-    if drafts and broker.config.client_assignors:
-        served.update(dict.fromkeys(DRAFT_API_KEYS, (0, 0)))
-    return served
-
-
-def _reply(event: RequestReceived, response: Message, *, version: int | None = None) -> Reply:
-    return Reply(
-        event.connection,
-        event.correlation,
-        event.version if version is None else version,
-        response,
-        type(event.request).API_KEY,
-    )

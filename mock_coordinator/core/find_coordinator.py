@@ -11,6 +11,7 @@ from kip848_client.wire.messages.find_coordinator import (
     FindCoordinatorResponse,
     FindCoordinatorResponseCoordinator,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.groups.splitting import partition_for
 from mock_coordinator.core.topics.metadata import create_offsets_topic, create_transactions_topic
@@ -34,10 +35,9 @@ _SHARE_KEY: Final = re.compile(r".+:[A-Za-z0-9_-]{22}:\d+")
 """``group:topicId:partition`` (KIP-932)."""
 
 
-def find_coordinator(
-    broker: Broker, now_ms: int, version: int, request: FindCoordinatorRequest
-) -> FindCoordinatorResponse:
+def find_coordinator(call: ApiCall[FindCoordinatorRequest]) -> FindCoordinatorResponse:
     """Where to send group (or transaction) requests; any key will do, it need not exist."""
+    broker, now_ms, version, request = call.broker, call.now_ms, call.version, call.request
     if version < _BATCHED_SINCE:
         found = _find(broker, now_ms, version, request.key_type, request.key)
         # versions 1-3 name the error even when there is none

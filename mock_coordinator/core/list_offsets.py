@@ -19,6 +19,7 @@ from kip848_client.wire.messages.list_offsets import (
     OffsetForLeaderEpochResponseEpochEndOffset,
     OffsetForLeaderEpochResponseOffsetForLeaderTopicResult,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.map_orders import grouped_as_scala
@@ -47,8 +48,9 @@ _SINCE_VERSION: Final = {
 _Partition = ListOffsetsResponseListOffsetsPartitionResponse
 
 
-def list_offsets(broker: Broker, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def list_offsets(call: ApiCall[ListOffsetsRequest]) -> ListOffsetsResponse:
     """The offset that each timestamp stands for. A partition that is named twice is refused."""
+    broker, version, request = call.broker, call.version, call.request
     twice: set[tuple[str, int]] = set()
     asked: dict[tuple[str, int], ListOffsetsRequestListOffsetsPartition] = {}
     for topic in request.topics:
@@ -133,9 +135,10 @@ def _list_partition(
 
 
 def offset_for_leader_epoch(
-    broker: Broker, request: OffsetForLeaderEpochRequest
+    call: ApiCall[OffsetForLeaderEpochRequest],
 ) -> OffsetForLeaderEpochResponse:
     """Where each leader epoch ended."""
+    broker, request = call.broker, call.request
     return OffsetForLeaderEpochResponse(
         topics=tuple(_epochs_of_topic(broker, topic) for topic in request.topics)
     )

@@ -6,8 +6,18 @@ from dataclasses import dataclass
 
 from kip848_client._types import TopicId
 from kip848_client.wire._fields import Message
+from mock_coordinator.core.inputs import RequestReceived
 
-__all__ = ["CloseConnection", "NoReply", "Output", "Persist", "Reply", "TornReply", "Unanswered"]
+__all__ = [
+    "CloseConnection",
+    "NoReply",
+    "Output",
+    "Persist",
+    "Reply",
+    "TornReply",
+    "Unanswered",
+    "reply_to",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +46,17 @@ class Reply(Output):
     version: int
     response: Message
     api_key: int
+
+
+def reply_to(received: RequestReceived, response: Message) -> Reply:
+    """The answer to a request, in its version."""
+    return Reply(
+        received.connection,
+        received.correlation,
+        received.version,
+        response,
+        type(received.request).API_KEY,
+    )
 
 
 @dataclass(frozen=True, slots=True)

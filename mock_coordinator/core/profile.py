@@ -32,7 +32,7 @@ class TransactionSets(Enum):
 class Profile:
     """One Kafka release line. The default of a field is what Kafka 4.0 does.
 
-    ``api_versions`` maps an API key to the lowest and highest version served.
+    ``api_versions`` maps Kafka's name of an API to the lowest and highest version served.
     ``supported_features`` and ``finalized_features`` map a feature's name to its range and to its
     level (KIP-584).
     """
@@ -44,7 +44,7 @@ class Profile:
     name: str = field(init=False)
     """The line as text, e.g. ``"4.4"``: what a user asks for."""
 
-    api_versions: Mapping[int, VersionRange]
+    api_versions: Mapping[str, VersionRange]
     supported_features: Mapping[str, VersionRange]
     finalized_features: Mapping[str, int]
     finalized_features_epoch: int

@@ -157,7 +157,7 @@ class Committing:
         if not process.coordinator_known:
             process.after(1, lambda: self._step(CommitLost(attempt, "no coordinator")))
             return
-        version = process.scene.profile.api_versions[8][1]
+        version = process.scene.profile.api_versions["OffsetCommit"][1]
         epoch = command.member_epoch
         request = OffsetCommitRequest(
             group_id=process.group_id,
@@ -223,7 +223,7 @@ class Committing:
         if wait_ms > 0:
             process.after(wait_ms, self._find_again)
             return
-        version = process.scene.profile.api_versions[9][1]
+        version = process.scene.profile.api_versions["OffsetFetch"][1]
         topics = tuple(
             OffsetFetchRequestTopics(
                 name=topic,

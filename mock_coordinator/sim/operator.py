@@ -45,8 +45,8 @@ class Operator:
         known = self._broker.core.broker.catalog.topics
         return [known[name] for name in sorted(known) if not known[name].internal]
 
-    def _version(self, key: int) -> int:
-        return self._scene.profile.api_versions[key][1]
+    def _version(self, api: str) -> int:
+        return self._scene.profile.api_versions[api][1]
 
     def _done(self, what: str, details: str, error_code: int) -> bool:
         suffix = f" !{error_code}" if error_code else ""
@@ -59,7 +59,9 @@ class Operator:
         topic = CreateTopicsRequestCreatableTopic(
             name=name, num_partitions=partitions, replication_factor=1
         )
-        response = self._broker.operate(CreateTopicsRequest(topics=(topic,)), self._version(19))
+        response = self._broker.operate(
+            CreateTopicsRequest(topics=(topic,)), self._version("CreateTopics")
+        )
         if response is None:
             return False
         if name in self._known and not self._scene.profile.offsets_by_topic_id:
@@ -74,7 +76,7 @@ class Operator:
             name=topic.name, count=count, assignments=None
         )
         request = CreatePartitionsRequest(topics=(asked,), timeout_ms=1_000)
-        response = self._broker.operate(request, self._version(37))
+        response = self._broker.operate(request, self._version("CreatePartitions"))
         if response is None:
             return
         if self._done("grow", f"{topic.name}:{count}", response.results[0].error_code):
@@ -88,7 +90,7 @@ class Operator:
             self._scene.watch.renamed.add(topic.name)
         state = DeleteTopicsRequestDeleteTopicState(name=topic.name, topic_id=bytes(16))
         request = DeleteTopicsRequest(topics=(state,), timeout_ms=1_000)
-        response = self._broker.operate(request, self._version(20))
+        response = self._broker.operate(request, self._version("DeleteTopics"))
         if response is None:
             return False
         if was_used:
@@ -117,7 +119,7 @@ class Operator:
         """Delete a group with its offsets; refused unless it is empty, as it is for a while when
         all its members are cut off."""
         request = DeleteGroupsRequest(groups_names=(group_id,))
-        response = self._broker.operate(request, self._version(42))
+        response = self._broker.operate(request, self._version("DeleteGroups"))
         if response is not None:
             self._done("delete", group_id, response.results[0].error_code)
 
@@ -140,7 +142,7 @@ class Operator:
             ),
         )
         request = IncrementalAlterConfigsRequest(resources=(resource,))
-        response = self._broker.operate(request, self._version(44))
+        response = self._broker.operate(request, self._version("IncrementalAlterConfigs"))
         if response is not None:
             error_code = response.responses[0].error_code
             self._done("configure", f"{group_id} {name}={value}", error_code)

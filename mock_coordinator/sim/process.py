@@ -47,6 +47,7 @@ from kip848_client.member import (
     TimerFired,
     TopicsResolved,
 )
+from kip848_client.wire import request_api
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 from kip848_client.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from mock_coordinator.sim.application import Application
@@ -330,7 +331,7 @@ class MemberProcess:
 
         self.lane.call(
             request,
-            self.scene.profile.api_versions[68][1],
+            self.scene.profile.api_versions["ConsumerGroupHeartbeat"][1],
             command.timeout_ms,
             lambda answer: self.enter(lambda: done(answer)),
             tag=tag,
@@ -386,7 +387,7 @@ class MemberProcess:
                 self._coordinator = server_name(answer.coordinators[0].node_id)
                 self.feed(CoordinatorFound(lookup))
 
-        self.ask_any(request, 10, done)
+        self.ask_any(request, done)
 
     def _resolve(self, command: ResolveTopics) -> None:
         self.scene.watch.rates.asked(self.scene.kernel.now_ms, self, "metadata")
@@ -403,13 +404,13 @@ class MemberProcess:
             self.after(slow, lambda: self.feed(TopicsResolved(query, names)))
 
         topics = tuple(MetadataRequestTopic(topic_id=t, name=None) for t in command.ids)
-        self.ask_any(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 3, done)
+        self.ask_any(MetadataRequest(topics=topics, allow_auto_topic_creation=False), done)
 
-    def ask_any(self, request: Any, key: int, done: Callable[[Answer], None]) -> None:
+    def ask_any(self, request: Any, done: Callable[[Answer], None]) -> None:
         """Send a request to whichever broker answers."""
         self._any.call(
             request,
-            self.scene.profile.api_versions[key][1],
+            self.scene.profile.api_versions[request_api(request).name][1],
             self.scene.options.request_timeout_ms,
             lambda answer: self.enter(lambda: done(answer)),
         )

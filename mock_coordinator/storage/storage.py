@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias
 
 from kip848_client.errors import ConfigError
+from mock_coordinator.core.apis.table import writes_documents
 from mock_coordinator.core.broker import Disk
 from mock_coordinator.core.groups.record_format import RecordFormatError
 from mock_coordinator.core.inputs import Input, RequestReceived
@@ -50,10 +51,6 @@ _log: Final = logging.getLogger("mock_coordinator")
 FSYNC_POLICIES: Final = ("always", "second", "never")
 _SECOND_S: Final = 1.0
 _GARBAGE_BYTES: Final = 64 << 20
-_CHANGING: Final = frozenset({19, 20, 21, 30, 31, 33, 37, 43, 44, 45, 49, 51})
-"""API keys of requests that may change what documents say; topics, leaders and producer ids have
-counters of their own."""
-
 _Batches: TypeAlias = defaultdict[str, defaultdict[int, list[bytes]]]
 """Record batches of the partitions of each topic, which is named by the key of its document."""
 
@@ -200,9 +197,7 @@ class Storage:
     def take(self, disk: Disk, event: Input | None, outputs: Sequence[Output]) -> None:
         """Note what a step changed; ``event`` is ``None`` for changes that no request made."""
         seen = (disk.catalog.version, disk.producer_ids_taken, disk.leaders.version)
-        asked = event is None or (
-            isinstance(event, RequestReceived) and type(event.request).API_KEY in _CHANGING
-        )
+        asked = event is None or _may_write(event)
         if asked or seen != self._seen:
             self._seen = seen
             self._take_documents(documents_of(disk))
@@ -281,6 +276,12 @@ class Storage:
         """Let go of the folder without writing anything."""
         self._file.close()
         self._lock.close()
+
+
+def _may_write(event: Input) -> bool:
+    """Whether an input may change what documents say. Topics, leaders and producer ids have
+    counters of their own."""
+    return isinstance(event, RequestReceived) and writes_documents(type(event.request))
 
 
 def _locked(path: Path) -> BinaryIO:

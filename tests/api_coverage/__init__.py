@@ -90,9 +90,8 @@ def _counts() -> str:
 
 
 def _count(line: str) -> str:
-    answered = [key for key in PROFILES[line].api_versions if key in KAFKA_APIS]
-    offered = len(_offered(line))
-    return f"* Profile {line}: {len(answered)} of the {offered} APIs of a broker of that line.\n"
+    served, offered = len(PROFILES[line].api_versions), len(_offered(line))
+    return f"* Profile {line}: {served} of the {offered} APIs of a broker of that line.\n"
 
 
 def _offered(line: str) -> list[int]:
@@ -106,7 +105,7 @@ def _row(api: KafkaApi) -> str:
 
 def _cell(api: KafkaApi, line: str) -> str:
     """``1-4 =``: both; ``1-4 not served``; ``1-4, here 1-3``; ``-``: neither."""
-    offered, served = api.offered.get(line), PROFILES[line].api_versions.get(api.key)
+    offered, served = api.offered.get(line), PROFILES[line].api_versions.get(api.name)
     if offered is None:
         return "-" if served is None else f"-, here {_range(served)}"
     if served is None:
@@ -125,7 +124,7 @@ def _remark(api: KafkaApi) -> str:
     said = _REMARKS.get(api.key)
     if said is not None:
         return said
-    wanted = any(api.key not in PROFILES[line].api_versions for line in api.offered)
+    wanted = any(api.name not in PROFILES[line].api_versions for line in api.offered)
     return "not implemented" if wanted else ""
 
 

@@ -125,7 +125,7 @@ def _with_ids(value: Any, side: Requester) -> Any:
         return topic_id
     if isinstance(value, dict):
         return {key: _with_ids(each, side) for key, each in value.items()}
-    return [_with_ids(each, side) for each in value] if isinstance(value, list) else value
+    return [_with_ids(each, side) for each in value] if isinstance(value, list | tuple) else value
 
 
 def plain(answer: Any) -> Any:

@@ -21,6 +21,7 @@ from kip848_client.wire.messages.client_quotas import (
     DescribeClientQuotasResponseEntryData,
     DescribeClientQuotasResponseValueData,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.quota_store import QuotaEntity, quota_entity
 from mock_coordinator.core.refused import Refused
@@ -54,9 +55,10 @@ def _invalid(message: str) -> Refused:
 
 
 def describe_client_quotas(
-    broker: Broker, request: DescribeClientQuotasRequest
+    call: ApiCall[DescribeClientQuotasRequest],
 ) -> DescribeClientQuotasResponse:
     """The quotas of every entity that each component matches; ``strict`` wants no other part."""
+    broker, request = call.broker, call.request
     try:
         components = _checked(request.components)
     except Refused as refused:
@@ -135,10 +137,9 @@ def _described(
 # -- altering --------------------------------------------------------------------------------------
 
 
-def alter_client_quotas(
-    broker: Broker, request: AlterClientQuotasRequest
-) -> AlterClientQuotasResponse:
+def alter_client_quotas(call: ApiCall[AlterClientQuotasRequest]) -> AlterClientQuotasResponse:
     """Change the quotas of each entity whose changes are all acceptable."""
+    broker, request = call.broker, call.request
     results: dict[QuotaEntity, AlterClientQuotasResponseEntryData] = {}
     for entry in request.entries:
         entity = quota_entity((part.entity_type, part.entity_name) for part in entry.entity)

@@ -15,6 +15,7 @@ from kip848_client.wire.messages.config_resources import (
     ListConfigResourcesResponse,
     ListConfigResourcesResponseConfigResource,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 
 __all__ = ["list_config_resources"]
@@ -31,10 +32,9 @@ _NAMES: Final[dict[int, Callable[[Broker], Iterable[str]]]] = {
 """By resource type: groups, client metrics, loggers, brokers, topics."""
 
 
-def list_config_resources(
-    broker: Broker, version: int, request: ListConfigResourcesRequest
-) -> ListConfigResourcesResponse:
+def list_config_resources(call: ApiCall[ListConfigResourcesRequest]) -> ListConfigResourcesResponse:
     """The resources of the types asked for, of all when none is."""
+    broker, version, request = call.broker, call.version, call.request
     types = (_CLIENT_METRICS,) if version == 0 else request.resource_types
     if any(each not in _NAMES for each in types):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)

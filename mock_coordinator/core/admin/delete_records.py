@@ -11,6 +11,7 @@ from kip848_client.wire.messages.delete_records import (
     DeleteRecordsResponseDeleteRecordsPartitionResult,
     DeleteRecordsResponseDeleteRecordsTopicResult,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.map_orders import grouped_as_scala
 from mock_coordinator.core.settings.topic_config import topic_text
@@ -23,8 +24,9 @@ _TO_THE_END: Final = -1
 _NO_WATERMARK: Final = -1
 
 
-def delete_records(broker: Broker, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+def delete_records(call: ApiCall[DeleteRecordsRequest]) -> DeleteRecordsResponse:
     """Delete what is below an offset (-1: everything); the answer is where each log begins now."""
+    broker, request = call.broker, call.request
     results: dict[tuple[str, int], _Partition] = {}
     wanted = {  # of two offsets for one partition the later one counts
         (topic.name, asked.partition_index): asked.offset

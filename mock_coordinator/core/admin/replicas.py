@@ -23,6 +23,7 @@ from kip848_client.wire.messages.replicas import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.topics.catalog import Topic
@@ -59,11 +60,10 @@ def _none_elected(
     )
 
 
-def elect_leaders(
-    broker: Broker, version: int, request: ElectLeadersRequest
-) -> ElectLeadersResponse:
+def elect_leaders(call: ApiCall[ElectLeadersRequest]) -> ElectLeadersResponse:
     """Have the first replica of each partition lead; of all partitions, only those are told that
     needed it."""
+    broker, version, request = call.broker, call.version, call.request
     asked = request.topic_partitions
     if asked == ():
         return ElectLeadersResponse()
@@ -129,9 +129,10 @@ def _election(broker: Broker, topic: Topic, index: int, *, unclean: bool) -> Err
 
 
 def alter_reassignments(
-    broker: Broker, request: AlterPartitionReassignmentsRequest
+    call: ApiCall[AlterPartitionReassignmentsRequest],
 ) -> AlterPartitionReassignmentsResponse:
     """Give partitions other replicas, which have all records at once."""
+    broker, request = call.broker, call.request
     if request.timeout_ms <= 0 and request.topics:
         return _not_reassigned_in_time(request)
     same_size = not request.allow_replication_factor_change
@@ -214,7 +215,7 @@ def _reassign(
 
 
 def list_reassignments(
-    _broker: Broker, _request: ListPartitionReassignmentsRequest
+    _call: ApiCall[ListPartitionReassignmentsRequest],
 ) -> ListPartitionReassignmentsResponse:
     """None is ever under way."""
     return ListPartitionReassignmentsResponse(error_message=None)

@@ -19,7 +19,7 @@ from kip848_client.wire.messages.scram_credentials import (
     DescribeUserScramCredentialsResponseCredentialInfo,
     DescribeUserScramCredentialsResponseDescribeUserScramCredentialsResult,
 )
-from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.scram_store import SCRAM_MECHANISMS, ScramCredential, ScramStore
 
 __all__ = ["alter_scram_credentials", "describe_scram_credentials"]
@@ -37,9 +37,10 @@ _TWICE: Final = (
 
 
 def describe_scram_credentials(
-    broker: Broker, request: DescribeUserScramCredentialsRequest
+    call: ApiCall[DescribeUserScramCredentialsRequest],
 ) -> DescribeUserScramCredentialsResponse:
     """Mechanisms and iterations of the users asked for; of all when none is named."""
+    broker, request = call.broker, call.request
     store = broker.disk.scram
     asked = [user.name for user in request.users or ()]
     names = list(dict.fromkeys(asked)) if asked else list(store.users)
@@ -69,9 +70,10 @@ def describe_scram_credentials(
 
 
 def alter_scram_credentials(
-    broker: Broker, request: AlterUserScramCredentialsRequest
+    call: ApiCall[AlterUserScramCredentialsRequest],
 ) -> AlterUserScramCredentialsResponse:
     """Set and remove credentials; the response has one line a user."""
+    broker, request = call.broker, call.request
     store = broker.disk.scram
     problems: dict[str, _Problem] = {}
     deletions: dict[str, _Deletion] = {}

@@ -18,6 +18,7 @@ from kip848_client.wire.messages.topic_partitions import (
 from kip848_client.wire.messages.topic_partitions import (
     DescribeTopicPartitionsResponseDescribeTopicPartitionsResponsePartition as _Partition,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.core.topics.metadata import TOPIC_OPERATIONS, partition_now
@@ -32,9 +33,10 @@ _LIMIT: Final = "max.request.partition.size.limit"
 
 
 def describe_topic_partitions(
-    broker: Broker, request: DescribeTopicPartitionsRequest
+    call: ApiCall[DescribeTopicPartitionsRequest],
 ) -> DescribeTopicPartitionsResponse:
     """One page of topics."""
+    broker, request = call.broker, call.request
     asked = [topic.name for topic in request.topics]
     cursor = request.cursor
     malformed = _malformed(request, asked)

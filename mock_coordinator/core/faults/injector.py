@@ -42,7 +42,14 @@ from mock_coordinator.core.inputs import (
     Input,
     RequestReceived,
 )
-from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply, TornReply
+from mock_coordinator.core.outputs import (
+    CloseConnection,
+    NoReply,
+    Output,
+    Reply,
+    TornReply,
+    reply_to,
+)
 
 __all__ = ["FaultInjector", "Hit"]
 
@@ -219,9 +226,11 @@ class FaultInjector:
         place = (event.connection, event.correlation)
         match fault.action:
             case Answer(response=response):
-                outputs.append(_reply(event, response))
+                outputs.append(reply_to(event, response))
             case Refuse(code=code, message=message):
-                outputs.append(_reply(event, refusal(event.request, event.version, code, message)))
+                outputs.append(
+                    reply_to(event, refusal(event.request, event.version, code, message))
+                )
             case Delay(by_ms=by_ms, moment=Moment.REQUEST):
                 self._hold(now_ms + by_ms, event)
             case Drop(moment=Moment.REQUEST):
@@ -320,11 +329,6 @@ def _ends_with(held: _Held, connection: int) -> bool:
     if isinstance(held, _Unread):
         return held.received.connection == connection
     return isinstance(held, _ANSWERS) and held.connection == connection
-
-
-def _reply(event: RequestReceived, response: Any) -> Reply:
-    key = type(event.request).API_KEY
-    return Reply(event.connection, event.correlation, event.version, response, key)
 
 
 def _throttled(reply: Reply, for_ms: int) -> Reply:

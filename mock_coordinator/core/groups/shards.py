@@ -29,6 +29,7 @@ from kip848_client.wire.messages.groups import (
     ListGroupsRequest,
     ListGroupsResponse,
 )
+from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
 from mock_coordinator.core.groups.coordinator import GroupCoordinator
 from mock_coordinator.core.groups.journal import Journal, MemoryJournal
 from mock_coordinator.core.groups.records import StateRecord, TransactionEnd
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 __all__ = ["GroupShards"]
 
 _BATCHED_FETCH_SINCE: Final = 8
-_OFFSET_FETCH: Final = 9
 
 
 @dataclass(slots=True)
@@ -66,8 +66,9 @@ class GroupShards:
 
     ``leader_of`` says which node leads a partition of ``__consumer_offsets`` (``None``: nobody);
     tell ``leader_changed`` when that changes. ``journal_of`` gives the journal of a partition, the
-    same one at each call; without it journals are kept in memory. ``now_ms`` is when the cluster
-    starts. Raises ``ConfigError`` as ``GroupCoordinator`` does.
+    same one at each call; without it journals are kept in memory. ``may_describe`` says whether a
+    client may know of a topic; without it everybody may. ``now_ms`` is when the cluster starts.
+    Raises ``ConfigError`` as ``GroupCoordinator`` does.
     """
 
     def __init__(
@@ -80,12 +81,12 @@ class GroupShards:
         *,
         leader_of: Callable[[int], int | None],
         journal_of: Callable[[int], Journal] | None = None,
+        may_describe: Callable[[ClientInfo, str], bool] | None = None,
         load_ms: int = 0,
     ) -> None:
         self.load_ms = load_ms
         """How long the load of a partition takes from now on."""
-        self.may_describe: Callable[[ClientInfo, str], bool] | None = None
-        """As of ``GroupCoordinator``, for all of them."""
+        self._may_describe: Final = may_describe
         self.partitions: Final = config.integer("offsets.topic.num.partitions")
         self._profile: Final = profile
         self._config: Final = config
@@ -117,7 +118,9 @@ class GroupShards:
             received = _with(received, DeleteGroupsRequest(groups_names=tuple(ids)))
         request: Any = received.request
         split = SPLITS.get(type(request))
-        one_group = request.API_KEY == _OFFSET_FETCH and received.version < _BATCHED_FETCH_SINCE
+        one_group = (
+            isinstance(request, OffsetFetchRequest) and received.version < _BATCHED_FETCH_SINCE
+        )
         if split is None or one_group:
             return self._handle(now_ms, self.partition_of(request.group_id or ""), received)
         parts = split.parts(request, self.partition_of)
@@ -244,7 +247,7 @@ class GroupShards:
             now_ms,
             shard.journal,
         )
-        shard.coordinator.may_describe = self.may_describe
+        shard.coordinator.may_describe = self._may_describe
         self._settle(partition, shard)
         return shard.coordinator
 

@@ -7,23 +7,21 @@ from typing import Final
 
 from mock_coordinator.core.profile import Profile, TransactionSets
 from mock_coordinator.core.profiles import kafka_4_0
-from mock_coordinator.core.profiles.changes import api_versions, feature_ranges
+from mock_coordinator.core.profiles.features import feature_ranges
 
 __all__ = ["PROFILE"]
 
 PROFILE: Final[Profile] = replace(
     kafka_4_0.PROFILE,
     release="4.1.2",
-    api_versions=api_versions(
-        {
-            "Produce": (0, 13),
-            "Fetch": (4, 18),
-            "AlterPartitionReassignments": (0, 1),
-            "ListTransactions": (0, 2),
-            "ListConfigResources": (0, 1),
-        },
-        before=kafka_4_0.PROFILE.api_versions,
-    ),
+    api_versions={
+        **kafka_4_0.PROFILE.api_versions,
+        "Produce": (0, 13),
+        "Fetch": (4, 18),
+        "AlterPartitionReassignments": (0, 1),
+        "ListTransactions": (0, 2),
+        "ListConfigResources": (0, 1),
+    },
     refused_request_form="needs {} permission.",
     supported_features=feature_ranges(27),
     finalized_features={

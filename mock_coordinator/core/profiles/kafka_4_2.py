@@ -7,22 +7,20 @@ from typing import Final
 
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.profiles import kafka_4_1
-from mock_coordinator.core.profiles.changes import api_versions, feature_ranges
+from mock_coordinator.core.profiles.features import feature_ranges
 
 __all__ = ["PROFILE"]
 
 PROFILE: Final[Profile] = replace(
     kafka_4_1.PROFILE,
     release="4.2.1",
-    api_versions=api_versions(
-        {
-            "ListOffsets": (1, 11),
-            "OffsetCommit": (2, 10),
-            "OffsetFetch": (1, 10),
-            "WriteTxnMarkers": (1, 2),
-        },
-        before=kafka_4_1.PROFILE.api_versions,
-    ),
+    api_versions={
+        **kafka_4_1.PROFILE.api_versions,
+        "ListOffsets": (1, 11),
+        "OffsetCommit": (2, 10),
+        "OffsetFetch": (1, 10),
+        "WriteTxnMarkers": (1, 2),
+    },
     supported_features=feature_ranges(29),
     finalized_features={
         **kafka_4_1.PROFILE.finalized_features,

@@ -7,7 +7,7 @@ from typing import Final
 
 from mock_coordinator.core.profile import Profile, TransactionSets
 from mock_coordinator.core.profiles import kafka_4_2
-from mock_coordinator.core.profiles.changes import feature_ranges
+from mock_coordinator.core.profiles.features import feature_ranges
 
 __all__ = ["PROFILE"]
 

@@ -8,21 +8,19 @@ from typing import Final
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.profiles import kafka_4_3
-from mock_coordinator.core.profiles.changes import api_versions, feature_ranges
+from mock_coordinator.core.profiles.features import feature_ranges
 
 __all__ = ["PROFILE"]
 
 PROFILE: Final[Profile] = replace(
     kafka_4_3.PROFILE,
     release="4.4.0",
-    api_versions=api_versions(
-        {
-            "ApiVersions": (0, 5),
-            "TxnOffsetCommit": (0, 6),
-            "DeleteGroups": (0, 3),
-        },
-        before=kafka_4_3.PROFILE.api_versions,
-    ),
+    api_versions={
+        **kafka_4_3.PROFILE.api_versions,
+        "ApiVersions": (0, 5),
+        "TxnOffsetCommit": (0, 6),
+        "DeleteGroups": (0, 3),
+    },
     supported_features=feature_ranges(33),
     finalized_features={
         **kafka_4_3.PROFILE.finalized_features,

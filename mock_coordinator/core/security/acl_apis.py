@@ -21,6 +21,7 @@ from kip848_client.wire.messages.acls import (
     DescribeAclsResponseAclDescription,
     DescribeAclsResponseDescribeAclsResource,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.security.acls import (
     CLUSTER_NAME,
@@ -74,8 +75,9 @@ def is_unreadable(request: Any) -> bool:
 # -- creating --------------------------------------------------------------------------------------
 
 
-def create_acls(broker: Broker, request: CreateAclsRequest) -> CreateAclsResponse:
+def create_acls(call: ApiCall[CreateAclsRequest]) -> CreateAclsResponse:
     """Add entries, each on its own; one that is there already is no error."""
+    broker, request = call.broker, call.request
     authorizer = broker.disk.security.authorizer
     results: list[CreateAclsResponseAclCreationResult] = []
     for creation in request.creations:
@@ -187,8 +189,9 @@ class _Filter:
         return acl.name in (self.name, WILDCARD)
 
 
-def describe_acls(broker: Broker, request: DescribeAclsRequest) -> DescribeAclsResponse:
+def describe_acls(call: ApiCall[DescribeAclsRequest]) -> DescribeAclsResponse:
     """The entries that a filter matches, by resource pattern."""
+    broker, request = call.broker, call.request
     authorizer = broker.disk.security.authorizer
     if authorizer is None:
         return DescribeAclsResponse(
@@ -221,8 +224,9 @@ def describe_acls(broker: Broker, request: DescribeAclsRequest) -> DescribeAclsR
     )
 
 
-def delete_acls(broker: Broker, request: DeleteAclsRequest) -> DeleteAclsResponse:
+def delete_acls(call: ApiCall[DeleteAclsRequest]) -> DeleteAclsResponse:
     """Remove what each filter matches. Filters see the table as it was before the request."""
+    broker, request = call.broker, call.request
     authorizer = broker.disk.security.authorizer
     if authorizer is None:
         result = DeleteAclsResponseDeleteAclsFilterResult(

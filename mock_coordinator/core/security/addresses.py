@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, Final
+from typing import Any
 
-__all__ = ["names_brokers", "readdressed"]
-
-_NAMING: Final = frozenset({0, 1, 3, 10, 60})
-"""Produce and Fetch (where the leader is now), Metadata, FindCoordinator, DescribeCluster."""
-
-
-def names_brokers(api_key: int) -> bool:
-    """Whether responses of this API carry addresses."""
-    return api_key in _NAMING
+__all__ = ["readdressed"]
 
 
 def readdressed(response: Any, addresses: Mapping[int, tuple[str, int]]) -> Any:

@@ -27,6 +27,7 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
 )
 from mock_coordinator.core.admin.loggers import alter_loggers
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
@@ -56,8 +57,9 @@ _Change = IncrementalAlterConfigsRequestAlterableConfig
 _Altered = IncrementalAlterConfigsResponseAlterConfigsResourceResponse
 
 
-def alter_configs(broker: Broker, request: AlterConfigsRequest) -> AlterConfigsResponse:
+def alter_configs(call: ApiCall[AlterConfigsRequest]) -> AlterConfigsResponse:
     """Give each resource these settings and no others."""
+    broker, request = call.broker, call.request
     resources = [_replacement(broker, resource) for resource in request.resources]
     return AlterConfigsResponse(
         responses=tuple(
@@ -105,9 +107,10 @@ def _own(broker: Broker, kind: int, name: str) -> Mapping[str, str]:
 
 
 def incremental_alter_configs(
-    broker: Broker, request: IncrementalAlterConfigsRequest
+    call: ApiCall[IncrementalAlterConfigsRequest],
 ) -> IncrementalAlterConfigsResponse:
     """Apply the changes of each resource as a whole, or none of them."""
+    broker, request = call.broker, call.request
     results = _alter_all(broker, request.resources, dry_run=request.validate_only, whole=False)
     return IncrementalAlterConfigsResponse(responses=tuple(results))
 

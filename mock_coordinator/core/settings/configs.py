@@ -17,6 +17,7 @@ from kip848_client.wire.messages.configs import (
     DescribeConfigsResponseDescribeConfigsResult,
     DescribeConfigsResponseDescribeConfigsSynonym,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.settings.described_configs import (
@@ -41,9 +42,10 @@ _LOGGER: Final = 8
 _GROUP: Final = 32
 
 
-def describe_configs(broker: Broker, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def describe_configs(call: ApiCall[DescribeConfigsRequest]) -> DescribeConfigsResponse:
     """The settings asked for of each resource, all of them when no names are given. What is asked
     for again and again is looked up once."""
+    broker, request = call.broker, call.request
     known: dict[tuple[int, str, tuple[str, ...] | None], _Found] = {}
     results: list[DescribeConfigsResponseDescribeConfigsResult] = []
     for resource in request.resources:

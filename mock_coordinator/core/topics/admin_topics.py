@@ -17,6 +17,7 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsResponse,
     DeleteTopicsResponseDeletableTopicResult,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.topics.catalog import Topic
@@ -31,10 +32,9 @@ _NAMES_ONLY_BEFORE = 6
 _DISABLED_SINCE = 3
 
 
-def delete_topics(
-    broker: Broker, version: int, request: DeleteTopicsRequest
-) -> DeleteTopicsResponse:
+def delete_topics(call: ApiCall[DeleteTopicsRequest]) -> DeleteTopicsResponse:
     """Delete topics by name or by id. Refusals come first in the response."""
+    broker, version, request = call.broker, call.version, call.request
     asked = (
         request.topics
         if version >= _NAMES_ONLY_BEFORE
@@ -126,8 +126,9 @@ def _refusal(
     return _Deleted(name=name, topic_id=topic_id, error_code=code, error_message=text)
 
 
-def create_partitions(broker: Broker, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+def create_partitions(call: ApiCall[CreatePartitionsRequest]) -> CreatePartitionsResponse:
     """Add partitions to topics, up to a count."""
+    broker, request = call.broker, call.request
     counts: dict[str, int] = {}
     for asked in request.topics:
         counts[asked.name] = counts.get(asked.name, 0) + 1

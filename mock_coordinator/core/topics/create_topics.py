@@ -14,6 +14,7 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsResponseCreatableTopicConfigs,
     CreateTopicsResponseCreatableTopicResult,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.settings.described_configs import described_topic
@@ -34,10 +35,9 @@ _METADATA_TOPIC: Final = "__cluster_metadata"
 """The controllers' own log, which looks like a topic and is none."""
 
 
-def create_topics(
-    broker: Broker, now_ms: int, request: CreateTopicsRequest
-) -> CreateTopicsResponse:
+def create_topics(call: ApiCall[CreateTopicsRequest]) -> CreateTopicsResponse:
     """Create each topic that passes; the response says for each what happened."""
+    broker, now_ms, request = call.broker, call.now_ms, call.request
     counts: dict[str, int] = {}
     for asked in request.topics:
         counts[asked.name] = counts.get(asked.name, 0) + 1

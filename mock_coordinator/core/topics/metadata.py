@@ -14,6 +14,7 @@ from kip848_client.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import NO_OPERATIONS, Broker
 from mock_coordinator.core.map_orders import scala_map_order, string_hash, string_map_order
 from mock_coordinator.core.topics.catalog import Topic
@@ -43,10 +44,9 @@ _IDS_SINCE: Final = 12
 """Topics may be asked for by id from this version on; before, an id is a malformed request."""
 
 
-def metadata(
-    broker: Broker, now_ms: int, version: int, request: MetadataRequest
-) -> MetadataResponse:
+def metadata(call: ApiCall[MetadataRequest]) -> MetadataResponse:
     """The cluster and the topics asked for; ``None``, or in version 0 an empty list, means all."""
+    broker, now_ms, version, request = call.broker, call.now_ms, call.version, call.request
     asked = request.topics
     wants_all = asked is None or (version == 0 and not asked)
     entries: tuple[MetadataRequestTopic, ...] = () if wants_all or asked is None else asked

@@ -14,13 +14,9 @@ partitions has no leader.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.transaction_admin import (
-    DescribeProducersRequest,
-    WriteTxnMarkersRequest,
-)
 from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.groups.shards import GroupShards
@@ -29,21 +25,14 @@ from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions.coordinator import TransactionCoordinator
 from mock_coordinator.core.transactions.environment import Ending, Environment
-from mock_coordinator.core.transactions.markers import (
-    describe_producers,
-    write_ending,
-    write_txn_markers,
-)
+from mock_coordinator.core.transactions.markers import write_ending
 from mock_coordinator.core.transactions.state import TransactionsState
 from mock_coordinator.core.transactions.verification import must_verify, told_to_groups
 
 if TYPE_CHECKING:
     from kip848_client.wire._fields import Message
 
-__all__ = ["TRANSACTION_KEYS", "Transactions"]
-
-TRANSACTION_KEYS: Final = frozenset({22, 24, 25, 26, 27, 28, 61, 65, 66})
-"""The API keys that are served here."""
+__all__ = ["Transactions"]
 
 _ADDS_SINCE: Final = 5
 """TxnOffsetCommit adds the group's partition to the transaction from this version on (KIP-890)."""
@@ -86,17 +75,6 @@ class Transactions:
                 del self._waiting[transactional_id]
         self.coordinator.leader_changed(now_ms, partition)
 
-    def handle(self, now_ms: int, broker: Broker, received: RequestReceived) -> Message | None:
-        """Answer one request of ``TRANSACTION_KEYS``; ``broker`` is the node that it reached."""
-        request: Any = received.request
-        if isinstance(request, TxnOffsetCommitRequest):
-            return self._txn_offset_commit(now_ms, received, request)
-        if isinstance(request, WriteTxnMarkersRequest):
-            return write_txn_markers(broker, self._groups, now_ms, request)
-        if isinstance(request, DescribeProducersRequest):
-            return describe_producers(broker, request)
-        return self.coordinator.handle(now_ms, received)
-
     @property
     def deadline_ms(self) -> int | None:
         """When ``run_due`` has something to do."""
@@ -135,9 +113,10 @@ class Transactions:
             return 0
         return self._broker.partition_state(topic, partition).leader_epoch
 
-    def _txn_offset_commit(
+    def commit_offsets(
         self, now_ms: int, received: RequestReceived, request: TxnOffsetCommitRequest
     ) -> Message | None:
+        """Have the group's coordinator store offsets in the producer's transaction."""
         code = self._unverified(now_ms, received, request)
         if code:
             return refuse_txn_commit(self._broker.catalog, received.version, request, code)

@@ -68,7 +68,7 @@ def test_a_request_that_breaks_the_broker_closes_its_connection_only(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(made.core, "_answer", explode)
+        patch.setattr(made.core, "_request", explode)
         with caplog.at_level(logging.ERROR, "mock_coordinator"):
             made.submit(metadata(number))
     assert sink.seen == ["closed: the broker failed on a request"]

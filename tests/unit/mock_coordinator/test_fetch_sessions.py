@@ -139,7 +139,7 @@ def test_epochs_wrap_to_one() -> None:
 @pytest.mark.timeout(180)
 def test_days_of_clients_that_come_and_go_leave_no_more_sessions_than_slots() -> None:
     hand = AtHand({"t": 3}, max_incremental_fetch_session_cache_slots="80")
-    fetches = hand.broker.core._fetches[None]
+    fetches = hand.broker.core._services[None].fetches
     most = with_session = 0
     for number in range(10_000):
         wanted = [fetch_partition(partition=index) for index in range(1 + number % 3)]
@@ -171,7 +171,7 @@ def test_a_session_is_opened_with_the_answer_and_not_while_a_fetch_waits() -> No
         fetch_partition(), session_id=0, session_epoch=0, min_bytes=1, max_wait_ms=500
     )
     assert isinstance(waiting, FetchRequest)
-    fetches = hand.broker.core._fetches[None]
+    fetches = hand.broker.core._services[None].fetches
     connection = hand.broker.connect()
     correlation = connection._submit(waiting, 12)
     assert len(fetches._sessions) == 0

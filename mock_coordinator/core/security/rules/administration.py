@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -38,9 +38,28 @@ from kip848_client.wire.messages.scram_credentials import (
 )
 from mock_coordinator.core.broker import NO_OPERATIONS
 from mock_coordinator.core.security.acls import Operation, ResourceType
-from mock_coordinator.core.security.asker import ADMITTED, Admitted, Asker, Denied, Rule, Verdict
+from mock_coordinator.core.security.requester import (
+    ADMITTED,
+    Admission,
+    Admitted,
+    AuthorizationRule,
+    Denied,
+    Requester,
+)
 
-__all__ = ["ADMINISTRATION_RULES"]
+__all__ = [
+    "admit_alter_client_quotas",
+    "admit_alter_partition_reassignments",
+    "admit_alter_user_scram_credentials",
+    "admit_create_acls",
+    "admit_delete_acls",
+    "admit_describe_acls",
+    "admit_describe_client_quotas",
+    "admit_describe_cluster",
+    "admit_describe_user_scram_credentials",
+    "admit_elect_leaders",
+    "admit_list_partition_reassignments",
+]
 
 _DENIED: Final = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
@@ -48,13 +67,13 @@ _Refusal = Callable[[Any, str], Message]
 """(request, the broker's words) -> the response that refuses it."""
 
 
-def _needs(operation: Operation, refusal: _Refusal) -> Rule:
+def _needs(operation: Operation, refusal: _Refusal) -> AuthorizationRule:
     """The rule of a request that needs one right on the cluster."""
 
-    def rule(asker: Asker, request: Any) -> Verdict:
-        if asker.may_cluster(operation):
+    def rule(requester: Requester, request: Any) -> Admission:
+        if requester.may_cluster(operation):
             return ADMITTED
-        form = asker.broker.profile.refused_request_form
+        form = requester.broker.profile.refused_request_form
         # a broker prints its request object here, addresses and buffers included
         words = f"Request {type(request).__name__} {form.format(operation.name)}"
         return Denied(refusal(request, words))
@@ -62,7 +81,7 @@ def _needs(operation: Operation, refusal: _Refusal) -> Rule:
     return rule
 
 
-def _describe_cluster(asker: Asker, request: Any) -> Verdict:
+def admit_describe_cluster(requester: Requester, request: Any) -> Admission:
     """Everybody may; the authorized operations are 0 without DESCRIBE."""
 
     def complete(response: Any) -> Any:
@@ -70,8 +89,8 @@ def _describe_cluster(asker: Asker, request: Any) -> Verdict:
             return response
         bits = NO_OPERATIONS
         if request.include_cluster_authorized_operations:
-            described = asker.may_cluster(Operation.DESCRIBE)
-            bits = asker.operations(ResourceType.CLUSTER) if described else 0
+            described = requester.may_cluster(Operation.DESCRIBE)
+            bits = requester.operations(ResourceType.CLUSTER) if described else 0
         return replace(response, cluster_authorized_operations=bits)
 
     return Admitted(None, complete)
@@ -176,20 +195,18 @@ def _with_words(response: type[Any], **fields: Any) -> _Refusal:
     return lambda _request, words: response(error_code=_DENIED, error_message=words, **fields)
 
 
-ADMINISTRATION_RULES: Final[Mapping[int, Rule]] = {
-    29: _needs(Operation.DESCRIBE, _with_words(DescribeAclsResponse)),
-    30: _needs(Operation.ALTER, _created_acls),
-    31: _needs(Operation.ALTER, _deleted_acls),
-    43: _needs(Operation.ALTER, _elections),
-    45: _needs(Operation.ALTER, _reassignments),
-    46: _needs(Operation.DESCRIBE, _with_words(ListPartitionReassignmentsResponse)),
-    48: _needs(
-        Operation.DESCRIBE_CONFIGS,
-        _plainly(DescribeClientQuotasResponse, error_message=None, entries=None),
-    ),
-    49: _needs(Operation.ALTER_CONFIGS, _quotas),
-    50: _needs(Operation.DESCRIBE, _described_users),
-    51: _needs(Operation.ALTER, _altered_users),
-    60: _describe_cluster,
-}
-"""By API key."""
+admit_describe_acls: Final = _needs(Operation.DESCRIBE, _with_words(DescribeAclsResponse))
+admit_create_acls: Final = _needs(Operation.ALTER, _created_acls)
+admit_delete_acls: Final = _needs(Operation.ALTER, _deleted_acls)
+admit_elect_leaders: Final = _needs(Operation.ALTER, _elections)
+admit_alter_partition_reassignments: Final = _needs(Operation.ALTER, _reassignments)
+admit_list_partition_reassignments: Final = _needs(
+    Operation.DESCRIBE, _with_words(ListPartitionReassignmentsResponse)
+)
+admit_describe_client_quotas: Final = _needs(
+    Operation.DESCRIBE_CONFIGS,
+    _plainly(DescribeClientQuotasResponse, error_message=None, entries=None),
+)
+admit_alter_client_quotas: Final = _needs(Operation.ALTER_CONFIGS, _quotas)
+admit_describe_user_scram_credentials: Final = _needs(Operation.DESCRIBE, _described_users)
+admit_alter_user_scram_credentials: Final = _needs(Operation.ALTER, _altered_users)

@@ -4,7 +4,6 @@ ListConfigResources."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,17 +18,21 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
 )
 from mock_coordinator.core.security.acls import CLUSTER_NAME, Operation, ResourceType
-from mock_coordinator.core.security.asker import (
+from mock_coordinator.core.security.requester import (
     ADMITTED,
+    Admission,
     Admitted,
-    Asker,
     Denied,
-    Rule,
-    Verdict,
+    Requester,
     admitted_in_part,
 )
 
-__all__ = ["CONFIG_RULES"]
+__all__ = [
+    "admit_alter_configs",
+    "admit_describe_configs",
+    "admit_incremental_alter_configs",
+    "admit_list_config_resources",
+]
 
 _TOPIC: Final = 2
 _BROKER: Final = 4
@@ -50,20 +53,20 @@ _PROTECTED_AS: Final = {
 """The settings of brokers belong to the cluster; unknown types are nobody's."""
 
 
-def _denied(asker: Asker, operation: Operation, resource: Any) -> ErrorCode | None:
+def _denied(requester: Requester, operation: Operation, resource: Any) -> ErrorCode | None:
     kind = _PROTECTED_AS.get(resource.resource_type)
     if kind is None:
         return None
     name = CLUSTER_NAME if kind is ResourceType.CLUSTER else resource.resource_name
-    return None if asker.may(operation, kind, name) else _DENIED[kind]
+    return None if requester.may(operation, kind, name) else _DENIED[kind]
 
 
-def _describe_configs(asker: Asker, request: Any) -> Verdict:
+def admit_describe_configs(requester: Requester, request: Any) -> Admission:
     """DESCRIBE_CONFIGS; what is denied comes last."""
     kept: list[Any] = []
     denied: list[DescribeConfigsResponseDescribeConfigsResult] = []
     for resource in request.resources:
-        code = _denied(asker, Operation.DESCRIBE_CONFIGS, resource)
+        code = _denied(requester, Operation.DESCRIBE_CONFIGS, resource)
         if code is None:
             kept.append(resource)
             continue
@@ -78,15 +81,15 @@ def _describe_configs(asker: Asker, request: Any) -> Verdict:
     return admitted_in_part(request, "resources", kept, "results", denied)
 
 
-def _incremental(asker: Asker, request: Any) -> Verdict:
-    return _alter(asker, request, IncrementalAlterConfigsResponseAlterConfigsResourceResponse)
+def admit_incremental_alter_configs(requester: Requester, request: Any) -> Admission:
+    return _alter(requester, request, IncrementalAlterConfigsResponseAlterConfigsResourceResponse)
 
 
-def _replacing(asker: Asker, request: Any) -> Verdict:
-    return _alter(asker, request, AlterConfigsResponseAlterConfigsResourceResponse)
+def admit_alter_configs(requester: Requester, request: Any) -> Admission:
+    return _alter(requester, request, AlterConfigsResponseAlterConfigsResourceResponse)
 
 
-def _alter(asker: Asker, request: Any, result: type[Any]) -> Verdict:
+def _alter(requester: Requester, request: Any, result: type[Any]) -> Admission:
     """ALTER_CONFIGS. What is malformed (twice the same resource, a null value) is refused before;
     the order of the request is kept."""
     keys = [(resource.resource_type, resource.resource_name) for resource in request.resources]
@@ -94,9 +97,11 @@ def _alter(asker: Asker, request: Any, result: type[Any]) -> Verdict:
     denied: dict[int, Message] = {}
     for index, resource in enumerate(request.resources):
         malformed = named[keys[index]] > 1 or _is_malformed(resource)
-        code = None if malformed else _denied(asker, Operation.ALTER_CONFIGS, resource)
+        code = None if malformed else _denied(requester, Operation.ALTER_CONFIGS, resource)
         if code is not None:
-            silent = resource.resource_type == _BROKER and asker.broker.profile.silent_broker_denial
+            silent = (
+                resource.resource_type == _BROKER and requester.broker.profile.silent_broker_denial
+            )
             denied[index] = result(
                 error_code=code,
                 error_message=None if silent else default_message(code),
@@ -126,16 +131,7 @@ def _is_malformed(resource: Any) -> bool:
     )
 
 
-def _list_resources(asker: Asker, _request: Any) -> Verdict:
-    if asker.may_cluster(Operation.DESCRIBE_CONFIGS):
+def admit_list_config_resources(requester: Requester, _request: Any) -> Admission:
+    if requester.may_cluster(Operation.DESCRIBE_CONFIGS):
         return ADMITTED
     return Denied(ListConfigResourcesResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
-
-
-CONFIG_RULES: Final[Mapping[int, Rule]] = {
-    32: _describe_configs,
-    33: _replacing,
-    44: _incremental,
-    74: _list_resources,
-}
-"""By API key."""

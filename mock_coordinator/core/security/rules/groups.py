@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -44,18 +44,34 @@ from kip848_client.wire.messages.groups import (
 )
 from mock_coordinator.core.broker import NO_OPERATIONS
 from mock_coordinator.core.security.acls import Operation, ResourceType
-from mock_coordinator.core.security.asker import (
+from mock_coordinator.core.security.requester import (
     ADMITTED,
+    Admission,
     Admitted,
-    Asker,
+    AuthorizationRule,
     Denied,
-    Rule,
-    Verdict,
+    Requester,
     admitted_in_part,
     divided,
 )
 
-__all__ = ["GROUP_RULES"]
+__all__ = [
+    "admit_connect_group_heartbeat",
+    "admit_connect_group_install_assignment",
+    "admit_connect_group_prepare_assignment",
+    "admit_consumer_group_describe",
+    "admit_consumer_group_heartbeat",
+    "admit_consumer_group_install_assignment",
+    "admit_consumer_group_prepare_assignment",
+    "admit_delete_groups",
+    "admit_describe_groups",
+    "admit_find_coordinator",
+    "admit_heartbeat",
+    "admit_join_group",
+    "admit_leave_group",
+    "admit_list_groups",
+    "admit_sync_group",
+]
 
 _DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
 _HIDDEN_TOPICS: Final = (
@@ -67,46 +83,52 @@ _TRANSACTION: Final = 1
 _SHARE: Final = 2
 
 
-def _heartbeat(asker: Asker, request: ConsumerGroupHeartbeatRequest) -> Verdict:
+def admit_consumer_group_heartbeat(
+    requester: Requester, request: ConsumerGroupHeartbeatRequest
+) -> Admission:
     """READ on the group, then DESCRIBE on every topic that is subscribed to by name."""
-    if not asker.may_group(Operation.READ, request.group_id):
+    if not requester.may_group(Operation.READ, request.group_id):
         return Denied(ConsumerGroupHeartbeatResponse(error_code=_DENIED))
     names = dict.fromkeys(request.subscribed_topic_names or ())
-    if all(asker.may_topic(Operation.DESCRIBE, name) for name in names):
+    if all(requester.may_topic(Operation.DESCRIBE, name) for name in names):
         return ADMITTED
     return Denied(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
 
 
-def _join_group(asker: Asker, request: Any) -> Verdict:
-    if asker.may_group(Operation.READ, request.group_id):
+def admit_join_group(requester: Requester, request: Any) -> Admission:
+    if requester.may_group(Operation.READ, request.group_id):
         return ADMITTED
     return Denied(
         JoinGroupResponse(
-            error_code=_DENIED, protocol_name=None if asker.version >= 7 else "", generation_id=-1
+            error_code=_DENIED,
+            protocol_name=None if requester.version >= 7 else "",
+            generation_id=-1,
         )
     )
 
 
-def _sync_group(asker: Asker, request: Any) -> Verdict:
-    if asker.may_group(Operation.READ, request.group_id):
+def admit_sync_group(requester: Requester, request: Any) -> Admission:
+    if requester.may_group(Operation.READ, request.group_id):
         return ADMITTED
     return Denied(SyncGroupResponse(error_code=_DENIED))
 
 
-def _classic_heartbeat(asker: Asker, request: Any) -> Verdict:
-    if asker.may_group(Operation.READ, request.group_id):
+def admit_heartbeat(requester: Requester, request: Any) -> Admission:
+    if requester.may_group(Operation.READ, request.group_id):
         return ADMITTED
     return Denied(HeartbeatResponse(error_code=_DENIED))
 
 
-def _leave_group(asker: Asker, request: Any) -> Verdict:
-    if asker.may_group(Operation.READ, request.group_id):
+def admit_leave_group(requester: Requester, request: Any) -> Admission:
+    if requester.may_group(Operation.READ, request.group_id):
         return ADMITTED
     return Denied(LeaveGroupResponse(error_code=_DENIED))
 
 
-def _describe_groups(asker: Asker, request: Any) -> Verdict:
-    kept, refused = divided(request.groups, lambda each: asker.may_group(Operation.DESCRIBE, each))
+def admit_describe_groups(requester: Requester, request: Any) -> Admission:
+    kept, refused = divided(
+        request.groups, lambda each: requester.may_group(Operation.DESCRIBE, each)
+    )
     denied = tuple(
         DescribeGroupsResponseDescribedGroup(group_id=group_id, error_code=_DENIED)
         for group_id in refused
@@ -115,15 +137,15 @@ def _describe_groups(asker: Asker, request: Any) -> Verdict:
         return Denied(DescribeGroupsResponse(groups=denied))
 
     def complete(response: Any) -> Any:
-        _set_operations(asker, request, response.groups)
+        _set_operations(requester, request, response.groups)
         return replace(response, groups=(*denied, *response.groups))
 
     return Admitted(replace(request, groups=kept), complete)
 
 
-def _consumer_group_describe(asker: Asker, request: Any) -> Verdict:
+def admit_consumer_group_describe(requester: Requester, request: Any) -> Admission:
     kept, refused = divided(
-        request.group_ids, lambda each: asker.may_group(Operation.DESCRIBE, each)
+        request.group_ids, lambda each: requester.may_group(Operation.DESCRIBE, each)
     )
     denied = tuple(
         ConsumerGroupDescribeResponseDescribedGroup(group_id=group_id, error_code=_DENIED)
@@ -133,23 +155,23 @@ def _consumer_group_describe(asker: Asker, request: Any) -> Verdict:
         return Denied(ConsumerGroupDescribeResponse(groups=denied))
 
     def complete(response: Any) -> Any:
-        _set_operations(asker, request, response.groups)
-        shown = tuple(_without_hidden_topics(asker, group) for group in response.groups)
+        _set_operations(requester, request, response.groups)
+        shown = tuple(_without_hidden_topics(requester, group) for group in response.groups)
         return replace(response, groups=(*denied, *shown))
 
     return Admitted(replace(request, group_ids=kept), complete)
 
 
-def _set_operations(asker: Asker, request: Any, groups: Any) -> None:
+def _set_operations(requester: Requester, request: Any, groups: Any) -> None:
     for group in groups:
         if request.include_authorized_operations and not group.error_code:
-            group.authorized_operations = asker.operations(ResourceType.GROUP, group.group_id)
+            group.authorized_operations = requester.operations(ResourceType.GROUP, group.group_id)
         else:
             group.authorized_operations = NO_OPERATIONS
 
 
 def _without_hidden_topics(
-    asker: Asker, group: ConsumerGroupDescribeResponseDescribedGroup
+    requester: Requester, group: ConsumerGroupDescribeResponseDescribedGroup
 ) -> ConsumerGroupDescribeResponseDescribedGroup:
     """A group with an assigned topic that the client may not see is not shown at all."""
     topics = dict.fromkeys(
@@ -158,7 +180,7 @@ def _without_hidden_topics(
         for assignment in (member.assignment, member.target_assignment)
         for topic in assignment.topic_partitions
     )
-    if all(asker.may_topic(Operation.DESCRIBE, topic) for topic in topics):
+    if all(requester.may_topic(Operation.DESCRIBE, topic) for topic in topics):
         return group
     return ConsumerGroupDescribeResponseDescribedGroup(
         group_id=group.group_id,
@@ -167,25 +189,25 @@ def _without_hidden_topics(
     )
 
 
-def _list_groups(asker: Asker, _request: Any) -> Verdict:
+def admit_list_groups(requester: Requester, _request: Any) -> Admission:
     """DESCRIBE on the cluster shows all, else DESCRIBE on each."""
-    if asker.may_cluster(Operation.DESCRIBE):
+    if requester.may_cluster(Operation.DESCRIBE):
         return ADMITTED
 
     def complete(response: Any) -> Any:
         shown = tuple(
             group
             for group in response.groups
-            if asker.may_group(Operation.DESCRIBE, group.group_id)
+            if requester.may_group(Operation.DESCRIBE, group.group_id)
         )
         return replace(response, groups=shown)
 
     return Admitted(None, complete)
 
 
-def _delete_groups(asker: Asker, request: Any) -> Verdict:
+def admit_delete_groups(requester: Requester, request: Any) -> Admission:
     names = tuple(dict.fromkeys(request.groups_names))
-    kept, refused = divided(names, lambda each: asker.may_group(Operation.DELETE, each))
+    kept, refused = divided(names, lambda each: requester.may_group(Operation.DELETE, each))
     denied = tuple(
         DeleteGroupsResponseDeletableGroupResult(group_id=group_id, error_code=_DENIED)
         for group_id in refused
@@ -195,10 +217,10 @@ def _delete_groups(asker: Asker, request: Any) -> Verdict:
     return admitted_in_part(request, "groups_names", kept, "results", denied)
 
 
-def _find_coordinator(asker: Asker, request: FindCoordinatorRequest) -> Verdict:
+def admit_find_coordinator(requester: Requester, request: FindCoordinatorRequest) -> Admission:
     """DESCRIBE on the group or transactional id; CLUSTER_ACTION for share groups."""
-    if asker.version < _BATCHED_SINCE:
-        code = _coordinator_denied(asker, request.key_type, request.key)
+    if requester.version < _BATCHED_SINCE:
+        code = _coordinator_denied(requester, request.key_type, request.key)
         if code is None:
             return ADMITTED
         return Denied(
@@ -207,7 +229,8 @@ def _find_coordinator(asker: Asker, request: FindCoordinatorRequest) -> Verdict:
             )
         )
     codes = {
-        key: _coordinator_denied(asker, request.key_type, key) for key in request.coordinator_keys
+        key: _coordinator_denied(requester, request.key_type, key)
+        for key in request.coordinator_keys
     }
     kept = tuple(key for key in request.coordinator_keys if codes[key] is None)
     if len(kept) == len(request.coordinator_keys):
@@ -226,12 +249,12 @@ def _find_coordinator(asker: Asker, request: FindCoordinatorRequest) -> Verdict:
     return Admitted(replace(request, coordinator_keys=kept), complete)
 
 
-def _coordinator_denied(asker: Asker, key_type: int, key: str) -> ErrorCode | None:
-    if key_type == _GROUP and not asker.may_group(Operation.DESCRIBE, key):
+def _coordinator_denied(requester: Requester, key_type: int, key: str) -> ErrorCode | None:
+    if key_type == _GROUP and not requester.may_group(Operation.DESCRIBE, key):
         return _DENIED
-    if key_type == _TRANSACTION and not asker.may_transact(Operation.DESCRIBE, key):
+    if key_type == _TRANSACTION and not requester.may_transact(Operation.DESCRIBE, key):
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    if key_type == _SHARE and not asker.may_cluster(Operation.CLUSTER_ACTION):
+    if key_type == _SHARE and not requester.may_cluster(Operation.CLUSTER_ACTION):
         return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     return None
 
@@ -243,32 +266,27 @@ def _no_coordinator(key: str, code: ErrorCode) -> FindCoordinatorResponseCoordin
     )
 
 
-def _reading_group(refused: Callable[..., Message]) -> Rule:
+def _reading_group(refused: Callable[..., Message]) -> AuthorizationRule:
     """READ on the group, as heartbeats need it: for the draft protocols."""
 
-    def rule(asker: Asker, request: Any) -> Verdict:
-        if asker.may_group(Operation.READ, request.group_id):
+    def rule(requester: Requester, request: Any) -> Admission:
+        if requester.may_group(Operation.READ, request.group_id):
             return ADMITTED
         return Denied(refused(error_code=_DENIED))
 
     return rule
 
 
-GROUP_RULES: Final[Mapping[int, Rule]] = {
-    10: _find_coordinator,
-    11: _join_group,
-    12: _classic_heartbeat,
-    13: _leave_group,
-    14: _sync_group,
-    15: _describe_groups,
-    16: _list_groups,
-    42: _delete_groups,
-    68: _heartbeat,
-    69: _consumer_group_describe,
-    10480: _reading_group(ConsumerGroupPrepareAssignmentResponse),
-    10481: _reading_group(ConsumerGroupInstallAssignmentResponse),
-    10482: _reading_group(ConnectGroupHeartbeatResponse),
-    10483: _reading_group(ConnectGroupPrepareAssignmentResponse),
-    10484: _reading_group(ConnectGroupInstallAssignmentResponse),
-}
-"""By API key."""
+admit_consumer_group_prepare_assignment: Final = _reading_group(
+    ConsumerGroupPrepareAssignmentResponse
+)
+admit_consumer_group_install_assignment: Final = _reading_group(
+    ConsumerGroupInstallAssignmentResponse
+)
+admit_connect_group_heartbeat: Final = _reading_group(ConnectGroupHeartbeatResponse)
+admit_connect_group_prepare_assignment: Final = _reading_group(
+    ConnectGroupPrepareAssignmentResponse
+)
+admit_connect_group_install_assignment: Final = _reading_group(
+    ConnectGroupInstallAssignmentResponse
+)

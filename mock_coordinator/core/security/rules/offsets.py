@@ -36,7 +36,13 @@ from kip848_client.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from mock_coordinator.core.security.acls import Operation
-from mock_coordinator.core.security.asker import ADMITTED, Admitted, Asker, Denied, Verdict
+from mock_coordinator.core.security.requester import (
+    ADMITTED,
+    Admission,
+    Admitted,
+    Denied,
+    Requester,
+)
 
 __all__ = [
     "admit_offset_commit",
@@ -56,7 +62,7 @@ _BATCHED_SINCE: Final = 8
 _GROUP_ERROR_SINCE: Final = 2
 
 
-def admit_offset_commit(asker: Asker, request: Any) -> Verdict:
+def admit_offset_commit(requester: Requester, request: Any) -> Admission:
     """Key 8: READ on the group, then READ on each topic."""
 
     def refusal(topic: Any, code: ErrorCode) -> OffsetCommitResponseTopic:
@@ -69,13 +75,13 @@ def admit_offset_commit(asker: Asker, request: Any) -> Verdict:
             ),
         )
 
-    if not asker.may_group(Operation.READ, request.group_id):
+    if not requester.may_group(Operation.READ, request.group_id):
         topics = tuple(refusal(topic, _GROUP_DENIED) for topic in request.topics)
         return Denied(OffsetCommitResponse(topics=topics))
-    return _by_topic(asker, request, refusal, OffsetCommitResponse())
+    return _by_topic(requester, request, refusal, OffsetCommitResponse())
 
 
-def admit_txn_offset_commit(asker: Asker, request: Any) -> Verdict:
+def admit_txn_offset_commit(requester: Requester, request: Any) -> Admission:
     """Key 28: WRITE on the transactional id, READ on the group, READ on each topic."""
 
     def refusal(topic: Any, code: ErrorCode) -> TxnOffsetCommitResponseTopic:
@@ -89,17 +95,17 @@ def admit_txn_offset_commit(asker: Asker, request: Any) -> Verdict:
         )
 
     code = None
-    if not asker.may_transact(Operation.WRITE, request.transactional_id):
+    if not requester.may_transact(Operation.WRITE, request.transactional_id):
         code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    elif not asker.may_group(Operation.READ, request.group_id):
+    elif not requester.may_group(Operation.READ, request.group_id):
         code = _GROUP_DENIED
     if code is not None:
         topics = tuple(refusal(topic, code) for topic in request.topics)
         return Denied(TxnOffsetCommitResponse(topics=topics))
-    return _by_topic(asker, request, refusal, TxnOffsetCommitResponse())
+    return _by_topic(requester, request, refusal, TxnOffsetCommitResponse())
 
 
-def admit_offset_delete(asker: Asker, request: Any) -> Verdict:
+def admit_offset_delete(requester: Requester, request: Any) -> Admission:
     """Key 47: DELETE on the group, READ on each topic; the coordinator says what it thinks of the
     group even when no topic is left."""
 
@@ -112,20 +118,20 @@ def admit_offset_delete(asker: Asker, request: Any) -> Verdict:
             ),
         )
 
-    if not asker.may_group(Operation.DELETE, request.group_id):
+    if not requester.may_group(Operation.DELETE, request.group_id):
         return Denied(OffsetDeleteResponse(error_code=_GROUP_DENIED))
-    return _by_topic(asker, request, refusal, None)
+    return _by_topic(requester, request, refusal, None)
 
 
-def _by_topic(asker: Asker, request: Any, refusal: Any, nothing_left: Any) -> Verdict:
+def _by_topic(requester: Requester, request: Any, refusal: Any, nothing_left: Any) -> Admission:
     """Hold back the topics that the client may not READ. When all are, the answer is made from
     ``nothing_left``; ``None`` for a coordinator that is asked all the same."""
     kept: list[Any] = []
     denied: list[Any] = []
     for topic in request.topics:
         by_id = any(getattr(topic, "topic_id", b""))
-        name = asker.name_of(topic.topic_id) if by_id else topic.name
-        if name is None or asker.may_topic(Operation.READ, name):
+        name = requester.name_of(topic.topic_id) if by_id else topic.name
+        if name is None or requester.may_topic(Operation.READ, name):
             kept.append(topic)
         else:
             denied.append(refusal(topic, _TOPIC_DENIED))
@@ -159,22 +165,22 @@ def _is_wrong(topic: Any) -> bool:
     return any(p.error_code in _FOUND_WRONG_FIRST for p in topic.partitions)
 
 
-def admit_offset_fetch(asker: Asker, request: OffsetFetchRequest) -> Verdict:
+def admit_offset_fetch(requester: Requester, request: OffsetFetchRequest) -> Admission:
     """Key 9: DESCRIBE on the group, DESCRIBE on each topic; all topics means those."""
-    if asker.version < _BATCHED_SINCE:
-        return _fetch_of_one(asker, request)
+    if requester.version < _BATCHED_SINCE:
+        return _fetch_of_one(requester, request)
     kept = tuple(
-        replace(group, topics=_describable(asker, group.topics))
+        replace(group, topics=_describable(requester, group.topics))
         for group in request.groups
-        if asker.may_group(Operation.DESCRIBE, group.group_id)
+        if requester.may_group(Operation.DESCRIBE, group.group_id)
     )
 
     def complete(response: Any) -> Any:
         answered = list(response.groups)
         merged: list[OffsetFetchResponseGroup] = []
         for group in request.groups:
-            if asker.may_group(Operation.DESCRIBE, group.group_id):
-                merged.append(_completed(asker, group, answered.pop(0)))
+            if requester.may_group(Operation.DESCRIBE, group.group_id):
+                merged.append(_completed(requester, group, answered.pop(0)))
             else:
                 merged.append(
                     OffsetFetchResponseGroup(group_id=group.group_id, error_code=_GROUP_DENIED)
@@ -186,51 +192,51 @@ def admit_offset_fetch(asker: Asker, request: OffsetFetchRequest) -> Verdict:
     return Admitted(replace(request, groups=kept), complete)
 
 
-def _fetch_of_one(asker: Asker, request: OffsetFetchRequest) -> Verdict:
-    if not asker.may_group(Operation.DESCRIBE, request.group_id):
-        if asker.version >= _GROUP_ERROR_SINCE:
+def _fetch_of_one(requester: Requester, request: OffsetFetchRequest) -> Admission:
+    if not requester.may_group(Operation.DESCRIBE, request.group_id):
+        if requester.version >= _GROUP_ERROR_SINCE:
             return Denied(OffsetFetchResponse(error_code=_GROUP_DENIED))
         topics = tuple(_unreadable(topic, _GROUP_DENIED) for topic in request.topics or ())
         return Denied(OffsetFetchResponse(topics=topics))
-    kept = _describable(asker, request.topics)
+    kept = _describable(requester, request.topics)
 
     def complete(response: Any) -> Any:
         if response.error_code:
             return response
         if request.topics is None:
-            return replace(response, topics=_visible(asker, response.topics))
+            return replace(response, topics=_visible(requester, response.topics))
         denied = [_unreadable(t, _TOPIC_DENIED) for t in request.topics if t not in (kept or ())]
         return replace(response, topics=(*response.topics, *denied))
 
     return Admitted(replace(request, topics=kept), complete)
 
 
-def _name(asker: Asker, topic: Any) -> str | None:
+def _name(requester: Requester, topic: Any) -> str | None:
     """The topic's name; ``None`` for an id that is not known."""
     by_id = any(getattr(topic, "topic_id", b""))
-    return asker.name_of(topic.topic_id) if by_id else str(topic.name)
+    return requester.name_of(topic.topic_id) if by_id else str(topic.name)
 
 
-def _may_describe(asker: Asker, topic: Any) -> bool:
-    name = _name(asker, topic)
-    return name is None or asker.may_topic(Operation.DESCRIBE, name)
+def _may_describe(requester: Requester, topic: Any) -> bool:
+    name = _name(requester, topic)
+    return name is None or requester.may_topic(Operation.DESCRIBE, name)
 
 
-def _describable(asker: Asker, topics: Any) -> Any:
-    return None if topics is None else tuple(t for t in topics if _may_describe(asker, t))
+def _describable(requester: Requester, topics: Any) -> Any:
+    return None if topics is None else tuple(t for t in topics if _may_describe(requester, t))
 
 
-def _visible(asker: Asker, topics: Any) -> tuple[Any, ...]:
-    return tuple(topic for topic in topics if _may_describe(asker, topic))
+def _visible(requester: Requester, topics: Any) -> tuple[Any, ...]:
+    return tuple(topic for topic in topics if _may_describe(requester, topic))
 
 
-def _completed(asker: Asker, asked: Any, answered: Any) -> OffsetFetchResponseGroup:
+def _completed(requester: Requester, asked: Any, answered: Any) -> OffsetFetchResponseGroup:
     """The group's answer with what was held back, behind what could be fetched."""
     group: OffsetFetchResponseGroup = answered
     if group.error_code:
         return group
     if asked.topics is None:
-        return replace(group, topics=_visible(asker, group.topics))
+        return replace(group, topics=_visible(requester, group.topics))
     denied = [
         OffsetFetchResponseTopics(
             name=topic.name,
@@ -246,7 +252,7 @@ def _completed(asker: Asker, asked: Any, answered: Any) -> OffsetFetchResponseGr
             ),
         )
         for topic in asked.topics
-        if not _may_describe(asker, topic)
+        if not _may_describe(requester, topic)
     ]
     order = {_key(topic): index for index, topic in enumerate(asked.topics)}
     wrong = [topic for topic in group.topics if _is_wrong(topic)]

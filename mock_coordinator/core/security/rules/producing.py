@@ -33,18 +33,26 @@ from kip848_client.wire.messages.transactions import (
 )
 from mock_coordinator.core.logs.record_batch import HEADER_BYTES, read_header
 from mock_coordinator.core.security.acls import Operation
-from mock_coordinator.core.security.asker import (
+from mock_coordinator.core.security.requester import (
     ADMITTED,
+    Admission,
     Admitted,
-    Asker,
     Denied,
-    Rule,
-    Verdict,
+    Requester,
     admitted_in_part,
     divided,
 )
 
-__all__ = ["PRODUCING_RULES"]
+__all__ = [
+    "admit_add_offsets_to_txn",
+    "admit_add_partitions_to_txn",
+    "admit_describe_transactions",
+    "admit_end_txn",
+    "admit_init_producer_id",
+    "admit_list_transactions",
+    "admit_produce",
+    "admit_write_txn_markers",
+]
 
 _CLUSTER_DENIED: Final = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 _TOPIC_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -53,20 +61,20 @@ _TOPIC_IDS_SINCE: Final = 13
 _BETWEEN_BROKERS_SINCE: Final = 4
 
 
-def _produce(asker: Asker, request: ProduceRequest) -> Verdict:
+def admit_produce(requester: Requester, request: ProduceRequest) -> Admission:
     """WRITE on the transactional id where there are transactional records, WRITE on topics."""
     if _has_transactional_records(request) and not (
         request.transactional_id is not None
-        and asker.may_transact(Operation.WRITE, request.transactional_id)
+        and requester.may_transact(Operation.WRITE, request.transactional_id)
     ):
         refused = tuple(_unwritten(topic, _TXN_DENIED) for topic in request.topic_data)
         return Denied(ProduceResponse(responses=refused) if request.acks else None)
     kept: list[Any] = []
     denied: list[ProduceResponseTopicProduceResponse] = []
     for topic in request.topic_data:
-        by_id = asker.version >= _TOPIC_IDS_SINCE
-        name = asker.name_of(topic.topic_id) if by_id else topic.name
-        if name is None or asker.may_topic(Operation.WRITE, name):
+        by_id = requester.version >= _TOPIC_IDS_SINCE
+        name = requester.name_of(topic.topic_id) if by_id else topic.name
+        if name is None or requester.may_topic(Operation.WRITE, name):
             kept.append(topic)
         else:
             denied.append(_unwritten(topic, _TOPIC_DENIED))
@@ -97,43 +105,47 @@ def _unwritten(topic: Any, code: ErrorCode) -> ProduceResponseTopicProduceRespon
     )
 
 
-def _init_producer_id(asker: Asker, request: Any) -> Verdict:
+def admit_init_producer_id(requester: Requester, request: Any) -> Admission:
     """WRITE on the transactional id; without one IDEMPOTENT_WRITE on the cluster, or WRITE on any
     topic (KIP-679)."""
     if request.transactional_id is not None:
         code = _TXN_DENIED
-        fine = asker.may_transact(Operation.WRITE, request.transactional_id)
+        fine = requester.may_transact(Operation.WRITE, request.transactional_id)
     else:
         code = _CLUSTER_DENIED
-        fine = asker.may_cluster(Operation.IDEMPOTENT_WRITE) or asker.may_any_topic(Operation.WRITE)
+        fine = requester.may_cluster(Operation.IDEMPOTENT_WRITE) or requester.may_any_topic(
+            Operation.WRITE
+        )
     return ADMITTED if fine else Denied(InitProducerIdResponse(error_code=code, producer_epoch=-1))
 
 
-def _add_partitions(asker: Asker, request: AddPartitionsToTxnRequest) -> Verdict:
+def admit_add_partitions_to_txn(
+    requester: Requester, request: AddPartitionsToTxnRequest
+) -> Admission:
     """WRITE on the transactional id and each topic; versions 4 and later are for brokers
     (CLUSTER_ACTION). One topic that fails holds back all others: they get
     OPERATION_NOT_ATTEMPTED."""
-    if asker.version >= _BETWEEN_BROKERS_SINCE:
-        if asker.may_cluster(Operation.CLUSTER_ACTION):
+    if requester.version >= _BETWEEN_BROKERS_SINCE:
+        if requester.may_cluster(Operation.CLUSTER_ACTION):
             return ADMITTED
         return Denied(AddPartitionsToTxnResponse(error_code=_CLUSTER_DENIED))
     topics = request.v3_and_below_topics
-    if not asker.may_transact(Operation.WRITE, request.v3_and_below_transactional_id):
+    if not requester.may_transact(Operation.WRITE, request.v3_and_below_transactional_id):
         return _partitions_refused(topics, {topic.name: _TXN_DENIED for topic in topics})
     codes = {
         topic.name: _TOPIC_DENIED
         for topic in topics
-        if not asker.may_topic(Operation.WRITE, topic.name)
+        if not requester.may_topic(Operation.WRITE, topic.name)
     }
     if not codes:
         return ADMITTED
     for topic in topics:
-        if topic.name not in codes and asker.broker.catalog.topic(topic.name) is None:
+        if topic.name not in codes and requester.broker.catalog.topic(topic.name) is None:
             codes[topic.name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return _partitions_refused(topics, codes)
 
 
-def _partitions_refused(topics: Any, codes: Mapping[str, ErrorCode]) -> Verdict:
+def _partitions_refused(topics: Any, codes: Mapping[str, ErrorCode]) -> Admission:
     return Denied(
         AddPartitionsToTxnResponse(
             results_by_topic_v3_and_below=tuple(
@@ -155,24 +167,24 @@ def _partitions_refused(topics: Any, codes: Mapping[str, ErrorCode]) -> Verdict:
     )
 
 
-def _add_offsets(asker: Asker, request: Any) -> Verdict:
+def admit_add_offsets_to_txn(requester: Requester, request: Any) -> Admission:
     """WRITE on the transactional id, then READ on the group."""
-    if not asker.may_transact(Operation.WRITE, request.transactional_id):
+    if not requester.may_transact(Operation.WRITE, request.transactional_id):
         return Denied(AddOffsetsToTxnResponse(error_code=_TXN_DENIED))
-    if not asker.may_group(Operation.READ, request.group_id):
+    if not requester.may_group(Operation.READ, request.group_id):
         return Denied(AddOffsetsToTxnResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED))
     return ADMITTED
 
 
-def _end_txn(asker: Asker, request: Any) -> Verdict:
-    if asker.may_transact(Operation.WRITE, request.transactional_id):
+def admit_end_txn(requester: Requester, request: Any) -> Admission:
+    if requester.may_transact(Operation.WRITE, request.transactional_id):
         return ADMITTED
     return Denied(EndTxnResponse(error_code=_TXN_DENIED))
 
 
-def _write_markers(asker: Asker, request: Any) -> Verdict:
+def admit_write_txn_markers(requester: Requester, request: Any) -> Admission:
     """ALTER or CLUSTER_ACTION on the cluster."""
-    if asker.may_cluster(Operation.ALTER) or asker.may_cluster(Operation.CLUSTER_ACTION):
+    if requester.may_cluster(Operation.ALTER) or requester.may_cluster(Operation.CLUSTER_ACTION):
         return ADMITTED
     return Denied(
         WriteTxnMarkersResponse(
@@ -198,10 +210,10 @@ def _write_markers(asker: Asker, request: Any) -> Verdict:
     )
 
 
-def _describe_transactions(asker: Asker, request: Any) -> Verdict:
+def admit_describe_transactions(requester: Requester, request: Any) -> Admission:
     """DESCRIBE on each transactional id; topics that may not be described are left out."""
     ids = request.transactional_ids
-    kept, refused = divided(ids, lambda each: asker.may_transact(Operation.DESCRIBE, each))
+    kept, refused = divided(ids, lambda each: requester.may_transact(Operation.DESCRIBE, each))
     hidden = set(refused)
 
     def complete(response: Any) -> Any:
@@ -216,7 +228,9 @@ def _describe_transactions(asker: Asker, request: Any) -> Verdict:
                 )
                 continue
             state = next(answered)
-            topics = tuple(t for t in state.topics if asker.may_topic(Operation.DESCRIBE, t.topic))
+            topics = tuple(
+                t for t in state.topics if requester.may_topic(Operation.DESCRIBE, t.topic)
+            )
             merged.append(replace(state, topics=topics))
         return replace(response, transaction_states=tuple(merged))
 
@@ -225,28 +239,15 @@ def _describe_transactions(asker: Asker, request: Any) -> Verdict:
     return Admitted(replace(request, transactional_ids=kept), complete)
 
 
-def _list_transactions(asker: Asker, _request: Any) -> Verdict:
+def admit_list_transactions(requester: Requester, _request: Any) -> Admission:
     """Only the transactional ids that may be described."""
 
     def complete(response: Any) -> Any:
         shown = tuple(
             state
             for state in response.transaction_states
-            if asker.may_transact(Operation.DESCRIBE, state.transactional_id)
+            if requester.may_transact(Operation.DESCRIBE, state.transactional_id)
         )
         return replace(response, transaction_states=shown)
 
     return Admitted(None, complete)
-
-
-PRODUCING_RULES: Final[Mapping[int, Rule]] = {
-    0: _produce,
-    22: _init_producer_id,
-    24: _add_partitions,
-    25: _add_offsets,
-    26: _end_txn,
-    27: _write_markers,
-    65: _describe_transactions,
-    66: _list_transactions,
-}
-"""By API key."""

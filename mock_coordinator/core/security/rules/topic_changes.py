@@ -3,7 +3,7 @@ CreatePartitions, DeleteRecords."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,16 +19,20 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsResponseDeletableTopicResult,
 )
 from mock_coordinator.core.security.acls import Operation
-from mock_coordinator.core.security.asker import (
+from mock_coordinator.core.security.requester import (
+    Admission,
     Admitted,
-    Asker,
-    Rule,
-    Verdict,
+    Requester,
     admitted_in_part,
     divided,
 )
 
-__all__ = ["TOPIC_CHANGE_RULES"]
+__all__ = [
+    "admit_create_partitions",
+    "admit_create_topics",
+    "admit_delete_records",
+    "admit_delete_topics",
+]
 
 _DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _TOPIC_STATES_SINCE: Final = 6
@@ -44,16 +48,16 @@ def _repeated(names: Iterable[str]) -> frozenset[str]:
     return frozenset(twice)
 
 
-def _create_topics(asker: Asker, request: Any) -> Verdict:
+def admit_create_topics(requester: Requester, request: Any) -> Admission:
     """CREATE on the cluster or the topic. Settings are shown with DESCRIBE_CONFIGS only. Names
     that come twice are refused before anything else."""
     twice = _repeated(topic.name for topic in request.topics)
-    may_all = asker.may_cluster(Operation.CREATE)
+    may_all = requester.may_cluster(Operation.CREATE)
 
     def held_back(topic: Any) -> bool:
         if may_all or topic.name in twice or topic.name == _METADATA_TOPIC:
             return False
-        return not asker.may_topic(Operation.CREATE, topic.name)
+        return not requester.may_topic(Operation.CREATE, topic.name)
 
     denied = [
         CreateTopicsResponseCreatableTopicResult(
@@ -65,9 +69,9 @@ def _create_topics(asker: Asker, request: Any) -> Verdict:
 
     def complete(response: Any) -> Any:
         for result in response.topics:
-            if result.error_code or asker.version < _CONFIGS_SINCE:
+            if result.error_code or requester.version < _CONFIGS_SINCE:
                 continue
-            if not asker.may_topic(Operation.DESCRIBE_CONFIGS, result.name):
+            if not requester.may_topic(Operation.DESCRIBE_CONFIGS, result.name):
                 result.topic_config_error_code = _DENIED
                 result.num_partitions = result.replication_factor = -1
                 result.configs = ()
@@ -77,12 +81,12 @@ def _create_topics(asker: Asker, request: Any) -> Verdict:
     return Admitted(replace(request, topics=kept), complete)
 
 
-def _delete_topics(asker: Asker, request: Any) -> Verdict:
+def admit_delete_topics(requester: Requester, request: Any) -> Admission:
     """DESCRIBE to learn whether the topic exists, DELETE to delete it."""
-    if asker.version < _TOPIC_STATES_SINCE:
-        return _delete_by_name(asker, request)
+    if requester.version < _TOPIC_STATES_SINCE:
+        return _delete_by_name(requester, request)
     entries = [(topic.name, bytes(topic.topic_id)) for topic in request.topics]
-    known = {entry: _entry_name(asker, entry) for entry in entries}
+    known = {entry: _entry_name(requester, entry) for entry in entries}
     twice = _repeated(name for name in known.values() if name is not None)
     denied: list[DeleteTopicsResponseDeletableTopicResult] = []
     kept: list[Any] = []
@@ -92,39 +96,39 @@ def _delete_topics(asker: Asker, request: Any) -> Verdict:
             kept.append(topic)
             continue
         by_id = entry[1] != ZERO_TOPIC_ID
-        if not asker.may_topic(Operation.DESCRIBE, name):
+        if not requester.may_topic(Operation.DESCRIBE, name):
             denied.append(_not_deleted(None if by_id else name, entry[1]))
-        elif _may_delete(asker, name):
+        elif _may_delete(requester, name):
             kept.append(topic)
         else:
             denied.append(_not_deleted(name, entry[1]))
     return admitted_in_part(request, "topics", kept, "responses", denied)
 
 
-def _delete_by_name(asker: Asker, request: Any) -> Verdict:
+def _delete_by_name(requester: Requester, request: Any) -> Admission:
     names = request.topic_names
     twice = _repeated(names)
     denied = tuple(
         _not_deleted(name, ZERO_TOPIC_ID)
         for name in names
         if name not in twice
-        and not (asker.may_topic(Operation.DESCRIBE, name) and _may_delete(asker, name))
+        and not (requester.may_topic(Operation.DESCRIBE, name) and _may_delete(requester, name))
     )
     refused = {result.name for result in denied}
     kept = tuple(name for name in names if name not in refused)
     return admitted_in_part(request, "topic_names", kept, "responses", denied)
 
 
-def _may_delete(asker: Asker, name: str) -> bool:
+def _may_delete(requester: Requester, name: str) -> bool:
     """Whoever may describe a topic that does not exist is told so."""
-    if asker.broker.catalog.topic(name) is None:
+    if requester.broker.catalog.topic(name) is None:
         return True
-    return asker.may_topic(Operation.DELETE, name)
+    return requester.may_topic(Operation.DELETE, name)
 
 
-def _entry_name(asker: Asker, entry: tuple[str | None, bytes]) -> str | None:
+def _entry_name(requester: Requester, entry: tuple[str | None, bytes]) -> str | None:
     name, topic_id = entry
-    return asker.name_of(topic_id) if topic_id != ZERO_TOPIC_ID else name
+    return requester.name_of(topic_id) if topic_id != ZERO_TOPIC_ID else name
 
 
 def _not_deleted(name: str | None, topic_id: bytes) -> DeleteTopicsResponseDeletableTopicResult:
@@ -133,7 +137,7 @@ def _not_deleted(name: str | None, topic_id: bytes) -> DeleteTopicsResponseDelet
     )
 
 
-def _create_partitions(asker: Asker, request: Any) -> Verdict:
+def admit_create_partitions(requester: Requester, request: Any) -> Admission:
     """ALTER on the topic; names that come twice are refused before."""
     twice = _repeated(topic.name for topic in request.topics)
     denied = tuple(
@@ -141,17 +145,17 @@ def _create_partitions(asker: Asker, request: Any) -> Verdict:
             name=topic.name, error_code=_DENIED, error_message=None
         )
         for topic in request.topics
-        if topic.name not in twice and not asker.may_topic(Operation.ALTER, topic.name)
+        if topic.name not in twice and not requester.may_topic(Operation.ALTER, topic.name)
     )
     refused = {result.name for result in denied}
     kept = tuple(topic for topic in request.topics if topic.name not in refused)
     return admitted_in_part(request, "topics", kept, "results", denied)
 
 
-def _delete_records(asker: Asker, request: Any) -> Verdict:
+def admit_delete_records(requester: Requester, request: Any) -> Admission:
     """DELETE on the topic."""
     kept, refused = divided(
-        request.topics, lambda topic: asker.may_topic(Operation.DELETE, topic.name)
+        request.topics, lambda topic: requester.may_topic(Operation.DELETE, topic.name)
     )
     denied = tuple(
         DeleteRecordsResponseDeleteRecordsTopicResult(
@@ -168,12 +172,3 @@ def _delete_records(asker: Asker, request: Any) -> Verdict:
         for topic in refused
     )
     return admitted_in_part(request, "topics", kept, "topics", denied)
-
-
-TOPIC_CHANGE_RULES: Final[Mapping[int, Rule]] = {
-    19: _create_topics,
-    20: _delete_topics,
-    21: _delete_records,
-    37: _create_partitions,
-}
-"""By API key."""

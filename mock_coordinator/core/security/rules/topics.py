@@ -24,10 +24,10 @@ from kip848_client.wire.messages.transaction_admin import (
 )
 from mock_coordinator.core.broker import NO_OPERATIONS
 from mock_coordinator.core.security.acls import Operation, ResourceType
-from mock_coordinator.core.security.asker import (
+from mock_coordinator.core.security.requester import (
+    Admission,
     Admitted,
-    Asker,
-    Verdict,
+    Requester,
     admitted_in_part,
     divided,
 )
@@ -44,22 +44,22 @@ __all__ = [
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-def admit_metadata(asker: Asker, request: MetadataRequest) -> Verdict:
+def admit_metadata(requester: Requester, request: MetadataRequest) -> Admission:
     """Key 3: DESCRIBE on topics, CREATE to create them on first mention; DESCRIBE on the cluster
     for its authorized operations (versions 8 to 10)."""
     entries = request.topics
-    wants_all = entries is None or (asker.version == 0 and not entries)
+    wants_all = entries is None or (requester.version == 0 and not entries)
     if wants_all or entries is None:
-        return Admitted(request, lambda response: _finished(asker, request, response, (), True))
+        return Admitted(request, lambda response: _finished(requester, request, response, (), True))
     by_id = any(bytes(entry.topic_id) != ZERO_TOPIC_ID for entry in entries)
     kept: list[Any] = []
     denied: list[MetadataResponseTopic] = []
     for entry in dict.fromkeys((entry.name, bytes(entry.topic_id)) for entry in entries):
-        name = asker.name_of(entry[1]) if by_id else entry[0]
+        name = requester.name_of(entry[1]) if by_id else entry[0]
         original = next(e for e in entries if (e.name, bytes(e.topic_id)) == entry)
         if name is None:
             kept.append(original)  # an unknown id, or malformed: the handler knows the answer
-        elif not asker.may_topic(Operation.DESCRIBE, name):
+        elif not requester.may_topic(Operation.DESCRIBE, name):
             denied.append(
                 MetadataResponseTopic(
                     error_code=_DENIED,
@@ -67,7 +67,7 @@ def admit_metadata(asker: Asker, request: MetadataRequest) -> Verdict:
                     topic_id=entry[1] if by_id else ZERO_TOPIC_ID,
                 )
             )
-        elif not by_id and _may_not_create(asker, request, name):
+        elif not by_id and _may_not_create(requester, request, name):
             internal = name in INTERNAL_TOPICS
             denied.append(
                 MetadataResponseTopic(error_code=_DENIED, name=name, is_internal=internal)
@@ -78,41 +78,49 @@ def admit_metadata(asker: Asker, request: MetadataRequest) -> Verdict:
     return Admitted(
         replace(request, topics=tuple(kept)),
         lambda response: _finished(
-            asker, request, replace(response, topics=()) if hide_all else response, denied, False
+            requester,
+            request,
+            replace(response, topics=()) if hide_all else response,
+            denied,
+            False,
         ),
     )
 
 
-def _may_not_create(asker: Asker, request: MetadataRequest, name: str) -> bool:
-    if asker.broker.catalog.topic(name) is not None:
+def _may_not_create(requester: Requester, request: MetadataRequest, name: str) -> bool:
+    if requester.broker.catalog.topic(name) is not None:
         return False
-    asked = asker.version < 4 or request.allow_auto_topic_creation
-    if not asked or not asker.broker.config.boolean("auto.create.topics.enable"):
+    asked = requester.version < 4 or request.allow_auto_topic_creation
+    if not asked or not requester.broker.config.boolean("auto.create.topics.enable"):
         return False
-    return not asker.may_cluster(Operation.CREATE) and not asker.may_topic(Operation.CREATE, name)
+    return not requester.may_cluster(Operation.CREATE) and not requester.may_topic(
+        Operation.CREATE, name
+    )
 
 
 def _finished(
-    asker: Asker, request: MetadataRequest, response: Any, denied: Any, everything: bool
+    requester: Requester, request: MetadataRequest, response: Any, denied: Any, everything: bool
 ) -> Any:
     topics = list(response.topics)
     if everything:
-        topics = [topic for topic in topics if asker.may_topic(Operation.DESCRIBE, topic.name)]
+        topics = [topic for topic in topics if requester.may_topic(Operation.DESCRIBE, topic.name)]
     if request.include_topic_authorized_operations:
         for topic in topics:
             if topic.name is not None and topic.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
-                topic.topic_authorized_operations = asker.operations(ResourceType.TOPIC, topic.name)
+                topic.topic_authorized_operations = requester.operations(
+                    ResourceType.TOPIC, topic.name
+                )
     cluster = NO_OPERATIONS
-    if request.include_cluster_authorized_operations and 8 <= asker.version <= 10:
-        described = asker.may_cluster(Operation.DESCRIBE)
-        cluster = asker.operations(ResourceType.CLUSTER) if described else 0
+    if request.include_cluster_authorized_operations and 8 <= requester.version <= 10:
+        described = requester.may_cluster(Operation.DESCRIBE)
+        cluster = requester.operations(ResourceType.CLUSTER) if described else 0
     return replace(response, topics=(*topics, *denied), cluster_authorized_operations=cluster)
 
 
-def admit_describe_topic_partitions(asker: Asker, request: Any) -> Verdict:
+def admit_describe_topic_partitions(requester: Requester, request: Any) -> Admission:
     """Key 75: as Metadata; all topics means those that may be described."""
     wants_all = not request.topics
-    kept = [t for t in request.topics if asker.may_topic(Operation.DESCRIBE, t.name)]
+    kept = [t for t in request.topics if requester.may_topic(Operation.DESCRIBE, t.name)]
     kept_names = {topic.name for topic in kept}
     denied = tuple(
         DescribeTopicPartitionsResponseDescribeTopicPartitionsResponseTopic(
@@ -126,20 +134,20 @@ def admit_describe_topic_partitions(asker: Asker, request: Any) -> Verdict:
         topics = [
             topic
             for topic in response.topics
-            if (wants_all and asker.may_topic(Operation.DESCRIBE, topic.name))
+            if (wants_all and requester.may_topic(Operation.DESCRIBE, topic.name))
             or topic.name in kept_names
         ]
         for topic in topics:
-            topic.topic_authorized_operations = asker.operations(ResourceType.TOPIC, topic.name)
+            topic.topic_authorized_operations = requester.operations(ResourceType.TOPIC, topic.name)
         return replace(response, topics=(*topics, *denied))
 
     return Admitted(replace(request, topics=tuple(kept)), complete)
 
 
-def admit_list_offsets(asker: Asker, request: Any) -> Verdict:
+def admit_list_offsets(requester: Requester, request: Any) -> Admission:
     """Key 2: DESCRIBE on topics."""
     kept, refused = divided(
-        request.topics, lambda topic: asker.may_topic(Operation.DESCRIBE, topic.name)
+        request.topics, lambda topic: requester.may_topic(Operation.DESCRIBE, topic.name)
     )
     denied = tuple(
         ListOffsetsResponseListOffsetsTopicResponse(
@@ -156,12 +164,12 @@ def admit_list_offsets(asker: Asker, request: Any) -> Verdict:
     return admitted_in_part(request, "topics", kept, "topics", denied)
 
 
-def admit_offset_for_leader_epoch(asker: Asker, request: Any) -> Verdict:
+def admit_offset_for_leader_epoch(requester: Requester, request: Any) -> Admission:
     """Key 23: CLUSTER_ACTION, or DESCRIBE on each topic."""
-    if asker.may_cluster(Operation.CLUSTER_ACTION):
+    if requester.may_cluster(Operation.CLUSTER_ACTION):
         return Admitted(request)
     kept, refused = divided(
-        request.topics, lambda topic: asker.may_topic(Operation.DESCRIBE, topic.topic)
+        request.topics, lambda topic: requester.may_topic(Operation.DESCRIBE, topic.topic)
     )
     denied = tuple(
         OffsetForLeaderEpochResponseOffsetForLeaderTopicResult(
@@ -178,10 +186,10 @@ def admit_offset_for_leader_epoch(asker: Asker, request: Any) -> Verdict:
     return admitted_in_part(request, "topics", kept, "topics", denied)
 
 
-def admit_describe_producers(asker: Asker, request: Any) -> Verdict:
+def admit_describe_producers(requester: Requester, request: Any) -> Admission:
     """Key 61: READ on topics."""
     kept, refused = divided(
-        request.topics, lambda topic: asker.may_topic(Operation.READ, topic.name)
+        request.topics, lambda topic: requester.may_topic(Operation.READ, topic.name)
     )
     denied = tuple(
         DescribeProducersResponseTopicResponse(

@@ -8,11 +8,9 @@ import pytest
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import TransportError
-from kip848_client.wire import DRAFT_API_KEYS
 from mock_coordinator import MockBroker, VirtualClock
-from mock_coordinator.core.profiles import PROFILES
+from mock_coordinator.core.apis.table import SERVED
 from mock_coordinator.core.security.acls import acls_from_data
-from mock_coordinator.core.security.rules import RULES
 from mock_coordinator.security import ListenerOptions, SecurityOptions
 from tests.support.plain_message import message
 
@@ -197,17 +195,15 @@ def test_draft_protocols_are_for_whom_may_read_the_group(broker: MockBroker, api
 
 
 UNGUARDED = {
-    1: "Fetch, which is judged where the records are read (Guard.may_read)",
-    17: "SaslHandshake, before anybody is known",
-    18: "ApiVersions, before anybody is known",
-    36: "SaslAuthenticate, before anybody is known",
+    "FetchRequest": "judged where the records are read (RequestAuthorizer.may_read)",
+    "SaslHandshakeRequest": "before anybody is known",
+    "ApiVersionsRequest": "before anybody is known",
+    "SaslAuthenticateRequest": "before anybody is known",
 }
 
 
 def test_no_api_is_served_that_nobody_thought_of_the_rights_for() -> None:
-    served = {key for profile in PROFILES.values() for key in profile.api_versions}
-    served.update(DRAFT_API_KEYS)
-    assert served - set(RULES) == set(UNGUARDED)
+    assert {api.request.__name__ for api in SERVED if api.rule is None} == set(UNGUARDED)
 
 
 def test_deleting_offsets_asks_for_the_group_even_when_no_topic_may_be_read() -> None:

@@ -20,11 +20,11 @@ from mock_coordinator.core.security.authorizer import Authorizer
 
 __all__ = [
     "ADMITTED",
+    "Admission",
     "Admitted",
-    "Asker",
+    "AuthorizationRule",
     "Denied",
-    "Rule",
-    "Verdict",
+    "Requester",
     "admitted_in_part",
     "divided",
 ]
@@ -60,14 +60,14 @@ class Denied:
     response: Message | None
 
 
-Verdict = Admitted | Denied
+Admission = Admitted | Denied
 
 ADMITTED = Admitted()
 """Nothing to hold back, nothing to add."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class Requester:
     """Who sent a request, in which version, and the broker that was asked."""
 
     broker: Broker
@@ -120,7 +120,7 @@ class Asker:
         return None if topic is None else topic.name
 
 
-Rule = Callable[[Asker, Any], Verdict]
+AuthorizationRule = Callable[[Requester, Any], Admission]
 """``Any`` is the request class of the API that the rule is for."""
 
 

@@ -1,17 +1,17 @@
-"""The door of a broker with an authorizer: requests in, fewer requests on, whole answers out.
+"""Authorization of requests: requests in, fewer requests on, whole answers out.
 
 Theory of operation
 ===================
 
 A real broker authorizes in its API layer: before the handler it sorts out what the principal may
-not do, and it merges the refusals with what the handler answers. So does the guard, and handlers
-know nothing of rights. ``admit`` finds the rule of the request's API (``rules``), which refuses
-the request, or lets what is left of it pass and says how its answer has to be completed. Answers
+not do, and it merges the refusals with what the handler answers. So does this, and handlers know
+nothing of rights. ``admit`` asks the rule of the request's API (``rules``), which refuses the
+request, or lets what is left of it pass and says how its answer has to be completed. Answers
 may come many steps later (a join that waits for others); what has to be added is kept by connection
 and correlation until then, and forgotten when the connection is lost.
 
-The guard also gives each client the addresses of the listener that it came through. A broker
-without an authorizer and with one listener has no guard.
+Each client is also given the addresses of the listener that it came through. A broker without an
+authorizer admits everything, and one with a single listener leaves all addresses as they are.
 """
 
 from __future__ import annotations
@@ -25,58 +25,63 @@ from kip848_client.wire.messages.fetch import FetchRequest
 from kip848_client.wire.messages.produce import ProduceRequest, ProduceResponse
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
-from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply
+from mock_coordinator.core.outputs import CloseConnection, NoReply, Output, Reply, reply_to
 from mock_coordinator.core.security.acls import Operation
-from mock_coordinator.core.security.addresses import names_brokers, readdressed
-from mock_coordinator.core.security.asker import ADMITTED, Asker, Denied, Verdict
-from mock_coordinator.core.security.rules import RULES
-from mock_coordinator.core.security.state import SecurityState
+from mock_coordinator.core.security.addresses import readdressed
+from mock_coordinator.core.security.requester import (
+    ADMITTED,
+    Admission,
+    AuthorizationRule,
+    Denied,
+    Requester,
+)
 
-__all__ = ["Guard"]
+__all__ = ["RequestAuthorizer"]
 
 _UNHEARD: Final = "a produce request with acks=0 was not authorized, and this is how it is told"
 
 
-class Guard:
-    """Authorizes the requests of one broker."""
+class RequestAuthorizer:
+    """Authorizes the requests of one cluster's brokers; ``broker`` is any of them."""
 
-    def __init__(self, broker: Broker, security: SecurityState) -> None:
+    def __init__(self, broker: Broker) -> None:
+        security = broker.disk.security
         self._broker: Final = broker
         self._authorizer: Final = security.authorizer
         self._addresses: Final = security.addresses
         self._incomplete: dict[tuple[int, int], Callable[[Any], Message]] = {}
+        self.may_describe: Final = None if security.authorizer is None else self._may_describe
+        """Whether a client may know of a topic; ``None``: everybody may."""
 
-    @classmethod
-    def of(cls, broker: Broker) -> Guard | None:
-        """The guard that a broker needs, if it needs one."""
-        security = broker.disk.security
-        if security.authorizer is None and not security.addresses:
+    def admit(
+        self,
+        event: RequestReceived,
+        rule: AuthorizationRule | None,
+        outputs: list[Output],
+        *,
+        names_brokers: bool,
+    ) -> RequestReceived | None:
+        """What the handler may see; ``None`` when the request is refused, and answered. ``rule`` is
+        that of its API; ``names_brokers``: the answer has addresses."""
+        admission = self._judge(rule, event)
+        if isinstance(admission, Denied):
+            outputs.append(_refusal(event, admission.response))
             return None
-        return cls(broker, security)
-
-    def admit(self, event: RequestReceived, outputs: list[Output]) -> RequestReceived | None:
-        """What the handler may see; ``None`` when the request is refused, and answered."""
-        key = type(event.request).API_KEY
-        verdict = self._verdict(key, event)
-        if isinstance(verdict, Denied):
-            outputs.append(_refusal(event, verdict.response))
-            return None
-        finish = verdict.complete
-        here = self._addresses.get(event.client.listener or "")
-        if here and names_brokers(key):
+        finish = admission.complete
+        here = self._addresses.get(event.client.listener or "") if names_brokers else None
+        if here:
             finish = _readdressing(finish, here)
         if finish is not None:
             self._incomplete[event.connection, event.correlation] = finish
-        if verdict.request is None:
+        if admission.request is None:
             return event
-        return replace(event, request=verdict.request)
+        return replace(event, request=admission.request)
 
-    def _verdict(self, key: int, event: RequestReceived) -> Verdict:
-        rule = RULES.get(key)
+    def _judge(self, rule: AuthorizationRule | None, event: RequestReceived) -> Admission:
         if rule is None or self._authorizer is None:
             return ADMITTED
-        asker = Asker(self._broker, self._authorizer, event.client, event.version)
-        return rule(asker, event.request)
+        requester = Requester(self._broker, self._authorizer, event.client, event.version)
+        return rule(requester, event.request)
 
     def complete(self, outputs: Iterable[Output]) -> tuple[Output, ...]:
         """The same outputs, the answers among them whole."""
@@ -105,19 +110,18 @@ class Guard:
         """Which topics a client may fetch: READ on each, or as a follower CLUSTER_ACTION."""
         if self._authorizer is None:
             return None
-        asker = Asker(self._broker, self._authorizer, client, 0)
+        requester = Requester(self._broker, self._authorizer, client, 0)
         replica = max(request.replica_id, request.replica_state.replica_id)
         if replica >= 0:
-            follower = asker.may_cluster(Operation.CLUSTER_ACTION)
+            follower = requester.may_cluster(Operation.CLUSTER_ACTION)
             return lambda _name: follower
-        return lambda name: asker.may_topic(Operation.READ, name)
+        return lambda name: requester.may_topic(Operation.READ, name)
 
-    def may_describe(self, client: ClientInfo, topic: str) -> bool:
-        """Whether a client may know of a topic: what a regex matches is filtered by it."""
+    def _may_describe(self, client: ClientInfo, topic: str) -> bool:
         if self._authorizer is None:
             return True
-        asker = Asker(self._broker, self._authorizer, client, 0)
-        return asker.may_topic(Operation.DESCRIBE, topic)
+        requester = Requester(self._broker, self._authorizer, client, 0)
+        return requester.may_topic(Operation.DESCRIBE, topic)
 
 
 def _readdressing(
@@ -132,5 +136,4 @@ def _refusal(event: RequestReceived, response: Message | None) -> Output:
     unheard = isinstance(event.request, ProduceRequest) and event.request.acks == 0
     if response is None or unheard:
         return CloseConnection(event.connection, _UNHEARD)
-    key = type(event.request).API_KEY
-    return Reply(event.connection, event.correlation, event.version, response, key)
+    return reply_to(event, response)

@@ -33,6 +33,7 @@ from kip848_client.wire.messages.produce import (
     ProduceResponsePartitionProduceResponse,
     ProduceResponseTopicProduceResponse,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.logs.record_batch import (
@@ -55,6 +56,7 @@ from mock_coordinator.core.map_orders import (
     scala_mutable_order,
 )
 from mock_coordinator.core.nodes.leadership import current_leader, endpoints, leader_problem
+from mock_coordinator.core.outputs import CloseConnection, NoReply
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.settings.topic_config import topic_integer, topic_value
 from mock_coordinator.core.topics.catalog import Topic
@@ -69,7 +71,11 @@ from mock_coordinator.core.transactions.verification import (
     refused_request,
 )
 
-__all__ = ["produce", "produce_failed"]
+__all__ = ["produce"]
+
+_FAILED_UNHEARD: Final = (
+    "a produce request with acks=0 failed, and this is how its producer is told"
+)
 
 _ZSTD: Final = 4
 _IDS_SINCE: Final = 13
@@ -107,10 +113,22 @@ class _Checked:
     log_append_time_ms: int
 
 
-def produce(
+def produce(call: ApiCall[ProduceRequest]) -> ProduceResponse | NoReply | CloseConnection:
+    """Append what can be appended; the response says for each partition what happened. With acks=0
+    there is none: a producer is told of a failure by hanging up."""
+    verifier = call.services.transactions.coordinator
+    response = _appended(call.broker, verifier, call.now_ms, call.version, call.request)
+    if call.request.acks != 0:
+        return response
+    received = call.received
+    if _has_failed(response):
+        return CloseConnection(received.connection, _FAILED_UNHEARD)
+    return NoReply(received.connection, received.correlation)
+
+
+def _appended(
     broker: Broker, verifier: Verifier, now_ms: int, version: int, request: ProduceRequest
 ) -> ProduceResponse:
-    """Append what can be appended; the response says for each partition what happened."""
     refusals: dict[TxnPartition, Refusal] = {}
     if is_transactional(request):
         batches = _transactional_batches(broker, version, request)
@@ -179,8 +197,7 @@ def _topic(broker: Broker, version: int, data: ProduceRequestTopicProduceData) -
     return broker.catalog.topic(data.name)
 
 
-def produce_failed(response: ProduceResponse) -> bool:
-    """Whether any partition failed, which with acks=0 closes the connection."""
+def _has_failed(response: ProduceResponse) -> bool:
     return any(
         partition.error_code
         for topic in response.responses

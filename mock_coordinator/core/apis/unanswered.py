@@ -3,12 +3,12 @@
 The connection stays open, and nothing more is read from it, until it has been idle for too long.
 No client of good faith sends these. They are not answered here, either, so that whoever writes a
 client learns of the mistake here already; the server's log says what is wrong with the request.
+Each function says what Kafka fails on in a request of its API; ``None`` for a good one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from kip848_client.wire.messages.config_resources import AlterConfigsRequest
 from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
@@ -18,27 +18,20 @@ from kip848_client.wire.messages.transaction_admin import (
     WriteTxnMarkersRequestWritableTxnMarker,
 )
 from kip848_client.wire.messages.transactions import AddPartitionsToTxnRequest
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 
-__all__ = ["never_answered"]
+__all__ = ["no_group", "no_marker_to_write", "no_transaction", "null_records", "resource_twice"]
 
 _BATCHED_SINCE: Final = 4
 _GROUPS_SINCE: Final = 8
 
 
-def never_answered(broker: Broker, version: int, request: Any) -> str | None:
-    """What Kafka fails on in a request, so that there is no answer; ``None`` for a good one.
-
-    Whether such a request has been carried out differs: a produce request has not, the others have
-    as far as they go.
-    """
-    why = _REASONS.get(type(request))
-    return None if why is None else why(broker, version, request)
-
-
-def _produce(broker: Broker, _version: int, request: ProduceRequest) -> str | None:
-    for topic in request.topic_data:
+def null_records(call: ApiCall[ProduceRequest]) -> str | None:
+    """Null for records of a partition that exists."""
+    broker = call.broker
+    for topic in call.request.topic_data:
         found = broker.catalog.topic(topic.name) if topic.name else None
         known = found or broker.catalog.topic_by_id(topic.topic_id)
         for part in topic.partition_data:
@@ -47,27 +40,29 @@ def _produce(broker: Broker, _version: int, request: ProduceRequest) -> str | No
     return None
 
 
-def _add_partitions(
-    _broker: Broker, version: int, request: AddPartitionsToTxnRequest
-) -> str | None:
-    if version >= _BATCHED_SINCE and not request.transactions:
+def no_transaction(call: ApiCall[AddPartitionsToTxnRequest]) -> str | None:
+    """A batch of no transactions."""
+    if call.version >= _BATCHED_SINCE and not call.request.transactions:
         return "no transaction is named"
     return None
 
 
-def _alter_configs(_broker: Broker, _version: int, request: AlterConfigsRequest) -> str | None:
-    named = [(each.resource_type, each.resource_name) for each in request.resources]
+def resource_twice(call: ApiCall[AlterConfigsRequest]) -> str | None:
+    """One resource twice."""
+    named = [(each.resource_type, each.resource_name) for each in call.request.resources]
     return "a resource is named twice" if len(set(named)) < len(named) else None
 
 
-def _offset_fetch(broker: Broker, version: int, request: OffsetFetchRequest) -> str | None:
-    if version < _GROUPS_SINCE or request.groups:
+def no_group(call: ApiCall[OffsetFetchRequest]) -> str | None:
+    """No group, before Kafka 4.1."""
+    if call.version < _GROUPS_SINCE or call.request.groups:
         return None
-    return "no group is named" if broker.profile.empty_offset_fetch_unanswered else None
+    return "no group is named" if call.broker.profile.empty_offset_fetch_unanswered else None
 
 
-def _write_markers(broker: Broker, _version: int, request: WriteTxnMarkersRequest) -> str | None:
-    markers = request.markers
+def no_marker_to_write(call: ApiCall[WriteTxnMarkersRequest]) -> str | None:
+    """A marker for one partition twice, or a last marker for none."""
+    broker, markers = call.broker, call.request.markers
     if any(_appends_twice(broker, marker) for marker in markers):
         return "a marker names a partition twice"
     if not markers or _is_about_nothing(markers) or not _is_about_nothing(markers[-1:]):
@@ -95,12 +90,3 @@ def _appends_twice(broker: Broker, marker: WriteTxnMarkersRequestWritableTxnMark
                 return True
             seen.add((topic.name, index))
     return False
-
-
-_REASONS: Final[Mapping[type[Any], Callable[[Broker, int, Any], str | None]]] = {
-    ProduceRequest: _produce,
-    AddPartitionsToTxnRequest: _add_partitions,
-    AlterConfigsRequest: _alter_configs,
-    OffsetFetchRequest: _offset_fetch,
-    WriteTxnMarkersRequest: _write_markers,
-}

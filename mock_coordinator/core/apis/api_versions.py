@@ -15,29 +15,24 @@ from kip848_client.wire.messages.api_versions import (
     ApiVersionsResponseFinalizedFeatureKey,
     ApiVersionsResponseSupportedFeatureKey,
 )
+from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.broker import Broker
 
-__all__ = ["API_VERSIONS_KEY", "api_versions", "api_versions_fallback"]
+__all__ = ["api_versions", "api_versions_fallback"]
 
-API_VERSIONS_KEY: Final = 18
 _SOFTWARE_SINCE: Final = 3
 _IDENTITY_SINCE: Final = 5
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def api_versions(
-    broker: Broker,
-    version: int,
-    request: ApiVersionsRequest,
-    served: Mapping[int, tuple[int, int]],
-) -> ApiVersionsResponse:
-    """Every API of ``served`` (key to version range) and the profile's features."""
-    refusal = _refusal(broker, version, request)
+def api_versions(call: ApiCall[ApiVersionsRequest]) -> ApiVersionsResponse:
+    """Every API that is served, and the profile's features."""
+    refusal = _refusal(call.broker, call.version, call.request)
     if refusal is not None:
         return ApiVersionsResponse(error_code=refusal)
-    profile = broker.profile
+    profile = call.broker.profile
     return ApiVersionsResponse(
-        api_keys=_ranges(served),
+        api_keys=_ranges(call.services.versions),
         supported_features=tuple(
             ApiVersionsResponseSupportedFeatureKey(name=name, min_version=low, max_version=high)
             for name, (low, high) in profile.supported_features.items()
@@ -55,7 +50,8 @@ def api_versions(
 def api_versions_fallback(served: Mapping[int, tuple[int, int]]) -> ApiVersionsResponse:
     """The answer, always in version 0, to a version that is not served: the client finds in it the
     version that it should use instead (KIP-511)."""
-    own = {API_VERSIONS_KEY: served[API_VERSIONS_KEY]}
+    key = ApiVersionsRequest.API_KEY
+    own = {key: served[key]}
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_ranges(own))
 
 

@@ -1,0 +1,73 @@
+"""A request where it arrived: what every handler of an API is given.
+
+A handler looks at ``request``, works with what the broker has (``services``), and returns the
+response. It returns ``None`` when the request waits: its answer comes out of a later step. The few
+requests that end in something else than a response on the wire return that output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from kip848_client.wire._fields import Message
+from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.fetch import Fetches
+from mock_coordinator.core.groups.shards import GroupShards
+from mock_coordinator.core.inputs import ClientInfo, RequestReceived
+from mock_coordinator.core.outputs import CloseConnection, NoReply
+from mock_coordinator.core.parked import ParkedFetches
+from mock_coordinator.core.security.request_authorizer import RequestAuthorizer
+from mock_coordinator.core.transactions.service import Transactions
+
+__all__ = ["Answer", "ApiCall", "BrokerServices", "Handler"]
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerServices:
+    """What the requests that reach one broker are served with. All but ``broker`` and ``fetches``
+    are the whole cluster's."""
+
+    broker: Broker
+    fetches: Fetches
+    parked: ParkedFetches
+    groups: GroupShards
+    transactions: Transactions
+    authorizer: RequestAuthorizer
+    versions: Mapping[int, tuple[int, int]]
+    """API key -> the lowest and highest version that is served."""
+
+
+@dataclass(slots=True)
+class ApiCall(Generic[R]):
+    """One request at one broker. ``request`` is what the requester may ask for: it can be less than
+    what was sent."""
+
+    services: BrokerServices
+    now_ms: int
+    received: RequestReceived
+    request: R
+
+    @property
+    def broker(self) -> Broker:
+        """The broker that was reached."""
+        return self.services.broker
+
+    @property
+    def version(self) -> int:
+        """The version of the request, and of its response."""
+        return self.received.version
+
+    @property
+    def client(self) -> ClientInfo:
+        """Who asks."""
+        return self.received.client
+
+
+Answer: TypeAlias = Message | NoReply | CloseConnection | None
+
+Handler: TypeAlias = Callable[[ApiCall[Any]], Answer]
+"""``Any`` is the request class of the API that the handler is for."""
