@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -220,3 +224,187 @@ async def test_an_automatic_commit_does_not_fall_behind_one_by_hand(cluster: Clu
         await consumer.commit()  # the record in hand included: it is done, though not back
         await asyncio.sleep(0.3)
         assert await cluster.committed(group, topic) == {0: 3}
+
+
+# -- unsubscribing -------------------------------------------------------------------------------
+
+
+async def test_unsubscribe_commits_what_is_done_before_it_leaves(cluster: Cluster) -> None:
+    topic, group = cluster.unique("unsubscribe"), cluster.unique("unsubscribe")
+    await cluster.create_topic(topic, 1)
+    await cluster.produce(topic, {0: [b"x"] * 5})
+    async with cluster.consumer(topic, group=group, auto_commit_interval_ms=60_000) as consumer:
+        for _ in range(3):
+            await consumer.getone()
+        consumer.unsubscribe()
+        await eventually(lambda: consumer.assignment() == frozenset())
+        assert await cluster.committed(group, topic) == {0: 3}
+        consumer.subscribe([topic])
+        assert (await consumer.getone()).offset == 3
+
+
+async def test_unsubscribe_waits_for_who_is_in_the_middle_of_a_record(cluster: Cluster) -> None:
+    topic, group = cluster.unique("middle"), cluster.unique("middle")
+    await cluster.create_topic(topic, 1)
+    await cluster.produce(topic, {0: [b"x"] * 5})
+    async with cluster.consumer(topic, group=group, auto_commit_interval_ms=60_000) as consumer:
+        worker = Worker(consumer)
+        await worker.reached(2)
+        consumer.unsubscribe()
+        await asyncio.sleep(0.3)
+        assert len((await cluster.describe(group)).members) == 1
+        worker.go_on.set()
+        await eventually(lambda: consumer.assignment() == frozenset())
+        assert await cluster.committed(group, topic) == {0: 3}
+        await worker.cancel()
+
+
+@pytest.mark.parametrize("how", ["unsubscribe", "assign", "unsubscribe and assign"])
+async def test_partitions_given_up_by_hand_are_committed(how: str) -> None:
+    async with intercepted() as (_door, cluster):
+        await cluster.create_topic("t", 2)
+        await cluster.produce("t", {0: [b"x"] * 5})
+        settings = {"auto_commit_interval_ms": 60_000}
+        async with cluster.consumer(group="g", **settings) as consumer:
+            if how == "unsubscribe and assign":
+                consumer.subscribe(["t"])
+            else:
+                consumer.assign([("t", 0)])
+            await consumer.getone()
+            if "unsubscribe" in how:
+                consumer.unsubscribe()
+            if "assign" in how:
+                consumer.assign([("t", 1)])
+
+            async def is_committed() -> bool:
+                return (await cluster.committed("g", "t")).get(0) == 1
+
+            await eventually(is_committed)
+
+
+# -- stopping while records are being processed --------------------------------------------------
+
+
+class Worker:
+    """Iterates in a task of its own, and stays in the record at ``stop_at`` until told."""
+
+    def __init__(self, consumer: Consumer[Any, Any]) -> None:
+        self.consumer = consumer
+        self.done: list[int] = []
+        self.go_on = asyncio.Event()
+        self.stop_at = -1
+        self.holds = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+
+    async def reached(self, offset: int) -> None:
+        """Return when it is in the middle of this record."""
+        self.stop_at = offset
+        self.task = asyncio.get_running_loop().create_task(self._work())
+        await asyncio.wait_for(self.holds.wait(), 25)
+
+    async def _work(self) -> None:
+        async for record in self.consumer:
+            if record.offset == self.stop_at:
+                self.holds.set()
+                await self.go_on.wait()
+            self.done.append(record.offset)
+
+    async def cancel(self) -> None:
+        assert self.task is not None
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def in_the_middle(
+    cluster: Cluster, name: str, **settings: Any
+) -> AsyncGenerator[tuple[Consumer[Any, Any], Worker, str, str]]:
+    """A worker with records 0 and 1 behind it and record 2 in its hands; topic and group."""
+    topic, group = cluster.unique(name), cluster.unique(name)
+    await cluster.create_topic(topic, 1)
+    await cluster.produce(topic, {0: [b"x"] * 5})
+    settings.setdefault("auto_commit_interval_ms", 60_000)
+    consumer = cluster.consumer(topic, group=group, **settings)
+    await consumer.start()
+    worker = Worker(consumer)
+    try:
+        await worker.reached(2)
+        yield consumer, worker, topic, group
+    finally:
+        await worker.cancel()
+        await consumer.stop()
+
+
+async def test_stop_waits_for_the_task_that_has_a_record(cluster: Cluster) -> None:
+    async with in_the_middle(cluster, "drain") as (consumer, worker, topic, group):
+        stopping = asyncio.get_running_loop().create_task(consumer.stop())
+        await asyncio.sleep(0.2)
+        assert not stopping.done()
+        assert len((await cluster.describe(group)).members) == 1
+        worker.go_on.set()
+        await stopping
+        assert worker.done == [0, 1, 2]  # its loop has ended
+        assert await cluster.committed(group, topic) == {0: 3}
+        assert (await cluster.describe(group)).members == ()
+
+
+async def test_a_record_that_is_not_done_in_time_is_not_committed(cluster: Cluster) -> None:
+    async with in_the_middle(cluster, "slow") as (consumer, _worker, topic, group):
+        started = time.monotonic()
+        await consumer.stop(timeout_ms=600)
+        assert time.monotonic() - started < 2
+        assert await cluster.committed(group, topic) == {0: 2}
+        assert (await cluster.describe(group)).members == ()
+
+
+async def test_a_task_may_commit_while_stop_waits_for_it(cluster: Cluster) -> None:
+    async with in_the_middle(cluster, "by-hand", enable_auto_commit=False) as it:
+        consumer, worker, topic, group = it
+        stopping = asyncio.get_running_loop().create_task(consumer.stop())
+        await asyncio.sleep(0)
+        await consumer.commit()
+        worker.go_on.set()
+        await stopping
+        assert await cluster.committed(group, topic) == {0: 3}
+
+
+async def test_a_second_stop_hastens_the_first(cluster: Cluster) -> None:
+    async with in_the_middle(cluster, "hasten") as (consumer, _worker, topic, group):
+        first = asyncio.get_running_loop().create_task(consumer.stop())
+        await asyncio.sleep(0.1)
+        started = time.monotonic()
+        await asyncio.gather(first, consumer.stop(timeout_ms=300))
+        assert time.monotonic() - started < 3
+        assert (await cluster.describe(group)).members == ()
+        assert await cluster.committed(group, topic) in ({0: 2}, {})
+
+
+async def test_stop_counts_the_record_of_its_caller_as_done(cluster: Cluster) -> None:
+    topic, group = cluster.unique("caller"), cluster.unique("caller")
+    await cluster.create_topic(topic, 1)
+    await cluster.produce(topic, {0: [b"x"] * 5})
+    for how in ("stop", "wait_for", "block"):
+        consumer = cluster.consumer(topic, group=group, auto_commit_interval_ms=60_000)
+        await consumer.start()
+        started = time.monotonic()
+        if how == "stop":
+            await consumer.getone()
+            await consumer.stop()
+        elif how == "wait_for":  # both run in tasks of their own, in Python 3.11
+            await asyncio.wait_for(consumer.getone(), 25)
+            await asyncio.wait_for(consumer.stop(), 25)
+        else:
+            async with contextlib.aclosing(Stopping(consumer)):
+                await asyncio.wait_for(anext(consumer), 25)
+        assert time.monotonic() - started < 10
+    assert await cluster.committed(group, topic) == {0: 3}
+
+
+class Stopping:
+    """For ``aclosing``: a helper that stops the consumer, in the task that has the record."""
+
+    def __init__(self, consumer: Consumer[Any, Any]) -> None:
+        self.consumer = consumer
+
+    async def aclose(self) -> None:
+        await self.consumer.stop()

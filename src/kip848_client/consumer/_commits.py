@@ -192,6 +192,17 @@ class CommitDriver:
             raise self._failure or ConsumerClosed(why)
         return result[0]
 
+    def commit_soon(self, partitions: Collection[TopicPartition], deadline_ms: int) -> None:
+        """Begin to commit what is done of these partitions, which may be given up right after it;
+        a failure is logged. Needs no waiting: the request is on its way before this returns, unless
+        another one is."""
+        self._refresh_tracker()
+        dirty = self._tracker.dirty()
+        offsets = {tp: dirty[tp] for tp in partitions if tp in dirty}
+        if offsets and not self._closed:
+            ticket = next(self._tickets)
+            self.feed(CommitAsked(ticket, CommitKind.REVOCATION, offsets, deadline_ms))
+
     def close(self, error: Kip848Error | None = None) -> None:
         """Nothing will be sent any more: end every wait, with ``error`` if there is one."""
         self._closed = True
@@ -317,7 +328,8 @@ class CommitDriver:
     def _finish(self, done: CommitDone) -> None:
         self._ended.set()
         self._ended = anyio.Event()
-        if done.ticket is None:
+        waiting = None if done.ticket is None else self._waiting.pop(done.ticket, None)
+        if waiting is None:
             for tp, error in sorted(done.failed.items()):
                 # the epoch moved while it was under way, as in any rebalance: the next one cures it
                 cured = (
@@ -326,7 +338,7 @@ class CommitDriver:
                 level = logging.INFO if cured else logging.WARNING
                 _log.log(level, "automatic commit of %s-%d: %s", tp.topic, tp.partition, error)
             return
-        event, result = self._waiting.pop(done.ticket)
+        event, result = waiting
         result.append(done)
         event.set()
 

@@ -278,8 +278,13 @@ class Consumer(Generic[K, V]):
         return self._topics
 
     def unsubscribe(self) -> None:
-        """Leave the group, in the background, or drop the manual assignment. What was handed out
-        counts as done, but is not committed: commit before. Subscribing again is legal at once."""
+        """Leave the group, in the background, or drop the manual assignment.
+
+        With auto-commit, what is done is committed first: what the task has got that calls this,
+        and whatever other tasks come back from (a member waits for them, for at most
+        ``default_api_timeout_ms``). Without it, commit before. Nothing is handed out any more from
+        now on, and subscribing again is legal at once. Does not raise what ended the membership.
+        """
         if self._engine is not None:
             self._look().unsubscribe()
         self._topics, self._pattern, self._manual = frozenset(), None, None

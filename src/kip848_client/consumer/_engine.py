@@ -54,6 +54,7 @@ from kip848_client.member import (
     Subscribed,
 )
 from kip848_client.offsets import (
+    CommitDone,
     CommitKind,
     CommittableOffset,
     CommitterCore,
@@ -396,6 +397,9 @@ class Engine(Generic[R]):
         if running:
             raise Kip848Error("a task of the consumer does not end although it was cancelled")
 
+    def _api_deadline_ms(self) -> int:
+        return self.clock.now_ms() + self.config.default_api_timeout_ms
+
     def _left_s(self) -> float:
         return max(0, self._close_by_ms - self.clock.now_ms()) / 1000
 
@@ -437,37 +441,44 @@ class Engine(Generic[R]):
             return  # the names will be asked for again when they are needed
 
     def unsubscribe(self) -> None:
-        """Leave the group, or drop the manual assignment; what the caller has counts as done."""
+        """Leave the group, or drop the manual assignment; what the caller has counts as done, and
+        is committed with auto-commit."""
         self.poller.came_back(calling_task())
         self.tracker.waive()
         if self._by_hand:
             self._by_hand = False
-            self.released(self.fetch.live.assigned)
+            self._give_up(self.fetch.live.assigned)
         elif self.supervisor is not None:
             self.fetch.live.limit_to(frozenset())  # from now on, not from the next step of the core
-            deadline_ms = self.clock.now_ms() + self.config.default_api_timeout_ms
-            self.supervisor.post(LeaveRequested(LeaveMode.DEFAULT, deadline_ms))
+            flush = self.config.enable_auto_commit
+            self.supervisor.post(
+                LeaveRequested(LeaveMode.DEFAULT, self._api_deadline_ms(), flush=flush)
+            )
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
-        """Consume exactly these, without a membership."""
+        """Consume exactly these, without a membership; what the caller has counts as done."""
         self.poller.came_back(calling_task())
         self.tracker.waive()
+        before = self.fetch.live.assigned
+        dropped = [tp for tp in before if not self._by_hand or tp not in set(partitions)]
         if not self._by_hand:
             self._by_hand = True
-            if (
-                self.supervisor is not None
-            ):  # it may still be leaving; what it had is not its any more
-                self.supervisor.detach()
-            self.released(self.fetch.live.assigned)
-        before = self.fetch.live.assigned
-        new = [tp for tp in partitions if tp not in before]
-        self.released([tp for tp in before if tp not in set(partitions)])
+            if self.supervisor is not None:
+                self.supervisor.detach()  # if it is still leaving: what it had is not its any more
+        self._give_up(dropped)
+        new = [tp for tp in partitions if tp not in before or tp in dropped]
         self.fetch.live.limit_to(None)
         names = {tp.topic for tp in partitions}
         self.topics.retain(names)
         self.topics.watch(names)
         self.assigned(partitions, new)
         self._spawn(self._start_manually, tuple(partitions))
+
+    def _give_up(self, partitions: Collection[TopicPartition]) -> None:
+        """The application wants these no more: commit what is done of them, with auto-commit."""
+        if self.commits is not None and self.config.enable_auto_commit:
+            self.commits.commit_soon(partitions, self._api_deadline_ms())
+        self.released(partitions)
 
     async def _start_manually(self, partitions: Collection[TopicPartition]) -> None:
         await self._refresh_topics()
@@ -487,8 +498,9 @@ class Engine(Generic[R]):
             # A close does not wait to its end for a coordinator that is not there (KAFKA-19357).
             done = await self.commits.commit(None, CommitKind.REVOCATION, patience_ms)
             if not done.failed or not self.transport.knows_coordinator:
+                _complain(done)
                 return
-        await self.commits.commit(None, CommitKind.REVOCATION, deadline_ms)
+        _complain(await self.commits.commit(None, CommitKind.REVOCATION, deadline_ms))
 
     def assigned(
         self, assignment: Collection[TopicPartition], new: Collection[TopicPartition]
@@ -526,8 +538,7 @@ class Engine(Generic[R]):
         """What is stored for these partitions."""
         if self.commits is None:
             raise LocalProtocolError("offsets are committed for a group: set group_id")
-        deadline_ms = self.clock.now_ms() + self.config.default_api_timeout_ms
-        return await self.commits.fetch_committed(tuple(partitions), deadline_ms)
+        return await self.commits.fetch_committed(tuple(partitions), self._api_deadline_ms())
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -546,6 +557,11 @@ class Engine(Generic[R]):
     def _on_error(self) -> None:
         self.poller.attention = True
         self.fetch.wake()
+
+
+def _complain(done: CommitDone) -> None:
+    for tp, error in sorted(done.failed.items()):
+        _log.warning("%s-%d is given up without a commit: %s", tp.topic, tp.partition, error)
 
 
 def _unsupported(error: UnsupportedVersion) -> Kip848Error:
