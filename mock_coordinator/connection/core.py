@@ -202,9 +202,9 @@ class ConnectionCore:
             _, outcome = self._held_back
             self._held_back = None
             return self._carry_out(now_ms, outcome)
-        if self._phase is _TURN:  # what is here was here in time
+        if self._phase is _TURN:  # what is here came in time, and its turn is near
             self._since_ms = now_ms
-            return self.proceed(now_ms)
+            return _NOTHING
         return self._idle()
 
     def _idle(self) -> tuple[Action, ...]:
