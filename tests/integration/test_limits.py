@@ -183,15 +183,3 @@ async def test_frames_that_come_byte_by_byte_or_in_half() -> None:
             for client in clients[:100]:
                 assert await loop.sock_recv(client, 4), "no answer"
         await broker.wait_for(lambda: broker.driver.connections < 10)
-
-
-async def test_a_client_that_does_not_read_is_idle_and_closed() -> None:
-    loop = asyncio.get_running_loop()
-    async with MockBroker({"t": 1}, config={"connections.max.idle.ms": "300"}) as broker:
-        for _ in range(4):
-            broker.produce("t", bytes(900_000))
-        async with plain_sockets(broker, 1) as clients:
-            await loop.sock_sendall(clients[0], write_request(whole_topic(), 11, 1, "slow"))
-            await broker.wait_for(lambda: bool(broker.requests("Fetch")))
-            assert broker.driver.connections == 2, "the broker's own, which produces, and this one"
-            await broker.wait_for(lambda: broker.driver.connections == 1)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import socket
 import struct
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -74,14 +76,8 @@ async def is_closed(stream: anyio.abc.SocketStream) -> bool:
 @pytest.mark.parametrize(
     ("name", "sent"),
     [
-        ("two gigabytes", struct.pack(">i", 0x7FFFFFFF)),
         ("negative size", struct.pack(">i", -1)),
-        ("empty frame", struct.pack(">i", 0)),
-        ("no header", struct.pack(">i", 3) + b"abc"),
         ("an unknown API", struct.pack(">ihhih", 10, 999, 0, 1, -1)),
-        ("an unknown version", struct.pack(">ihhih", 10, 3, 99, 1, -1)),
-        ("a version of old", struct.pack(">ihhih", 10, 1, 3, 1, -1)),
-        ("garbage in a body", struct.pack(">ihhih", 14, 3, 1, 1, -1) + b"\x7f\xff\xff\xff"),
         ("an API of brokers", struct.pack(">ihhih", 15, 4, 0, 1, -1) + b"\0\3abc"),
         ("plain text", b"GET / HTTP/1.1\r\n\r\n" + b"x" * 64),
     ],
@@ -110,27 +106,24 @@ async def test_half_a_frame_holds_up_nobody() -> None:
         assert await frame_from(slow)
 
 
-async def test_a_frame_may_come_byte_by_byte_and_frames_may_come_together() -> None:
-    async with running() as broker, await open_stream(broker) as stream:
-        for index in range(len(METADATA)):
-            await stream.send(METADATA[index : index + 1])
-        assert await frame_from(stream)
-        second = write_request(MetadataRequest(topics=None), 12, 6, "test")
-        await stream.send(METADATA + second)
-        data = b""
-        while len(data) < 2 * (4 + struct.unpack_from(">i", data.ljust(4, b"\0"))[0]) or not data:
-            data += await stream.receive()
-        (size,) = struct.unpack_from(">i", data)
-        assert struct.unpack_from(">i", data, 4)[0] == 5
-        assert struct.unpack_from(">i", data, 4 + size + 4)[0] == 6
-
-
 async def test_an_idle_connection_is_closed() -> None:
     async with running(connections_max_idle_ms="100") as broker, await open_stream(broker) as idle:
         await idle.send(METADATA[:20])
         assert await is_closed(idle)
         async with await open_stream(broker) as other:
             assert await answers(other)
+
+
+async def test_a_broker_that_was_busy_itself_does_not_call_its_clients_idle() -> None:
+    async with running(connections_max_idle_ms="200") as broker:
+        with socket.create_connection((broker.host, broker.port)) as client:
+            client.sendall(METADATA[:20])
+            await anyio.sleep(0.05)
+            client.sendall(METADATA[20:])
+            time.sleep(0.4)  # noqa: ASYNC251  # that is how it is busy: the broker lives in this loop
+            client.setblocking(False)
+            await anyio.wait_readable(client)
+            assert client.recv(4)
 
 
 async def test_the_limit_of_connections() -> None:
@@ -185,19 +178,6 @@ def fetch(*, offset: int = 0, wait_ms: int = 60_000, correlation: int = 9) -> by
         topics=(FetchRequestFetchTopic(topic="t", partitions=(partition,)),),
     )
     return write_request(request, 12, correlation, "test")
-
-
-async def test_a_waiting_fetch_is_answered_by_a_record_and_keeps_the_order() -> None:
-    async with running() as broker, await open_stream(broker) as stream:
-        await stream.send(fetch() + METADATA)
-        await broker.wait_for(lambda: broker.core.parked_requests == 1)
-        assert len(broker.requests()) == 1, (
-            "the second request is not read before the first is done"
-        )
-        broker.produce("t", b"x")
-        frame = await frame_from(stream)
-        (first,) = struct.unpack_from(">i", frame)
-        assert first == 9
 
 
 async def test_who_has_said_everything_still_gets_what_it_asked_for() -> None:
@@ -281,14 +261,6 @@ async def test_a_version_that_we_do_not_have_is_answered_with_ours() -> None:
         await stream.send(write_request(ApiVersionsRequest(), 0, 4, "test"))
         _, response = read_response(await frame_from(stream), api_named("ApiVersions"), 0)
         assert response.error_code == 0
-
-
-async def test_bytes_after_a_request_are_ignored_as_kafka_does() -> None:
-    async with running() as broker, await open_stream(broker) as stream:
-        longer = struct.pack(">i", len(METADATA) - 4 + 3) + METADATA[4:] + b"xyz"
-        await stream.send(longer)
-        assert await frame_from(stream)
-        assert await answers(stream)
 
 
 async def test_closing_the_broker_closes_its_connections() -> None:
