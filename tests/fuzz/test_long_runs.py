@@ -5,11 +5,11 @@ from __future__ import annotations
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from tests.unit.mock_coordinator.broker_at_hand import AtHand
+from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 
 
 def test_member_ids_that_are_handed_out_and_never_used_are_forgotten() -> None:
-    hand = AtHand({"t": 1})
+    harness = BrokerHarness({"t": 1})
     for number in range(300):
         request = JoinGroupRequest(
             group_id=f"g{number % 3}",
@@ -18,14 +18,14 @@ def test_member_ids_that_are_handed_out_and_never_used_are_forgotten() -> None:
             protocol_type="consumer",
             protocols=(JoinGroupRequestProtocol(name="x", metadata=b""),),
         )
-        assert hand.ask(request, 9).error_code == ErrorCode.MEMBER_ID_REQUIRED
-    assert hand.broker.core.deadline_ms is not None, "their session timeouts"
-    hand.clock.advance(1_020_000)
-    assert [hand.broker.snapshot(f"g{number}") for number in range(3)] == [None] * 3
+        assert harness.ask(request, 9).error_code == ErrorCode.MEMBER_ID_REQUIRED
+    assert harness.broker.core.deadline_ms is not None, "their session timeouts"
+    harness.clock.advance(1_020_000)
+    assert [harness.broker.snapshot(f"g{number}") for number in range(3)] == [None] * 3
 
 
 def test_groups_whose_members_died_are_forgotten() -> None:
-    hand = AtHand({"t": 2})
+    harness = BrokerHarness({"t": 2})
     for number in range(50):
         request = ConsumerGroupHeartbeatRequest(
             group_id=f"c{number}",
@@ -34,8 +34,8 @@ def test_groups_whose_members_died_are_forgotten() -> None:
             subscribed_topic_names=("t",),
             topic_partitions=(),
         )
-        assert hand.ask(request, 1).error_code == 0
-        hand.clock.advance(3000)
-    assert len(hand.broker.core.groups.group_ids) == 50
-    hand.clock.advance(3 * 3_600_000)
-    assert hand.broker.core.groups.group_ids == ()
+        assert harness.ask(request, 1).error_code == 0
+        harness.clock.advance(3000)
+    assert len(harness.broker.core.groups.group_ids) == 50
+    harness.clock.advance(3 * 3_600_000)
+    assert harness.broker.core.groups.group_ids == ()

@@ -57,7 +57,7 @@ class Worker:
             await self._task
 
 
-class Crew:
+class Consumers:
     """All workers, past ones included."""
 
     def __init__(self, cluster: Cluster, topic: str, group: str) -> None:
@@ -92,21 +92,21 @@ async def test_one_joins_one_leaves_one_is_killed_and_nothing_is_lost(cluster: C
     await cluster.create_topic(topic, PARTITIONS)
     # long enough that a busy machine fences nobody, short enough to wait for the one that is killed
     await cluster.fast_group(group, {"consumer.session.timeout.ms": "4000"})
-    crew = Crew(cluster, topic, group)
-    first, second, third = [await crew.hire() for _ in range(3)]
-    await crew.produce(15_000)
-    await crew.consumed(8_000)
-    fourth = await crew.hire()
-    await crew.produce(15_000)
-    await crew.consumed(20_000)
+    consumers = Consumers(cluster, topic, group)
+    first, second, third = [await consumers.hire() for _ in range(3)]
+    await consumers.produce(15_000)
+    await consumers.consumed(8_000)
+    fourth = await consumers.hire()
+    await consumers.produce(15_000)
+    await consumers.consumed(20_000)
     await first.stop()
-    await crew.produce(10_000)
-    await crew.consumed(32_000)
+    await consumers.produce(10_000)
+    await consumers.consumed(32_000)
     await kill(second.consumer)
     await second.finish()
     at_kill = await cluster.committed(group, topic)
-    await crew.produce(TOTAL - crew.produced - 2)
-    await crew.consumed(crew.produced)
+    await consumers.produce(TOTAL - consumers.produced - 2)
+    await consumers.consumed(consumers.produced)
 
     async def broker_shows_our_epochs() -> bool:
         described = await cluster.describe(group)
@@ -118,14 +118,14 @@ async def test_one_joins_one_leaves_one_is_killed_and_nothing_is_lost(cluster: C
     for worker in (third, fourth):
         await worker.stop()
 
-    each = crew.produced // PARTITIONS
-    places = [place for worker in crew.workers for place in worker.seen]
+    each = consumers.produced // PARTITIONS
+    places = [place for worker in consumers.workers for place in worker.seen]
     lost = {(p, n) for p in range(PARTITIONS) for n in range(each)} - set(places)
     assert not lost
     counts = Counter(places)
     assert all(
         worker.values[place] == b"%d" % place[1]
-        for worker in crew.workers
+        for worker in consumers.workers
         for place in worker.values
     )
     victims = set(second.seen)

@@ -161,7 +161,7 @@ def cooperative_librdkafka(cluster: Cluster, topic: str, group: str) -> Worker:
 WorkerType = Callable[[Cluster, str, str], Worker]
 
 
-class Crew:
+class Members:
     """The members of a group and all that was ever read."""
 
     def __init__(self, cluster: Cluster, topic: str, group: str) -> None:
@@ -243,33 +243,33 @@ async def test_a_rolling_upgrade_and_back_loses_nothing(
     topic, group = cluster.unique("orders"), cluster.unique("g")
     await cluster.create_topic(topic, PARTITIONS)
     await cluster.fast_group(group)
-    crew = Crew(cluster, topic, group)
+    members = Members(cluster, topic, group)
     try:
         async with steady_production(cluster, topic) as counts:
-            first, second = await crew.hire(old), await crew.hire(old)
-            await crew.settled()
+            first, second = await members.hire(old), await members.hire(old)
+            await members.settled()
 
-            third = await crew.hire(new_worker)
-            await crew.settled(CLASSIC, CLASSIC, CONSUMER)
-            await crew.release(first)
-            await crew.settled(CLASSIC, CONSUMER)
-            fourth = await crew.hire(new_worker)
-            await crew.settled(CLASSIC, CONSUMER, CONSUMER)
-            await crew.release(second)
-            await crew.settled(CONSUMER, CONSUMER)
+            third = await members.hire(new_worker)
+            await members.settled(CLASSIC, CLASSIC, CONSUMER)
+            await members.release(first)
+            await members.settled(CLASSIC, CONSUMER)
+            fourth = await members.hire(new_worker)
+            await members.settled(CLASSIC, CONSUMER, CONSUMER)
+            await members.release(second)
+            await members.settled(CONSUMER, CONSUMER)
 
-            await crew.hire(again)
-            await crew.settled(CLASSIC, CONSUMER, CONSUMER)
-            await crew.release(third)
-            await crew.settled(CLASSIC, CONSUMER)
-            await crew.hire(again)
-            await crew.settled(CLASSIC, CLASSIC, CONSUMER)
-            await crew.release(fourth)
-            await crew.settled()
+            await members.hire(again)
+            await members.settled(CLASSIC, CONSUMER, CONSUMER)
+            await members.release(third)
+            await members.settled(CLASSIC, CONSUMER)
+            await members.hire(again)
+            await members.settled(CLASSIC, CLASSIC, CONSUMER)
+            await members.release(fourth)
+            await members.settled()
         written = {
             (partition, offset) for partition, count in counts.items() for offset in range(count)
         }
-        await eventually(lambda: crew.seen >= written)
+        await eventually(lambda: members.seen >= written)
         assert min(counts.values()) > 0
     finally:
-        await crew.close()
+        await members.close()

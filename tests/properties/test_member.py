@@ -158,7 +158,7 @@ class TinyCoordinator:
 
 
 @dataclass
-class World:
+class MemberHarness:
     """The member, its driver and application, the network and the coordinator."""
 
     static: bool
@@ -337,48 +337,48 @@ def target_of(number: int) -> Set:
     return frozenset(tp for n, tp in enumerate(bits) if number >> n & 1)
 
 
-def perform(world: World, op: str, number: int) -> None:
+def perform(harness: MemberHarness, op: str, number: int) -> None:
     match op:
         case "poll":
-            world.feed(Polled())
+            harness.feed(Polled())
         case "wait":
-            world.feed(Polled(waiting=True))
+            harness.feed(Polled(waiting=True))
         case "poll-ended":
-            world.feed(PollEnded())
+            harness.feed(PollEnded())
         case "subscribe":
             pattern = "x.*" if number % 3 == 0 else None
-            world.feed(Subscribed(frozenset({f"topic-{number % 4}"}), pattern))
+            harness.feed(Subscribed(frozenset({f"topic-{number % 4}"}), pattern))
         case "unsubscribe":
             budget = (0, 10, 1_000, 30_000)[number % 4]
-            world.leave(list(LeaveMode)[number % 3], budget, flush=number % 2 == 0)
+            harness.leave(list(LeaveMode)[number % 3], budget, flush=number % 2 == 0)
         case "wanted":
-            world.feed(HeartbeatWanted())
+            harness.feed(HeartbeatWanted())
         case "lost":
-            world.feed(CoordinatorLost("said another request"))
+            harness.feed(CoordinatorLost("said another request"))
         case "work" | "fail-work":
-            world.finish_work(fail=op == "fail-work")
+            harness.finish_work(fail=op == "fail-work")
         case "lookup" | "lookup-fails":
-            world.answer_lookup(found=op == "lookup")
+            harness.answer_lookup(found=op == "lookup")
         case "names":
-            world.answer_query()
+            harness.answer_query()
         case "send" | "send-lose" | "send-twice":
-            world.deliver_request(lose=op == "send-lose", twice=op == "send-twice")
+            harness.deliver_request(lose=op == "send-lose", twice=op == "send-twice")
         case "lose":
-            world.lose_request(list(LossReason)[number % 3])
+            harness.lose_request(list(LossReason)[number % 3])
         case "answer" | "answer-twice":
-            world.deliver_answer(twice=op == "answer-twice")
+            harness.deliver_answer(twice=op == "answer-twice")
         case "refuse":
-            world.refuse(NOT_FATAL[number % len(NOT_FATAL)])
+            harness.refuse(NOT_FATAL[number % len(NOT_FATAL)])
         case "retarget":
-            world.coordinator.retarget(target_of(number))
+            harness.coordinator.retarget(target_of(number))
         case "forget":
-            world.coordinator.forget()
+            harness.coordinator.forget()
         case "hide":
-            world.nameless ^= {TOPICS[number % len(TOPICS)]}
+            harness.nameless ^= {TOPICS[number % len(TOPICS)]}
         case "flow":
-            world.run_healthy(40)
+            harness.run_healthy(40)
         case _:
-            world.advance((1, 50, 1_000, 5_000, 10_000, 20_000)[number % 6])
+            harness.advance((1, 50, 1_000, 5_000, 10_000, 20_000)[number % 6])
 
 
 LIFE: list[Op] = [
@@ -410,7 +410,7 @@ LIFE: list[Op] = [
 def test_a_member_keeps_its_promises_and_recovers(
     story: list[Op], static: bool, auto_commit: bool, final: int
 ) -> None:
-    live(World(static=static, auto_commit=auto_commit), story, final)
+    live(MemberHarness(static=static, auto_commit=auto_commit), story, final)
 
 
 @pytest.mark.parametrize("block", range(10))
@@ -423,52 +423,52 @@ def test_long_lives(block: int) -> None:
         weights = [rng.choice((0, 1, 1, 5)) for _ in OPS]
         drawn = rng.choices(OPS, [w + 0.01 for w in weights], k=200)
         story = [*LIFE, *[(op, rng.randrange(64)) for op in drawn]]
-        world = World(static=rng.random() < 0.3, auto_commit=rng.random() < 0.5)
+        harness = MemberHarness(static=rng.random() < 0.3, auto_commit=rng.random() < 0.5)
         try:
-            reached |= live(world, story, rng.randrange(64))
+            reached |= live(harness, story, rng.randrange(64))
         except Exception as error:
             raise AssertionError(f"seed {seed}: {story}") from error
     assert reached >= set(MemberState) - {MemberState.FATAL}
 
 
-def live(world: World, story: list[Op], final: int) -> set[MemberState]:
-    """Play a story, then heal the world; returns the states that were seen."""
+def live(harness: MemberHarness, story: list[Op], final: int) -> set[MemberState]:
+    """Play a story, then heal the network; returns the states that were seen."""
     seen: set[MemberState] = set()
     for op, number in story:
-        if world.core.state is MemberState.FATAL:
+        if harness.core.state is MemberState.FATAL:
             break
-        perform(world, op, number)
-        seen.add(world.core.state)
-    world.check_rate()
-    if world.core.state is MemberState.FATAL:
+        perform(harness, op, number)
+        seen.add(harness.core.state)
+    harness.check_rate()
+    if harness.core.state is MemberState.FATAL:
         # Only a static member dies here: UNRELEASED_INSTANCE_ID of somebody else's session.
-        assert world.static
+        assert harness.static
         return seen
-    heal(world, final)
+    heal(harness, final)
     return seen
 
 
-def heal(world: World, final: int) -> None:
+def heal(harness: MemberHarness, final: int) -> None:
     """Events stop; a healthy coordinator and application remain."""
-    world.nameless.clear()
-    world.coordinator.retarget(target_of(final))
-    world.sent_at.clear()
-    world.feed(Subscribed(frozenset({"topic-1"})))
-    world.feed(Polled(waiting=True))
-    if world.static:
+    harness.nameless.clear()
+    harness.coordinator.retarget(target_of(final))
+    harness.sent_at.clear()
+    harness.feed(Subscribed(frozenset({"topic-1"})))
+    harness.feed(Polled(waiting=True))
+    if harness.static:
         # A session of its own that nobody told the coordinator about expires.
-        world.run_healthy(5_000)
-        if world.core.state is MemberState.JOINING:
-            world.coordinator.forget()
-    world.run_healthy(45_000)
-    assert world.core.state is MemberState.STABLE, world.core.snapshot()
-    assert {(p.topic_id, p.partition) for p in world.core.assigned} == target_of(final)
-    assert set(world.core.fetchable) == set(world.core.assigned) == world.app
-    assert world.core.commit_epoch == world.coordinator.epoch
-    world.check_rate()
-    world.sent_at.clear()
-    before = world.wakeups
-    world.run_healthy(60_000)
-    assert len(world.sent_at) in (11, 12, 13), "one heartbeat an interval, no more"
-    assert world.wakeups - before <= 30, "nothing to do, and still awake"
-    assert world.core.state is MemberState.STABLE
+        harness.run_healthy(5_000)
+        if harness.core.state is MemberState.JOINING:
+            harness.coordinator.forget()
+    harness.run_healthy(45_000)
+    assert harness.core.state is MemberState.STABLE, harness.core.snapshot()
+    assert {(p.topic_id, p.partition) for p in harness.core.assigned} == target_of(final)
+    assert set(harness.core.fetchable) == set(harness.core.assigned) == harness.app
+    assert harness.core.commit_epoch == harness.coordinator.epoch
+    harness.check_rate()
+    harness.sent_at.clear()
+    before = harness.wakeups
+    harness.run_healthy(60_000)
+    assert len(harness.sent_at) in (11, 12, 13), "one heartbeat an interval, no more"
+    assert harness.wakeups - before <= 30, "nothing to do, and still awake"
+    assert harness.core.state is MemberState.STABLE

@@ -30,7 +30,7 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 Taken = tuple[int, int]
 
 
-class Scene:
+class FetchHarness:
     """Records are handed out as (partition, offset)."""
 
     def __init__(self) -> None:
@@ -82,9 +82,9 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(**logs: int) -> AsyncGenerator[Scene]:
+async def harness(**logs: int) -> AsyncGenerator[FetchHarness]:
     """``a=3`` puts three records into partition 0, ``b`` is partition 1."""
-    made = Scene()
+    made = FetchHarness()
     for name, count in logs.items():
         made.client.grow(A if name == "a" else B, *[b"%d" % n for n in range(count)])
     try:
@@ -94,7 +94,7 @@ async def scene(**logs: int) -> AsyncGenerator[Scene]:
 
 
 async def test_records_come_in_order_and_once() -> None:
-    async with scene(a=3) as one:
+    async with harness(a=3) as one:
         one.begin(A)
         assert await one.take(3) == [(0, 0), (0, 1), (0, 2)]
         assert one.fetch.take_one() is None
@@ -105,7 +105,7 @@ async def test_records_come_in_order_and_once() -> None:
 
 
 async def test_nothing_is_fetched_before_it_is_live() -> None:
-    async with scene(a=3) as one:
+    async with harness(a=3) as one:
         one.fetch.assign([A], [A])
         one.fetch.set_position(A, 0)
         await some_rounds()
@@ -115,7 +115,7 @@ async def test_nothing_is_fetched_before_it_is_live() -> None:
 
 
 async def test_buffered_records_of_a_held_partition_are_not_handed_out() -> None:
-    async with scene(a=5, b=5) as one:
+    async with harness(a=5, b=5) as one:
         one.begin(A, B)
         (first,) = await one.take(1)
         kept, held = (A, B) if first[0] == 0 else (B, A)
@@ -131,7 +131,7 @@ async def test_buffered_records_of_a_held_partition_are_not_handed_out() -> None
 
 
 async def test_an_answer_that_comes_after_the_hold_is_dropped() -> None:
-    async with scene(a=5, b=5) as one:
+    async with harness(a=5, b=5) as one:
         one.client.gate = asyncio.Event()
         one.begin(A, B)
         await one.fetched(1)
@@ -144,7 +144,7 @@ async def test_an_answer_that_comes_after_the_hold_is_dropped() -> None:
 
 
 async def test_retained_partitions_are_not_disturbed_by_others() -> None:
-    async with scene(a=1) as one:
+    async with harness(a=1) as one:
         one.begin(A)
         assert await one.take(1) == [(0, 0)]
         assert one.fetch.take_one() is None  # the buffer is seen to be empty
@@ -159,7 +159,7 @@ async def test_retained_partitions_are_not_disturbed_by_others() -> None:
 
 
 async def test_a_paused_partition_waits_and_others_go_on() -> None:
-    async with scene(a=2, b=2) as one:
+    async with harness(a=2, b=2) as one:
         one.begin(A, B)
         one.fetch.pause(A)
         assert one.fetch.paused() == {A}
@@ -171,7 +171,7 @@ async def test_a_paused_partition_waits_and_others_go_on() -> None:
 
 
 async def test_only_some_partitions() -> None:
-    async with scene(a=2, b=2) as one:
+    async with harness(a=2, b=2) as one:
         one.begin(A, B)
         await one.fetched(1)
         taken: dict[TopicPartition, list[Taken]] = {}
@@ -182,7 +182,7 @@ async def test_only_some_partitions() -> None:
 
 
 async def test_at_most_so_many() -> None:
-    async with scene(a=5, b=5) as one:
+    async with harness(a=5, b=5) as one:
         one.begin(A, B)
         sizes: list[int] = []
         async with asyncio.timeout(5):
@@ -194,7 +194,7 @@ async def test_at_most_so_many() -> None:
 
 
 async def test_a_refused_partition_rests_and_is_tried_again() -> None:
-    async with scene(a=1, b=1) as one:
+    async with harness(a=1, b=1) as one:
         one.client.errors[A] = 6  # NOT_LEADER_OR_FOLLOWER
         one.begin(A, B)
         assert sorted(await one.take(2)) == [(0, 0), (1, 0)]
@@ -203,7 +203,7 @@ async def test_a_refused_partition_rests_and_is_tried_again() -> None:
 
 
 async def test_an_offset_out_of_range_is_left_to_the_policy() -> None:
-    async with scene(a=2) as one:
+    async with harness(a=2) as one:
         one.begin(A, offset=50)
         await until(lambda: one.out_of_range)
         assert one.out_of_range == [(A, 50)]
@@ -213,7 +213,7 @@ async def test_an_offset_out_of_range_is_left_to_the_policy() -> None:
 
 
 async def test_without_a_policy_out_of_range_is_raised() -> None:
-    async with scene(a=2) as one:
+    async with harness(a=2) as one:
         one.handle = False
         one.begin(A, offset=50)
         with pytest.raises(BrokerError, match="OFFSET_OUT_OF_RANGE"):
@@ -221,7 +221,7 @@ async def test_without_a_policy_out_of_range_is_raised() -> None:
 
 
 async def test_missing_permission_is_raised_once_each_time_it_is_met() -> None:
-    async with scene(a=1) as one:
+    async with harness(a=1) as one:
         one.client.errors[A] = 29
         one.begin(A)
         with pytest.raises(TopicAuthorizationFailed):
@@ -230,7 +230,7 @@ async def test_missing_permission_is_raised_once_each_time_it_is_met() -> None:
 
 
 async def test_what_is_open_is_not_confirmed() -> None:
-    async with scene(a=3, b=1) as one:
+    async with harness(a=3, b=1) as one:
         one.begin(A)
         tracker = OffsetTracker()
         tracker.assign([A])
@@ -247,7 +247,7 @@ async def test_what_is_open_is_not_confirmed() -> None:
 
 
 async def test_a_batch_is_open_until_the_next_call() -> None:
-    async with scene(a=3) as one:
+    async with harness(a=3) as one:
         one.begin(A)
         tracker = OffsetTracker()
         tracker.assign([A])
@@ -263,7 +263,7 @@ async def test_a_batch_is_open_until_the_next_call() -> None:
 
 
 async def test_a_released_partition_is_not_open_any_more() -> None:
-    async with scene(a=3) as one:
+    async with harness(a=3) as one:
         one.begin(A)
         await one.take(1)
         one.fetch.release([A])
@@ -274,7 +274,7 @@ async def test_a_released_partition_is_not_open_any_more() -> None:
 
 
 async def test_a_seek_drops_what_is_buffered() -> None:
-    async with scene(a=5) as one:
+    async with harness(a=5) as one:
         one.begin(A)
         await one.take(1)
         one.fetch.set_position(A, 4)
@@ -283,7 +283,7 @@ async def test_a_seek_drops_what_is_buffered() -> None:
 
 
 async def test_closing_wakes_and_ends_everything() -> None:
-    made = Scene()
+    made = FetchHarness()
     made.begin(A)
     await made.fetched(1)
     waiter = made.fetch.waiter()
@@ -299,7 +299,7 @@ Take = Callable[[], Any]
 
 
 @pytest.fixture(params=["one", "many"])
-def taking(request: pytest.FixtureRequest) -> Callable[[Scene], Take]:
+def taking(request: pytest.FixtureRequest) -> Callable[[FetchHarness], Take]:
     return lambda one: one.fetch.take_one if request.param == "one" else one.fetch.take_many
 
 
@@ -310,9 +310,9 @@ async def unreadable(take: Take) -> RecordUnreadable:
 
 
 async def test_a_record_that_cannot_be_deserialized_is_named(
-    taking: Callable[[Scene], Take],
+    taking: Callable[[FetchHarness], Take],
 ) -> None:
-    async with scene(a=3) as one:
+    async with harness(a=3) as one:
         one.poison = {0}
         one.begin(A)
         error = await unreadable(taking(one))
@@ -325,9 +325,9 @@ async def test_a_record_that_cannot_be_deserialized_is_named(
 
 
 async def test_asking_again_costs_no_request_and_seeking_past_it_works(
-    taking: Callable[[Scene], Take],
+    taking: Callable[[FetchHarness], Take],
 ) -> None:
-    async with scene(a=4) as one:
+    async with harness(a=4) as one:
         one.poison = {1}
         one.begin(A)
         assert await one.take(1) == [(0, 0)]
@@ -343,9 +343,9 @@ async def test_asking_again_costs_no_request_and_seeking_past_it_works(
 
 
 async def test_a_deserializer_that_works_again_goes_on_where_it_stopped(
-    taking: Callable[[Scene], Take],
+    taking: Callable[[FetchHarness], Take],
 ) -> None:
-    async with scene(a=5) as one:
+    async with harness(a=5) as one:
         one.poison = {1, 2}
         one.begin(A)
         assert await one.take(1) == [(0, 0)]
@@ -360,7 +360,7 @@ async def test_a_deserializer_that_works_again_goes_on_where_it_stopped(
 
 
 async def test_good_records_come_before_the_bad_one() -> None:
-    async with scene(a=4) as one:
+    async with harness(a=4) as one:
         one.poison = {2}
         one.begin(A)
         await one.fetched(1)
@@ -376,9 +376,9 @@ async def test_good_records_come_before_the_bad_one() -> None:
 
 
 async def test_other_partitions_are_not_held_up_by_a_bad_record(
-    taking: Callable[[Scene], Take],
+    taking: Callable[[FetchHarness], Take],
 ) -> None:
-    async with scene(a=2, b=2) as one:
+    async with harness(a=2, b=2) as one:
         one.poison = {0}
         one.poisoned = A
         one.begin(A, B)
@@ -395,7 +395,7 @@ async def test_other_partitions_are_not_held_up_by_a_bad_record(
 
 
 async def test_a_paused_partition_keeps_its_bad_record_to_itself() -> None:
-    async with scene(a=1) as one:
+    async with harness(a=1) as one:
         one.poison = {0}
         one.begin(A)
         await unreadable(one.fetch.take_one)
@@ -407,9 +407,9 @@ async def test_a_paused_partition_keeps_its_bad_record_to_itself() -> None:
 
 
 async def test_a_damaged_batch_is_named_and_fetched_again_once_in_a_while(
-    taking: Callable[[Scene], Take],
+    taking: Callable[[FetchHarness], Take],
 ) -> None:
-    async with scene(a=2) as one:
+    async with harness(a=2) as one:
         one.client.corrupt = True
         one.begin(A)
         error = await unreadable(taking(one))
@@ -436,7 +436,7 @@ async def test_a_damaged_batch_is_named_and_fetched_again_once_in_a_while(
 
 
 async def test_a_damaged_batch_can_be_sought_past_and_paused() -> None:
-    async with scene(a=2) as one:
+    async with harness(a=2) as one:
         one.client.corrupt = True
         one.begin(A)
         await unreadable(one.fetch.take_one)
@@ -450,7 +450,7 @@ async def test_a_damaged_batch_can_be_sought_past_and_paused() -> None:
 
 
 async def test_a_record_larger_than_a_fetch_is_not_left_out() -> None:
-    async with scene(a=2) as one:
+    async with harness(a=2) as one:
         one.client.too_large = True
         one.begin(A)
         error = await unreadable(one.fetch.take_one)
@@ -459,7 +459,7 @@ async def test_a_record_larger_than_a_fetch_is_not_left_out() -> None:
 
 
 async def test_missing_permission_is_not_asked_for_in_a_storm() -> None:
-    async with scene(a=1) as one:
+    async with harness(a=1) as one:
         one.client.errors[A] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         one.begin(A)
         with pytest.raises(TopicAuthorizationFailed):

@@ -20,7 +20,7 @@ def theirs(tp: TopicPartition) -> TheirTopicPartition:
 A, B, C = TopicPartition("a", 0), TopicPartition("b", 0), TopicPartition("c", 0)
 
 
-class Scene:
+class AssignmentHarness:
     def __init__(self) -> None:
         self.ceased: list[list[tuple[str, int]]] = []
         self.live = LiveAssignment(self._changed)
@@ -37,8 +37,8 @@ class Scene:
 
 
 async def test_a_partition_is_live_once_it_is_ready_and_positioned() -> None:
-    scene = Scene()
-    live = scene.live
+    harness = AssignmentHarness()
+    live = harness.live
     live.assign([A], [A])
     assert live.assigned == frozenset({A})
     assert live.tps == frozenset()
@@ -50,20 +50,20 @@ async def test_a_partition_is_live_once_it_is_ready_and_positioned() -> None:
 
 
 async def test_retained_partitions_keep_their_state() -> None:
-    scene = Scene()
-    scene.make_live(A, B)
-    before = scene.live.state_of(A)
-    scene.live.assign([A, C], [C])
-    assert scene.live.state_of(A) is before
-    assert scene.live.tps == {A}
-    assert scene.ceased == [[B]]
+    harness = AssignmentHarness()
+    harness.make_live(A, B)
+    before = harness.live.state_of(A)
+    harness.live.assign([A, C], [C])
+    assert harness.live.state_of(A) is before
+    assert harness.live.tps == {A}
+    assert harness.ceased == [[B]]
 
 
 async def test_what_is_not_live_is_answered_by_a_state_that_nothing_matches() -> None:
-    scene = Scene()
-    scene.make_live(A)
-    scene.live.hold_all_but([A], [])
-    gone = scene.live.state_value(theirs(A))
+    harness = AssignmentHarness()
+    harness.make_live(A)
+    harness.live.hold_all_but([A], [])
+    gone = harness.live.state_value(theirs(A))
     assert gone.has_valid_position
     assert gone.position < 0
     assert not gone.paused
@@ -72,68 +72,68 @@ async def test_what_is_not_live_is_answered_by_a_state_that_nothing_matches() ->
     gone.await_reset(-2)
     assert gone.position < 0
     assert not gone.awaiting_reset
-    state = scene.live.state_of(A)
+    state = harness.live.state_of(A)
     assert state is not None
     assert state.position == 10  # the real one is untouched
-    assert scene.live.state_value(theirs(B)) is gone
+    assert harness.live.state_value(theirs(B)) is gone
 
 
 async def test_held_partitions_come_back_as_they_were() -> None:
-    scene = Scene()
-    scene.make_live(A, B)
-    scene.live.hold_all_but([A, B], [B])
-    assert scene.live.tps == {B}
-    scene.live.hold_all_but([A, B], [A, B])
-    assert scene.live.tps == {A, B}
-    assert scene.live.state_value(theirs(A)).position == 10
+    harness = AssignmentHarness()
+    harness.make_live(A, B)
+    harness.live.hold_all_but([A, B], [B])
+    assert harness.live.tps == {B}
+    harness.live.hold_all_but([A, B], [A, B])
+    assert harness.live.tps == {A, B}
+    assert harness.live.state_value(theirs(A)).position == 10
 
 
 async def test_a_resting_partition_is_left_out() -> None:
-    scene = Scene()
-    scene.make_live(A, B)
-    scene.live.rest(A, resting=True)
-    assert scene.live.tps == {B}
-    scene.live.rest(A, resting=False)
-    assert scene.live.tps == {A, B}
-    scene.live.release([A])
-    scene.live.rest(A, resting=False)  # its timer may come late
-    assert scene.live.tps == {B}
+    harness = AssignmentHarness()
+    harness.make_live(A, B)
+    harness.live.rest(A, resting=True)
+    assert harness.live.tps == {B}
+    harness.live.rest(A, resting=False)
+    assert harness.live.tps == {A, B}
+    harness.live.release([A])
+    harness.live.rest(A, resting=False)  # its timer may come late
+    assert harness.live.tps == {B}
 
 
 async def test_topics_outside_of_the_subscription_are_not_fetched() -> None:
-    scene = Scene()
-    scene.make_live(A, B)
-    scene.live.limit_to(frozenset({"a"}))
-    assert scene.live.tps == {A}
-    assert scene.live.assigned == frozenset({A, B})
-    scene.live.limit_to(None)
-    assert scene.live.tps == {A, B}
+    harness = AssignmentHarness()
+    harness.make_live(A, B)
+    harness.live.limit_to(frozenset({"a"}))
+    assert harness.live.tps == {A}
+    assert harness.live.assigned == frozenset({A, B})
+    harness.live.limit_to(None)
+    assert harness.live.tps == {A, B}
 
 
 async def test_a_topic_created_again_starts_anew() -> None:
-    scene = Scene()
-    scene.make_live(A)
-    before = scene.live.state_of(A)
-    scene.live.assign([A], [A])
-    assert scene.live.state_of(A) is not before
-    assert scene.live.tps == frozenset()
-    assert scene.ceased == [[A]]
+    harness = AssignmentHarness()
+    harness.make_live(A)
+    before = harness.live.state_of(A)
+    harness.live.assign([A], [A])
+    assert harness.live.state_of(A) is not before
+    assert harness.live.tps == frozenset()
+    assert harness.ceased == [[A]]
 
 
 async def test_a_cleared_position_stops_the_fetch() -> None:
-    scene = Scene()
-    scene.make_live(A)
-    scene.live.clear_position(A)
-    assert scene.live.tps == frozenset()
-    scene.live.set_position(A, 3)
-    assert scene.live.tps == {A}
+    harness = AssignmentHarness()
+    harness.make_live(A)
+    harness.live.clear_position(A)
+    assert harness.live.tps == frozenset()
+    harness.live.set_position(A, 3)
+    assert harness.live.tps == {A}
 
 
 async def test_changes_of_what_is_not_assigned_are_ignored() -> None:
-    scene = Scene()
-    scene.live.make_ready([A])
-    scene.live.set_position(A, 3)
-    scene.live.clear_position(A)
-    scene.live.release([A])
-    assert scene.live.state_of(A) is None
-    assert not scene.live.is_live(A)
+    harness = AssignmentHarness()
+    harness.live.make_ready([A])
+    harness.live.set_position(A, 3)
+    harness.live.clear_position(A)
+    harness.live.release([A])
+    assert harness.live.state_of(A) is None
+    assert not harness.live.is_live(A)

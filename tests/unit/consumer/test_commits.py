@@ -46,7 +46,7 @@ TP, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
 OLD, NEW = TopicId(b"o" * 16), TopicId(b"n" * 16)
 
 
-class Scene:
+class CommitsHarness:
     """A driver with everything around it faked."""
 
     def __init__(
@@ -90,11 +90,11 @@ class Scene:
 
 
 @asynccontextmanager
-async def running(scene: Scene) -> AsyncGenerator[Scene]:
+async def running(harness: CommitsHarness) -> AsyncGenerator[CommitsHarness]:
     async with anyio.create_task_group() as group:
-        group.start_soon(scene.driver.run, group)
+        group.start_soon(harness.driver.run, group)
         await some_rounds(1)
-        yield scene
+        yield harness
         group.cancel_scope.cancel()
 
 
@@ -133,16 +133,16 @@ def found(request: OffsetFetchRequest, rows: dict[int, tuple[int, int]], code: i
 
 
 async def test_a_commit_carries_the_newest_epoch() -> None:
-    async with running(Scene(lambda _, request: stored(request))) as scene:
-        scene.driver.note_epoch(7)
-        done = await scene.commit({TP: 5})
+    async with running(CommitsHarness(lambda _, request: stored(request))) as harness:
+        harness.driver.note_epoch(7)
+        done = await harness.commit({TP: 5})
         assert dict(done.committed) == {TP: CommittableOffset(5)}
-        (request,) = scene.transport.requests
+        (request,) = harness.transport.requests
         assert (request.member_id, request.generation_id_or_member_epoch) == ("me", 7)
-        assert scene.transport.versions == [(9, 9)]
-        scene.driver.note_epoch(None)
-        await scene.commit({TP: 6})
-        assert scene.transport.requests[1].member_id == ""
+        assert harness.transport.versions == [(9, 9)]
+        harness.driver.note_epoch(None)
+        await harness.commit({TP: 6})
+        assert harness.transport.requests[1].member_id == ""
 
 
 @pytest.mark.parametrize(("code", "level"), [(113, "INFO"), (29, "WARNING")])
@@ -151,15 +151,17 @@ async def test_an_automatic_commit_that_the_next_one_cures_is_no_warning(
 ) -> None:
     """A heartbeat answer may overtake the commit in any rebalance: the epoch is then stale."""
     caplog.set_level("INFO", "kip848_client")
-    scene = Scene(lambda _, request: stored(request, code), auto_commit_interval_ms=1_000)
-    scene.tracker.assign([TP])
-    scene.tracker.seek(TP, 0, committed=0)
-    async with running(scene):
-        scene.driver.note_epoch(7)
-        scene.tracker.delivered(TP, 5)
-        scene.tracker.confirm()
-        scene.clock.ms += 1_000
-        scene.driver.note_epoch(8)
+    harness = CommitsHarness(
+        lambda _, request: stored(request, code), auto_commit_interval_ms=1_000
+    )
+    harness.tracker.assign([TP])
+    harness.tracker.seek(TP, 0, committed=0)
+    async with running(harness):
+        harness.driver.note_epoch(7)
+        harness.tracker.delivered(TP, 5)
+        harness.tracker.confirm()
+        harness.clock.ms += 1_000
+        harness.driver.note_epoch(8)
         await until(lambda: bool(caplog.records))
     assert [each.levelname for each in caplog.records] == [level]
     assert "automatic commit of t-0: OffsetCommit: " in caplog.text
@@ -167,15 +169,15 @@ async def test_an_automatic_commit_that_the_next_one_cures_is_no_warning(
 
 async def test_a_topic_created_again_is_not_committed_to() -> None:
     """By name, the old topic's offset would be stored for the new one."""
-    scene = Scene(lambda _, request: stored(request), {"t": NEW})
-    scene.assigned[TP] = OLD
-    scene.tracker.assign([TP])
-    async with running(scene):
-        scene.driver.note_epoch(1)
+    harness = CommitsHarness(lambda _, request: stored(request), {"t": NEW})
+    harness.assigned[TP] = OLD
+    harness.tracker.assign([TP])
+    async with running(harness):
+        harness.driver.note_epoch(1)
         offsets = {TP: CommittableOffset(5)}
-        done = await scene.driver.commit(offsets, CommitKind.REVOCATION, scene.clock.ms + 1_000)
+        done = await harness.driver.commit(offsets, CommitKind.REVOCATION, harness.clock.ms + 1_000)
         assert "UNKNOWN_TOPIC_ID" in str(done.failed[TP])
-        assert scene.transport.asked == []
+        assert harness.transport.asked == []
 
 
 async def test_a_broken_connection_is_retried_and_the_member_told() -> None:
@@ -187,49 +189,49 @@ async def test_a_broken_connection_is_retried_and_the_member_told() -> None:
             raise fate
         return stored(request)
 
-    async with running(Scene(answer)) as scene:
-        committing = asyncio.get_running_loop().create_task(scene.commit({TP: 5}))
+    async with running(CommitsHarness(answer)) as harness:
+        committing = asyncio.get_running_loop().create_task(harness.commit({TP: 5}))
 
         def later() -> bool:
-            scene.clock.ms += 1
-            return len(scene.transport.asked) == 2
+            harness.clock.ms += 1
+            return len(harness.transport.asked) == 2
 
         await until(later)
         assert dict((await committing).committed) == {TP: CommittableOffset(5)}
-        assert scene.told == [CoordinatorLost("gone")]
-        assert scene.transport.forgotten == 1
+        assert harness.told == [CoordinatorLost("gone")]
+        assert harness.transport.forgotten == 1
 
 
 async def test_an_error_that_no_retry_cures_ends_the_commit() -> None:
     def answer(_where: str, _request: Any) -> Any:
         raise BrokerError(ErrorCode.SASL_AUTHENTICATION_FAILED, "SASL_AUTHENTICATION_FAILED")
 
-    async with running(Scene(answer)) as scene:
-        done = await scene.commit({TP: 5})
+    async with running(CommitsHarness(answer)) as harness:
+        done = await harness.commit({TP: 5})
         assert "SASL_AUTHENTICATION_FAILED" in str(done.failed[TP])
 
 
 async def test_closing_ends_every_wait() -> None:
-    async with running(Scene(lambda _, request: stored(request))) as scene:
-        scene.driver.note_epoch(3)
+    async with running(CommitsHarness(lambda _, request: stored(request))) as harness:
+        harness.driver.note_epoch(3)
         never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         async def wait_for_ever(*_: Any, **__: Any) -> Any:
             return await never
 
-        scene.transport.coordinator = wait_for_ever  # type: ignore[method-assign]  # the fake's
-        committing = asyncio.get_running_loop().create_task(scene.commit({TP: 5}))
+        harness.transport.coordinator = wait_for_ever  # type: ignore[method-assign]  # the fake's
+        committing = asyncio.get_running_loop().create_task(harness.commit({TP: 5}))
         await asyncio.sleep(0)
-        scene.driver.close()
+        harness.driver.close()
         with pytest.raises(ConsumerClosed):
             await committing
         with pytest.raises(ConsumerClosed):
-            await scene.commit({TP: 5})
+            await harness.commit({TP: 5})
 
 
 async def test_nothing_committed_is_said_only_without_an_error() -> None:
-    scene = Scene(lambda _, request: found(request, {0: (-1, 0), 1: (9, 0)}))
-    result = await scene.driver.fetch_committed([TP, OTHER], scene.clock.ms)
+    harness = CommitsHarness(lambda _, request: found(request, {0: (-1, 0), 1: (9, 0)}))
+    result = await harness.driver.fetch_committed([TP, OTHER], harness.clock.ms)
     assert result == {TP: None, OTHER: CommittableOffset(9)}
 
 
@@ -244,26 +246,26 @@ async def test_nothing_committed_is_said_only_without_an_error() -> None:
 )
 async def test_a_group_error_that_passes_is_retried(code: int, told: list[Event]) -> None:
     codes = iter([code, 0])
-    scene = Scene(lambda _, request: found(request, {0: (4, 0)}, next(codes)))
-    scene.driver.note_epoch(3)
-    result = await scene.driver.fetch_committed([TP], scene.clock.ms + 1_000)
+    harness = CommitsHarness(lambda _, request: found(request, {0: (4, 0)}, next(codes)))
+    harness.driver.note_epoch(3)
+    result = await harness.driver.fetch_committed([TP], harness.clock.ms + 1_000)
     assert result == {TP: CommittableOffset(4)}
-    assert scene.told == told
+    assert harness.told == told
 
 
 async def test_a_stale_epoch_is_retried_with_the_new_one() -> None:
-    scene = Scene(lambda _, request: found(request, {0: (4, 0)}, 113))
+    harness = CommitsHarness(lambda _, request: found(request, {0: (4, 0)}, 113))
 
     def answer(_where: str, request: OffsetFetchRequest) -> Any:
         epoch = request.groups[0].member_epoch
         if epoch == 3:
-            scene.driver.note_epoch(4)
+            harness.driver.note_epoch(4)
             return found(request, {}, 113)
         return found(request, {0: (8, 0)})
 
-    scene.transport.answer = answer
-    scene.driver.note_epoch(3)
-    assert await scene.driver.fetch_committed([TP], scene.clock.ms + 1_000) == {
+    harness.transport.answer = answer
+    harness.driver.note_epoch(3)
+    assert await harness.driver.fetch_committed([TP], harness.clock.ms + 1_000) == {
         TP: CommittableOffset(8)
     }
 
@@ -273,47 +275,47 @@ async def test_a_stale_epoch_is_retried_with_the_new_one() -> None:
 )
 async def test_a_group_error_that_stays_is_raised(code: int) -> None:
     """Out of the group, a stale epoch cannot become a good one."""
-    scene = Scene(lambda _, request: found(request, {}, code))
+    harness = CommitsHarness(lambda _, request: found(request, {}, code))
     with pytest.raises(BrokerError) as caught:
-        await scene.driver.fetch_committed([TP], scene.clock.ms + 1_000)
+        await harness.driver.fetch_committed([TP], harness.clock.ms + 1_000)
     assert caught.value.code == code
 
 
 async def test_an_unknown_member_is_raised_and_the_member_told() -> None:
-    scene = Scene(lambda _, request: found(request, {}, 25))
-    scene.driver.note_epoch(3)
+    harness = CommitsHarness(lambda _, request: found(request, {}, 25))
+    harness.driver.note_epoch(3)
     with pytest.raises(UnknownMemberId):
-        await scene.driver.fetch_committed([TP], scene.clock.ms + 1_000)
-    assert scene.told == [HeartbeatWanted()]
+        await harness.driver.fetch_committed([TP], harness.clock.ms + 1_000)
+    assert harness.told == [HeartbeatWanted()]
 
 
 async def test_unstable_offsets_are_asked_for_again() -> None:
     rows = iter([{0: (4, 88)}, {0: (5, 0)}])
-    scene = Scene(lambda _, request: found(request, next(rows)))
-    assert await scene.driver.fetch_committed([TP], scene.clock.ms + 1_000) == {
+    harness = CommitsHarness(lambda _, request: found(request, next(rows)))
+    assert await harness.driver.fetch_committed([TP], harness.clock.ms + 1_000) == {
         TP: CommittableOffset(5)
     }
 
 
 async def test_partitions_that_stay_unknown_are_left_out_at_the_deadline() -> None:
-    scene = Scene(lambda _, request: found(request, {0: (4, 0), 1: (-1, 3)}))
+    harness = CommitsHarness(lambda _, request: found(request, {0: (4, 0), 1: (-1, 3)}))
     asked = asyncio.get_running_loop().create_task(
-        scene.driver.fetch_committed([TP, OTHER], scene.clock.ms + 50)
+        harness.driver.fetch_committed([TP, OTHER], harness.clock.ms + 50)
     )
 
     def later() -> bool:
-        scene.clock.ms += 10
+        harness.clock.ms += 10
         return asked.done()
 
     await until(later)
     assert await asked == {TP: CommittableOffset(4)}
-    assert len(scene.transport.asked) > 1
+    assert len(harness.transport.asked) > 1
 
 
 async def test_the_deadline_names_the_last_trouble() -> None:
     def answer(_where: str, _request: Any) -> Any:
         raise ConnectionBroken("cable cut")
 
-    scene = Scene(answer)
+    harness = CommitsHarness(answer)
     with pytest.raises(RequestTimedOut, match="cable cut"):
-        await scene.driver.fetch_committed([TP], scene.clock.ms)
+        await harness.driver.fetch_committed([TP], harness.clock.ms)

@@ -85,7 +85,7 @@ class FakeObserver:
         self.events.append("ended")
 
 
-class Scene:
+class PollerHarness:
     def __init__(self, poll_interval_ms: int = 300_000) -> None:
         self.fetch = FakeFetch()
         fetch: Any = self.fetch
@@ -100,265 +100,265 @@ class Scene:
 
 
 async def test_a_record_that_is_there_is_given_at_once() -> None:
-    scene = Scene()
-    scene.fetch.arrive(1, 2)
-    assert await scene.poller.one() == 1
-    assert scene.poller.take() == 2
-    assert scene.observer.events == ["polled"]
+    harness = PollerHarness()
+    harness.fetch.arrive(1, 2)
+    assert await harness.poller.one() == 1
+    assert harness.poller.take() == 2
+    assert harness.observer.events == ["polled"]
 
 
 async def test_polls_are_folded() -> None:
-    scene = Scene()
-    scene.fetch.arrive(*range(100))
+    harness = PollerHarness()
+    harness.fetch.arrive(*range(100))
     for expected in range(100):
-        assert await scene.poller.one() == expected
-    assert scene.observer.events == ["polled"]
+        assert await harness.poller.one() == expected
+    assert harness.observer.events == ["polled"]
 
 
 async def test_a_poll_that_is_wanted_is_not_folded() -> None:
-    scene = Scene()
-    scene.fetch.arrive(1, 2, 3)
-    await scene.poller.one()
-    scene.observer.wants_poll = True
-    scene.poller.attention = True
-    assert scene.poller.take() is None  # the slow way, please
-    await scene.poller.one()
-    assert scene.observer.events == ["polled", "polled"]
+    harness = PollerHarness()
+    harness.fetch.arrive(1, 2, 3)
+    await harness.poller.one()
+    harness.observer.wants_poll = True
+    harness.poller.attention = True
+    assert harness.poller.take() is None  # the slow way, please
+    await harness.poller.one()
+    assert harness.observer.events == ["polled", "polled"]
 
 
 async def test_waiting_is_announced_and_ended() -> None:
-    scene = Scene(poll_interval_ms=40)  # so announced after 10 ms
-    task = asyncio.get_running_loop().create_task(scene.poller.one())
-    await until(lambda: "waiting" in scene.observer.events)
-    scene.fetch.arrive(5)
+    harness = PollerHarness(poll_interval_ms=40)  # so announced after 10 ms
+    task = asyncio.get_running_loop().create_task(harness.poller.one())
+    await until(lambda: "waiting" in harness.observer.events)
+    harness.fetch.arrive(5)
     assert await task == 5
-    assert scene.observer.events == ["polled", "waiting", "ended"]
+    assert harness.observer.events == ["polled", "waiting", "ended"]
 
 
 async def test_a_short_wait_is_not_announced() -> None:
-    scene = Scene()
-    assert await scene.poller.many((), 0.01, None) == {}
-    assert scene.observer.events == ["polled"]
+    harness = PollerHarness()
+    assert await harness.poller.many((), 0.01, None) == {}
+    assert harness.observer.events == ["polled"]
 
 
 async def test_many_returns_what_comes_in_time() -> None:
-    scene = Scene()
-    task = asyncio.get_running_loop().create_task(scene.poller.many((TP,), 5, None))
+    harness = PollerHarness()
+    task = asyncio.get_running_loop().create_task(harness.poller.many((TP,), 5, None))
     await asyncio.sleep(0)
-    scene.fetch.arrive(1, 2)
+    harness.fetch.arrive(1, 2)
     assert await task == {TP: [1, 2]}
-    assert scene.fetch.only == (TP,)
+    assert harness.fetch.only == (TP,)
 
 
 async def test_a_partition_that_is_not_assigned_is_not_waited_for() -> None:
-    scene = Scene()
-    task = asyncio.get_running_loop().create_task(scene.poller.one((TP,)))
+    harness = PollerHarness()
+    task = asyncio.get_running_loop().create_task(harness.poller.one((TP,)))
     await asyncio.sleep(0)
-    scene.fetch.not_assigned.add(TP)  # taken away while the application waits for it
-    scene.fetch.wake()
+    harness.fetch.not_assigned.add(TP)  # taken away while the application waits for it
+    harness.fetch.wake()
     with pytest.raises(NotAssigned):
         await task
     with pytest.raises(NotAssigned):
-        await scene.poller.many((TP,), 5, None)
+        await harness.poller.many((TP,), 5, None)
 
 
 async def test_what_ended_the_membership_comes_before_what_is_not_assigned() -> None:
-    scene = Scene()
-    scene.fetch.not_assigned.add(TP)
-    scene.errors.raise_always(Kip848Error("fenced"))
+    harness = PollerHarness()
+    harness.fetch.not_assigned.add(TP)
+    harness.errors.raise_always(Kip848Error("fenced"))
     with pytest.raises(Kip848Error, match="fenced"):
-        await scene.poller.one((TP,))
+        await harness.poller.one((TP,))
 
 
 async def test_an_error_wakes_and_is_raised() -> None:
-    scene = Scene()
-    task = asyncio.get_running_loop().create_task(scene.poller.one())
+    harness = PollerHarness()
+    task = asyncio.get_running_loop().create_task(harness.poller.one())
     await asyncio.sleep(0)
-    scene.errors.raise_once(Kip848Error("refused"))
+    harness.errors.raise_once(Kip848Error("refused"))
     with pytest.raises(Kip848Error, match="refused"):
         await task
 
 
 async def test_an_error_stops_the_fast_way() -> None:
-    scene = Scene()
-    scene.fetch.arrive(1, 2, 3)
-    await scene.poller.one()
-    scene.errors.raise_once(Kip848Error("refused"))
-    assert scene.poller.take() is None
+    harness = PollerHarness()
+    harness.fetch.arrive(1, 2, 3)
+    await harness.poller.one()
+    harness.errors.raise_once(Kip848Error("refused"))
+    assert harness.poller.take() is None
     with pytest.raises(Kip848Error, match="refused"):
-        await scene.poller.one()
-    assert await scene.poller.one() == 2
+        await harness.poller.one()
+    assert await harness.poller.one() == 2
 
 
 async def test_records_always_there_let_others_run() -> None:
-    scene = Scene()
+    harness = PollerHarness()
     ran: list[bool] = []
 
     async def other() -> None:
         ran.append(True)
 
     task = asyncio.get_running_loop().create_task(other())
-    scene.fetch.endless = True
+    harness.fetch.endless = True
     count = 0
     while not ran:
-        if scene.poller.take() is None:
-            await scene.poller.one()
+        if harness.poller.take() is None:
+            await harness.poller.one()
         count += 1
         assert count < 1_000_000
     await task
 
 
 async def test_whoever_waits_for_the_application_hears_of_its_return() -> None:
-    scene = Scene()
-    scene.fetch.arrive(1, 2)
-    await scene.poller.one()
-    waiting = asyncio.get_running_loop().create_task(scene.poller.until_done([TP]))
+    harness = PollerHarness()
+    harness.fetch.arrive(1, 2)
+    await harness.poller.one()
+    waiting = asyncio.get_running_loop().create_task(harness.poller.until_done([TP]))
     await asyncio.sleep(0)
     assert not waiting.done()
-    assert scene.poller.take() is None  # so the next call goes the slow way
-    assert await scene.poller.one() == 2
+    assert harness.poller.take() is None  # so the next call goes the slow way
+    assert await harness.poller.one() == 2
     assert waiting.done()  # it had its turn before the next record was handed out
 
 
 async def test_nothing_open_is_nothing_to_wait_for() -> None:
-    scene = Scene()
-    await scene.poller.until_done([TP])
+    harness = PollerHarness()
+    await harness.poller.until_done([TP])
 
 
 async def test_closing_refuses_and_wakes() -> None:
-    scene = Scene()
-    polling = asyncio.get_running_loop().create_task(scene.poller.one())
+    harness = PollerHarness()
+    polling = asyncio.get_running_loop().create_task(harness.poller.one())
     await asyncio.sleep(0)
-    scene.fetch.hand_outs.of(asyncio.current_task()).add(TP, 7)
-    waiting = asyncio.get_running_loop().create_task(scene.poller.until_done([TP]))
+    harness.fetch.hand_outs.of(asyncio.current_task()).add(TP, 7)
+    waiting = asyncio.get_running_loop().create_task(harness.poller.until_done([TP]))
     await asyncio.sleep(0)
-    scene.poller.close()
+    harness.poller.close()
     with pytest.raises(ConsumerClosed):
         await polling
     await waiting
     with pytest.raises(ConsumerClosed):
-        await scene.poller.many((), 0, None)
-    assert scene.poller.take() is None
+        await harness.poller.many((), 0, None)
+    assert harness.poller.take() is None
 
 
 async def test_cancelling_a_wait_leaves_nothing_behind() -> None:
-    scene = Scene(poll_interval_ms=40)
-    task = asyncio.get_running_loop().create_task(scene.poller.one())
-    await until(lambda: "waiting" in scene.observer.events)
+    harness = PollerHarness(poll_interval_ms=40)
+    task = asyncio.get_running_loop().create_task(harness.poller.one())
+    await until(lambda: "waiting" in harness.observer.events)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert scene.observer.events == ["polled", "waiting", "ended"]
+    assert harness.observer.events == ["polled", "waiting", "ended"]
 
 
 # -- who holds what ------------------------------------------------------------------------------
 
 
-def start(scene: Scene, holds: asyncio.Event) -> asyncio.Task[int]:
+def start(harness: PollerHarness, holds: asyncio.Event) -> asyncio.Task[int]:
     """A task that gets one record, and asks for the next when it is told."""
 
     async def run() -> int:
-        record = await scene.poller.one()
+        record = await harness.poller.one()
         await holds.wait()
-        scene.poller.came_back(asyncio.current_task())
+        harness.poller.came_back(asyncio.current_task())
         return record
 
     return asyncio.get_running_loop().create_task(run())
 
 
 async def test_each_task_speaks_for_what_it_has_itself() -> None:
-    scene = Scene()
-    scene.fetch.arrive(3, 4, 5)
+    harness = PollerHarness()
+    harness.fetch.arrive(3, 4, 5)
     go_on = asyncio.Event()
-    other = start(scene, go_on)
-    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
-    assert await scene.poller.one() == 4
-    assert scene.fetch.hand_outs.open() == {TP: 3}
-    scene.poller.came_back(asyncio.current_task())
-    assert scene.fetch.hand_outs.open() == {TP: 3}  # 4 is done, and 3 is not
-    assert await scene.poller.one() == 5
+    other = start(harness, go_on)
+    await until(lambda: harness.fetch.hand_outs.is_busy([TP]))
+    assert await harness.poller.one() == 4
+    assert harness.fetch.hand_outs.open() == {TP: 3}
+    harness.poller.came_back(asyncio.current_task())
+    assert harness.fetch.hand_outs.open() == {TP: 3}  # 4 is done, and 3 is not
+    assert await harness.poller.one() == 5
     go_on.set()
     assert await other == 3
-    assert scene.fetch.hand_outs.open() == {TP: 5}
+    assert harness.fetch.hand_outs.open() == {TP: 5}
 
 
 async def test_the_fast_way_knows_who_asks_too() -> None:
-    scene = Scene()
-    scene.fetch.arrive(3, 4, 5, 6)
-    await scene.poller.one()
+    harness = PollerHarness()
+    harness.fetch.arrive(3, 4, 5, 6)
+    await harness.poller.one()
 
     async def take() -> int | None:
-        return scene.poller.take()
+        return harness.poller.take()
 
     assert await asyncio.get_running_loop().create_task(take()) == 4
-    assert scene.fetch.hand_outs.open() == {TP: 3}
-    assert scene.poller.take() == 5  # so this task is done with 3
-    assert scene.fetch.hand_outs.open() == {TP: 4}
+    assert harness.fetch.hand_outs.open() == {TP: 3}
+    assert harness.poller.take() == 5  # so this task is done with 3
+    assert harness.fetch.hand_outs.open() == {TP: 4}
 
 
 async def test_several_calls_of_one_task_are_all_open_until_it_calls_again() -> None:
-    scene = Scene()
-    scene.fetch.arrive(3, 4)
+    harness = PollerHarness()
+    harness.fetch.arrive(3, 4)
     me = asyncio.current_task()
-    both = await asyncio.gather(scene.poller.one(caller=me), scene.poller.one(caller=me))
+    both = await asyncio.gather(harness.poller.one(caller=me), harness.poller.one(caller=me))
     assert list(both) == [3, 4]
-    assert scene.fetch.hand_outs.open() == {TP: 3}
-    scene.poller.came_back(me)
-    assert scene.fetch.hand_outs.open() == {}
+    assert harness.fetch.hand_outs.open() == {TP: 3}
+    harness.poller.came_back(me)
+    assert harness.fetch.hand_outs.open() == {}
 
 
 async def test_what_an_ended_task_has_is_done_when_anybody_asks() -> None:
-    scene = Scene()
-    scene.fetch.arrive(3, 4)
-    assert await asyncio.get_running_loop().create_task(scene.poller.one()) == 3
-    assert scene.fetch.hand_outs.open() == {TP: 3}
-    scene.poller.attention = True
-    assert await scene.poller.one() == 4
-    assert scene.fetch.hand_outs.open() == {TP: 4}
+    harness = PollerHarness()
+    harness.fetch.arrive(3, 4)
+    assert await asyncio.get_running_loop().create_task(harness.poller.one()) == 3
+    assert harness.fetch.hand_outs.open() == {TP: 3}
+    harness.poller.attention = True
+    assert await harness.poller.one() == 4
+    assert harness.fetch.hand_outs.open() == {TP: 4}
 
 
-async def drained(scene: Scene, within_s: float = 5) -> asyncio.Task[None]:
+async def drained(harness: PollerHarness, within_s: float = 5) -> asyncio.Task[None]:
     deadline_s = asyncio.get_running_loop().time() + within_s
-    scene.poller.stop(asyncio.current_task(), done=True)
-    task = asyncio.get_running_loop().create_task(scene.poller.drain(lambda: deadline_s))
+    harness.poller.stop(asyncio.current_task(), done=True)
+    task = asyncio.get_running_loop().create_task(harness.poller.drain(lambda: deadline_s))
     await asyncio.sleep(0)
     return task
 
 
 async def test_draining_waits_for_a_task_that_has_a_record() -> None:
-    scene = Scene()
-    scene.fetch.arrive(3, 4)
+    harness = PollerHarness()
+    harness.fetch.arrive(3, 4)
     go_on = asyncio.Event()
-    other = start(scene, go_on)
-    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
-    draining = await drained(scene)
+    other = start(harness, go_on)
+    await until(lambda: harness.fetch.hand_outs.is_busy([TP]))
+    draining = await drained(harness)
     assert not draining.done()
     with pytest.raises(ConsumerClosed):
-        await scene.poller.one()
+        await harness.poller.one()
     go_on.set()
     await draining
     await other
-    assert scene.fetch.hand_outs.open() == {}
+    assert harness.fetch.hand_outs.open() == {}
 
 
 async def test_draining_does_not_wait_for_who_stops_nor_for_who_waits_for_records() -> None:
-    scene = Scene()
-    other = asyncio.get_running_loop().create_task(scene.poller.one())
+    harness = PollerHarness()
+    other = asyncio.get_running_loop().create_task(harness.poller.one())
     await asyncio.sleep(0)
-    scene.fetch.arrive()
-    scene.fetch.hand_outs.of(asyncio.current_task()).add(TP, 3)
-    await (await drained(scene))
-    assert scene.fetch.hand_outs.open() == {}
+    harness.fetch.arrive()
+    harness.fetch.hand_outs.of(asyncio.current_task()).add(TP, 3)
+    await (await drained(harness))
+    assert harness.fetch.hand_outs.open() == {}
     with pytest.raises(ConsumerClosed):
         await other
 
 
 async def test_what_is_not_done_in_time_stays_open() -> None:
-    scene = Scene()
-    scene.fetch.arrive(3)
-    other = start(scene, asyncio.Event())
-    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
-    await (await drained(scene, within_s=0.01))
-    assert scene.fetch.hand_outs.open() == {TP: 3}
+    harness = PollerHarness()
+    harness.fetch.arrive(3)
+    other = start(harness, asyncio.Event())
+    await until(lambda: harness.fetch.hand_outs.is_busy([TP]))
+    await (await drained(harness, within_s=0.01))
+    assert harness.fetch.hand_outs.open() == {TP: 3}
     other.cancel()
 
 
@@ -366,63 +366,63 @@ async def test_what_is_not_done_in_time_stays_open() -> None:
 async def test_how_a_task_ends_decides_what_became_of_its_record(
     how: str, open_after: dict[TopicPartition, int], caplog: pytest.LogCaptureFixture
 ) -> None:
-    scene = Scene()
-    scene.fetch.arrive(3)
+    harness = PollerHarness()
+    harness.fetch.arrive(3)
     go_on = asyncio.Event()
 
     async def work() -> None:
-        await scene.poller.one()
+        await harness.poller.one()
         await go_on.wait()
         if how == "raises":
             raise ZeroDivisionError
 
     task = asyncio.get_running_loop().create_task(work())
-    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
-    draining = await drained(scene)
+    await until(lambda: harness.fetch.hand_outs.is_busy([TP]))
+    draining = await drained(harness)
     go_on.set()
     await draining
-    assert scene.fetch.hand_outs.open() == open_after
+    assert harness.fetch.hand_outs.open() == open_after
     assert ("a task that held records failed" in caplog.text) is (how == "raises")
     await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_a_task_that_is_cancelled_is_not_done_and_not_waited_for() -> None:
-    scene = Scene()
-    scene.fetch.arrive(3)
-    task = start(scene, asyncio.Event())
-    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
+    harness = PollerHarness()
+    harness.fetch.arrive(3)
+    task = start(harness, asyncio.Event())
+    await until(lambda: harness.fetch.hand_outs.is_busy([TP]))
     task.cancel()
-    await (await drained(scene))
-    assert scene.fetch.hand_outs.open() == {TP: 3}
+    await (await drained(harness))
+    assert harness.fetch.hand_outs.open() == {TP: 3}
 
 
 async def test_a_nearer_deadline_is_noticed() -> None:
-    scene = Scene()
-    scene.fetch.arrive(3)
-    task = start(scene, asyncio.Event())
-    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
+    harness = PollerHarness()
+    harness.fetch.arrive(3)
+    task = start(harness, asyncio.Event())
+    await until(lambda: harness.fetch.hand_outs.is_busy([TP]))
     deadline_s = [asyncio.get_running_loop().time() + 60]
-    scene.poller.stop(None, done=True)
-    draining = asyncio.get_running_loop().create_task(scene.poller.drain(lambda: deadline_s[0]))
+    harness.poller.stop(None, done=True)
+    draining = asyncio.get_running_loop().create_task(harness.poller.drain(lambda: deadline_s[0]))
     await asyncio.sleep(0)
     deadline_s[0] = 0
-    scene.poller.hasten()
+    harness.poller.hasten()
     await draining
     task.cancel()
 
 
 async def test_a_second_task_that_stops_is_not_waited_for_either() -> None:
     """The task that holds a record may be the one whose ``async with`` ends."""
-    scene = Scene()
-    scene.fetch.arrive(3)
+    harness = PollerHarness()
+    harness.fetch.arrive(3)
 
     async def work() -> None:
-        await scene.poller.one()
-        scene.poller.stop(asyncio.current_task(), done=False)
+        await harness.poller.one()
+        harness.poller.stop(asyncio.current_task(), done=False)
         await asyncio.Event().wait()
 
     task = asyncio.get_running_loop().create_task(work())
-    await until(lambda: scene.fetch.hand_outs.is_busy([TP]))
-    await (await drained(scene))
-    assert scene.fetch.hand_outs.open() == {TP: 3}
+    await until(lambda: harness.fetch.hand_outs.is_busy([TP]))
+    await (await drained(harness))
+    assert harness.fetch.hand_outs.open() == {TP: 3}
     task.cancel()

@@ -1,7 +1,7 @@
 """Plays the driver and the coordinator for one member, by hand and in virtual time.
 
-``Rig`` feeds events and sorts the commands of each step by kind; ``JoinedRig`` helpers bring a
-member into each of its ten states by a legal history, so that tests start where they matter.
+``MemberHarness`` feeds events and sorts the commands of each step by kind. Helpers bring a member
+into each of its ten states by a legal history, so that tests start where they matter.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from kip848_client.member import (
 __all__ = [
     "NAMES",
     "REFUSALS",
-    "Rig",
+    "MemberHarness",
     "Settings",
     "T",
     "U",
@@ -113,7 +113,7 @@ class Settings(TypedDict, total=False):
     unreleased_instance_limit_ms: int
 
 
-class Rig:
+class MemberHarness:
     """One member and everything it asked for."""
 
     def __init__(
@@ -259,14 +259,14 @@ class Rig:
 
     # -- histories ---------------------------------------------------------------------------
 
-    def join(self, *topics: str, pattern: str | None = None) -> Rig:
+    def join(self, *topics: str, pattern: str | None = None) -> MemberHarness:
         """To JOINING, with the join request under way."""
         self.subscribe(*(topics or ("t",)), pattern=pattern)
         self.feed(Polled())
         assert self.state is MemberState.JOINING
         return self
 
-    def stable(self, *, epoch: int = 1, t: list[int] | None = None) -> Rig:
+    def stable(self, *, epoch: int = 1, t: list[int] | None = None) -> MemberHarness:
         """To STABLE, holding partitions of ``t`` (0, 1, 2 unless told), nothing under way."""
         self.join()
         held = [0, 1, 2] if t is None else t
@@ -285,7 +285,7 @@ class Rig:
             self.advance(deadline - self.now)
         return self.intent
 
-    def calm(self, *, epoch: int = 1) -> Rig:
+    def calm(self, *, epoch: int = 1) -> MemberHarness:
         """Let the extra heartbeats pass that follow a change of the assignment; each is answered,
         the last one now."""
         before = self.now
@@ -301,34 +301,34 @@ class Rig:
         return self.accept(epoch, assignment(**topics))
 
 
-def in_state(state: MemberState, **settings: Unpack[Settings]) -> Rig:
+def in_state(state: MemberState, **settings: Unpack[Settings]) -> MemberHarness:
     """A member that came into ``state`` by a legal history."""
-    rig = Rig(**settings)
+    harness = MemberHarness(**settings)
     match state:
         case MemberState.UNSUBSCRIBED:
             pass
         case MemberState.JOINING:
-            rig.join()
+            harness.join()
         case MemberState.RECONCILING:
-            rig.join().accept(1, assignment(t=[0, 1]))
+            harness.join().accept(1, assignment(t=[0, 1]))
         case MemberState.ACKNOWLEDGING:
             # Seen from outside only while a heartbeat is under way; otherwise it passes at once.
-            rig.join().accept(1, assignment(t=[0, 1]))
-            rig.next_heartbeat()
-            rig.started()
+            harness.join().accept(1, assignment(t=[0, 1]))
+            harness.next_heartbeat()
+            harness.started()
         case MemberState.STABLE:
-            rig.stable()
+            harness.stable()
         case MemberState.FENCED:
-            rig.stable().next_heartbeat()
-            rig.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
+            harness.stable().next_heartbeat()
+            harness.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
         case MemberState.PREPARE_LEAVING:
-            rig.stable().leave()
+            harness.stable().leave()
         case MemberState.LEAVING:
-            rig.stable().leave()
-            rig.released()
+            harness.stable().leave()
+            harness.released()
         case MemberState.STALE:
-            rig.stable().advance(rig.settings.max_poll_interval_ms)
+            harness.stable().advance(harness.settings.max_poll_interval_ms)
         case MemberState.FATAL:
-            rig.join().refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    assert rig.state is state, rig.state
-    return rig
+            harness.join().refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    assert harness.state is state, harness.state
+    return harness

@@ -40,7 +40,7 @@ from kip848_client.member import (
 )
 from kip848_client.member import _events as events_module
 from kip848_client.member import _states as states
-from tests.unit.member._harness import MEMBER, Rig, exact, in_state
+from tests.unit.member._harness import MEMBER, MemberHarness, exact, in_state
 
 TRIGGERS = sorted(states.Trigger.__subclasses__(), key=lambda trigger: trigger.__name__)
 NEVER = 1_000_000
@@ -153,77 +153,77 @@ class TestEvents:
     @pytest.mark.parametrize("state", MemberState)
     @pytest.mark.parametrize("event", UNASKED, ids=lambda e: f"{type(e).__name__}")
     def test_an_answer_to_nothing_is_refused(self, state: MemberState, event: Event) -> None:
-        rig = in_state(state)
-        before = fingerprint(rig.core)
+        harness = in_state(state)
+        before = fingerprint(harness.core)
         with pytest.raises(LocalProtocolError, match="asked"):
-            rig.core.step(rig.now + 1, event)
-        assert fingerprint(rig.core) == before
+            harness.core.step(harness.now + 1, event)
+        assert fingerprint(harness.core) == before
 
     @pytest.mark.parametrize("state", MemberState)
     @pytest.mark.parametrize("event", ALWAYS, ids=lambda e: f"{type(e).__name__}")
     def test_what_may_come_at_any_time_is_taken(self, state: MemberState, event: Event) -> None:
-        rig = in_state(state)
-        rig.feed(event)
-        rig.advance(1)
+        harness = in_state(state)
+        harness.feed(event)
+        harness.advance(1)
 
     @pytest.mark.parametrize("state", MemberState)
     def test_subscribing_is_refused_in_fatal_alone(self, state: MemberState) -> None:
-        rig = in_state(state)
-        before = fingerprint(rig.core)
+        harness = in_state(state)
+        before = fingerprint(harness.core)
         if state is MemberState.FATAL:
             with pytest.raises(LocalProtocolError, match="FATAL"):
-                rig.subscribe("u")
-            assert fingerprint(rig.core) == before
+                harness.subscribe("u")
+            assert fingerprint(harness.core) == before
         else:
-            rig.subscribe("u")
+            harness.subscribe("u")
 
     @pytest.mark.parametrize("state", MemberState)
     def test_after_a_final_leave_only_facts_are_taken(self, state: MemberState) -> None:
-        rig = in_state(state)
-        rig.leave(within=0, final=True)
-        assert rig.core.closed
-        before = fingerprint(rig.core)
+        harness = in_state(state)
+        harness.leave(within=0, final=True)
+        assert harness.core.closed
+        before = fingerprint(harness.core)
         for event in (Subscribed(frozenset({"t"})), LeaveRequested(LeaveMode.DEFAULT, NEVER)):
             with pytest.raises(LocalProtocolError, match="clos"):
-                rig.core.step(rig.now, event)
-            assert fingerprint(rig.core) == before
-        rig.feed(Polled())
-        assert rig.core.deadline_ms is None
-        assert rig.last == ()
+                harness.core.step(harness.now, event)
+            assert fingerprint(harness.core) == before
+        harness.feed(Polled())
+        assert harness.core.deadline_ms is None
+        assert harness.last == ()
 
     def test_subscribing_while_closing_is_refused(self) -> None:
-        rig = in_state(MemberState.STABLE)
-        rig.leave(final=True)
+        harness = in_state(MemberState.STABLE)
+        harness.leave(final=True)
         with pytest.raises(LocalProtocolError, match="closing"):
-            rig.subscribe("u")
+            harness.subscribe("u")
 
     @pytest.mark.parametrize("event", [Event(), object()], ids=["Event", "object"])
     def test_what_is_no_event_is_refused(self, event: Event) -> None:
-        rig = in_state(MemberState.STABLE)
-        before = fingerprint(rig.core)
+        harness = in_state(MemberState.STABLE)
+        before = fingerprint(harness.core)
         with pytest.raises(LocalProtocolError, match="not an event"):
-            rig.core.step(rig.now, event)
-        assert fingerprint(rig.core) == before
+            harness.core.step(harness.now, event)
+        assert fingerprint(harness.core) == before
 
     @pytest.mark.parametrize("state", MemberState)
     def test_stale_answers_are_counted_and_ignored(self, state: MemberState) -> None:
         """Whatever was answered once may be answered again."""
-        rig = in_state(state)
-        answers = [_answer(command) for command in rig.history]
+        harness = in_state(state)
+        answers = [_answer(command) for command in harness.history]
         used = [a for a in answers if a is not None]
-        rig.leave(within=0, final=True)
-        before = rig.core.snapshot()
+        harness.leave(within=0, final=True)
+        before = harness.core.snapshot()
         for event in used:
-            assert rig.core.step(rig.now, event) == ()
-        after = rig.core.snapshot()
+            assert harness.core.step(harness.now, event) == ()
+        after = harness.core.snapshot()
         assert after.stale_answers == before.stale_answers + len(used)
         assert after.state is before.state
 
     def test_a_clock_that_goes_back_is_held(self) -> None:
-        rig = in_state(MemberState.STABLE)
-        deadline = rig.core.deadline_ms
-        rig.core.step(0, TimerFired())
-        assert rig.core.deadline_ms == deadline
+        harness = in_state(MemberState.STABLE)
+        deadline = harness.core.deadline_ms
+        harness.core.step(0, TimerFired())
+        assert harness.core.deadline_ms == deadline
 
     def test_a_member_needs_an_id(self) -> None:
         """KIP-1082: the client makes the id; an empty one is refused by the broker from v1 on."""
@@ -249,25 +249,25 @@ class TestStateMeanings:
     )
     def test_states_outside_send_nothing(self, state: MemberState) -> None:
         """KAFKA-16251: no heartbeat while FENCED until the lost callback is done."""
-        rig = in_state(state)
-        rig.advance(600_000)
-        assert rig.heartbeats == []
+        harness = in_state(state)
+        harness.advance(600_000)
+        assert harness.heartbeats == []
 
     @pytest.mark.parametrize("state", MemberState)
     def test_committers_see_an_epoch_only_in_the_group(self, state: MemberState) -> None:
-        rig = in_state(state)
+        harness = in_state(state)
         inside = {
             MemberState.RECONCILING,
             MemberState.ACKNOWLEDGING,
             MemberState.STABLE,
             MemberState.PREPARE_LEAVING,
         }
-        assert (rig.core.commit_epoch is not None) == (state in inside)
+        assert (harness.core.commit_epoch is not None) == (state in inside)
 
     def test_the_id_never_changes(self) -> None:
-        rig = Rig().stable()
-        rig.next_heartbeat()
-        rig.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
-        rig.released()
-        assert rig.core.member_id == MEMBER
-        assert rig.intent.member_id == MEMBER
+        harness = MemberHarness().stable()
+        harness.next_heartbeat()
+        harness.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
+        harness.released()
+        assert harness.core.member_id == MEMBER
+        assert harness.intent.member_id == MEMBER

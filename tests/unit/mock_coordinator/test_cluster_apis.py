@@ -14,7 +14,7 @@ from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 from mock_coordinator import MockBroker, VirtualClock
 from mock_coordinator.core.profiles import PROFILES
 from tests.support.plain_message import message
-from tests.unit.mock_coordinator.broker_at_hand import AtHand
+from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 
 
 def software(*, cluster_id: str | None = None, node_id: int = -1) -> ApiVersionsRequest:
@@ -28,7 +28,7 @@ def software(*, cluster_id: str | None = None, node_id: int = -1) -> ApiVersions
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_only_what_is_served_is_advertised_and_all_of_it_can_be_read(profile: str) -> None:
-    response = AtHand(profile=profile).ask(software(), 3)
+    response = BrokerHarness(profile=profile).ask(software(), 3)
     assert response.error_code == 0
     ranges = {a.api_key: (a.min_version, a.max_version) for a in response.api_keys}
     drafts = {key: ranges.pop(key) for key in DRAFT_API_KEYS if key in ranges}
@@ -50,15 +50,15 @@ def test_nothing_of_ours_is_offered_when_client_side_assignors_are_off() -> None
 
 
 def test_the_consumer_protocol_can_be_switched_off() -> None:
-    hand = AtHand(group_coordinator_rebalance_protocols="classic")
-    keys = {a.api_key for a in hand.ask(software(), 3).api_keys}
+    harness = BrokerHarness(group_coordinator_rebalance_protocols="classic")
+    keys = {a.api_key for a in harness.ask(software(), 3).api_keys}
     assert {8, 9, 68, 69} <= keys, "real brokers advertise what they will refuse"
     assert not set(DRAFT_API_KEYS) & keys
     assert (
-        hand.ask(message("ConsumerGroupHeartbeat", group_id="g", member_id="m"), 1).error_code
+        harness.ask(message("ConsumerGroupHeartbeat", group_id="g", member_id="m"), 1).error_code
         == ErrorCode.UNSUPPORTED_VERSION
     )
-    described = hand.ask(message("ConsumerGroupDescribe", group_ids=["g", "h"]), 1)
+    described = harness.ask(message("ConsumerGroupDescribe", group_ids=["g", "h"]), 1)
     assert [(each.group_id, each.error_code) for each in described.groups] == [("g", 35), ("h", 35)]
 
 
@@ -76,18 +76,18 @@ def test_the_consumer_protocol_can_be_switched_off() -> None:
 )
 def test_the_clients_name(name: str, version: str, code: int) -> None:
     request = ApiVersionsRequest(client_software_name=name, client_software_version=version)
-    response = AtHand().ask(request, 3)
+    response = BrokerHarness().ask(request, 3)
     assert response.error_code == code
     assert bool(response.api_keys) is (code == 0)
 
 
 def test_before_version_3_there_is_no_name_to_check() -> None:
-    assert AtHand().ask(ApiVersionsRequest(), 2).error_code == 0
+    assert BrokerHarness().ask(ApiVersionsRequest(), 2).error_code == 0
 
 
 def test_the_client_may_check_where_it_is() -> None:
-    hand = AtHand(node_id="2")
-    here = hand.broker.core.broker.disk.cluster_id
+    harness = BrokerHarness(node_id="2")
+    here = harness.broker.core.broker.disk.cluster_id
     for cluster, node, code in (
         (here, 2, 0),
         (None, -1, 0),
@@ -96,16 +96,16 @@ def test_the_client_may_check_where_it_is() -> None:
         (None, 3, 42),
         (here, -1, 42),
     ):
-        assert hand.ask(software(cluster_id=cluster, node_id=node), 5).error_code == code
+        assert harness.ask(software(cluster_id=cluster, node_id=node), 5).error_code == code
 
 
 def test_an_api_that_is_not_served_closes_the_connection() -> None:
-    hand = AtHand(group_coordinator_rebalance_protocols="classic")
+    harness = BrokerHarness(group_coordinator_rebalance_protocols="classic")
     with pytest.raises(UnsupportedVersion, match="does not offer ConnectGroupHeartbeat"):
-        hand.ask(ConnectGroupHeartbeatRequest())
+        harness.ask(ConnectGroupHeartbeatRequest())
     with pytest.raises(TransportError, match="API key 10482 version 0 is not served"):
-        hand.ask(ConnectGroupHeartbeatRequest(), 0)
-    assert hand.connection.is_closed
+        harness.ask(ConnectGroupHeartbeatRequest(), 0)
+    assert harness.connection.is_closed
 
 
 # -- FindCoordinator -----------------------------------------------------------------------------
@@ -113,8 +113,8 @@ def test_an_api_that_is_not_served_closes_the_connection() -> None:
 
 @pytest.mark.parametrize("version", range(4))
 def test_one_key_up_to_version_3(version: int) -> None:
-    hand = AtHand()
-    answer = hand.ask(FindCoordinatorRequest(key="g"), version)
+    harness = BrokerHarness()
+    answer = harness.ask(FindCoordinatorRequest(key="g"), version)
     assert (answer.error_code, answer.node_id, answer.host) == (0, 1, "127.0.0.1")
     assert answer.error_message == ("NONE" if version else "")
 
@@ -123,7 +123,7 @@ def test_one_key_up_to_version_3(version: int) -> None:
 @pytest.mark.parametrize("key_type", [0, 1])
 def test_many_keys_from_version_4(version: int, key_type: int) -> None:
     request = FindCoordinatorRequest(coordinator_keys=("g", "", "g"), key_type=key_type)
-    answers = AtHand().ask(request, version).coordinators
+    answers = BrokerHarness().ask(request, version).coordinators
     assert [(a.key, a.error_code, a.node_id, a.error_message) for a in answers] == [
         ("g", 0, 1, ""),
         ("", 0, 1, ""),
@@ -143,15 +143,17 @@ def test_many_keys_from_version_4(version: int, key_type: int) -> None:
 )
 def test_share_keys_have_no_coordinator(profile: str, version: int, key: str, code: int) -> None:
     request = FindCoordinatorRequest(coordinator_keys=(key,), key_type=2)
-    (answer,) = AtHand(profile=profile).ask(request, version).coordinators
+    (answer,) = BrokerHarness(profile=profile).ask(request, version).coordinators
     assert (answer.error_code, answer.node_id, answer.port, answer.host) == (code, -1, -1, "")
     assert answer.error_message == ""
 
 
 def test_an_unknown_key_type() -> None:
-    hand = AtHand()
-    old = hand.ask(FindCoordinatorRequest(key="g", key_type=7), 3)
-    (new,) = hand.ask(FindCoordinatorRequest(coordinator_keys=("g",), key_type=-1), 6).coordinators
+    harness = BrokerHarness()
+    old = harness.ask(FindCoordinatorRequest(key="g", key_type=7), 3)
+    (new,) = harness.ask(
+        FindCoordinatorRequest(coordinator_keys=("g",), key_type=-1), 6
+    ).coordinators
     for answer in (old, new):
         assert answer.error_code == ErrorCode.INVALID_REQUEST
         assert answer.error_message.startswith("This most likely occurs because of a request")
@@ -161,10 +163,10 @@ def test_an_unknown_key_type() -> None:
     ("key_type", "name"), [(0, "__consumer_offsets"), (1, "__transaction_state")]
 )
 def test_the_first_key_of_its_kind_brings_its_internal_topic(key_type: int, name: str) -> None:
-    hand = AtHand()
+    harness = BrokerHarness()
     for _ in range(2):
-        hand.ask(FindCoordinatorRequest(coordinator_keys=("k",), key_type=key_type), 6)
-    (topic,) = hand.broker.core.broker.catalog.topics.values()
+        harness.ask(FindCoordinatorRequest(coordinator_keys=("k",), key_type=key_type), 6)
+    (topic,) = harness.broker.core.broker.catalog.topics.values()
     assert (topic.name, topic.partitions, topic.internal) == (name, 50, True)
 
 
@@ -173,17 +175,17 @@ def test_the_first_key_of_its_kind_brings_its_internal_topic(key_type: int, name
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_describe_cluster(version: int) -> None:
-    hand = AtHand(broker_rack="r")
-    answer = hand.ask(DescribeClusterRequest(), version)
+    harness = BrokerHarness(broker_rack="r")
+    answer = harness.ask(DescribeClusterRequest(), version)
     assert (answer.error_code, answer.controller_id) == (0, 1)
-    assert answer.cluster_id == hand.broker.core.broker.disk.cluster_id
+    assert answer.cluster_id == harness.broker.core.broker.disk.cluster_id
     assert [(b.broker_id, b.rack) for b in answer.brokers] == [(1, "r")]
     assert answer.cluster_authorized_operations == -2147483648
     with_operations = DescribeClusterRequest(include_cluster_authorized_operations=True)
-    assert hand.ask(with_operations, version).cluster_authorized_operations == 8096
+    assert harness.ask(with_operations, version).cluster_authorized_operations == 8096
 
 
 @pytest.mark.parametrize(("endpoint", "code"), [(2, 114), (3, 115), (0, 115)])
 def test_other_endpoints(endpoint: int, code: int) -> None:
-    answer = AtHand().ask(DescribeClusterRequest(endpoint_type=endpoint), 1)
+    answer = BrokerHarness().ask(DescribeClusterRequest(endpoint_type=endpoint), 1)
     assert (answer.error_code, answer.brokers) == (code, ())

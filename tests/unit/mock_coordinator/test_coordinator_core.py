@@ -25,7 +25,7 @@ from mock_coordinator.core.inputs import (
 )
 from mock_coordinator.core.outputs import CloseConnection, Output, Reply
 from mock_coordinator.core.settings.config import BrokerConfig
-from tests.unit.mock_coordinator.broker_at_hand import START_MS, AtHand, counting
+from tests.unit.mock_coordinator.broker_harness import START_MS, BrokerHarness, counting
 
 FAST = {
     "group.consumer.min.session.timeout.ms": "1000",
@@ -101,14 +101,16 @@ def test_an_early_timer_is_harmless() -> None:
 
 
 def test_a_topic_that_grows_is_told_to_the_group() -> None:
-    hand = AtHand({"t": 1}, **{name.replace(".", "_"): value for name, value in FAST.items()})
-    first = hand.ask(join("a"), 1)
+    harness = BrokerHarness(
+        {"t": 1}, **{name.replace(".", "_"): value for name, value in FAST.items()}
+    )
+    first = harness.ask(join("a"), 1)
     assert [list(p.partitions) for p in first.assignment.topic_partitions] == [[0]]
-    hand.broker.add_partitions("t", 3)
+    harness.broker.add_partitions("t", 3)
     beat = ConsumerGroupHeartbeatRequest(
         group_id="g", member_id="a", member_epoch=first.member_epoch
     )
-    again = hand.ask(beat, 1)
+    again = harness.ask(beat, 1)
     assert [list(p.partitions) for p in again.assignment.topic_partitions] == [[0, 1, 2]]
 
 

@@ -15,17 +15,17 @@ from kip848_client.wire.messages.fetch import (
     FetchRequestReplicaState,
 )
 from mock_coordinator.core.outputs import TornReply
-from tests.unit.mock_coordinator.broker_at_hand import AtHand, fetch_partition
+from tests.unit.mock_coordinator.broker_harness import BrokerHarness, fetch_partition
 
-BATCH = len(AtHand().batch(b"v0", b"v1"))
+BATCH = len(BrokerHarness().batch(b"v0", b"v1"))
 
 
-def three_batches(**config: str) -> AtHand:
+def three_batches(**config: str) -> BrokerHarness:
     """Two records of two bytes in each batch, offsets 0 to 5."""
-    hand = AtHand({"t": 2}, **config)
+    harness = BrokerHarness({"t": 2}, **config)
     for _ in range(3):
-        hand.produce_bytes("t", hand.batch(b"v0", b"v1"))
-    return hand
+        harness.produce_bytes("t", harness.batch(b"v0", b"v1"))
+    return harness
 
 
 @pytest.mark.parametrize("version", range(4, 13))
@@ -39,11 +39,11 @@ def test_all_versions_by_name(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(13, 19))
 def test_all_versions_by_id(version: int) -> None:
-    hand = three_batches()
-    known = hand.broker.core.broker.catalog.topics["t"].topic_id
+    harness = three_batches()
+    known = harness.broker.core.broker.catalog.topics["t"].topic_id
     for topic_id, code in ((known, 0), (b"7" * 16, 100), (bytes(16), 100)):
         topic = FetchRequestFetchTopic(topic_id=topic_id, partitions=(fetch_partition(),))
-        response = hand.ask(FetchRequest(topics=(topic,)), version)
+        response = harness.ask(FetchRequest(topics=(topic,)), version)
         assert response.responses[0].topic_id == topic_id
         assert response.responses[0].partitions[0].error_code == code
 
@@ -68,10 +68,10 @@ def test_a_partition_is_cut_but_for_its_first_batch(max_bytes: int, size: int) -
 
 
 def test_only_the_first_partition_may_exceed_the_whole() -> None:
-    hand = three_batches()
-    hand.produce_bytes("t", hand.batch(b"z"), partition=1)
-    request = hand.fetch_request(fetch_partition(), fetch_partition(partition=1), max_bytes=1)
-    one, two = hand.ask(request, 12).responses[0].partitions
+    harness = three_batches()
+    harness.produce_bytes("t", harness.batch(b"z"), partition=1)
+    request = harness.fetch_request(fetch_partition(), fetch_partition(partition=1), max_bytes=1)
+    one, two = harness.ask(request, 12).responses[0].partitions
     assert (len(one.records), len(two.records)) == (BATCH, 0)
 
 
@@ -95,14 +95,14 @@ def test_refusals(wanted: dict[str, int], code: int) -> None:
 
 
 def test_a_client_behind_the_leaders_epoch_is_fenced() -> None:
-    hand = three_batches()
-    topic = hand.broker.core.broker.catalog.topics["t"]
-    log = hand.broker.core.broker.logs.of(topic, 0)
+    harness = three_batches()
+    topic = harness.broker.core.broker.catalog.topics["t"]
+    log = harness.broker.core.broker.logs.of(topic, 0)
     assert log is not None
     log.leader_epoch = 2
-    assert hand.fetch(current_leader_epoch=1).error_code == ErrorCode.FENCED_LEADER_EPOCH
-    assert hand.fetch(current_leader_epoch=2).error_code == 0
-    assert hand.fetch(current_leader_epoch=3).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert harness.fetch(current_leader_epoch=1).error_code == ErrorCode.FENCED_LEADER_EPOCH
+    assert harness.fetch(current_leader_epoch=2).error_code == 0
+    assert harness.fetch(current_leader_epoch=3).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 def test_a_client_that_is_ahead_is_told_where_it_diverged() -> None:
@@ -113,26 +113,26 @@ def test_a_client_that_is_ahead_is_told_where_it_diverged() -> None:
 
 
 def test_an_unknown_topic() -> None:
-    hand = AtHand()
-    response = hand.ask(hand.fetch_request(fetch_partition(), topic="nope"), 12)
+    harness = BrokerHarness()
+    response = harness.ask(harness.fetch_request(fetch_partition(), topic="nope"), 12)
     assert response.responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize("version", [12, 15])
 def test_replicas_are_turned_away(version: int) -> None:
-    hand = three_batches()
-    topic_id = hand.broker.core.broker.catalog.topics["t"].topic_id
+    harness = three_batches()
+    topic_id = harness.broker.core.broker.catalog.topics["t"].topic_id
     topic = FetchRequestFetchTopic(topic="t", topic_id=topic_id, partitions=(fetch_partition(),))
     who: dict[str, Any] = {"replica_id": 1}
     if version >= 15:
         who = {"replica_state": FetchRequestReplicaState(replica_id=1)}
-    response = hand.ask(FetchRequest(topics=(topic,), **who), version)
+    response = harness.ask(FetchRequest(topics=(topic,), **who), version)
     assert response.responses[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_read_committed_is_told_that_nothing_was_aborted() -> None:
-    hand = three_batches()
-    response = hand.ask(hand.fetch_request(fetch_partition(), isolation_level=1), 12)
+    harness = three_batches()
+    response = harness.ask(harness.fetch_request(fetch_partition(), isolation_level=1), 12)
     assert response.responses[0].partitions[0].aborted_transactions == ()
 
 
@@ -142,14 +142,14 @@ def test_read_committed_is_told_that_nothing_was_aborted() -> None:
 class Waiting:
     """A fetch that waits, on a virtual clock."""
 
-    def __init__(self, hand: AtHand, *partitions: Any, **more: Any) -> None:
-        self.hand = hand
+    def __init__(self, harness: BrokerHarness, *partitions: Any, **more: Any) -> None:
+        self.harness = harness
         self.sink = Sink()
-        number = hand.broker.driver.connect(self.sink)
+        number = harness.broker.driver.connect(self.sink)
         from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 
-        request = hand.fetch_request(*partitions, **more)
-        hand.broker.driver.submit(RequestReceived(number, 1, 12, LOCAL_CLIENT, request))
+        request = harness.fetch_request(*partitions, **more)
+        harness.broker.driver.submit(RequestReceived(number, 1, 12, LOCAL_CLIENT, request))
         self.number = number
 
     @property
@@ -177,45 +177,45 @@ class Sink:
         raise AssertionError(why)
 
 
-def wait_for(hand: AtHand, **more: Any) -> Waiting:
+def wait_for(harness: BrokerHarness, **more: Any) -> Waiting:
     return Waiting(
-        hand, fetch_partition(partition=1), **{"max_wait_ms": 300, "min_bytes": 1, **more}
+        harness, fetch_partition(partition=1), **{"max_wait_ms": 300, "min_bytes": 1, **more}
     )
 
 
 def test_it_waits_for_records_of_its_partitions() -> None:
-    hand = three_batches()
-    waiting = wait_for(hand)
-    hand.produce_bytes("t", hand.batch(b"x"))
+    harness = three_batches()
+    waiting = wait_for(harness)
+    harness.produce_bytes("t", harness.batch(b"x"))
     assert waiting.sizes is None, "another partition's records are not awaited"
-    hand.produce_bytes("t", hand.batch(b"x"), partition=1)
-    assert waiting.sizes == [len(hand.batch(b"x"))]
-    assert hand.broker.core.parked_requests == 0
+    harness.produce_bytes("t", harness.batch(b"x"), partition=1)
+    assert waiting.sizes == [len(harness.batch(b"x"))]
+    assert harness.broker.core.parked_requests == 0
 
 
 def test_it_waits_no_longer_than_it_was_told() -> None:
-    hand = three_batches()
-    waiting = wait_for(hand)
-    hand.broker.advance(299)
+    harness = three_batches()
+    waiting = wait_for(harness)
+    harness.broker.advance(299)
     assert waiting.sizes is None
-    hand.broker.advance(1)
+    harness.broker.advance(1)
     assert waiting.sizes == [0]
 
 
 def test_it_waits_for_enough() -> None:
-    hand = three_batches()
-    one = len(hand.batch(b"x"))
-    waiting = wait_for(hand, min_bytes=one + 1)
-    hand.produce_bytes("t", hand.batch(b"x"), partition=1)
+    harness = three_batches()
+    one = len(harness.batch(b"x"))
+    waiting = wait_for(harness, min_bytes=one + 1)
+    harness.produce_bytes("t", harness.batch(b"x"), partition=1)
     assert waiting.sizes is None
-    hand.produce_bytes("t", hand.batch(b"x"), partition=1)
+    harness.produce_bytes("t", harness.batch(b"x"), partition=1)
     assert waiting.sizes == [2 * one]
 
 
 def test_not_enough_in_time_is_what_there_is() -> None:
-    hand = three_batches()
-    waiting = Waiting(hand, fetch_partition(), max_wait_ms=300, min_bytes=100_000)
-    hand.broker.advance(300)
+    harness = three_batches()
+    waiting = Waiting(harness, fetch_partition(), max_wait_ms=300, min_bytes=100_000)
+    harness.broker.advance(300)
     assert waiting.sizes == [3 * BATCH]
 
 
@@ -232,26 +232,26 @@ def test_nothing_asked_is_answered_at_once() -> None:
 
 
 def test_an_error_ends_the_waiting_a_missing_partition_does_not() -> None:
-    hand = three_batches()
+    harness = three_batches()
     ahead = fetch_partition(partition=1, current_leader_epoch=3)
-    assert Waiting(hand, ahead, max_wait_ms=300, min_bytes=1).sizes == [0]
+    assert Waiting(harness, ahead, max_wait_ms=300, min_bytes=1).sizes == [0]
     missing = Waiting(
-        hand,
+        harness,
         fetch_partition(partition=1),
         fetch_partition(partition=9),
         max_wait_ms=300,
         min_bytes=1,
     )
     assert missing.sizes is None
-    hand.broker.advance(300)
+    harness.broker.advance(300)
     assert missing.sizes == [0, 0]
 
 
 def test_a_deleted_topic_is_noticed_while_waiting() -> None:
-    hand = three_batches()
-    waiting = wait_for(hand)
-    hand.broker.delete_topic("t")
-    hand.broker.advance(300)
+    harness = three_batches()
+    waiting = wait_for(harness)
+    harness.broker.delete_topic("t")
+    harness.broker.advance(300)
     assert (
         waiting.sink.reply.response.responses[0].partitions[0].error_code
         == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -259,11 +259,11 @@ def test_a_deleted_topic_is_noticed_while_waiting() -> None:
 
 
 def test_a_lost_connection_takes_its_fetch_along() -> None:
-    hand = three_batches()
-    waiting = wait_for(hand)
-    hand.broker.driver.disconnect(waiting.number)
-    assert hand.broker.core.parked_requests == 0
-    hand.broker.advance(1000)
+    harness = three_batches()
+    waiting = wait_for(harness)
+    harness.broker.driver.disconnect(waiting.number)
+    assert harness.broker.core.parked_requests == 0
+    harness.broker.advance(1000)
     assert waiting.sizes is None
 
 
@@ -273,20 +273,20 @@ def test_a_lost_connection_takes_its_fetch_along() -> None:
 class Session:
     """Fetches of topic ``t`` with a session; returns partition -> bytes."""
 
-    def __init__(self, hand: AtHand) -> None:
-        self.hand = hand
+    def __init__(self, harness: BrokerHarness) -> None:
+        self.harness = harness
         self.session_id = 0
         self.epoch = 0
 
     def fetch(self, *partitions: Any, forget: tuple[int, ...] = (), **more: Any) -> Any:
         forgotten = (FetchRequestForgottenTopic(topic="t", partitions=forget),) if forget else ()
-        request = self.hand.fetch_request(
+        request = self.harness.fetch_request(
             *partitions,
             session_id=more.pop("session_id", self.session_id),
             session_epoch=more.pop("session_epoch", self.epoch),
             forgotten_topics_data=forgotten,
         )
-        response = self.hand.ask(request, more.pop("version", 12))
+        response = self.harness.ask(request, more.pop("version", 12))
         if not response.error_code:
             self.session_id = response.session_id
             self.epoch += 1
@@ -310,15 +310,15 @@ def test_a_session_tells_only_what_is_new() -> None:
     session = opened()
     assert session.told() == {0: 3 * BATCH}, "it is not said again that partition 1 is empty"
     assert session.told(fetch_partition(6)) == {}
-    session.hand.produce_bytes("t", session.hand.batch(b"z"), partition=1)
-    size = len(session.hand.batch(b"z"))
+    session.harness.produce_bytes("t", session.harness.batch(b"z"), partition=1)
+    size = len(session.harness.batch(b"z"))
     assert session.told() == {1: size}
     assert session.told(fetch_partition(1, partition=1)) == {}
 
 
 def test_who_delivered_goes_to_the_end() -> None:
     session = opened()
-    session.hand.produce_bytes("t", session.hand.batch(b"z"), partition=1)
+    session.harness.produce_bytes("t", session.harness.batch(b"z"), partition=1)
     response = session.fetch(fetch_partition(0))
     assert [p.partition_index for p in response.responses[0].partitions] == [1, 0]
 
@@ -336,7 +336,7 @@ def test_an_error_is_told_again_until_it_is_gone() -> None:
         response = session.fetch(*([fetch_partition(partition=2)] if _ == 0 else []))
         errors = [p for p in response.responses[0].partitions if p.error_code]
         assert [(p.partition_index, p.error_code) for p in errors] == [(2, 3)]
-    session.hand.broker.add_partitions("t", 3)
+    session.harness.broker.add_partitions("t", 3)
     assert session.told()[2] == 0
 
 
@@ -383,8 +383,8 @@ def test_opening_another_closes_the_one_named() -> None:
 
 def test_a_restarted_broker_knows_no_sessions() -> None:
     session = opened()
-    session.hand.broker.restart()
-    session.hand.connection = session.hand.broker.connect()
+    session.harness.broker.restart()
+    session.harness.connection = session.harness.broker.connect()
     assert session.fetch().error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
@@ -396,18 +396,18 @@ def test_without_a_free_slot_there_is_no_session() -> None:
 
 @pytest.mark.asyncio
 async def test_a_fetch_may_be_awaited() -> None:
-    hand = three_batches()
+    harness = three_batches()
     got: list[Any] = []
 
     async with anyio.create_task_group() as tasks:
 
         async def fetch() -> None:
-            request = hand.fetch_request(
+            request = harness.fetch_request(
                 fetch_partition(partition=1), max_wait_ms=60_000, min_bytes=1
             )
-            got.append(await hand.connection.request(request, 12))
+            got.append(await harness.connection.request(request, 12))
 
         tasks.start_soon(fetch)
-        await hand.broker.wait_for(lambda: hand.broker.core.parked_requests == 1)
-        hand.broker.produce("t", b"x", partition=1)
+        await harness.broker.wait_for(lambda: harness.broker.core.parked_requests == 1)
+        harness.broker.produce("t", b"x", partition=1)
     assert got[0].responses[0].partitions[0].records

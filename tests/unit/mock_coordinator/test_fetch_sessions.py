@@ -6,7 +6,7 @@ import pytest
 
 from kip848_client.wire.messages.fetch import FetchRequest
 from mock_coordinator.core.fetch_sessions import FetchKey, FetchSession, FetchSessions, Wanted
-from tests.unit.mock_coordinator.broker_at_hand import AtHand, fetch_partition
+from tests.unit.mock_coordinator.broker_harness import BrokerHarness, fetch_partition
 
 MINUTES_2 = 120_000
 SHARDS = 8
@@ -138,27 +138,27 @@ def test_epochs_wrap_to_one() -> None:
 
 @pytest.mark.timeout(180)
 def test_days_of_clients_that_come_and_go_leave_no_more_sessions_than_slots() -> None:
-    hand = AtHand({"t": 3}, max_incremental_fetch_session_cache_slots="80")
-    fetches = hand.broker.core._services[None].fetches
+    harness = BrokerHarness({"t": 3}, max_incremental_fetch_session_cache_slots="80")
+    fetches = harness.broker.core._services[None].fetches
     most = with_session = 0
     for number in range(10_000):
         wanted = [fetch_partition(partition=index) for index in range(1 + number % 3)]
-        request = hand.fetch_request(*wanted, session_id=0, session_epoch=0)
-        answer = hand.ask(request, 12)
+        request = harness.fetch_request(*wanted, session_id=0, session_epoch=0)
+        answer = harness.ask(request, 12)
         assert answer.error_code == 0
         with_session += bool(answer.session_id)
         most = max(most, len(fetches._sessions))
         if number % 10 == 0:
-            hand.broker.advance(HOUR_MS // 50)
+            harness.broker.advance(HOUR_MS // 50)
     assert most == 80
     assert with_session > 2000, "old ones give way"
 
 
 def test_a_client_without_a_session_is_served_all_the_same() -> None:
-    hand = AtHand({"t": 1}, max_incremental_fetch_session_cache_slots="8")
-    hand.produce_bytes("t", hand.batch(b"v"))
+    harness = BrokerHarness({"t": 1}, max_incremental_fetch_session_cache_slots="8")
+    harness.produce_bytes("t", harness.batch(b"v"))
     found = [
-        hand.ask(hand.fetch_request(fetch_partition(), session_id=0, session_epoch=0), 12)
+        harness.ask(harness.fetch_request(fetch_partition(), session_id=0, session_epoch=0), 12)
         for _ in range(9)
     ]
     assert [bool(answer.session_id) for answer in found] == [True] * 8 + [False]
@@ -166,15 +166,15 @@ def test_a_client_without_a_session_is_served_all_the_same() -> None:
 
 
 def test_a_session_is_opened_with_the_answer_and_not_while_a_fetch_waits() -> None:
-    hand = AtHand({"t": 1}, max_incremental_fetch_session_cache_slots="8")
-    waiting = hand.fetch_request(
+    harness = BrokerHarness({"t": 1}, max_incremental_fetch_session_cache_slots="8")
+    waiting = harness.fetch_request(
         fetch_partition(), session_id=0, session_epoch=0, min_bytes=1, max_wait_ms=500
     )
     assert isinstance(waiting, FetchRequest)
-    fetches = hand.broker.core._services[None].fetches
-    connection = hand.broker.connect()
+    fetches = harness.broker.core._services[None].fetches
+    connection = harness.broker.connect()
     correlation = connection._submit(waiting, 12)
     assert len(fetches._sessions) == 0
-    hand.broker.advance(500)
+    harness.broker.advance(500)
     assert len(fetches._sessions) == 1
     assert correlation is not None

@@ -18,22 +18,24 @@ from kip848_client.wire.messages.list_offsets import (
 )
 from mock_coordinator import NewRecord
 from mock_coordinator.batches import encode_batch
-from tests.unit.mock_coordinator.broker_at_hand import AtHand
+from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
 NOTHING = (0, -1, -1)
 
 
-def at_hand(profile: str = "4.4") -> AtHand:
+def new_broker(profile: str = "4.4") -> BrokerHarness:
     """Offsets 0 to 3 with timestamps 1000, 1000, 3000, 2000; topic ``e`` is empty."""
-    hand = AtHand({"t": 2, "e": 1}, profile=profile)
+    harness = BrokerHarness({"t": 2, "e": 1}, profile=profile)
     for times in ((1000, 1000), (3000,), (2000,)):
         records = [NewRecord(b"x", timestamp_ms=time) for time in times]
-        assert hand.produce_bytes("t", encode_batch(records, 0)).error_code == 0
-    return hand
+        assert harness.produce_bytes("t", encode_batch(records, 0)).error_code == 0
+    return harness
 
 
-def asked(hand: AtHand, timestamp: int, version: int = 10, **more: Any) -> tuple[int, int, int]:
+def asked(
+    harness: BrokerHarness, timestamp: int, version: int = 10, **more: Any
+) -> tuple[int, int, int]:
     topic = more.pop("topic", "t")
     partition = ListOffsetsRequestListOffsetsPartition(
         partition_index=more.pop("partition", 0),
@@ -42,7 +44,7 @@ def asked(hand: AtHand, timestamp: int, version: int = 10, **more: Any) -> tuple
     )
     topics = (ListOffsetsRequestListOffsetsTopic(name=topic, partitions=(partition,)),)
     request = ListOffsetsRequest(replica_id=-1, topics=topics, **more)
-    answer = hand.ask(request, version).topics[0].partitions[0]
+    answer = harness.ask(request, version).topics[0].partitions[0]
     expected_epoch = 0 if version >= 4 and answer.offset >= 0 else -1
     assert answer.leader_epoch == expected_epoch
     return answer.error_code, answer.timestamp, answer.offset
@@ -50,10 +52,10 @@ def asked(hand: AtHand, timestamp: int, version: int = 10, **more: Any) -> tuple
 
 @pytest.mark.parametrize("version", range(1, 12))
 def test_both_ends_in_every_version(version: int) -> None:
-    hand = at_hand()
-    assert asked(hand, LATEST, version) == (0, -1, 4)
-    assert asked(hand, EARLIEST, version) == (0, -1, 0)
-    assert asked(hand, LATEST, version, topic="e") == (0, -1, 0)
+    harness = new_broker()
+    assert asked(harness, LATEST, version) == (0, -1, 4)
+    assert asked(harness, EARLIEST, version) == (0, -1, 0)
+    assert asked(harness, LATEST, version, topic="e") == (0, -1, 0)
 
 
 @pytest.mark.parametrize(
@@ -72,12 +74,12 @@ def test_both_ends_in_every_version(version: int) -> None:
     ],
 )
 def test_by_timestamp_and_special_ones(timestamp: int, answer: tuple[int, int, int]) -> None:
-    assert asked(at_hand(), timestamp, 11) == answer
+    assert asked(new_broker(), timestamp, 11) == answer
 
 
 @pytest.mark.parametrize("timestamp", [0, MAX_TIMESTAMP, LATEST_TIERED])
 def test_an_empty_partition_has_nothing(timestamp: int) -> None:
-    assert asked(at_hand(), timestamp, 11, topic="e") == NOTHING
+    assert asked(new_broker(), timestamp, 11, topic="e") == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -85,9 +87,9 @@ def test_an_empty_partition_has_nothing(timestamp: int) -> None:
     [(MAX_TIMESTAMP, 7), (EARLIEST_LOCAL, 8), (LATEST_TIERED, 9), (PENDING_UPLOAD, 11)],
 )
 def test_special_timestamps_have_their_first_version(timestamp: int, since: int) -> None:
-    hand = at_hand()
+    harness = new_broker()
     for version in range(1, 12):
-        refused = asked(hand, timestamp, version)[0] == 35
+        refused = asked(harness, timestamp, version)[0] == 35
         assert refused is (version < since)
 
 
@@ -105,7 +107,7 @@ def test_special_timestamps_have_their_first_version(timestamp: int, since: int)
     ],
 )
 def test_refusals(more: dict[str, Any], code: int) -> None:
-    assert asked(at_hand(), LATEST, **more)[0] == code
+    assert asked(new_broker(), LATEST, **more)[0] == code
 
 
 def test_a_partition_asked_twice_is_refused() -> None:
@@ -114,27 +116,27 @@ def test_a_partition_asked_twice_is_refused() -> None:
         for p in (0, 0, 1)
     )
     topics = (ListOffsetsRequestListOffsetsTopic(name="t", partitions=wanted),)
-    response = at_hand().ask(ListOffsetsRequest(replica_id=-1, topics=topics), 10)
+    response = new_broker().ask(ListOffsetsRequest(replica_id=-1, topics=topics), 10)
     found = [(p.partition_index, p.error_code) for p in response.topics[0].partitions]
     assert found == [(1, 0), (0, 42)]
 
 
 def test_log_append_time_counts_the_batch() -> None:
-    hand = AtHand()
-    hand.broker.create_topic("t", config={"message.timestamp.type": "LogAppendTime"})
-    hand.produce_bytes("t", hand.batch(b"a", b"b"))
-    assert asked(hand, MAX_TIMESTAMP) == (0, hand.clock(), 0)
+    harness = BrokerHarness()
+    harness.broker.create_topic("t", config={"message.timestamp.type": "LogAppendTime"})
+    harness.produce_bytes("t", harness.batch(b"a", b"b"))
+    assert asked(harness, MAX_TIMESTAMP) == (0, harness.clock(), 0)
 
 
 def test_inside_a_compressed_batch() -> None:
-    hand = AtHand({"t": 1})
+    harness = BrokerHarness({"t": 1})
     plain = encode_batch([NewRecord(b"a", timestamp_ms=1), NewRecord(b"b", timestamp_ms=9)], 0)
     body = struct.pack(">h", 1) + plain[23:61] + gzip.compress(plain[61:])
     import crc32c
 
     head = plain[:8] + struct.pack(">iibI", len(body) + 9, -1, 2, crc32c.crc32c(body))
-    assert hand.produce_bytes("t", head + body).error_code == 0
-    assert asked(hand, 5) == (0, 9, 1)
+    assert harness.produce_bytes("t", head + body).error_code == 0
+    assert asked(harness, 5) == (0, 9, 1)
 
 
 @pytest.mark.parametrize(
@@ -151,31 +153,31 @@ def test_inside_a_compressed_batch() -> None:
 def test_offset_for_leader_epoch(
     version: int, epoch: int, current: int, answer: tuple[int, int, int]
 ) -> None:
-    assert epoch_end(at_hand(), epoch, version, current=current) == answer
+    assert epoch_end(new_broker(), epoch, version, current=current) == answer
 
 
 def test_a_client_behind_the_leaders_epoch_is_fenced() -> None:
-    hand = at_hand()
-    log = hand.broker.core.broker.logs.of(hand.broker.core.broker.catalog.topics["t"], 0)
+    harness = new_broker()
+    log = harness.broker.core.broker.logs.of(harness.broker.core.broker.catalog.topics["t"], 0)
     assert log is not None
     log.leader_epoch = 2
-    assert asked_epoch(hand, 1) == 74
-    assert asked_epoch(hand, 2) == 0
+    assert asked_epoch(harness, 1) == 74
+    assert asked_epoch(harness, 2) == 0
 
 
-def asked_epoch(hand: AtHand, current: int) -> int:
-    return epoch_end(hand, 2, 4, current=current)[0]
+def asked_epoch(harness: BrokerHarness, current: int) -> int:
+    return epoch_end(harness, 2, 4, current=current)[0]
 
 
 def test_offset_for_leader_epoch_of_nothing() -> None:
-    hand = at_hand()
-    assert epoch_end(hand, 0, 4, topic="nope") == (3, -1, -1)
-    assert epoch_end(hand, 0, 4, partition=9) == (3, -1, -1)
-    assert epoch_end(hand, 0, 4, topic="e") == (0, 0, 0)
+    harness = new_broker()
+    assert epoch_end(harness, 0, 4, topic="nope") == (3, -1, -1)
+    assert epoch_end(harness, 0, 4, partition=9) == (3, -1, -1)
+    assert epoch_end(harness, 0, 4, topic="e") == (0, 0, 0)
 
 
 def epoch_end(
-    hand: AtHand,
+    harness: BrokerHarness,
     epoch: int,
     version: int,
     *,
@@ -187,5 +189,7 @@ def epoch_end(
         partition=partition, current_leader_epoch=current, leader_epoch=epoch
     )
     topics = (OffsetForLeaderEpochRequestOffsetForLeaderTopic(topic=topic, partitions=(wanted,)),)
-    answer = hand.ask(OffsetForLeaderEpochRequest(topics=topics), version).topics[0].partitions[0]
+    answer = (
+        harness.ask(OffsetForLeaderEpochRequest(topics=topics), version).topics[0].partitions[0]
+    )
     return answer.error_code, answer.leader_epoch, answer.end_offset

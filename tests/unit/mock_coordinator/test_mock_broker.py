@@ -12,7 +12,7 @@ from kip848_client.errors import ConfigError, TransportError, UnsupportedVersion
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker, NewRecord, VirtualClock
-from tests.unit.mock_coordinator.broker_at_hand import AtHand, fetch_partition
+from tests.unit.mock_coordinator.broker_harness import BrokerHarness, fetch_partition
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -72,17 +72,17 @@ def joining() -> ConsumerGroupHeartbeatRequest:
 
 
 def test_virtual_time_ends_a_session() -> None:
-    hand = AtHand({"t": 1})
-    hand.ask(joining())
-    hand.broker.advance(44_999)
-    group = hand.broker.snapshot("g")
+    harness = BrokerHarness({"t": 1})
+    harness.ask(joining())
+    harness.broker.advance(44_999)
+    group = harness.broker.snapshot("g")
     assert group is not None
     assert group.members
-    hand.broker.advance(1)
-    group = hand.broker.snapshot("g")
+    harness.broker.advance(1)
+    group = harness.broker.snapshot("g")
     assert group is not None
     assert not group.members
-    assert hand.broker.snapshot("other") is None
+    assert harness.broker.snapshot("other") is None
 
 
 def test_real_time_cannot_be_moved() -> None:
@@ -91,96 +91,96 @@ def test_real_time_cannot_be_moved() -> None:
 
 
 def test_records_and_their_fields() -> None:
-    hand = AtHand({"t": 2})
+    harness = BrokerHarness({"t": 2})
     headers = [("h", b"1"), ("n", None)]
-    assert hand.broker.produce("t", NewRecord(b"v", b"k", 1234, headers), partition=1) == 0
-    assert hand.broker.produce("t", None, b"w", key=b"k", partition=1) == 1
-    first, second, third = hand.broker.records("t")
+    assert harness.broker.produce("t", NewRecord(b"v", b"k", 1234, headers), partition=1) == 0
+    assert harness.broker.produce("t", None, b"w", key=b"k", partition=1) == 1
+    first, second, third = harness.broker.records("t")
     assert (first.topic, first.partition, first.offset, first.timestamp_ms) == ("t", 1, 0, 1234)
     assert (first.key, first.value, list(first.headers)) == (b"k", b"v", headers)
-    assert (second.value, second.timestamp_ms) == (None, hand.clock())
+    assert (second.value, second.timestamp_ms) == (None, harness.clock())
     assert third.offset == 2
-    assert hand.broker.records("t", 0) == []
+    assert harness.broker.records("t", 0) == []
     with pytest.raises(KeyError):
-        hand.broker.records("t", 9)
+        harness.broker.records("t", 9)
     with pytest.raises(KeyError):
-        hand.broker.records("no")
+        harness.broker.records("no")
 
 
 def test_only_the_clients_requests_are_shown() -> None:
-    hand = AtHand({"t": 1})
-    hand.broker.produce("t", b"x")
-    hand.ask(MetadataRequest(topics=None))
-    (entry,) = hand.broker.requests()
+    harness = BrokerHarness({"t": 1})
+    harness.broker.produce("t", b"x")
+    harness.ask(MetadataRequest(topics=None))
+    (entry,) = harness.broker.requests()
     assert (entry.api, entry.client_id, entry.version) == ("Metadata", "in-process", 13)
-    assert hand.broker.requests("Produce") == []
+    assert harness.broker.requests("Produce") == []
 
 
 def test_the_request_log_leaves_records_out_and_can_be_switched_off() -> None:
-    hand = AtHand({"t": 1})
-    hand.produce_bytes("t", hand.batch(b"x" * 1000))
-    (entry,) = hand.broker.requests("Produce")
+    harness = BrokerHarness({"t": 1})
+    harness.produce_bytes("t", harness.batch(b"x" * 1000))
+    (entry,) = harness.broker.requests("Produce")
     assert "xxxx" not in repr(entry.request)
     assert "name='t'" in repr(entry.request)
-    assert len(hand.broker.records("t")) == 1
+    assert len(harness.broker.records("t")) == 1
     quiet = MockBroker({"t": 1}, listen=False, clock=VirtualClock(), log_size=0)
     quiet.connect().ask(MetadataRequest(topics=None))
     assert quiet.requests() == []
 
 
 def test_through_bytes_or_not() -> None:
-    hand = AtHand({"t": 1})
-    direct = hand.broker.connect(through_bytes=False)
+    harness = BrokerHarness({"t": 1})
+    direct = harness.broker.connect(through_bytes=False)
     request = MetadataRequest(topics=None, include_cluster_authorized_operations=True)
     assert direct.ask(request, 12).cluster_authorized_operations == 8096
     with pytest.raises(UnsupportedVersion, match="include_cluster_authorized_operations"):
-        hand.ask(request, 12)
+        harness.ask(request, 12)
 
 
 def test_a_closed_connection_says_why() -> None:
-    hand = AtHand()
-    hand.connection.close()
-    hand.connection.close()
-    assert hand.connection.is_closed
+    harness = BrokerHarness()
+    harness.connection.close()
+    harness.connection.close()
+    assert harness.connection.is_closed
     with pytest.raises(TransportError, match="closed by the client"):
-        hand.ask(MetadataRequest(topics=None))
+        harness.ask(MetadataRequest(topics=None))
 
 
 def test_asking_does_not_wait() -> None:
-    hand = AtHand({"t": 1})
-    request = hand.fetch_request(fetch_partition(), max_wait_ms=100, min_bytes=1)
+    harness = BrokerHarness({"t": 1})
+    request = harness.fetch_request(fetch_partition(), max_wait_ms=100, min_bytes=1)
     with pytest.raises(TransportError, match="not answered yet"):
-        hand.ask(request, 12)
-    hand.broker.advance(100)
+        harness.ask(request, 12)
+    harness.broker.advance(100)
 
 
 @pytest.mark.anyio
 async def test_a_request_in_flight_fails_when_the_broker_restarts() -> None:
-    hand = AtHand({"t": 1})
+    harness = BrokerHarness({"t": 1})
 
     async def fetch() -> None:
-        request = hand.fetch_request(fetch_partition(), max_wait_ms=60_000, min_bytes=1)
+        request = harness.fetch_request(fetch_partition(), max_wait_ms=60_000, min_bytes=1)
         with pytest.raises(TransportError, match="restarts"):
-            await hand.connection.request(request, 12)
+            await harness.connection.request(request, 12)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(fetch)
-        await hand.broker.wait_for(lambda: hand.broker.core.parked_requests == 1)
-        hand.broker.restart()
+        await harness.broker.wait_for(lambda: harness.broker.core.parked_requests == 1)
+        harness.broker.restart()
 
 
 def test_a_restart_keeps_the_group_and_the_records() -> None:
-    hand = AtHand({"t": 1})
-    hand.broker.produce("t", b"x")
-    hand.ask(joining())
-    before = hand.broker.snapshot("g")
-    hand.broker.restart()
-    after = hand.broker.snapshot("g")
+    harness = BrokerHarness({"t": 1})
+    harness.broker.produce("t", b"x")
+    harness.ask(joining())
+    before = harness.broker.snapshot("g")
+    harness.broker.restart()
+    after = harness.broker.snapshot("g")
     assert before is not None
     assert after is not None
     assert after.without_timers() == before.without_timers()
-    assert [r.value for r in hand.broker.records("t")] == [b"x"]
-    assert hand.broker.produce("t", b"y") == 1
+    assert [r.value for r in harness.broker.records("t")] == [b"x"]
+    assert harness.broker.produce("t", b"y") == 1
 
 
 def test_two_brokers_may_share_a_clock() -> None:

@@ -31,7 +31,7 @@ from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.core.topics.catalog import Catalog
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from tests.support.examples import examples
-from tests.unit.mock_coordinator.broker_at_hand import AtHand, fetch_partition
+from tests.unit.mock_coordinator.broker_harness import BrokerHarness, fetch_partition
 
 KAFKA = profile_named("4.4")
 
@@ -220,18 +220,18 @@ def test_commits_without_end_keep_the_log_small() -> None:
 
 
 def test_any_client_can_read_the_groups_records() -> None:
-    hand = AtHand({"t": 1}, offsets_topic_num_partitions="1")
+    harness = BrokerHarness({"t": 1}, offsets_topic_num_partitions="1")
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=5)
     topic = OffsetCommitRequestTopic(name="t", partitions=(partition,))
     request = OffsetCommitRequest(group_id="g", topics=(topic,))
-    hand.ask(request, 9)  # before anybody has looked for the coordinator
-    hand.ask(FindCoordinatorRequest(key="g", key_type=0), 3)
-    hand.ask(request, 9)
-    broker = hand.broker.core.broker
+    harness.ask(request, 9)  # before anybody has looked for the coordinator
+    harness.ask(FindCoordinatorRequest(key="g", key_type=0), 3)
+    harness.ask(request, 9)
+    broker = harness.broker.core.broker
     found = broker.catalog.topics[OFFSETS_TOPIC]
     log = broker.logs.of(found, 0)
     assert log is not None
     decoded = [decode_record(r.key or b"", r.value) for r in stored_records(OFFSETS_TOPIC, 0, log)]
     assert [type(record) for record in decoded] == [OffsetCommit, OffsetCommit]
-    fetched = hand.ask(hand.fetch_request(fetch_partition(), topic=OFFSETS_TOPIC), 12)
+    fetched = harness.ask(harness.fetch_request(fetch_partition(), topic=OFFSETS_TOPIC), 12)
     assert fetched.responses[0].partitions[0].records == log.read(0, 1 << 20)

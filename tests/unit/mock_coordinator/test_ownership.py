@@ -42,7 +42,7 @@ from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.ownership import OwnershipChecker
 
 
-class Scene:
+class OwnershipHarness:
     """A broker whose coordinator can be made to say anything."""
 
     def __init__(self) -> None:
@@ -125,38 +125,38 @@ def in_the_book(checker: OwnershipChecker) -> int:
 
 
 def test_a_hand_over_by_the_book_is_fine() -> None:
-    scene = Scene()
-    scene.pass_half_to_b()
-    assert scene.commit("B", 3) == 0
-    scene.beat("B", epoch=-1)
-    scene.broker.advance(2000)
-    scene.beat("A")
-    scene.broker.check_ownership()
+    harness = OwnershipHarness()
+    harness.pass_half_to_b()
+    assert harness.commit("B", 3) == 0
+    harness.beat("B", epoch=-1)
+    harness.broker.advance(2000)
+    harness.beat("A")
+    harness.broker.check_ownership()
 
 
 def test_reporting_what_was_given_up_is_not() -> None:
-    scene = Scene()
-    scene.pass_half_to_b()
-    assert scene.beat("A", range(6)).error_code == 0, "a broker does not mind"
-    said = scene.violation()
+    harness = OwnershipHarness()
+    harness.pass_half_to_b()
+    assert harness.beat("A", range(6)).error_code == 0, "a broker does not mind"
+    said = harness.violation()
     assert "A reports t-3 as its own" in said
     assert "A ConsumerGroupHeartbeat epoch" in said, "the conversation is part of it"
 
 
 def test_reporting_less_and_then_all_again_is_fine() -> None:
-    scene = Scene()
-    scene.beat("A")
-    scene.beat("A", [0])
-    scene.beat("A", range(6))
-    scene.broker.check_ownership()
+    harness = OwnershipHarness()
+    harness.beat("A")
+    harness.beat("A", [0])
+    harness.beat("A", range(6))
+    harness.broker.check_ownership()
 
 
 def test_a_million_made_up_partitions_are_one_mistake_and_cost_next_to_nothing() -> None:
-    scene = Scene()
-    scene.beat("A")
-    scene.broker.advance(10_000)
-    assert scene.beat("A", range(1_000_000)).error_code == 0, "a broker does not mind"
-    checker = scene.broker.driver.ownership
+    harness = OwnershipHarness()
+    harness.beat("A")
+    harness.broker.advance(10_000)
+    assert harness.beat("A", range(1_000_000)).error_code == 0, "a broker does not mind"
+    checker = harness.broker.driver.ownership
     assert checker.using("g") == {"A": {("t", each) for each in range(6)}}
     (said,) = checker.violations
     assert "A reports partitions of t that do not exist" in said
@@ -167,40 +167,40 @@ def test_a_million_made_up_partitions_are_one_mistake_and_cost_next_to_nothing()
 
 
 def test_committing_for_another_one_is_not_fine() -> None:
-    scene = Scene()
-    scene.pass_half_to_b()
-    assert scene.commit("A", 3) == 0, "a broker does not mind"
-    assert "A commits t-3 while B may be using it" in scene.violation()
+    harness = OwnershipHarness()
+    harness.pass_half_to_b()
+    assert harness.commit("A", 3) == 0, "a broker does not mind"
+    assert "A commits t-3 while B may be using it" in harness.violation()
 
 
 def test_committing_what_nobody_has_is_fine() -> None:
-    scene = Scene()
-    scene.beat("A")
-    assert scene.commit("A", 7) != 0
-    scene.broker.check_ownership()
+    harness = OwnershipHarness()
+    harness.beat("A")
+    assert harness.commit("A", 7) != 0
+    harness.broker.check_ownership()
 
 
 def test_members_that_expired_do_not_count() -> None:
-    scene = Scene()
-    scene.beat("A")
-    scene.broker.advance(50_000)
-    scene.beat("B")
-    scene.broker.check_ownership()
+    harness = OwnershipHarness()
+    harness.beat("A")
+    harness.broker.advance(50_000)
+    harness.beat("B")
+    harness.broker.check_ownership()
 
 
 def test_a_member_that_is_fenced_uses_nothing() -> None:
-    scene = Scene()
-    scene.pass_half_to_b()
-    assert scene.beat("B", epoch=99).error_code == ErrorCode.FENCED_MEMBER_EPOCH
-    checker = scene.broker.driver.ownership
+    harness = OwnershipHarness()
+    harness.pass_half_to_b()
+    assert harness.beat("B", epoch=99).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    checker = harness.broker.driver.ownership
     assert checker.using("g") == {"A": {("t", 0), ("t", 1), ("t", 2)}}
 
 
 def test_two_owners_by_a_wrong_coordinator() -> None:
-    scene = Scene()
-    scene.beat("A")
-    scene.beat("B")
-    both = ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=scene.topic_id, partitions=(0,))
+    harness = OwnershipHarness()
+    harness.beat("A")
+    harness.beat("B")
+    both = ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=harness.topic_id, partitions=(0,))
     answer = ConsumerGroupHeartbeatResponse(
         member_id="B",
         member_epoch=3,
@@ -208,27 +208,27 @@ def test_two_owners_by_a_wrong_coordinator() -> None:
     )
     asked = ConsumerGroupHeartbeatRequest(group_id="g", member_id="B", member_epoch=2)
     event = RequestReceived(9, 1, 1, LOCAL_CLIENT, asked)
-    scene.broker.driver.ownership.observe(5, event, (Reply(9, 1, 1, answer, 68),))
-    assert "t-0 is given to B while A may be using it" in scene.violation()
+    harness.broker.driver.ownership.observe(5, event, (Reply(9, 1, 1, answer, 68),))
+    assert "t-0 is given to B while A may be using it" in harness.violation()
 
 
 def test_two_owners_by_a_wrong_assignor_of_a_classic_leader() -> None:
-    scene = Scene()
-    checker = scene.broker.driver.ownership
-    scene.beat("A")
-    scene.beat("B")
+    harness = OwnershipHarness()
+    checker = harness.broker.driver.ownership
+    harness.beat("A")
+    harness.beat("B")
     given = ConsumerAssignment(assigned_partitions=(TopicPartitions(topic="t", partitions=(0,)),))
     for number, member_id in enumerate("AB"):
         asked = SyncGroupRequest(group_id="g", member_id=member_id, protocol_type="consumer")
         event = RequestReceived(8, number, 5, LOCAL_CLIENT, asked)
         answer = SyncGroupResponse(assignment=write_assignment(given))
         checker.observe(5, event, (Reply(8, number, 5, answer, 14),))
-    assert "t-0 is given to B while A may be using it" in scene.violation()
+    assert "t-0 is given to B while A may be using it" in harness.violation()
 
 
 def test_whoever_joins_again_keeps_only_what_it_says() -> None:
-    scene = Scene()
-    scene.beat("A")
+    harness = OwnershipHarness()
+    harness.beat("A")
     kept = ConsumerSubscription(
         topics=("t",), owned_partitions=(TopicPartitions(topic="t", partitions=(1, 2)),)
     )
@@ -239,28 +239,28 @@ def test_whoever_joins_again_keeps_only_what_it_says() -> None:
         protocols=(JoinGroupRequestProtocol(name="x", metadata=write_subscription(kept)),),
     )
     event = RequestReceived(8, 1, 9, LOCAL_CLIENT, request)
-    checker = scene.broker.driver.ownership
+    checker = harness.broker.driver.ownership
     checker.observe(5, event, ())
     assert checker.using("g") == {"A": {("t", 1), ("t", 2)}}
     checker.observe(6, ConnectionLost(8), ())
 
 
 def test_a_client_that_goes_on_and_on_is_told_of_a_hundred_times() -> None:
-    scene = Scene()
-    scene.pass_half_to_b()
+    harness = OwnershipHarness()
+    harness.pass_half_to_b()
     for _ in range(40):  # each time, three partitions that were given up are reported, and lost
-        scene.beat("A", range(6))
-        scene.beat("A", range(3))
-    checker = scene.broker.driver.ownership
+        harness.beat("A", range(6))
+        harness.beat("A", range(3))
+    checker = harness.broker.driver.ownership
     assert len(checker.violations) == 100
     with pytest.raises(OwnershipViolation, match=r"\(119 more\)"):
         checker.check()
 
 
 def test_a_crash_forgets_what_was_asked_and_not_what_is_used() -> None:
-    scene = Scene()
-    scene.pass_half_to_b()
-    checker = scene.broker.driver.ownership
+    harness = OwnershipHarness()
+    harness.pass_half_to_b()
+    checker = harness.broker.driver.ownership
     parked = JoinGroupRequest(
         group_id="classic",
         session_timeout_ms=10_000,
@@ -269,16 +269,16 @@ def test_a_crash_forgets_what_was_asked_and_not_what_is_used() -> None:
         protocols=(JoinGroupRequestProtocol(name="x", metadata=b""),),
     )
     with pytest.raises(TransportError, match="not answered yet"):
-        scene.broker.connect().ask(parked, 3)
+        harness.broker.connect().ask(parked, 3)
     assert pending(checker) == 1
-    scene.broker.restart()
+    harness.broker.restart()
     assert pending(checker) == 0, "its answer can never come"
     assert checker.using("g").keys() == {"A", "B"}
 
 
 def test_members_that_die_without_a_word_are_forgotten_in_the_end() -> None:
-    scene = Scene()
-    checker = scene.broker.driver.ownership
+    harness = OwnershipHarness()
+    checker = harness.broker.driver.ownership
     most = 0
     for number in range(2500):
         request = ConsumerGroupHeartbeatRequest(
@@ -288,17 +288,17 @@ def test_members_that_die_without_a_word_are_forgotten_in_the_end() -> None:
             subscribed_topic_names=("t",),
             topic_partitions=(),
         )
-        assert scene.connection.ask(request).error_code == 0
-        scene.broker.advance(50_000)
+        assert harness.connection.ask(request).error_code == 0
+        harness.broker.advance(50_000)
         most = max(most, in_the_book(checker))
     assert 1000 <= most <= 1001
     checker.check()
 
 
 def test_only_the_dead_are_forgotten() -> None:
-    scene = Scene()
-    checker = scene.broker.driver.ownership
-    scene.pass_half_to_b()
+    harness = OwnershipHarness()
+    checker = harness.broker.driver.ownership
+    harness.pass_half_to_b()
     for number in range(1200):
         request = ConsumerGroupHeartbeatRequest(
             group_id=f"g{number}",
@@ -307,10 +307,10 @@ def test_only_the_dead_are_forgotten() -> None:
             subscribed_topic_names=("t",),
             topic_partitions=(),
         )
-        assert scene.connection.ask(request).error_code == 0
+        assert harness.connection.ask(request).error_code == 0
     assert in_the_book(checker) == 1202
-    assert scene.beat("A", range(6)).error_code == 0
-    assert "A reports t-3 as its own" in scene.violation()
+    assert harness.beat("A", range(6)).error_code == 0
+    assert "A reports t-3 as its own" in harness.violation()
 
 
 @pytest.mark.asyncio

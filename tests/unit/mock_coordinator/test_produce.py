@@ -17,7 +17,7 @@ from kip848_client.wire.messages.produce import (
 from kip848_client.wire.messages.transactions import InitProducerIdRequest
 from mock_coordinator import NewRecord
 from mock_coordinator.batches import encode_batch
-from tests.unit.mock_coordinator.broker_at_hand import START_MS, AtHand
+from tests.unit.mock_coordinator.broker_harness import START_MS, BrokerHarness
 
 
 def patched(data: bytes, at: int, layout: str, value: int) -> bytes:
@@ -33,32 +33,32 @@ def rechecked(data: bytes) -> bytes:
 
 
 def test_offsets_count_records_and_the_answer_has_the_log_start() -> None:
-    hand = AtHand({"t": 2})
-    first = hand.produce_bytes("t", hand.batch(b"a", b"b"))
+    harness = BrokerHarness({"t": 2})
+    first = harness.produce_bytes("t", harness.batch(b"a", b"b"))
     assert (first.error_code, first.base_offset, first.log_start_offset) == (0, 0, 0)
-    assert hand.produce_bytes("t", hand.batch(b"c")).base_offset == 2
-    assert hand.produce_bytes("t", hand.batch(b"c"), partition=1).base_offset == 0
-    assert hand.produce_bytes("t", hand.batch(b"c"), version=3).log_start_offset == -1
-    assert [r.value for r in hand.broker.records("t", 0)] == [b"a", b"b", b"c", b"c"]
-    assert [r.offset for r in hand.broker.records("t", 0)] == [0, 1, 2, 3]
+    assert harness.produce_bytes("t", harness.batch(b"c")).base_offset == 2
+    assert harness.produce_bytes("t", harness.batch(b"c"), partition=1).base_offset == 0
+    assert harness.produce_bytes("t", harness.batch(b"c"), version=3).log_start_offset == -1
+    assert [r.value for r in harness.broker.records("t", 0)] == [b"a", b"b", b"c", b"c"]
+    assert [r.offset for r in harness.broker.records("t", 0)] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
     ("topic", "partition", "code"), [("nope", 0, 3), ("t", 1, 3), ("t", -1, 3), ("a b", 0, 3)]
 )
 def test_an_unknown_partition(topic: str, partition: int, code: int) -> None:
-    hand = AtHand({"t": 1})
-    answer = hand.produce_bytes(topic, hand.batch(b"x"), partition=partition)
+    harness = BrokerHarness({"t": 1})
+    answer = harness.produce_bytes(topic, harness.batch(b"x"), partition=partition)
     assert (answer.error_code, answer.base_offset, answer.log_start_offset) == (code, -1, -1)
 
 
 def test_from_version_13_topics_go_by_id() -> None:
-    hand = AtHand({"t": 1})
-    topic_id = hand.broker.core.broker.catalog.topics["t"].topic_id
+    harness = BrokerHarness({"t": 1})
+    topic_id = harness.broker.core.broker.catalog.topics["t"].topic_id
     for wanted, code in ((topic_id, 0), (b"7" * 16, 100), (bytes(16), 100)):
-        data = ProduceRequestPartitionProduceData(index=0, records=hand.batch(b"x"))
+        data = ProduceRequestPartitionProduceData(index=0, records=harness.batch(b"x"))
         topic = ProduceRequestTopicProduceData(topic_id=wanted, partition_data=(data,))
-        response = hand.ask(ProduceRequest(acks=1, topic_data=(topic,)), 13)
+        response = harness.ask(ProduceRequest(acks=1, topic_data=(topic,)), 13)
         assert response.responses[0].topic_id == wanted
         assert response.responses[0].partition_responses[0].error_code == code
 
@@ -102,15 +102,15 @@ GOOD = encode_batch([NewRecord(b"x"), NewRecord(b"y")], START_MS)
 )
 def test_a_batch_that_does_not_add_up(name: str, records: bytes, code: int, log_start: int) -> None:
     del name
-    hand = AtHand({"t": 1})
-    answer = hand.produce_bytes("t", records)
+    harness = BrokerHarness({"t": 1})
+    answer = harness.produce_bytes("t", records)
     assert (answer.error_code, answer.log_start_offset) == (code, log_start)
-    assert len(hand.broker.records("t")) == (0 if code else 2)
+    assert len(harness.broker.records("t")) == (0 if code else 2)
 
 
 def test_no_records_at_all_end_the_connection() -> None:
     with pytest.raises(TransportError):
-        AtHand({"t": 1}).produce_bytes("t", None)
+        BrokerHarness({"t": 1}).produce_bytes("t", None)
 
 
 def test_offsets_inside_a_batch_are_consecutive() -> None:
@@ -119,77 +119,78 @@ def test_offsets_inside_a_batch_are_consecutive() -> None:
     body = struct.pack(">h", 0) + struct.pack(">i", 1) + GOOD[27:57] + struct.pack(">i", 2)
     data = GOOD[:21] + body + first + second
     data = patched(data, 8, ">i", len(data) - 12)
-    hand = AtHand({"t": 1})
-    assert hand.produce_bytes("t", rechecked(data)).error_code == ErrorCode.INVALID_RECORD
+    harness = BrokerHarness({"t": 1})
+    assert harness.produce_bytes("t", rechecked(data)).error_code == ErrorCode.INVALID_RECORD
 
 
 def test_a_batch_whose_codec_is_missing_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cramjam", None)
-    hand = AtHand({"t": 1})
+    harness = BrokerHarness({"t": 1})
     lz4 = rechecked(patched(GOOD, 21, ">h", 3))
-    assert hand.produce_bytes("t", lz4).error_code == 0
+    assert harness.produce_bytes("t", lz4).error_code == 0
 
 
 def test_transactional_batches_need_the_id_of_their_transaction() -> None:
-    hand = AtHand({"t": 1})
+    harness = BrokerHarness({"t": 1})
     batch = rechecked(patched(GOOD, 21, ">h", 0x10))
     assert (
-        hand.produce_bytes("t", batch).error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        harness.produce_bytes("t", batch).error_code
+        == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     )
 
 
 def test_zstd_is_refused_before_version_7() -> None:
-    hand = AtHand({"t": 1})
+    harness = BrokerHarness({"t": 1})
     zstd = rechecked(patched(GOOD, 21, ">h", 4))
     assert (
-        hand.produce_bytes("t", zstd, version=6).error_code
+        harness.produce_bytes("t", zstd, version=6).error_code
         == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     )
 
 
 def test_too_large() -> None:
-    hand = AtHand()
-    hand.broker.create_topic("t", config={"max.message.bytes": str(len(GOOD) - 1)})
-    assert hand.produce_bytes("t", GOOD).error_code == ErrorCode.MESSAGE_TOO_LARGE
-    hand.broker.create_topic("u", config={"max.message.bytes": str(len(GOOD))})
-    assert hand.produce_bytes("u", GOOD).error_code == 0
+    harness = BrokerHarness()
+    harness.broker.create_topic("t", config={"max.message.bytes": str(len(GOOD) - 1)})
+    assert harness.produce_bytes("t", GOOD).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    harness.broker.create_topic("u", config={"max.message.bytes": str(len(GOOD))})
+    assert harness.produce_bytes("u", GOOD).error_code == 0
 
 
 def test_larger_than_a_segment() -> None:
-    hand = AtHand()
+    harness = BrokerHarness()
     sizes = {"max.message.bytes": "5000000", "segment.bytes": "1048576"}
-    hand.broker.create_topic("t", config=sizes)
+    harness.broker.create_topic("t", config=sizes)
     for size, code in ((1_048_576, 0), (1_048_577, 18)):
         batch = encode_batch([NewRecord(bytes(size - 72))], 0)
-        assert (len(batch), hand.produce_bytes("t", batch).error_code) == (size, code)
+        assert (len(batch), harness.produce_bytes("t", batch).error_code) == (size, code)
 
 
 def test_log_append_time_replaces_the_producers() -> None:
-    hand = AtHand()
-    hand.broker.create_topic("t", config={"message.timestamp.type": "LogAppendTime"})
+    harness = BrokerHarness()
+    harness.broker.create_topic("t", config={"message.timestamp.type": "LogAppendTime"})
     old = encode_batch([NewRecord(b"x", timestamp_ms=5), NewRecord(b"y", timestamp_ms=6)], 0)
-    assert hand.produce_bytes("t", old).log_append_time_ms == START_MS
-    assert [r.timestamp_ms for r in hand.broker.records("t")] == [START_MS, START_MS]
+    assert harness.produce_bytes("t", old).log_append_time_ms == START_MS
+    assert [r.timestamp_ms for r in harness.broker.records("t")] == [START_MS, START_MS]
 
 
 def test_a_maximum_timestamp_that_is_wrong_is_put_right() -> None:
-    hand = AtHand({"t": 1})
+    harness = BrokerHarness({"t": 1})
     wrong = rechecked(patched(GOOD, 35, ">q", START_MS + 99))
-    assert hand.produce_bytes("t", wrong).error_code == 0
-    (batch,) = hand.broker.core.broker.logs.of(
-        hand.broker.core.broker.catalog.topics["t"], 0
+    assert harness.produce_bytes("t", wrong).error_code == 0
+    (batch,) = harness.broker.core.broker.logs.of(
+        harness.broker.core.broker.catalog.topics["t"], 0
     ).batches  # type: ignore[union-attr]  # the partition exists
     assert batch.max_timestamp == START_MS
     assert struct.unpack_from(">q", batch.data, 35)[0] == START_MS
 
 
 def test_timestamps_out_of_range() -> None:
-    hand = AtHand({"t": 1})
+    harness = BrokerHarness({"t": 1})
     hour = 3_600_000
     late = encode_batch(
         [NewRecord(b"x"), NewRecord(b"y", timestamp_ms=START_MS + hour + 1)], START_MS
     )
-    answer = hand.produce_bytes("t", late)
+    answer = harness.produce_bytes("t", late)
     assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
     assert answer.error_message == "One or more records have been rejected due to invalid timestamp"
     (error,) = answer.record_errors
@@ -199,13 +200,13 @@ def test_timestamps_out_of_range() -> None:
         f"should be within [{START_MS - 9223372036854775807}, {START_MS + hour}]"
     )
     unstamped = encode_batch([NewRecord(b"x", timestamp_ms=-1)], 0)
-    assert hand.produce_bytes("t", unstamped).error_code == 0
+    assert harness.produce_bytes("t", unstamped).error_code == 0
 
 
 def test_a_compacted_topic_needs_keys() -> None:
-    hand = AtHand()
-    hand.broker.create_topic("t", config={"cleanup.policy": "compact"})
-    answer = hand.produce_bytes("t", GOOD)
+    harness = BrokerHarness()
+    harness.broker.create_topic("t", config={"cleanup.policy": "compact"})
+    answer = harness.produce_bytes("t", GOOD)
     assert answer.error_code == ErrorCode.INVALID_RECORD
     assert [e.batch_index for e in answer.record_errors] == [0, 1]
     text = "Compacted topic cannot accept message without key in topic partition t-0"
@@ -217,9 +218,9 @@ def test_a_compacted_topic_needs_keys() -> None:
 
 
 def test_acks() -> None:
-    hand = AtHand({"t": 1})
-    assert hand.produce_bytes("t", GOOD, acks=1).error_code == 0
-    assert hand.produce_bytes("t", GOOD, acks=2).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    harness = BrokerHarness({"t": 1})
+    assert harness.produce_bytes("t", GOOD, acks=1).error_code == 0
+    assert harness.produce_bytes("t", GOOD, acks=2).error_code == ErrorCode.INVALID_REQUIRED_ACKS
 
 
 def acks_0(topic: str, records: bytes) -> ProduceRequest:
@@ -230,32 +231,32 @@ def acks_0(topic: str, records: bytes) -> ProduceRequest:
 
 
 def test_acks_0_has_no_answer_and_a_failure_closes_the_connection() -> None:
-    hand = AtHand({"t": 1})
-    assert hand.ask(acks_0("t", GOOD), 9) is None
-    assert len(hand.broker.records("t")) == 2
+    harness = BrokerHarness({"t": 1})
+    assert harness.ask(acks_0("t", GOOD), 9) is None
+    assert len(harness.broker.records("t")) == 2
     with pytest.raises(TransportError, match="acks=0"):
-        hand.ask(acks_0("nope", GOOD), 9)
-    assert hand.connection.is_closed
+        harness.ask(acks_0("nope", GOOD), 9)
+    assert harness.connection.is_closed
 
 
 def test_an_internal_topic_is_not_for_clients() -> None:
-    hand = AtHand({"__consumer_offsets": 1})
+    harness = BrokerHarness({"__consumer_offsets": 1})
     assert (
-        hand.produce_bytes("__consumer_offsets", GOOD).error_code
+        harness.produce_bytes("__consumer_offsets", GOOD).error_code
         == ErrorCode.INVALID_TOPIC_EXCEPTION
     )
 
 
 def test_of_two_entries_for_a_partition_the_later_counts() -> None:
-    hand = AtHand({"t": 1})
+    harness = BrokerHarness({"t": 1})
     entries = tuple(
-        ProduceRequestPartitionProduceData(index=0, records=hand.batch(value))
+        ProduceRequestPartitionProduceData(index=0, records=harness.batch(value))
         for value in (b"1", b"2")
     )
     topic = ProduceRequestTopicProduceData(name="t", partition_data=entries)
-    response = hand.ask(ProduceRequest(acks=1, topic_data=(topic,)), 9)
+    response = harness.ask(ProduceRequest(acks=1, topic_data=(topic,)), 9)
     assert len(response.responses[0].partition_responses) == 1
-    assert [r.value for r in hand.broker.records("t")] == [b"2"]
+    assert [r.value for r in harness.broker.records("t")] == [b"2"]
 
 
 # -- idempotent producers ------------------------------------------------------------------------
@@ -265,7 +266,7 @@ class Producer:
     """Sends batches of one producer id to partition 0 of ``t``; returns (error, base offset)."""
 
     def __init__(self, producer_id: int = 1, **config: str) -> None:
-        self.hand = AtHand({"t": 1}, **config)
+        self.harness = BrokerHarness({"t": 1}, **config)
         self.producer_id = producer_id
 
     def send(self, count: int, sequence: int, epoch: int = 0) -> tuple[int, int]:
@@ -276,7 +277,7 @@ class Producer:
             producer_epoch=epoch,
             base_sequence=sequence,
         )
-        answer = self.hand.produce_bytes("t", records)
+        answer = self.harness.produce_bytes("t", records)
         return answer.error_code, answer.base_offset
 
 
@@ -287,7 +288,7 @@ def test_a_retry_gets_the_first_answer() -> None:
     assert producer.send(1, 2) == (0, 2)
     assert producer.send(1, 3) == (0, 3)
     assert producer.send(1, 2) == (0, 2)
-    assert len(producer.hand.broker.records("t")) == 4
+    assert len(producer.harness.broker.records("t")) == 4
 
 
 def test_gaps_overlaps_and_what_is_forgotten_are_out_of_order() -> None:
@@ -321,7 +322,7 @@ def test_a_producer_is_forgotten_in_time() -> None:
     )
     producer.send(1, 0)
     assert producer.send(1, 5) == (45, -1)
-    producer.hand.broker.advance(1000)
+    producer.harness.broker.advance(1000)
     assert producer.send(1, 5) == (0, 1)
 
 
@@ -337,9 +338,9 @@ def test_a_producer_is_forgotten_in_time() -> None:
     ],
 )
 def test_init_producer_id(request_: InitProducerIdRequest, code: int) -> None:
-    hand = AtHand()
-    answer = hand.ask(request_, 5)
+    harness = BrokerHarness()
+    answer = harness.ask(request_, 5)
     assert answer.error_code == code
     assert (answer.producer_id, answer.producer_epoch) == ((0, 0) if code == 0 else (-1, -1))
     if code == 0:
-        assert hand.ask(request_, 5).producer_id == 1
+        assert harness.ask(request_, 5).producer_id == 1

@@ -22,7 +22,7 @@ from kip848_client.wire.messages.topics import (
 )
 from mock_coordinator import NewRecord
 from mock_coordinator.batches import encode_batch
-from tests.unit.mock_coordinator.broker_at_hand import START_MS, AtHand
+from tests.unit.mock_coordinator.broker_harness import START_MS, BrokerHarness
 
 ZERO = bytes(16)
 
@@ -47,9 +47,11 @@ def new(
     )
 
 
-def create(hand: AtHand, *topics: CreateTopicsRequestCreatableTopic, **more: Any) -> list[Any]:
+def create(
+    harness: BrokerHarness, *topics: CreateTopicsRequestCreatableTopic, **more: Any
+) -> list[Any]:
     version = more.pop("version", 7)
-    return list(hand.ask(CreateTopicsRequest(topics=topics, **more), version).topics)
+    return list(harness.ask(CreateTopicsRequest(topics=topics, **more), version).topics)
 
 
 def placed(*brokers: tuple[int, ...]) -> CreateTopicsRequestCreatableTopic:
@@ -163,28 +165,28 @@ REFUSED = [
 def test_a_topic_that_is_refused(
     topic: CreateTopicsRequestCreatableTopic, code: int, message: str
 ) -> None:
-    hand = AtHand({"t": 1, "a.b": 1})
-    (result,) = create(hand, topic)
+    harness = BrokerHarness({"t": 1, "a.b": 1})
+    (result,) = create(harness, topic)
     assert (result.error_code, result.error_message) == (code, message)
     assert (result.topic_id, result.num_partitions, result.configs) == (ZERO, -1, ())
-    assert list(hand.broker.core.broker.catalog.topics) == ["t", "a.b"]
+    assert list(harness.broker.core.broker.catalog.topics) == ["t", "a.b"]
 
 
 def test_older_lines_say_less_and_allow_small_segments() -> None:
-    hand = AtHand(profile="4.0")
-    (result,) = create(hand, new(replicas=2))
+    harness = BrokerHarness(profile="4.0")
+    (result,) = create(harness, new(replicas=2))
     assert result.error_message.endswith("because only 1 broker(s) are registered.")
-    (result,) = create(hand, new(config=(("segment.bytes", "100"),)))
+    (result,) = create(harness, new(config=(("segment.bytes", "100"),)))
     assert result.error_code == 0
     batch = encode_batch([NewRecord(b"x")], START_MS)
-    assert hand.produce_bytes("x", batch).error_code == 0
+    assert harness.produce_bytes("x", batch).error_code == 0
 
 
 def test_a_topic_and_what_is_told_about_it() -> None:
-    hand = AtHand(num_partitions="4")
+    harness = BrokerHarness(num_partitions="4")
     config = (("retention.ms", "1000"), ("cleanup.policy", ""))
-    (result,) = create(hand, new("x", -1, -1, config=config))
-    topic = hand.broker.core.broker.catalog.topics["x"]
+    (result,) = create(harness, new("x", -1, -1, config=config))
+    topic = harness.broker.core.broker.catalog.topics["x"]
     assert (result.error_code, result.topic_id) == (0, topic.topic_id)
     assert (result.num_partitions, result.replication_factor, topic.partitions) == (4, 1, 4)
     described = {c.name: (c.value, c.config_source) for c in result.configs}
@@ -197,23 +199,23 @@ def test_a_topic_and_what_is_told_about_it() -> None:
 
 @pytest.mark.parametrize("version", range(2, 8))
 def test_all_versions(version: int) -> None:
-    (result,) = create(AtHand(), new(), version=version)
+    (result,) = create(BrokerHarness(), new(), version=version)
     assert (result.name, result.error_code) == ("x", 0)
     assert (result.topic_id != ZERO) is (version >= 7)
 
 
 def test_a_name_twice_and_a_dry_run_and_no_time() -> None:
-    hand = AtHand()
-    (result,) = create(hand, new("a"), new("a"))
+    harness = BrokerHarness()
+    (result,) = create(harness, new("a"), new("a"))
     assert (result.error_code, result.error_message) == (42, "Duplicate topic name.")
-    assert create(hand, new("b"), validate_only=True)[0].error_code == 0
-    assert create(hand, new("c"), timeout_ms=0)[0].error_code == ErrorCode.REQUEST_TIMED_OUT
-    assert not hand.broker.core.broker.catalog.topics
-    assert create(hand) == []
+    assert create(harness, new("b"), validate_only=True)[0].error_code == 0
+    assert create(harness, new("c"), timeout_ms=0)[0].error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert not harness.broker.core.broker.catalog.topics
+    assert create(harness) == []
 
 
 def test_assignments_count_the_partitions() -> None:
-    (result,) = create(AtHand(), placed((1,), (1,)))
+    (result,) = create(BrokerHarness(), placed((1,), (1,)))
     assert (result.error_code, result.num_partitions) == (0, 2)
 
 
@@ -221,11 +223,11 @@ def test_assignments_count_the_partitions() -> None:
     "text", [format_topic_id(b"q" * 16), "71717171-7171-7171-7171-717171717171"]
 )
 def test_an_id_may_be_chosen(text: str) -> None:
-    hand = AtHand()
-    (result,) = create(hand, new(config=(("mock.topic.id", text),)))
+    harness = BrokerHarness()
+    (result,) = create(harness, new(config=(("mock.topic.id", text),)))
     assert result.topic_id == b"q" * 16
-    assert hand.broker.core.broker.catalog.topics["x"].config == {}
-    (again,) = create(hand, new("y", config=(("mock.topic.id", text),)))
+    assert harness.broker.core.broker.catalog.topics["x"].config == {}
+    (again,) = create(harness, new("y", config=(("mock.topic.id", text),)))
     assert (again.error_code, again.error_message) == (
         40,
         f"mock.topic.id: {text} is zero or another topic's id",
@@ -234,7 +236,7 @@ def test_an_id_may_be_chosen(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "xyz", "A" * 22, "00000000-0000-0000-0000-000000000000"])
 def test_an_id_that_is_none(text: str) -> None:
-    (result,) = create(AtHand(), new(config=(("mock.topic.id", text),)))
+    (result,) = create(BrokerHarness(), new(config=(("mock.topic.id", text),)))
     assert result.error_code == ErrorCode.INVALID_CONFIG
 
 
@@ -243,72 +245,77 @@ def test_an_id_that_is_none(text: str) -> None:
 Entry = DeleteTopicsRequestDeleteTopicState
 
 
-def delete(hand: AtHand, *entries: Entry) -> list[tuple[str | None, int, str | None]]:
-    response = hand.ask(DeleteTopicsRequest(topics=entries, timeout_ms=1), 6)
+def delete(harness: BrokerHarness, *entries: Entry) -> list[tuple[str | None, int, str | None]]:
+    response = harness.ask(DeleteTopicsRequest(topics=entries, timeout_ms=1), 6)
     return [(r.name, r.error_code, r.error_message) for r in response.responses]
 
 
 def test_delete_by_name_and_by_id() -> None:
-    hand = AtHand({"a": 1, "b": 1, "c": 1})
-    b = hand.broker.core.broker.catalog.topics["b"].topic_id
-    assert delete(hand, Entry(name="a"), Entry(topic_id=b)) == [("a", 0, None), ("b", 0, None)]
-    assert list(hand.broker.core.broker.catalog.topics) == ["c"]
+    harness = BrokerHarness({"a": 1, "b": 1, "c": 1})
+    b = harness.broker.core.broker.catalog.topics["b"].topic_id
+    assert delete(harness, Entry(name="a"), Entry(topic_id=b)) == [("a", 0, None), ("b", 0, None)]
+    assert list(harness.broker.core.broker.catalog.topics) == ["c"]
 
 
 def test_delete_refusals() -> None:
-    hand = AtHand({"a": 1, "b": 1})
-    a = hand.broker.core.broker.catalog.topics["a"].topic_id
+    harness = BrokerHarness({"a": 1, "b": 1})
+    a = harness.broker.core.broker.catalog.topics["a"].topic_id
     unknown = "This server does not host this topic-partition."
-    assert delete(hand, Entry(name="no")) == [("no", 3, unknown)]
-    assert delete(hand, Entry(topic_id=b"7" * 16)) == [
+    assert delete(harness, Entry(name="no")) == [("no", 3, unknown)]
+    assert delete(harness, Entry(topic_id=b"7" * 16)) == [
         (None, 100, "This server does not host this topic ID.")
     ]
-    assert delete(hand, Entry()) == [(None, 42, "Neither topic name nor id were specified.")]
-    assert delete(hand, Entry(name="a", topic_id=a)) == [
+    assert delete(harness, Entry()) == [(None, 42, "Neither topic name nor id were specified.")]
+    assert delete(harness, Entry(name="a", topic_id=a)) == [
         ("a", 42, "You may not specify both topic name and topic id.")
     ]
-    assert delete(hand, Entry(name="b"), Entry(name="b")) == [("b", 42, "Duplicate topic name.")]
-    assert delete(hand, Entry(topic_id=a), Entry(topic_id=a)) == [(None, 42, "Duplicate topic id.")]
-    assert delete(hand, Entry(name="a"), Entry(topic_id=a)) == [
+    assert delete(harness, Entry(name="b"), Entry(name="b")) == [("b", 42, "Duplicate topic name.")]
+    assert delete(harness, Entry(topic_id=a), Entry(topic_id=a)) == [
+        (None, 42, "Duplicate topic id.")
+    ]
+    assert delete(harness, Entry(name="a"), Entry(topic_id=a)) == [
         ("a", 42, "The provided topic name maps to an ID that was already supplied.")
     ]
-    assert list(hand.broker.core.broker.catalog.topics) == ["a", "b"]
+    assert list(harness.broker.core.broker.catalog.topics) == ["a", "b"]
 
 
 @pytest.mark.parametrize("version", range(1, 6))
 def test_delete_by_name_in_older_versions(version: int) -> None:
-    hand = AtHand({"a": 1})
+    harness = BrokerHarness({"a": 1})
     request = DeleteTopicsRequest(topic_names=("a", "no"), timeout_ms=1)
-    response = hand.ask(request, version)
+    response = harness.ask(request, version)
     assert [(r.name, r.error_code) for r in response.responses] == [("no", 3), ("a", 0)]
 
 
 @pytest.mark.parametrize(("version", "code"), [(6, 73), (3, 73), (2, 42)])
 def test_deletion_can_be_switched_off(version: int, code: int) -> None:
-    hand = AtHand({"a": 1}, delete_topic_enable="false")
+    harness = BrokerHarness({"a": 1}, delete_topic_enable="false")
     request = (
         DeleteTopicsRequest(topics=(Entry(name="a"),))
         if version >= 6
         else DeleteTopicsRequest(topic_names=("a",))
     )
-    assert [r.error_code for r in hand.ask(request, version).responses] == [code]
-    assert hand.broker.core.broker.catalog.topics
+    assert [r.error_code for r in harness.ask(request, version).responses] == [code]
+    assert harness.broker.core.broker.catalog.topics
 
 
 def test_a_topic_that_comes_back_is_another() -> None:
-    hand = AtHand({"a": 1})
-    hand.broker.produce("a", b"x")
-    old = hand.broker.core.broker.catalog.topics["a"].topic_id
-    hand.broker.delete_topic("a")
-    assert hand.broker.create_topic("a").topic_id != old
-    assert hand.broker.records("a") == []
+    harness = BrokerHarness({"a": 1})
+    harness.broker.produce("a", b"x")
+    old = harness.broker.core.broker.catalog.topics["a"].topic_id
+    harness.broker.delete_topic("a")
+    assert harness.broker.create_topic("a").topic_id != old
+    assert harness.broker.records("a") == []
 
 
 # -- growing -------------------------------------------------------------------------------------
 
 
 def grow(
-    hand: AtHand, count: int, assignments: tuple[tuple[int, ...], ...] | None = None, **more: Any
+    harness: BrokerHarness,
+    count: int,
+    assignments: tuple[tuple[int, ...], ...] | None = None,
+    **more: Any,
 ) -> tuple[int, str | None]:
     placed_on = None
     if assignments is not None:
@@ -319,7 +326,7 @@ def grow(
         name=more.pop("name", "t"), count=count, assignments=placed_on
     )
     version = more.pop("version", 3)
-    (result,) = hand.ask(
+    (result,) = harness.ask(
         CreatePartitionsRequest(topics=(topic,), timeout_ms=1, **more), version
     ).results
     return result.error_code, result.error_message
@@ -356,34 +363,34 @@ def grow(
 def test_growth_that_is_refused(
     count: int, assignments: tuple[tuple[int, ...], ...] | None, code: int, message: str
 ) -> None:
-    hand = AtHand({"t": 2})
-    assert grow(hand, count, assignments) == (code, message)
-    assert hand.broker.core.broker.catalog.topics["t"].partitions == 2
+    harness = BrokerHarness({"t": 2})
+    assert grow(harness, count, assignments) == (code, message)
+    assert harness.broker.core.broker.catalog.topics["t"].partitions == 2
 
 
 @pytest.mark.parametrize("version", range(4))
 def test_growth(version: int) -> None:
-    hand = AtHand({"t": 2})
-    assert grow(hand, 4, validate_only=True, version=version) == (0, None)
-    assert hand.broker.core.broker.catalog.topics["t"].partitions == 2
-    assert grow(hand, 4, version=version) == (0, None)
-    assert grow(hand, 5, ((1,),), version=version) == (0, None)
-    assert hand.broker.core.broker.catalog.topics["t"].partitions == 5
-    assert grow(hand, 9, name="no", version=version) == (3, None)
+    harness = BrokerHarness({"t": 2})
+    assert grow(harness, 4, validate_only=True, version=version) == (0, None)
+    assert harness.broker.core.broker.catalog.topics["t"].partitions == 2
+    assert grow(harness, 4, version=version) == (0, None)
+    assert grow(harness, 5, ((1,),), version=version) == (0, None)
+    assert harness.broker.core.broker.catalog.topics["t"].partitions == 5
+    assert grow(harness, 9, name="no", version=version) == (3, None)
 
 
 def test_growing_one_topic_twice() -> None:
-    hand = AtHand({"t": 2})
+    harness = BrokerHarness({"t": 2})
     twice = tuple(
         CreatePartitionsRequestCreatePartitionsTopic(name="t", count=n, assignments=None)
         for n in (3, 4)
     )
-    (result,) = hand.ask(CreatePartitionsRequest(topics=twice, timeout_ms=1), 3).results
+    (result,) = harness.ask(CreatePartitionsRequest(topics=twice, timeout_ms=1), 3).results
     assert (result.error_code, result.error_message) == (42, "Duplicate topic name.")
 
 
 def test_a_large_growth_in_older_lines() -> None:
-    assert grow(AtHand({"t": 2}, profile="4.3"), 20_000) == (-1, None)
+    assert grow(BrokerHarness({"t": 2}, profile="4.3"), 20_000) == (-1, None)
 
 
 _TOO_MANY = (44, "Excessively large number of partitions per request.")
@@ -408,11 +415,11 @@ _TOO_MUCH = (44, "Unable to perform excessively large batch operation.")
 )
 def test_more_than_one_request_may_create(topics: Any, answers: list[Any]) -> None:
     """Every answer here is that of Kafka 4.0.2 and 4.4.0."""
-    hand = AtHand({"t": 1})
-    got = [(each.error_code, each.error_message) for each in create(hand, *topics)]
+    harness = BrokerHarness({"t": 1})
+    got = [(each.error_code, each.error_message) for each in create(harness, *topics)]
     assert got == answers
     if all(code for code, _ in answers):
-        assert [*hand.broker.core.broker.catalog.topics] == ["t"]
+        assert [*harness.broker.core.broker.catalog.topics] == ["t"]
 
 
 @pytest.mark.parametrize(
@@ -429,36 +436,36 @@ def test_more_than_one_request_may_create(topics: Any, answers: list[Any]) -> No
     ],
 )
 def test_more_than_one_request_may_add(profile: str, counts: Any, answers: list[int]) -> None:
-    hand = AtHand({"t": 2, "u": 2}, profile=profile)
+    harness = BrokerHarness({"t": 2, "u": 2}, profile=profile)
     topics = tuple(
         CreatePartitionsRequestCreatePartitionsTopic(name=name, count=count, assignments=None)
         for name, count in counts
     )
     asked = CreatePartitionsRequest(topics=topics, validate_only=True, timeout_ms=1)
-    assert [each.error_code for each in hand.ask(asked, 3).results] == answers
+    assert [each.error_code for each in harness.ask(asked, 3).results] == answers
 
 
 def test_adding_partitions_without_any_time() -> None:
     asked = CreatePartitionsRequestCreatePartitionsTopic(name="t", count=9, assignments=None)
-    hand = AtHand({"t": 2})
-    (row,) = hand.ask(CreatePartitionsRequest(topics=(asked,), timeout_ms=0), 3).results
+    harness = BrokerHarness({"t": 2})
+    (row,) = harness.ask(CreatePartitionsRequest(topics=(asked,), timeout_ms=0), 3).results
     assert (row.error_code, row.error_message) == (7, None)
-    assert hand.broker.core.broker.catalog.topics["t"].partitions == 2
+    assert harness.broker.core.broker.catalog.topics["t"].partitions == 2
 
 
 def test_two_topics_cannot_choose_one_id() -> None:
     wish = (("mock.topic.id", "AAAAAAAAAAAAAAAAAAAABw"),)
-    rows = create(AtHand(), new("a", config=wish), new("b", config=wish))
+    rows = create(BrokerHarness(), new("a", config=wish), new("b", config=wish))
     assert [row.error_code for row in rows] == [0, 40]
 
 
 def test_the_short_forms_raise() -> None:
-    hand = AtHand({"t": 1})
+    harness = BrokerHarness({"t": 1})
     with pytest.raises(BrokerError, match="TOPIC_ALREADY_EXISTS"):
-        hand.broker.create_topic("t")
+        harness.broker.create_topic("t")
     with pytest.raises(BrokerError, match="INVALID_PARTITIONS"):
-        hand.broker.add_partitions("t", 1)
+        harness.broker.add_partitions("t", 1)
     with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
-        hand.broker.delete_topic("no")
+        harness.broker.delete_topic("no")
     with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
-        hand.broker.produce("no", b"x")
+        harness.broker.produce("no", b"x")

@@ -33,7 +33,7 @@ __all__ = [
     "A",
     "B",
     "C",
-    "Rig",
+    "CommitterHarness",
     "names",
 ]
 
@@ -50,7 +50,7 @@ UNKNOWN_TOPIC_ID = CommitRefusal(ErrorCode.UNKNOWN_TOPIC_ID, "UNKNOWN_TOPIC_ID")
 UNKNOWN_MEMBER = CommitRefusal(ErrorCode.UNKNOWN_MEMBER_ID, "UNKNOWN_MEMBER_ID")
 
 
-class Rig:
+class CommitterHarness:
     """A committer of a member at epoch 5 that owns a-0 and b-0."""
 
     def __init__(self, interval: int | None = None) -> None:

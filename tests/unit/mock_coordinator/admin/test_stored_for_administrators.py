@@ -13,24 +13,26 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import TransportError
 from mock_coordinator.core.scram_store import ScramCredential
 from tests.support.plain_message import message
-from tests.unit.mock_coordinator.broker_at_hand import AtHand
+from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 
 SET, DELETE = 0, 1
 LOGGER = 8
 
 
-def alter_quota(hand: AtHand, parts: dict[str, str | None], **values: float | None) -> Any:
+def alter_quota(
+    harness: BrokerHarness, parts: dict[str, str | None], **values: float | None
+) -> Any:
     entity = [{"entity_type": kind, "entity_name": name} for kind, name in parts.items()]
     ops = [
         {"key": key, "value": value or 0.0, "remove": value is None}
         for key, value in values.items()
     ]
     entries = [{"entity": entity, "ops": ops}]
-    return hand.ask(message("AlterClientQuotas", entries=entries)).entries[0]
+    return harness.ask(message("AlterClientQuotas", entries=entries)).entries[0]
 
 
-def quotas(hand: AtHand) -> dict[Any, dict[str, float]]:
-    answer = hand.ask(message("DescribeClientQuotas", components=[], strict=False))
+def quotas(harness: BrokerHarness) -> dict[Any, dict[str, float]]:
+    answer = harness.ask(message("DescribeClientQuotas", components=[], strict=False))
     return {
         tuple((part.entity_type, part.entity_name) for part in entry.entity): {
             value.key: value.value for value in entry.values
@@ -40,31 +42,31 @@ def quotas(hand: AtHand) -> dict[Any, dict[str, float]]:
 
 
 def test_quotas_are_kept_by_entity_whatever_the_order_of_its_parts() -> None:
-    hand = AtHand()
-    alter_quota(hand, {"user": "u", "client-id": "c"}, producer_byte_rate=10.0)
-    alter_quota(hand, {"client-id": "c", "user": "u"}, consumer_byte_rate=20.0)
-    alter_quota(hand, {"user": None}, request_percentage=12.5)
+    harness = BrokerHarness()
+    alter_quota(harness, {"user": "u", "client-id": "c"}, producer_byte_rate=10.0)
+    alter_quota(harness, {"client-id": "c", "user": "u"}, consumer_byte_rate=20.0)
+    alter_quota(harness, {"user": None}, request_percentage=12.5)
     both = (("client-id", "c"), ("user", "u"))
-    assert quotas(hand) == {
+    assert quotas(harness) == {
         both: {"producer_byte_rate": 10.0, "consumer_byte_rate": 20.0},
         (("user", None),): {"request_percentage": 12.5},
     }
-    alter_quota(hand, {"user": None}, request_percentage=None)
-    alter_quota(hand, {"user": "u", "client-id": "c"}, producer_byte_rate=None)
-    assert quotas(hand) == {both: {"consumer_byte_rate": 20.0}}
+    alter_quota(harness, {"user": None}, request_percentage=None)
+    alter_quota(harness, {"user": "u", "client-id": "c"}, producer_byte_rate=None)
+    assert quotas(harness) == {both: {"consumer_byte_rate": 20.0}}
 
 
 def test_a_refused_entry_changes_nothing() -> None:
-    hand = AtHand()
-    refused = alter_quota(hand, {"user": "u"}, producer_byte_rate=10.0, nope=1.0)
+    harness = BrokerHarness()
+    refused = alter_quota(harness, {"user": "u"}, producer_byte_rate=10.0, nope=1.0)
     assert (refused.error_code, refused.error_message) == (42, "Invalid configuration key nope")
-    assert not quotas(hand)
+    assert not quotas(harness)
 
 
 @pytest.mark.parametrize(("profile", "code"), [("4.3", 0), ("4.4", 42)])
 def test_only_newer_brokers_want_finite_quotas(profile: str, code: int) -> None:
-    hand = AtHand(profile=profile)
-    assert alter_quota(hand, {"user": "u"}, request_percentage=float("inf")).error_code == code
+    harness = BrokerHarness(profile=profile)
+    assert alter_quota(harness, {"user": "u"}, request_percentage=float("inf")).error_code == code
 
 
 def test_the_credential_of_rfc_5802() -> None:
@@ -86,7 +88,7 @@ def test_the_credential_of_rfc_5802() -> None:
 
 
 def test_credentials_survive_a_restart_and_passwords_are_not_kept() -> None:
-    hand = AtHand()
+    harness = BrokerHarness()
     password = b"salted password, which nobody keeps"
     upsertion = {"name": "u", "mechanism": 2, "iterations": 4096, "salt": b"s"}
     asked = message(
@@ -94,8 +96,8 @@ def test_credentials_survive_a_restart_and_passwords_are_not_kept() -> None:
         deletions=[],
         upsertions=[{**upsertion, "salted_password": password}],
     )
-    assert hand.ask(asked).results[0].error_code == 0
-    disk = hand.broker.core.restarted(hand.clock()).broker.disk
+    assert harness.ask(asked).results[0].error_code == 0
+    disk = harness.broker.core.restarted(harness.clock()).broker.disk
     kept = disk.scram.get("u", 2)
     assert kept is not None
     assert kept.iterations == 4096
@@ -103,30 +105,32 @@ def test_credentials_survive_a_restart_and_passwords_are_not_kept() -> None:
     asked = message(
         "AlterUserScramCredentials", deletions=[{"name": "u", "mechanism": 2}], upsertions=[]
     )
-    assert hand.ask(asked).results[0].error_code == 0
+    assert harness.ask(asked).results[0].error_code == 0
     assert disk.scram.users == ()
 
 
-def alter(hand: AtHand, kind: int, name: str, key: str, operation: int, value: str | None) -> Any:
+def alter(
+    harness: BrokerHarness, kind: int, name: str, key: str, operation: int, value: str | None
+) -> Any:
     configs = [{"name": key, "config_operation": operation, "value": value}]
     resource = {"resource_type": kind, "resource_name": name, "configs": configs}
-    return hand.ask(message("IncrementalAlterConfigs", resources=[resource])).responses[0]
+    return harness.ask(message("IncrementalAlterConfigs", resources=[resource])).responses[0]
 
 
 def test_the_level_of_the_root_logger_is_kept_while_the_broker_runs() -> None:
-    hand = AtHand()
-    assert alter(hand, LOGGER, "1", "root", SET, "LOUD").error_code == ErrorCode.INVALID_CONFIG
-    assert alter(hand, LOGGER, "1", "root", SET, "DEBUG").error_code == 0
-    assert alter(hand, LOGGER, "1", "root", DELETE, None).error_code == ErrorCode.INVALID_REQUEST
-    assert alter(hand, LOGGER, "1", "nope", SET, "DEBUG").error_code == ErrorCode.INVALID_CONFIG
+    harness = BrokerHarness()
+    assert alter(harness, LOGGER, "1", "root", SET, "LOUD").error_code == ErrorCode.INVALID_CONFIG
+    assert alter(harness, LOGGER, "1", "root", SET, "DEBUG").error_code == 0
+    assert alter(harness, LOGGER, "1", "root", DELETE, None).error_code == ErrorCode.INVALID_REQUEST
+    assert alter(harness, LOGGER, "1", "nope", SET, "DEBUG").error_code == ErrorCode.INVALID_CONFIG
     resource = {"resource_type": LOGGER, "resource_name": "1", "configuration_keys": None}
-    described = hand.ask(message("DescribeConfigs", resources=[resource])).results[0].configs
+    described = harness.ask(message("DescribeConfigs", resources=[resource])).results[0].configs
     assert [(config.name, config.value) for config in described] == [("root", "DEBUG")]
 
 
 def test_replacing_settings_whole() -> None:
-    hand = AtHand({"t": 1})
-    topic = hand.broker.core.broker.catalog.topics["t"]
+    harness = BrokerHarness({"t": 1})
+    topic = harness.broker.core.broker.catalog.topics["t"]
 
     def replace(*resources: dict[str, str]) -> list[tuple[int, str | None]]:
         asked = [
@@ -137,7 +141,7 @@ def test_replacing_settings_whole() -> None:
             }
             for given in resources
         ]
-        answer = hand.ask(message("AlterConfigs", resources=asked))
+        answer = harness.ask(message("AlterConfigs", resources=asked))
         return [(each.error_code, each.error_message) for each in answer.responses]
 
     assert replace({"retention.ms": "1", "segment.ms": "2"}) == [(0, None)]

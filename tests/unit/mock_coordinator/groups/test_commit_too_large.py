@@ -11,16 +11,16 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from tests.unit.mock_coordinator.broker_at_hand import AtHand
+from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 
 
-def commit(hand: AtHand, rows: int, metadata: str) -> list[int]:
+def commit(harness: BrokerHarness, rows: int, metadata: str) -> list[int]:
     row = OffsetCommitRequestPartition(
         partition_index=0, committed_offset=1, committed_metadata=metadata
     )
     topic = OffsetCommitRequestTopic(name="t", partitions=(row,) * rows)
     request = OffsetCommitRequest(group_id="g", topics=(topic,))
-    return [row.error_code for row in hand.ask(request, 9).topics[0].partitions]
+    return [row.error_code for row in harness.ask(request, 9).topics[0].partitions]
 
 
 @pytest.mark.parametrize(
@@ -28,21 +28,21 @@ def commit(hand: AtHand, rows: int, metadata: str) -> list[int]:
     [(10_000, "", 0), (20_000, "", -1), (300, "m" * 3000, 0), (400, "m" * 3000, -1)],
 )
 def test_as_kafka_4_4_0_answers(rows: int, metadata: str, code: int) -> None:
-    hand = AtHand({"t": 1})
-    assert set(commit(hand, rows, metadata)) == {code}
-    group = hand.broker.snapshot("g")
+    harness = BrokerHarness({"t": 1})
+    assert set(commit(harness, rows, metadata)) == {code}
+    group = harness.broker.snapshot("g")
     stored = group is not None and bool(group.offsets)
     assert stored is (code == 0)
-    assert commit(hand, 1, "") == [0]
+    assert commit(harness, 1, "") == [0]
 
 
 def test_the_limit_is_a_setting() -> None:
-    hand = AtHand({"t": 1}, message_max_bytes="1000")
-    assert commit(hand, 1, "m" * 1000) == [-1]
-    assert commit(hand, 1, "") == [0]
+    harness = BrokerHarness({"t": 1}, message_max_bytes="1000")
+    assert commit(harness, 1, "m" * 1000) == [-1]
+    assert commit(harness, 1, "") == [0]
 
 
-def join(hand: AtHand, names: int) -> tuple[int, str | None, int]:
+def join(harness: BrokerHarness, names: int) -> tuple[int, str | None, int]:
     request = ConsumerGroupHeartbeatRequest(
         group_id="g",
         member_id="m",
@@ -51,16 +51,16 @@ def join(hand: AtHand, names: int) -> tuple[int, str | None, int]:
         subscribed_topic_names=tuple(f"{number:05}{'x' * 200}" for number in range(names)),
         topic_partitions=(),
     )
-    answer = hand.ask(request, 1)
+    answer = harness.ask(request, 1)
     return answer.error_code, answer.error_message, answer.member_epoch
 
 
 @pytest.mark.parametrize("profile", ["4.0", "4.4"])
 def test_a_member_that_is_more_than_a_batch_is_not_taken(profile: str) -> None:
-    hand = AtHand({"t": 1}, profile=profile)
-    assert join(hand, 6000) == (-1, None, 0)
-    assert hand.broker.snapshot("g") is None
+    harness = BrokerHarness({"t": 1}, profile=profile)
+    assert join(harness, 6000) == (-1, None, 0)
+    assert harness.broker.snapshot("g") is None
     epoch = 1 if profile == "4.0" else 2
-    assert join(hand, 4000) == (0, None, epoch)
-    assert join(hand, 6000) == (-1, None, 0)
-    assert join(hand, 4000) == (0, None, epoch)
+    assert join(harness, 4000) == (0, None, epoch)
+    assert join(harness, 6000) == (-1, None, 0)
+    assert join(harness, 4000) == (0, None, epoch)

@@ -47,24 +47,24 @@ from kip848_client.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from mock_coordinator.core.groups.splitting import coordinator_order, partition_for
-from tests.unit.mock_coordinator.nodes.cluster_at_hand import ClusterAtHand, join
+from tests.unit.mock_coordinator.nodes.cluster_harness import ClusterHarness, join
 
 LOADING, NOT_COORDINATOR = 14, 16
 GROUPS = tuple(f"g{i}" for i in range(12))
 SIX = {"offsets.topic.num.partitions": "6", "transaction.state.log.num.partitions": "6"}
 
 
-def cluster(**config: str) -> ClusterAtHand:
-    return ClusterAtHand(config={**SIX, **{k.replace("_", "."): v for k, v in config.items()}})
+def cluster(**config: str) -> ClusterHarness:
+    return ClusterHarness(config={**SIX, **{k.replace("_", "."): v for k, v in config.items()}})
 
 
-def commit(hand: ClusterAtHand, group: str, *topics: str) -> OffsetCommitRequest:
+def commit(harness: ClusterHarness, group: str, *topics: str) -> OffsetCommitRequest:
     return OffsetCommitRequest(
         group_id=group,
         generation_id_or_member_epoch=-1,
         topics=tuple(
             OffsetCommitRequestTopic(
-                topic_id=hand.ids.get(topic, b"\1" * 16),
+                topic_id=harness.ids.get(topic, b"\1" * 16),
                 partitions=(OffsetCommitRequestPartition(partition_index=0, committed_offset=1),),
             )
             for topic in topics
@@ -95,30 +95,30 @@ def test_the_partition_of_a_group_is_javas_hash_of_its_name() -> None:
 
 
 def test_the_coordinator_leads_the_groups_partition() -> None:
-    hand = cluster()
-    found = hand.find(*GROUPS)
+    harness = cluster()
+    found = harness.find(*GROUPS)
     assert [c.key for c in found] == list(GROUPS)
     for coordinator in found:
         partition = partition_for(coordinator.key, 6)
-        assert coordinator.node_id == hand.cluster.leader_of("__consumer_offsets", partition)
+        assert coordinator.node_id == harness.cluster.leader_of("__consumer_offsets", partition)
         assert (coordinator.error_code, coordinator.error_message) == (0, "")
     assert {c.node_id for c in found} == {1, 2, 3}
-    one = hand.at(3, FindCoordinatorRequest(key="g1", key_type=0), 3)
+    one = harness.at(3, FindCoordinatorRequest(key="g1", key_type=0), 3)
     assert (one.error_code, one.error_message, one.node_id) == (0, "NONE", found[1].node_id)
 
 
 def test_transactions_have_coordinators_of_their_own() -> None:
-    hand = cluster()
-    found = hand.find("t1", "t2", "t3", key_type=1)
+    harness = cluster()
+    found = harness.find("t1", "t2", "t3", key_type=1)
     assert [c.node_id for c in found] == [
-        hand.cluster.leader_of("__transaction_state", partition_for(c.key, 6)) for c in found
+        harness.cluster.leader_of("__transaction_state", partition_for(c.key, 6)) for c in found
     ]
-    assert hand.cluster.core.broker.catalog.topic("__consumer_offsets") is None
+    assert harness.cluster.core.broker.catalog.topic("__consumer_offsets") is None
 
 
 def test_before_the_first_lookup_nobody_coordinates_anything() -> None:
-    hand = cluster()
-    assert all(hand.at(n, join(), 1).error_code == NOT_COORDINATOR for n in (1, 2, 3))
+    harness = cluster()
+    assert all(harness.at(n, join(), 1).error_code == NOT_COORDINATOR for n in (1, 2, 3))
 
 
 # -- at the wrong broker -----------------------------------------------------------------------
@@ -161,8 +161,8 @@ def test_before_the_first_lookup_nobody_coordinates_anything() -> None:
 def test_requests_for_one_group_at_another_broker(
     request_: Message, version: int, code: int
 ) -> None:
-    hand = cluster()
-    response = hand.at(hand.other(hand.coordinator("g1")), request_, version)
+    harness = cluster()
+    response = harness.at(harness.other(harness.coordinator("g1")), request_, version)
     assert response.error_code == code
     if isinstance(request_, JoinGroupRequest):
         assert response.protocol_name == (None if version >= 7 else "")
@@ -170,17 +170,18 @@ def test_requests_for_one_group_at_another_broker(
 
 @pytest.mark.parametrize(("profile", "code"), [("4.0", NOT_COORDINATOR), ("4.1", 42)])
 def test_a_nonsensical_heartbeat_at_another_broker(profile: str, code: int) -> None:
-    hand = ClusterAtHand(profile=profile, config=SIX)
-    wrong = hand.other(hand.coordinator("g1"))
-    assert hand.at(wrong, join("g1", ""), 1).error_code == code
+    harness = ClusterHarness(profile=profile, config=SIX)
+    wrong = harness.other(harness.coordinator("g1"))
+    assert harness.at(wrong, join("g1", ""), 1).error_code == code
     assert (
-        hand.at(hand.coordinator("g1"), join("g1", ""), 1).error_code == ErrorCode.INVALID_REQUEST
+        harness.at(harness.coordinator("g1"), join("g1", ""), 1).error_code
+        == ErrorCode.INVALID_REQUEST
     )
 
 
 def test_an_empty_group_id_is_refused_wherever_it_comes() -> None:
-    hand = cluster()
-    wrong = hand.other(hand.coordinator(""))
+    harness = cluster()
+    wrong = harness.other(harness.coordinator(""))
     for request in (
         classic_join(""),
         HeartbeatRequest(group_id="", generation_id=1, member_id="x"),
@@ -188,15 +189,17 @@ def test_an_empty_group_id_is_refused_wherever_it_comes() -> None:
         OffsetDeleteRequest(group_id=""),
     ):
         version = None if isinstance(request, OffsetDeleteRequest) else 4
-        assert hand.at(wrong, request, version).error_code == ErrorCode.INVALID_GROUP_ID
+        assert harness.at(wrong, request, version).error_code == ErrorCode.INVALID_GROUP_ID
 
 
 def test_commits_at_another_broker() -> None:
-    hand = cluster()
-    wrong = hand.other(hand.coordinator("g1"))
-    response = hand.at(wrong, commit(hand, "g1", "all", "nope"), 10)
+    harness = cluster()
+    wrong = harness.other(harness.coordinator("g1"))
+    response = harness.at(wrong, commit(harness, "g1", "all", "nope"), 10)
     codes = {topic.topic_id: topic.partitions[0].error_code for topic in response.topics}
-    assert codes == {hand.ids["all"]: NOT_COORDINATOR, b"\1" * 16: 100}, "what is not, is not there"
+    assert codes == {harness.ids["all"]: NOT_COORDINATOR, b"\1" * 16: 100}, (
+        "what is not, is not there"
+    )
     named = TxnOffsetCommitRequestTopic(
         name="all",
         partitions=(
@@ -208,15 +211,15 @@ def test_commits_at_another_broker() -> None:
     pending = TxnOffsetCommitRequest(
         transactional_id="t1", group_id="g1", producer_id=1, producer_epoch=0, topics=(named,)
     )
-    response = hand.at(wrong, pending, 5)
+    response = harness.at(wrong, pending, 5)
     assert response.topics[0].partitions[0].error_code == NOT_COORDINATOR
 
 
 def test_offsets_of_old_versions_at_another_broker() -> None:
-    hand = cluster()
-    wrong = hand.other(hand.coordinator("g1"))
+    harness = cluster()
+    wrong = harness.other(harness.coordinator("g1"))
     topic = OffsetFetchRequestTopic(name="all", partition_indexes=(0, 3))
-    response = hand.at(wrong, OffsetFetchRequest(group_id="g1", topics=(topic,)), 1)
+    response = harness.at(wrong, OffsetFetchRequest(group_id="g1", topics=(topic,)), 1)
     partitions = response.topics[0].partitions
     assert [(p.partition_index, p.committed_offset, p.error_code) for p in partitions] == [
         (0, -1, NOT_COORDINATOR),
@@ -225,19 +228,19 @@ def test_offsets_of_old_versions_at_another_broker() -> None:
 
 
 def test_transactions_at_another_broker() -> None:
-    hand = cluster()
-    coordinator = hand.find("t1", key_type=1)[0].node_id
-    wrong = hand.other(coordinator)
+    harness = cluster()
+    coordinator = harness.find("t1", key_type=1)[0].node_id
+    wrong = harness.other(coordinator)
     init = InitProducerIdRequest(transactional_id="t1", transaction_timeout_ms=10_000)
-    assert hand.at(wrong, init, 5).error_code == NOT_COORDINATOR
-    assert hand.at(coordinator, init, 5).error_code == 0
+    assert harness.at(wrong, init, 5).error_code == NOT_COORDINATOR
+    assert harness.at(coordinator, init, 5).error_code == 0
     more: dict[str, Any] = {"transactional_id": "t1", "producer_id": 1, "producer_epoch": 0}
-    assert hand.at(wrong, AddOffsetsToTxnRequest(**more, group_id="g"), 4).error_code == (
+    assert harness.at(wrong, AddOffsetsToTxnRequest(**more, group_id="g"), 4).error_code == (
         NOT_COORDINATOR
     )
-    assert hand.at(wrong, EndTxnRequest(**more, committed=True), 5).error_code == NOT_COORDINATOR
+    assert harness.at(wrong, EndTxnRequest(**more, committed=True), 5).error_code == NOT_COORDINATOR
     late = InitProducerIdRequest(transactional_id="t1", transaction_timeout_ms=10**9)
-    assert hand.at(wrong, late, 5).error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    assert harness.at(wrong, late, 5).error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
 
 # -- several groups in one request -------------------------------------------------------------
@@ -248,17 +251,17 @@ def test_partitions_come_as_a_java_map_gives_them() -> None:
 
 
 def test_descriptions_of_many_groups_are_in_kafkas_order() -> None:
-    hand = cluster()
-    node = hand.coordinator("g3")
-    response = hand.at(node, ConsumerGroupDescribeRequest(group_ids=("", *GROUPS)), 1)
+    harness = cluster()
+    node = harness.coordinator("g3")
+    response = harness.at(node, ConsumerGroupDescribeRequest(group_ids=("", *GROUPS)), 1)
     order = ["g5", "g4", "g2", "g8", "g11", "g3", "g9", "g0", "g6", "g1", "g7", "g10"]
     assert [group.group_id for group in response.groups] == ["", *order]
     assert response.groups[0].error_code == ErrorCode.INVALID_GROUP_ID
     for group in response.groups[1:]:
-        here = hand.coordinator(group.group_id) == node
+        here = harness.coordinator(group.group_id) == node
         assert group.error_code == (ErrorCode.GROUP_ID_NOT_FOUND if here else NOT_COORDINATOR)
         assert group.error_message == (f"Group {group.group_id} not found." if here else None)
-    classic = hand.at(node, DescribeGroupsRequest(groups=("", *GROUPS)), 6)
+    classic = harness.at(node, DescribeGroupsRequest(groups=("", *GROUPS)), 6)
     assert [group.group_id for group in classic.groups] == ["", *order], "no id is one, too"
     elsewhere = next(g for g in classic.groups if g.error_code == NOT_COORDINATOR)
     assert (elsewhere.group_state, elsewhere.error_message) == ("", None)
@@ -274,81 +277,81 @@ def test_descriptions_of_many_groups_are_in_kafkas_order() -> None:
 def test_deletions_of_many_groups_are_in_the_order_of_a_set(
     profile: str, expected: list[str]
 ) -> None:
-    hand = ClusterAtHand(profile=profile, config=SIX)
-    node = hand.coordinator("g3")
-    response = hand.at(node, DeleteGroupsRequest(groups_names=GROUPS[2:]))
+    harness = ClusterHarness(profile=profile, config=SIX)
+    node = harness.coordinator("g3")
+    response = harness.at(node, DeleteGroupsRequest(groups_names=GROUPS[2:]))
     assert [result.group_id for result in response.results] == expected
     for result in response.results:
-        here = hand.coordinator(result.group_id) == node
+        here = harness.coordinator(result.group_id) == node
         assert (result.error_code, result.error_message) == (69 if here else NOT_COORDINATOR, None)
 
 
 def test_offsets_of_many_groups_keep_the_order_of_the_request() -> None:
-    hand = cluster()
-    node = hand.coordinator("g3")
-    hand.at(node, commit(hand, "g3", "all"), 10)
+    harness = cluster()
+    node = harness.coordinator("g3")
+    harness.at(node, commit(harness, "g3", "all"), 10)
     wanted = tuple(OffsetFetchRequestGroup(group_id=g, topics=None) for g in GROUPS)
-    response = hand.at(node, OffsetFetchRequest(groups=wanted), 9)
+    response = harness.at(node, OffsetFetchRequest(groups=wanted), 9)
     assert [group.group_id for group in response.groups] == list(GROUPS)
     for group in response.groups:
-        here = hand.coordinator(group.group_id) == node
+        here = harness.coordinator(group.group_id) == node
         assert group.error_code == (0 if here else NOT_COORDINATOR)
     assert response.groups[3].topics[0].partitions[0].committed_offset == 1
-    assert hand.at(node, OffsetFetchRequest(groups=()), 9).groups == ()
+    assert harness.at(node, OffsetFetchRequest(groups=()), 9).groups == ()
 
 
 def test_each_broker_lists_its_own_groups() -> None:
-    hand = cluster()
+    harness = cluster()
     for group in GROUPS:
-        hand.at(hand.coordinator(group), join(group), 1)
+        harness.at(harness.coordinator(group), join(group), 1)
     for node_id in (1, 2, 3):
-        listed = {g.group_id for g in hand.at(node_id, ListGroupsRequest(), 5).groups}
-        assert listed == {group for group in GROUPS if hand.coordinator(group) == node_id}
-    assert len(hand.at(None, ListGroupsRequest(), 5).groups) == len(GROUPS)
-    assert sorted(hand.cluster.core.groups.group_ids) == sorted(GROUPS)
+        listed = {g.group_id for g in harness.at(node_id, ListGroupsRequest(), 5).groups}
+        assert listed == {group for group in GROUPS if harness.coordinator(group) == node_id}
+    assert len(harness.at(None, ListGroupsRequest(), 5).groups) == len(GROUPS)
+    assert sorted(harness.cluster.core.groups.group_ids) == sorted(GROUPS)
 
 
 # -- coordinators that move --------------------------------------------------------------------
 
 
 def test_a_group_goes_on_at_its_new_coordinator() -> None:
-    hand = cluster()
-    old = hand.coordinator()
-    first = hand.at(old, join(), 1)
-    before = hand.cluster.snapshot("g")
-    new = hand.other(old)
-    hand.cluster.move_coordinator("g", new)
-    after = hand.cluster.snapshot("g")
+    harness = cluster()
+    old = harness.coordinator()
+    first = harness.at(old, join(), 1)
+    before = harness.cluster.snapshot("g")
+    new = harness.other(old)
+    harness.cluster.move_coordinator("g", new)
+    after = harness.cluster.snapshot("g")
     assert before is not None
     assert after is not None
     assert after.without_timers() == before.without_timers()
-    assert hand.find("g")[0].node_id == new
+    assert harness.find("g")[0].node_id == new
     again = join(epoch=first.member_epoch)
-    assert hand.at(old, again, 1).error_code == NOT_COORDINATOR
-    assert hand.at(new, again, 1).member_epoch == first.member_epoch
-    assert hand.at(old, ListGroupsRequest(), 5).groups == ()
+    assert harness.at(old, again, 1).error_code == NOT_COORDINATOR
+    assert harness.at(new, again, 1).member_epoch == first.member_epoch
+    assert harness.at(old, ListGroupsRequest(), 5).groups == ()
 
 
 def test_sessions_begin_anew_where_a_coordinator_has_loaded() -> None:
-    hand = cluster()
-    hand.at(hand.coordinator(), join(), 1)
-    hand.cluster.advance(44_000)
-    hand.cluster.move_coordinator("g", hand.other(hand.coordinator()))
-    hand.cluster.advance(44_000)
-    assert len(hand.members("g")) == 1
-    hand.cluster.advance(1_000)
-    assert hand.members("g") == []
+    harness = cluster()
+    harness.at(harness.coordinator(), join(), 1)
+    harness.cluster.advance(44_000)
+    harness.cluster.move_coordinator("g", harness.other(harness.coordinator()))
+    harness.cluster.advance(44_000)
+    assert len(harness.members("g")) == 1
+    harness.cluster.advance(1_000)
+    assert harness.members("g") == []
 
 
 def test_a_coordinator_answers_nothing_while_it_loads() -> None:
-    hand = cluster()
-    hand.at(hand.coordinator(), commit(hand, "g", "all"), 10)
-    hand.at(hand.coordinator(), join(), 1)
-    hand.cluster.load_time_ms = 500
-    node = hand.other(hand.coordinator())
-    hand.cluster.move_coordinator("g", node)
-    assert hand.find("g")[0].node_id == node, "where it will be is known"
-    assert hand.cluster.snapshot("g") is None
+    harness = cluster()
+    harness.at(harness.coordinator(), commit(harness, "g", "all"), 10)
+    harness.at(harness.coordinator(), join(), 1)
+    harness.cluster.load_time_ms = 500
+    node = harness.other(harness.coordinator())
+    harness.cluster.move_coordinator("g", node)
+    assert harness.find("g")[0].node_id == node, "where it will be is known"
+    assert harness.cluster.snapshot("g") is None
     for request, version in (
         (join(epoch=2), 1),
         (classic_join("g"), 9),
@@ -357,34 +360,34 @@ def test_a_coordinator_answers_nothing_while_it_loads() -> None:
         (OffsetDeleteRequest(group_id="g"), 0),
         (ListGroupsRequest(), 5),
     ):
-        assert hand.at(node, request, version).error_code == LOADING
+        assert harness.at(node, request, version).error_code == LOADING
     heartbeat = HeartbeatRequest(group_id="g", generation_id=1, member_id="x")
-    assert hand.at(node, heartbeat, 4).error_code == 0, "a classic member need not know"
+    assert harness.at(node, heartbeat, 4).error_code == 0, "a classic member need not know"
     wanted = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=None),))
-    assert hand.at(node, wanted, 9).groups[0].error_code == LOADING
-    hand.cluster.advance(499)
-    assert hand.at(node, join(epoch=2), 1).error_code == LOADING
-    hand.cluster.advance(1)
-    assert hand.at(node, join(epoch=2), 1).error_code == 0
-    assert hand.at(node, wanted, 9).groups[0].topics[0].partitions[0].committed_offset == 1
+    assert harness.at(node, wanted, 9).groups[0].error_code == LOADING
+    harness.cluster.advance(499)
+    assert harness.at(node, join(epoch=2), 1).error_code == LOADING
+    harness.cluster.advance(1)
+    assert harness.at(node, join(epoch=2), 1).error_code == 0
+    assert harness.at(node, wanted, 9).groups[0].topics[0].partitions[0].committed_offset == 1
 
 
 def test_a_session_does_not_run_while_its_group_loads() -> None:
-    hand = cluster()
-    hand.at(hand.coordinator(), join(), 1)
-    hand.cluster.load_time_ms = 120_000
-    hand.cluster.move_coordinator("g", hand.other(hand.coordinator()))
-    hand.cluster.advance(120_000)
-    assert len(hand.members("g")) == 1
-    hand.cluster.advance(45_000)
-    assert hand.members("g") == []
+    harness = cluster()
+    harness.at(harness.coordinator(), join(), 1)
+    harness.cluster.load_time_ms = 120_000
+    harness.cluster.move_coordinator("g", harness.other(harness.coordinator()))
+    harness.cluster.advance(120_000)
+    assert len(harness.members("g")) == 1
+    harness.cluster.advance(45_000)
+    assert harness.members("g") == []
 
 
 @pytest.mark.asyncio
 async def test_who_waits_for_a_coordinator_that_goes_is_told() -> None:
-    hand = ClusterAtHand(config={**SIX, "group.initial.rebalance.delay.ms": "3000"})
-    node = hand.coordinator("k1")
-    connection = hand.cluster.connect(node_id=node)
+    harness = ClusterHarness(config={**SIX, "group.initial.rebalance.delay.ms": "3000"})
+    node = harness.coordinator("k1")
+    connection = harness.cluster.connect(node_id=node)
     answers: list[Any] = []
 
     async def ask() -> None:
@@ -394,53 +397,53 @@ async def test_who_waits_for_a_coordinator_that_goes_is_told() -> None:
         tasks.start_soon(ask)
         await anyio.wait_all_tasks_blocked()
         assert answers == []
-        hand.cluster.move_coordinator("k1", hand.other(node))
+        harness.cluster.move_coordinator("k1", harness.other(node))
     assert answers[0].error_code == NOT_COORDINATOR
-    hand.cluster.advance(10_000)
+    harness.cluster.advance(10_000)
 
 
 @pytest.mark.asyncio
 async def test_a_coordinator_that_is_shut_down_is_followed_by_another() -> None:
-    hand = cluster()
-    old = hand.coordinator()
-    epoch = hand.at(old, join(), 1).member_epoch
-    await hand.cluster.stop_broker(old)
-    new = hand.coordinator()
+    harness = cluster()
+    old = harness.coordinator()
+    epoch = harness.at(old, join(), 1).member_epoch
+    await harness.cluster.stop_broker(old)
+    new = harness.coordinator()
     assert new != old
-    assert hand.at(new, join(epoch=epoch), 1).error_code == 0
-    await hand.cluster.start_broker(old)
-    assert hand.coordinator() == new, "nothing moves back by itself"
+    assert harness.at(new, join(epoch=epoch), 1).error_code == 0
+    await harness.cluster.start_broker(old)
+    assert harness.coordinator() == new, "nothing moves back by itself"
 
 
 @pytest.mark.asyncio
 async def test_nobody_coordinates_what_a_dead_broker_did_until_it_is_noticed() -> None:
-    hand = cluster()
-    old = hand.coordinator()
-    epoch = hand.at(old, join(), 1).member_epoch
-    await hand.cluster.crash_broker(old)
-    assert hand.cluster.coordinator_of("g") is None
-    found = hand.find("g", node_id=hand.other(old))[0]
+    harness = cluster()
+    old = harness.coordinator()
+    epoch = harness.at(old, join(), 1).member_epoch
+    await harness.cluster.crash_broker(old)
+    assert harness.cluster.coordinator_of("g") is None
+    found = harness.find("g", node_id=harness.other(old))[0]
     assert (found.error_code, found.node_id, found.port) == (15, -1, -1)
-    assert hand.at(None, join(epoch=epoch), 1).error_code == NOT_COORDINATOR
-    hand.cluster.advance(9_000)
-    assert hand.at(hand.coordinator(), join(epoch=epoch), 1).error_code == 0
+    assert harness.at(None, join(epoch=epoch), 1).error_code == NOT_COORDINATOR
+    harness.cluster.advance(9_000)
+    assert harness.at(harness.coordinator(), join(epoch=epoch), 1).error_code == 0
 
 
 def test_a_restart_loads_every_group() -> None:
-    hand = cluster()
+    harness = cluster()
     for group in GROUPS:
-        hand.at(hand.coordinator(group), join(group), 1)
-    hand.cluster.restart()
-    assert sorted(hand.cluster.core.groups.group_ids) == sorted(GROUPS)
-    hand.cluster.advance(45_000)
-    assert all(hand.members(group) == [] for group in GROUPS), "sessions began at the restart"
+        harness.at(harness.coordinator(group), join(group), 1)
+    harness.cluster.restart()
+    assert sorted(harness.cluster.core.groups.group_ids) == sorted(GROUPS)
+    harness.cluster.advance(45_000)
+    assert all(harness.members(group) == [] for group in GROUPS), "sessions began at the restart"
 
 
 def test_topics_that_change_concern_the_groups_of_every_coordinator() -> None:
-    hand = cluster()
+    harness = cluster()
     for group in GROUPS:
-        hand.at(hand.coordinator(group), join(group), 1)
-    hand.cluster.add_partitions("all", 7)
+        harness.at(harness.coordinator(group), join(group), 1)
+    harness.cluster.add_partitions("all", 7)
     for group in GROUPS:
-        answer = hand.at(hand.coordinator(group), join(group, epoch=2), 1)
+        answer = harness.at(harness.coordinator(group), join(group, epoch=2), 1)
         assert [len(t.partitions) for t in answer.assignment.topic_partitions] == [7]

@@ -33,14 +33,14 @@ from kip848_client.wire.messages.transaction_admin import (
     DescribeProducersRequestTopicRequest,
 )
 from mock_coordinator import MockCluster
-from tests.unit.mock_coordinator.nodes.cluster_at_hand import ClusterAtHand
+from tests.unit.mock_coordinator.nodes.cluster_harness import ClusterHarness
 
 NOT_LEADER, FENCED, UNKNOWN_EPOCH = 6, 74, 75
 
 
-def described(hand: ClusterAtHand, name: str) -> MetadataResponseTopic:
+def described(harness: ClusterHarness, name: str) -> MetadataResponseTopic:
     request = MetadataRequest(topics=(MetadataRequestTopic(name=name),))
-    topic: MetadataResponseTopic = hand.at(None, request).topics[0]
+    topic: MetadataResponseTopic = harness.at(None, request).topics[0]
     return topic
 
 
@@ -48,24 +48,24 @@ def described(hand: ClusterAtHand, name: str) -> MetadataResponseTopic:
 
 
 def test_metadata_lists_all_brokers_with_their_racks() -> None:
-    hand = ClusterAtHand(racks=("a", "b"))
+    harness = ClusterHarness(racks=("a", "b"))
     for node_id in (1, 2, 3):
-        response = hand.at(node_id, MetadataRequest(topics=()))
+        response = harness.at(node_id, MetadataRequest(topics=()))
         assert [(b.node_id, b.rack) for b in response.brokers] == [(1, "a"), (2, "b"), (3, "a")]
         assert response.controller_id == 1
 
 
 def test_ids_count_from_node_id() -> None:
-    hand = ClusterAtHand(2, config={"node.id": "7", "broker.rack": "r"})
-    response = hand.at(8, MetadataRequest(topics=()))
+    harness = ClusterHarness(2, config={"node.id": "7", "broker.rack": "r"})
+    response = harness.at(8, MetadataRequest(topics=()))
     assert [(b.node_id, b.rack) for b in response.brokers] == [(7, "r"), (8, "r")]
 
 
 def test_leaders_are_spread_and_replicas_in_sync() -> None:
-    hand = ClusterAtHand()
-    one = described(hand, "one")
+    harness = ClusterHarness()
+    one = described(harness, "one")
     assert [p.leader_id for p in one.partitions] == [1, 2, 3, 1, 2, 3]
-    everywhere = described(hand, "all")
+    everywhere = described(harness, "all")
     assert [p.leader_id for p in everywhere.partitions] == [2, 3, 1, 2, 3, 1]
     for partition in everywhere.partitions:
         assert sorted(partition.replica_nodes) == [1, 2, 3]
@@ -76,11 +76,11 @@ def test_leaders_are_spread_and_replicas_in_sync() -> None:
 
 @pytest.mark.asyncio
 async def test_describe_cluster_shows_a_broker_that_is_down_only_when_asked() -> None:
-    hand = ClusterAtHand(racks=("a", "b", "c"))
-    await hand.cluster.stop_broker(3)
-    shown = hand.at(1, DescribeClusterRequest(), 2)
+    harness = ClusterHarness(racks=("a", "b", "c"))
+    await harness.cluster.stop_broker(3)
+    shown = harness.at(1, DescribeClusterRequest(), 2)
     assert [b.broker_id for b in shown.brokers] == [1, 2]
-    shown = hand.at(2, DescribeClusterRequest(include_fenced_brokers=True), 2)
+    shown = harness.at(2, DescribeClusterRequest(include_fenced_brokers=True), 2)
     assert [(b.broker_id, b.rack, b.is_fenced) for b in shown.brokers] == [
         (1, "a", False),
         (2, "b", False),
@@ -93,9 +93,9 @@ async def test_describe_cluster_shows_a_broker_that_is_down_only_when_asked() ->
 
 @pytest.mark.parametrize("version", [9, 10, 12, 13])
 def test_produce_elsewhere_is_told_who_leads(version: int) -> None:
-    hand = ClusterAtHand()
-    leader = hand.leader("one")
-    response = hand.produce(hand.other(leader), "one", version=version)
+    harness = ClusterHarness()
+    leader = harness.leader("one")
+    response = harness.produce(harness.other(leader), "one", version=version)
     answer = response.responses[0].partition_responses[0]
     assert (answer.error_code, answer.base_offset, answer.log_start_offset) == (NOT_LEADER, -1, -1)
     assert answer.error_message is None
@@ -103,16 +103,19 @@ def test_produce_elsewhere_is_told_who_leads(version: int) -> None:
     assert told == ((leader, 0) if version >= 10 else (-1, -1))
     assert [n.node_id for n in response.node_endpoints] == ([leader] if version >= 10 else [])
     assert (
-        hand.produce(leader, "one", version=version).responses[0].partition_responses[0].error_code
+        harness.produce(leader, "one", version=version)
+        .responses[0]
+        .partition_responses[0]
+        .error_code
         == 0
     )
 
 
 @pytest.mark.parametrize("version", [4, 11, 15, 16, 17])
 def test_fetch_from_a_broker_without_a_replica(version: int) -> None:
-    hand = ClusterAtHand()
-    leader = hand.leader("one")
-    response = hand.fetch(hand.other(leader), "one", version=version, epoch=5)
+    harness = ClusterHarness()
+    leader = harness.leader("one")
+    response = harness.fetch(harness.other(leader), "one", version=version, epoch=5)
     answer = response.responses[0].partitions[0]
     assert (answer.error_code, answer.high_watermark, answer.records) == (NOT_LEADER, -1, b"")
     told = (answer.current_leader.leader_id, answer.current_leader.leader_epoch)
@@ -122,156 +125,160 @@ def test_fetch_from_a_broker_without_a_replica(version: int) -> None:
 
 @pytest.mark.parametrize(("version", "code"), [(4, NOT_LEADER), (10, NOT_LEADER), (11, 0), (17, 0)])
 def test_any_replica_may_be_read_since_fetch_11(version: int, code: int) -> None:
-    hand = ClusterAtHand()
-    leader = hand.leader("all")
-    hand.produce(leader, "all")
-    response = hand.fetch(hand.other(leader), "all", version=version)
+    harness = ClusterHarness()
+    leader = harness.leader("all")
+    harness.produce(leader, "all")
+    response = harness.fetch(harness.other(leader), "all", version=version)
     answer = response.responses[0].partitions[0]
     assert answer.error_code == code
     assert bool(answer.records) is (code == 0)
 
 
-def list_latest(hand: ClusterAtHand, node_id: int, topic: str, *, epoch: int = -1) -> int:
+def list_latest(harness: ClusterHarness, node_id: int, topic: str, *, epoch: int = -1) -> int:
     wanted = ListOffsetsRequestListOffsetsPartition(
         partition_index=0, current_leader_epoch=epoch, timestamp=-1
     )
     named = ListOffsetsRequestListOffsetsTopic(name=topic, partitions=(wanted,))
-    response = hand.at(node_id, ListOffsetsRequest(topics=(named,)), 10)
+    response = harness.at(node_id, ListOffsetsRequest(topics=(named,)), 10)
     code: int = response.topics[0].partitions[0].error_code
     return code
 
 
 def test_offsets_are_the_leaders_to_list() -> None:
-    hand = ClusterAtHand()
-    leader = hand.leader("all")
-    follower = hand.other(leader)
-    assert list_latest(hand, leader, "all") == 0
-    assert list_latest(hand, follower, "all") == NOT_LEADER
-    assert list_latest(hand, follower, "all", epoch=0) == NOT_LEADER
-    assert list_latest(hand, follower, "all", epoch=4) == UNKNOWN_EPOCH
-    assert list_latest(hand, leader, "all", epoch=4) == UNKNOWN_EPOCH
-    nobody = hand.other(hand.leader("one"))
-    assert list_latest(hand, nobody, "one", epoch=4) == NOT_LEADER, "it does not know the epoch"
+    harness = ClusterHarness()
+    leader = harness.leader("all")
+    follower = harness.other(leader)
+    assert list_latest(harness, leader, "all") == 0
+    assert list_latest(harness, follower, "all") == NOT_LEADER
+    assert list_latest(harness, follower, "all", epoch=0) == NOT_LEADER
+    assert list_latest(harness, follower, "all", epoch=4) == UNKNOWN_EPOCH
+    assert list_latest(harness, leader, "all", epoch=4) == UNKNOWN_EPOCH
+    nobody = harness.other(harness.leader("one"))
+    assert list_latest(harness, nobody, "one", epoch=4) == NOT_LEADER, "it does not know the epoch"
 
 
 def test_epochs_are_the_leaders_to_tell() -> None:
-    hand = ClusterAtHand()
-    leader = hand.leader("all")
-    hand.produce(leader, "all")
-    assert hand.epoch_end(hand.other(leader), "all", 0).error_code == NOT_LEADER
-    assert hand.epoch_end(hand.other(leader), "all", 0, epoch=9).error_code == UNKNOWN_EPOCH
-    found = hand.epoch_end(leader, "all", 0)
+    harness = ClusterHarness()
+    leader = harness.leader("all")
+    harness.produce(leader, "all")
+    assert harness.epoch_end(harness.other(leader), "all", 0).error_code == NOT_LEADER
+    assert harness.epoch_end(harness.other(leader), "all", 0, epoch=9).error_code == UNKNOWN_EPOCH
+    found = harness.epoch_end(leader, "all", 0)
     assert (found.error_code, found.leader_epoch, found.end_offset) == (0, 0, 1)
 
 
 def test_producers_are_known_to_every_replica_and_to_nobody_else() -> None:
-    hand = ClusterAtHand()
+    harness = ClusterHarness()
     for topic, code in (("one", NOT_LEADER), ("all", 0)):
         named = DescribeProducersRequestTopicRequest(name=topic, partition_indexes=(0,))
         request = DescribeProducersRequest(topics=(named,))
-        response = hand.at(hand.other(hand.leader(topic)), request)
+        response = harness.at(harness.other(harness.leader(topic)), request)
         assert response.topics[0].partitions[0].error_code == code
 
 
 def test_a_failed_produce_without_acknowledgement_closes_the_connection() -> None:
-    hand = ClusterAtHand()
-    connection = hand.cluster.connect(node_id=hand.other(hand.leader("one")))
+    harness = ClusterHarness()
+    connection = harness.cluster.connect(node_id=harness.other(harness.leader("one")))
     with pytest.raises(TransportError, match="closed"):
-        connection.ask(hand.produce_request("one", acks=0), 12)
+        connection.ask(harness.produce_request("one", acks=0), 12)
 
 
 # -- leaders that move -------------------------------------------------------------------------
 
 
 def test_a_new_leader_has_the_next_epoch_and_knows_the_old_ones() -> None:
-    hand = ClusterAtHand()
-    old = hand.leader("all")
-    hand.produce(old, "all")
-    hand.produce(old, "all")
-    hand.cluster.move_leader("all", 0, hand.other(old))
-    new = hand.leader("all")
+    harness = ClusterHarness()
+    old = harness.leader("all")
+    harness.produce(old, "all")
+    harness.produce(old, "all")
+    harness.cluster.move_leader("all", 0, harness.other(old))
+    new = harness.leader("all")
     assert new != old
-    hand.produce(new, "all")
-    assert described(hand, "all").partitions[0].leader_epoch == 1
+    harness.produce(new, "all")
+    assert described(harness, "all").partitions[0].leader_epoch == 1
     for asked, found in {0: (0, 2), 1: (1, 3), 2: (-1, -1), -1: (-1, -1)}.items():
-        answer = hand.epoch_end(new, "all", asked)
+        answer = harness.epoch_end(new, "all", asked)
         assert (answer.leader_epoch, answer.end_offset) == found
-    assert hand.epoch_end(new, "all", 0, epoch=0).error_code == FENCED
-    response = hand.fetch(new, "all", epoch=0)
+    assert harness.epoch_end(new, "all", 0, epoch=0).error_code == FENCED
+    response = harness.fetch(new, "all", epoch=0)
     answer = response.responses[0].partitions[0]
     assert (answer.error_code, answer.current_leader.leader_id) == (FENCED, new)
     assert [n.node_id for n in response.node_endpoints] == [new]
-    assert hand.fetch(new, "all", epoch=0, version=15).responses[0].partitions[0].error_code == (
+    assert harness.fetch(new, "all", epoch=0, version=15).responses[0].partitions[0].error_code == (
         FENCED
     )
-    assert hand.fetch(new, "all", epoch=1).responses[0].partitions[0].records
-    assert list_latest(hand, new, "all", epoch=0) == FENCED
+    assert harness.fetch(new, "all", epoch=1).responses[0].partitions[0].records
+    assert list_latest(harness, new, "all", epoch=0) == FENCED
 
 
 def test_an_epoch_in_which_nothing_was_written_is_told_as_the_one_before() -> None:
-    hand = ClusterAtHand()
-    hand.produce(None, "all")
+    harness = ClusterHarness()
+    harness.produce(None, "all")
     for node_id in (1, 3, 1):
-        hand.cluster.move_leader("all", 0, node_id)
-    hand.produce(None, "all")
-    answer = hand.epoch_end(hand.leader("all"), "all", 2)
+        harness.cluster.move_leader("all", 0, node_id)
+    harness.produce(None, "all")
+    answer = harness.epoch_end(harness.leader("all"), "all", 2)
     assert (answer.leader_epoch, answer.end_offset) == (0, 1)
 
 
 def test_a_reader_that_is_ahead_in_an_old_epoch_is_told_where_it_diverges() -> None:
-    hand = ClusterAtHand()
-    hand.cluster.move_leader("all", 0, hand.other(hand.leader("all")))
-    hand.produce(None, "all")
-    response = hand.fetch(hand.leader("all"), "all", offset=1, last_fetched=0)
+    harness = ClusterHarness()
+    harness.cluster.move_leader("all", 0, harness.other(harness.leader("all")))
+    harness.produce(None, "all")
+    response = harness.fetch(harness.leader("all"), "all", offset=1, last_fetched=0)
     answer = response.responses[0].partitions[0]
     assert (answer.error_code, answer.records) == (0, b"")
     assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (0, 0)
 
 
 def test_a_broker_without_a_replica_takes_over_the_leaders() -> None:
-    hand = ClusterAtHand()
-    old = hand.leader("one")
-    hand.produce(old, "one")
-    new = hand.other(old)
-    hand.cluster.move_leader("one", 0, new)
-    partition = described(hand, "one").partitions[0]
+    harness = ClusterHarness()
+    old = harness.leader("one")
+    harness.produce(old, "one")
+    new = harness.other(old)
+    harness.cluster.move_leader("one", 0, new)
+    partition = described(harness, "one").partitions[0]
     assert (partition.leader_id, partition.replica_nodes, partition.isr_nodes) == (
         new,
         (new,),
         (new,),
     )
-    assert hand.fetch(new, "one").responses[0].partitions[0].records
-    hand.cluster.move_leader("one", 0, new)
-    assert described(hand, "one").partitions[0].leader_epoch == 1, "nothing moved the second time"
+    assert harness.fetch(new, "one").responses[0].partitions[0].records
+    harness.cluster.move_leader("one", 0, new)
+    assert described(harness, "one").partitions[0].leader_epoch == 1, (
+        "nothing moved the second time"
+    )
 
 
 @pytest.mark.asyncio
 async def test_a_fetch_that_waits_is_told_that_the_leader_moved() -> None:
-    hand = ClusterAtHand()
-    leader = hand.leader("one")
-    connection = hand.cluster.connect(node_id=leader)
+    harness = ClusterHarness()
+    leader = harness.leader("one")
+    connection = harness.cluster.connect(node_id=leader)
     answers: list[Any] = []
 
     async def fetch() -> None:
-        answers.append(await connection.request(hand.fetch_request("one", max_wait_ms=60_000), 17))
+        answers.append(
+            await connection.request(harness.fetch_request("one", max_wait_ms=60_000), 17)
+        )
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(fetch)
         await anyio.wait_all_tasks_blocked()
-        assert hand.cluster.core.parked_requests == 1
-        hand.cluster.move_leader("one", 0, hand.other(leader))
+        assert harness.cluster.core.parked_requests == 1
+        harness.cluster.move_leader("one", 0, harness.other(leader))
     assert answers[0].responses[0].partitions[0].error_code == NOT_LEADER
-    assert hand.cluster.core.parked_requests == 0
+    assert harness.cluster.core.parked_requests == 0
 
 
 def test_moves_that_cannot_be_made() -> None:
-    hand = ClusterAtHand()
+    harness = ClusterHarness()
     with pytest.raises(KeyError):
-        hand.cluster.move_leader("none", 0, 1)
+        harness.cluster.move_leader("none", 0, 1)
     with pytest.raises(IndexError):
-        hand.cluster.move_leader("one", 6, 1)
+        harness.cluster.move_leader("one", 6, 1)
     with pytest.raises(ConfigError, match="no broker 9, only 1, 2, 3"):
-        hand.cluster.move_leader("one", 0, 9)
+        harness.cluster.move_leader("one", 0, 9)
 
 
 # -- brokers that go and come ------------------------------------------------------------------
@@ -279,10 +286,10 @@ def test_moves_that_cannot_be_made() -> None:
 
 @pytest.mark.asyncio
 async def test_what_a_stopped_broker_led_is_led_by_the_next_replica() -> None:
-    hand = ClusterAtHand()
-    before = {p.partition_index: p for p in described(hand, "all").partitions}
-    await hand.cluster.stop_broker(2)
-    for partition in described(hand, "all").partitions:
+    harness = ClusterHarness()
+    before = {p.partition_index: p for p in described(harness, "all").partitions}
+    await harness.cluster.stop_broker(2)
+    for partition in described(harness, "all").partitions:
         was = before[partition.partition_index]
         live = tuple(r for r in was.replica_nodes if r != 2)
         moved = was.leader_id == 2
@@ -297,87 +304,87 @@ async def test_what_a_stopped_broker_led_is_led_by_the_next_replica() -> None:
 async def test_a_partition_whose_only_broker_is_down_waits_for_it(
     profile: str, isr: tuple[int, ...]
 ) -> None:
-    hand = ClusterAtHand(profile=profile)
-    assert hand.leader("one", 1) == 2
-    await hand.cluster.stop_broker(2)
-    partition = described(hand, "one").partitions[1]
+    harness = ClusterHarness(profile=profile)
+    assert harness.leader("one", 1) == 2
+    await harness.cluster.stop_broker(2)
+    partition = described(harness, "one").partitions[1]
     assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (5, -1, 1)
     assert (partition.isr_nodes, partition.offline_replicas) == (isr, (2,))
     for node_id in (1, 3, None):
-        response = hand.produce(node_id, "one", 1, 12)
+        response = harness.produce(node_id, "one", 1, 12)
         answer = response.responses[0].partition_responses[0]
         assert (answer.error_code, answer.current_leader.leader_id) == (NOT_LEADER, -1)
         assert answer.current_leader.leader_epoch == 1
         assert response.node_endpoints == ()
-    await hand.cluster.start_broker(2)
-    partition = described(hand, "one").partitions[1]
+    await harness.cluster.start_broker(2)
+    partition = described(harness, "one").partitions[1]
     assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (0, 2, 2)
     assert partition.isr_nodes == (2,)
 
 
 @pytest.mark.asyncio
 async def test_a_broker_that_comes_back_follows() -> None:
-    hand = ClusterAtHand()
-    await hand.cluster.stop_broker(2)
-    leaders = [p.leader_id for p in described(hand, "all").partitions]
-    await hand.cluster.start_broker(2)
-    for partition, leader in zip(described(hand, "all").partitions, leaders, strict=True):
+    harness = ClusterHarness()
+    await harness.cluster.stop_broker(2)
+    leaders = [p.leader_id for p in described(harness, "all").partitions]
+    await harness.cluster.start_broker(2)
+    for partition, leader in zip(described(harness, "all").partitions, leaders, strict=True):
         assert (partition.leader_id, partition.isr_nodes) == (leader, (1, 2, 3))
         assert partition.offline_replicas == ()
 
 
 @pytest.mark.asyncio
 async def test_a_death_is_noticed_after_a_while() -> None:
-    hand = ClusterAtHand()
-    leader = hand.leader("all")
-    await hand.cluster.crash_broker(leader, noticed_after_ms=9_000)
+    harness = ClusterHarness()
+    leader = harness.leader("all")
+    await harness.cluster.crash_broker(leader, noticed_after_ms=9_000)
     with pytest.raises(ConfigError, match="is down"):
-        hand.cluster.connect(node_id=leader)
-    hand.cluster.advance(8_999)
-    assert described(hand, "all").partitions[0].leader_id == leader
-    assert len(hand.at(None, MetadataRequest(topics=())).brokers) == 3
-    hand.cluster.advance(1)
-    assert described(hand, "all").partitions[0].leader_id != leader
-    assert len(hand.at(None, MetadataRequest(topics=())).brokers) == 2
+        harness.cluster.connect(node_id=leader)
+    harness.cluster.advance(8_999)
+    assert described(harness, "all").partitions[0].leader_id == leader
+    assert len(harness.at(None, MetadataRequest(topics=())).brokers) == 3
+    harness.cluster.advance(1)
+    assert described(harness, "all").partitions[0].leader_id != leader
+    assert len(harness.at(None, MetadataRequest(topics=())).brokers) == 2
 
 
 @pytest.mark.asyncio
 async def test_a_broker_that_is_back_before_its_death_was_noticed_has_lost_its_leaderships() -> (
     None
 ):
-    hand = ClusterAtHand()
-    leader = hand.leader("all")
-    await hand.cluster.crash_broker(leader, noticed_after_ms=9_000)
-    await hand.cluster.start_broker(leader)
-    partition = described(hand, "all").partitions[0]
+    harness = ClusterHarness()
+    leader = harness.leader("all")
+    await harness.cluster.crash_broker(leader, noticed_after_ms=9_000)
+    await harness.cluster.start_broker(leader)
+    partition = described(harness, "all").partitions[0]
     assert partition.leader_id != leader
     assert (partition.leader_epoch, sorted(partition.isr_nodes)) == (1, [1, 2, 3])
-    hand.cluster.advance(20_000)
-    assert len(hand.at(None, MetadataRequest(topics=())).brokers) == 3
+    harness.cluster.advance(20_000)
+    assert len(harness.at(None, MetadataRequest(topics=())).brokers) == 3
 
 
 @pytest.mark.asyncio
 async def test_with_all_brokers_down_the_last_one_is_waited_for() -> None:
-    hand = ClusterAtHand(2)
+    harness = ClusterHarness(2)
     for node_id in (1, 2):
-        await hand.cluster.stop_broker(node_id)
-    await hand.cluster.start_broker(1)
-    partitions = {p.partition_index: p.leader_id for p in described(hand, "all").partitions}
+        await harness.cluster.stop_broker(node_id)
+    await harness.cluster.start_broker(1)
+    partitions = {p.partition_index: p.leader_id for p in described(harness, "all").partitions}
     assert set(partitions.values()) == {-1}, "broker 1 may lack what broker 2 got after it"
-    await hand.cluster.start_broker(2)
-    assert {p.leader_id for p in described(hand, "all").partitions} == {2}
-    assert described(hand, "all").partitions[0].isr_nodes == (1, 2)
+    await harness.cluster.start_broker(2)
+    assert {p.leader_id for p in described(harness, "all").partitions} == {2}
+    assert described(harness, "all").partitions[0].isr_nodes == (1, 2)
 
 
 @pytest.mark.asyncio
 async def test_a_restart_of_everything_keeps_who_is_down_and_who_leads() -> None:
-    hand = ClusterAtHand()
-    await hand.cluster.stop_broker(2)
-    await hand.cluster.crash_broker(3)
-    before = described(hand, "all")
-    hand.cluster.restart()
-    hand.cluster.advance(0)
-    after = described(hand, "all")
+    harness = ClusterHarness()
+    await harness.cluster.stop_broker(2)
+    await harness.cluster.crash_broker(3)
+    before = described(harness, "all")
+    harness.cluster.restart()
+    harness.cluster.advance(0)
+    after = described(harness, "all")
     assert [p.leader_epoch for p in after.partitions] >= [p.leader_epoch for p in before.partitions]
     assert {p.leader_id for p in after.partitions} == {1}
 
@@ -385,9 +392,9 @@ async def test_a_restart_of_everything_keeps_who_is_down_and_who_leads() -> None
 # -- topics over several brokers ---------------------------------------------------------------
 
 
-def create(hand: ClusterAtHand, **topic: Any) -> tuple[int, str | None]:
+def create(harness: ClusterHarness, **topic: Any) -> tuple[int, str | None]:
     asked = CreateTopicsRequestCreatableTopic(name="new", **topic)
-    result = hand.at(2, CreateTopicsRequest(topics=(asked,), timeout_ms=1000), 7).topics[0]
+    result = harness.at(2, CreateTopicsRequest(topics=(asked,), timeout_ms=1000), 7).topics[0]
     return result.error_code, result.error_message
 
 
@@ -398,7 +405,7 @@ def assignment(partition: int, *brokers: int) -> CreateTopicsRequestCreatableRep
 
 
 def test_more_replicas_than_brokers() -> None:
-    assert create(ClusterAtHand(), num_partitions=1, replication_factor=4) == (
+    assert create(ClusterHarness(), num_partitions=1, replication_factor=4) == (
         38,
         (
             "Unable to replicate the partition 4 time(s): The target replication factor of 4 "
@@ -409,18 +416,18 @@ def test_more_replicas_than_brokers() -> None:
 
 
 def test_replicas_by_hand() -> None:
-    hand = ClusterAtHand()
+    harness = ClusterHarness()
     given = (assignment(1, 2, 3), assignment(0, 3, 1))
-    assert create(hand, num_partitions=-1, replication_factor=-1, assignments=given) == (0, None)
-    partitions = described(hand, "new").partitions
+    assert create(harness, num_partitions=-1, replication_factor=-1, assignments=given) == (0, None)
+    partitions = described(harness, "new").partitions
     assert [(p.leader_id, p.replica_nodes) for p in partitions] == [(3, (3, 1)), (2, (2, 3))]
     more = CreatePartitionsRequestCreatePartitionsAssignment(broker_ids=(1, 2))
     grown = CreatePartitionsRequestCreatePartitionsTopic(name="new", count=3, assignments=(more,))
-    hand.at(1, CreatePartitionsRequest(topics=(grown,), timeout_ms=1000))
+    harness.at(1, CreatePartitionsRequest(topics=(grown,), timeout_ms=1000))
     grown = CreatePartitionsRequestCreatePartitionsTopic(name="new", count=4, assignments=None)
-    hand.at(1, CreatePartitionsRequest(topics=(grown,), timeout_ms=1000))
-    assert [len(p.replica_nodes) for p in described(hand, "new").partitions] == [2] * 4
-    assert described(hand, "new").partitions[2].replica_nodes == (1, 2)
+    harness.at(1, CreatePartitionsRequest(topics=(grown,), timeout_ms=1000))
+    assert [len(p.replica_nodes) for p in described(harness, "new").partitions] == [2] * 4
+    assert described(harness, "new").partitions[2].replica_nodes == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -447,8 +454,8 @@ def test_replicas_by_hand_that_make_no_sense(
     brokers: tuple[tuple[int, ...], ...], words: str
 ) -> None:
     given = tuple(assignment(index, *replicas) for index, replicas in enumerate(brokers))
-    hand = ClusterAtHand()
-    answer = create(hand, num_partitions=-1, replication_factor=-1, assignments=given)
+    harness = ClusterHarness()
+    answer = create(harness, num_partitions=-1, replication_factor=-1, assignments=given)
     assert answer == (39, words)
 
 

@@ -14,12 +14,12 @@ from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions.records import TransactionLog, TransactionState
 from tests.support.raw_transactions import Producer, RawTransactions
-from tests.unit.mock_coordinator.nodes.cluster_at_hand import ClusterAtHand, join
+from tests.unit.mock_coordinator.nodes.cluster_harness import ClusterHarness, join
 
 LOADING, NOT_COORDINATOR, NOT_AVAILABLE = 14, 16, 15
 
 
-class Transactional(ClusterAtHand):
+class TransactionalHarness(ClusterHarness):
     """Three brokers and the requests of producers, to any of them (``node_id``; ``None``: to
     whichever it takes)."""
 
@@ -88,80 +88,83 @@ def codes(raw: RawTransactions, producer: Producer) -> list[int]:
 
 
 def test_a_moved_coordinator_loads_and_the_old_one_sends_clients_away() -> None:
-    hand = Transactional()
-    producer = hand.begin()
-    assert hand.write("x", producer)[0] == 0
-    hand.cluster.load_time_ms = 300
-    old, new = hand.move()
-    assert codes(hand.raw(old), producer) == [NOT_COORDINATOR] * 5
-    assert codes(hand.raw(new), producer) == [LOADING] * 5
-    assert hand.found("x").node_id == new
-    assert hand.raw(new).list()[0] == LOADING
-    assert hand.raw(old).list()[:1] == (0,)
-    hand.cluster.advance(299)
-    assert codes(hand.raw(new), producer) == [LOADING] * 5
-    hand.cluster.advance(1)
-    assert codes(hand.raw(old), producer) == [NOT_COORDINATOR] * 5
-    assert hand.raw(new).describe("x")[0][2] == "Ongoing"
-    assert hand.raw(new).end("x", producer, commit=True)[0][0] == 0
-    assert hand.state() == "CompleteCommit"
+    harness = TransactionalHarness()
+    producer = harness.begin()
+    assert harness.write("x", producer)[0] == 0
+    harness.cluster.load_time_ms = 300
+    old, new = harness.move()
+    assert codes(harness.raw(old), producer) == [NOT_COORDINATOR] * 5
+    assert codes(harness.raw(new), producer) == [LOADING] * 5
+    assert harness.found("x").node_id == new
+    assert harness.raw(new).list()[0] == LOADING
+    assert harness.raw(old).list()[:1] == (0,)
+    harness.cluster.advance(299)
+    assert codes(harness.raw(new), producer) == [LOADING] * 5
+    harness.cluster.advance(1)
+    assert codes(harness.raw(old), producer) == [NOT_COORDINATOR] * 5
+    assert harness.raw(new).describe("x")[0][2] == "Ongoing"
+    assert harness.raw(new).end("x", producer, commit=True)[0][0] == 0
+    assert harness.state() == "CompleteCommit"
 
 
 def test_requests_that_make_no_sense_are_refused_before_anybody_looks_for_a_coordinator() -> None:
-    hand = Transactional()
-    hand.begin()
-    hand.cluster.load_time_ms = 300
-    hand.move()
-    assert hand.raw().init("", 1000)[0][0] == 42
-    assert hand.raw().init("x", 0)[0][0] == 50
-    assert hand.raw().init(None)[0][0] == 0, "a producer without an id needs no coordinator"
+    harness = TransactionalHarness()
+    harness.begin()
+    harness.cluster.load_time_ms = 300
+    harness.move()
+    assert harness.raw().init("", 1000)[0][0] == 42
+    assert harness.raw().init("x", 0)[0][0] == 50
+    assert harness.raw().init(None)[0][0] == 0, "a producer without an id needs no coordinator"
 
 
 @pytest.mark.parametrize("version", [11, 12])
 def test_a_leader_that_cannot_ask_the_coordinator_lets_producers_try_again(version: int) -> None:
-    hand = Transactional()
-    producer = hand.begin()
-    hand.cluster.load_time_ms = 300
-    hand.move()
+    harness = TransactionalHarness()
+    producer = harness.begin()
+    harness.cluster.load_time_ms = 300
+    harness.move()
     text = "Unable to verify the partition has been added to the transaction. Underlying error: "
-    assert hand.write("x", producer, version=version) == (19, text + "COORDINATOR_LOAD_IN_PROGRESS")
-    assert hand.raw().txn_commit("x", producer, "g", {("all", 0): 5})[0][2] == LOADING
-    hand.cluster.advance(300)
-    hand.cluster.load_time_ms = 0
-    assert hand.write("x", producer)[0] == 0
+    assert harness.write("x", producer, version=version) == (
+        19,
+        text + "COORDINATOR_LOAD_IN_PROGRESS",
+    )
+    assert harness.raw().txn_commit("x", producer, "g", {("all", 0): 5})[0][2] == LOADING
+    harness.cluster.advance(300)
+    harness.cluster.load_time_ms = 0
+    assert harness.write("x", producer)[0] == 0
 
 
 @pytest.mark.asyncio
 async def test_while_nobody_coordinates_an_id_nothing_is_written_in_its_transactions() -> None:
-    hand = Transactional()
-    producer = hand.begin()
-    coordinator = hand.cluster.transaction_coordinator_of("x")
+    harness = TransactionalHarness()
+    producer = harness.begin()
+    coordinator = harness.cluster.transaction_coordinator_of("x")
     assert coordinator is not None
-    hand.cluster.move_leader("all", 0, hand.other(coordinator))
-    await hand.cluster.crash_broker(coordinator, noticed_after_ms=5000)
-    assert hand.cluster.transaction_coordinator_of("x") is None
-    code, said = hand.write("x", producer)
+    harness.cluster.move_leader("all", 0, harness.other(coordinator))
+    await harness.cluster.crash_broker(coordinator, noticed_after_ms=5000)
+    assert harness.cluster.transaction_coordinator_of("x") is None
+    code, said = harness.write("x", producer)
     assert code == ErrorCode.NOT_ENOUGH_REPLICAS
     assert said.endswith("Underlying error: COORDINATOR_NOT_AVAILABLE")
-    assert hand.raw().init("x")[0][0] == NOT_COORDINATOR
-    hand.cluster.advance(5000)
-    assert hand.write("x", producer)[0] == 0, "somebody else coordinates it now"
+    assert harness.raw().init("x")[0][0] == NOT_COORDINATOR
+    harness.cluster.advance(5000)
+    assert harness.write("x", producer)[0] == 0, "somebody else coordinates it now"
 
 
 @pytest.mark.parametrize("commit", [True, False])
 def test_what_was_decided_is_carried_out_by_the_next_coordinator(commit: bool) -> None:
-    hand = Transactional()
-    producer = hand.begin()
-    assert hand.write("x", producer)[0] == 0
+    harness = TransactionalHarness()
+    producer = harness.begin()
+    assert harness.write("x", producer)[0] == 0
     state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
-    hand.put("x", state)
-    hand.cluster.load_time_ms = 300
-    hand.move()
-    hand.cluster.advance(299)
-    assert hand.raw().fetch("all")[2] == 0, "the last stable offset, before the load is done"
-    hand.cluster.advance(1)
-    assert hand.state() == ("CompleteCommit" if commit else "CompleteAbort")
-    fetched = hand.raw().fetch("all")
+    harness.put("x", state)
+    harness.cluster.load_time_ms = 300
+    harness.move()
+    harness.cluster.advance(299)
+    assert harness.raw().fetch("all")[2] == 0, "the last stable offset, before the load is done"
+    harness.cluster.advance(1)
+    assert harness.state() == ("CompleteCommit" if commit else "CompleteAbort")
+    fetched = harness.raw().fetch("all")
     assert fetched[2] == 2
     assert len(fetched[4]) == (0 if commit else 1)
     marker = fetched[5][1]
@@ -171,122 +174,124 @@ def test_what_was_decided_is_carried_out_by_the_next_coordinator(commit: bool) -
 
 
 def test_markers_of_offsets_have_the_coordinators_epoch_too() -> None:
-    hand = Transactional()
-    producer = hand.begin()
+    harness = TransactionalHarness()
+    producer = harness.begin()
     for _ in range(2):
-        hand.move()
-    assert hand.raw().txn_commit("x", producer, "g", {("all", 0): 5})[0][2] == 0
-    hand.raw().end("x", producer, commit=True)
-    partition = hand.cluster.core.groups.partition_of("g")
-    fetched = hand.raw().fetch(OFFSETS_TOPIC, partition)
+        harness.move()
+    assert harness.raw().txn_commit("x", producer, "g", {("all", 0): 5})[0][2] == 0
+    harness.raw().end("x", producer, commit=True)
+    partition = harness.cluster.core.groups.partition_of("g")
+    fetched = harness.raw().fetch(OFFSETS_TOPIC, partition)
     kind, (_, epoch) = fetched[5][-1][6][0]
     assert (kind[1], epoch) == (1, 2)
     after = (producer[0], producer[1] + 1)
-    stale = hand.raw().write_markers(
+    stale = harness.raw().write_markers(
         after, [(OFFSETS_TOPIC, partition)], commit=False, coordinator_epoch=1
     )
     assert stale[0][1][0][2] == 52
 
 
 def test_an_open_transaction_that_is_too_old_is_aborted_after_the_load() -> None:
-    hand = Transactional(transaction_abort_timed_out_transaction_cleanup_interval_ms="100")
-    producer = hand.begin(timeout_ms=1000)
-    assert hand.write("x", producer)[0] == 0
-    hand.cluster.advance(900)
-    hand.cluster.load_time_ms = 5000
-    hand.move()
-    hand.cluster.advance(4999)
-    assert hand.raw().fetch("all")[2] == 0
-    hand.cluster.advance(101)
-    assert hand.state() == "CompleteAbort"
+    harness = TransactionalHarness(
+        transaction_abort_timed_out_transaction_cleanup_interval_ms="100"
+    )
+    producer = harness.begin(timeout_ms=1000)
+    assert harness.write("x", producer)[0] == 0
+    harness.cluster.advance(900)
+    harness.cluster.load_time_ms = 5000
+    harness.move()
+    harness.cluster.advance(4999)
+    assert harness.raw().fetch("all")[2] == 0
+    harness.cluster.advance(101)
+    assert harness.state() == "CompleteAbort"
 
 
 @pytest.mark.asyncio
 async def test_a_partition_without_a_leader_gets_its_marker_when_it_has_one() -> None:
-    hand = Transactional()
-    producer = hand.begin()
-    leader = hand.leader("one")
-    hand.cluster.move_transaction_coordinator("x", hand.other(leader))
-    assert hand.write("x", producer, topic="one")[0] == 0
-    assert hand.raw().add_partitions("x", producer, [("all", 1)], 3)[0] == 0
-    await hand.cluster.stop_broker(leader)
-    answer, after = hand.raw().end("x", producer, commit=True)
+    harness = TransactionalHarness()
+    producer = harness.begin()
+    leader = harness.leader("one")
+    harness.cluster.move_transaction_coordinator("x", harness.other(leader))
+    assert harness.write("x", producer, topic="one")[0] == 0
+    assert harness.raw().add_partitions("x", producer, [("all", 1)], 3)[0] == 0
+    await harness.cluster.stop_broker(leader)
+    answer, after = harness.raw().end("x", producer, commit=True)
     assert answer[0] == 0
-    assert hand.state() == "PrepareCommit"
-    assert hand.raw().fetch("all", 1)[1] == 1, "the others have their markers"
-    assert hand.raw().init("x")[0][0] == 51
-    assert hand.raw().end("x", producer, commit=True)[0][0] == 51
-    code, said = hand.write("x", after, version=11)
+    assert harness.state() == "PrepareCommit"
+    assert harness.raw().fetch("all", 1)[1] == 1, "the others have their markers"
+    assert harness.raw().init("x")[0][0] == 51
+    assert harness.raw().end("x", producer, commit=True)[0][0] == 51
+    code, said = harness.write("x", after, version=11)
     assert (code, said[-23:]) == (19, "CONCURRENT_TRANSACTIONS")
-    assert hand.write("x", after)[0] == 51
-    hand.cluster.advance(120_000)
-    assert hand.state() == "PrepareCommit", "it does not time out"
-    await hand.cluster.start_broker(leader)
-    assert hand.state() == "CompleteCommit"
-    assert hand.raw().fetch("one")[2] == 2
-    assert hand.raw().init("x")[0][0] == 0
+    assert harness.write("x", after)[0] == 51
+    harness.cluster.advance(120_000)
+    assert harness.state() == "PrepareCommit", "it does not time out"
+    await harness.cluster.start_broker(leader)
+    assert harness.state() == "CompleteCommit"
+    assert harness.raw().fetch("one")[2] == 2
+    assert harness.raw().init("x")[0][0] == 0
 
 
 @pytest.mark.asyncio
 async def test_markers_that_wait_are_the_business_of_whoever_coordinates() -> None:
-    hand = Transactional()
-    producer = hand.begin()
-    leader = hand.leader("one")
-    hand.cluster.move_transaction_coordinator("x", hand.other(leader))
-    assert hand.write("x", producer, topic="one")[0] == 0
-    await hand.cluster.stop_broker(leader)
-    assert hand.raw().end("x", producer, commit=True)[0][0] == 0
-    here = hand.cluster.transaction_coordinator_of("x")
-    there = next(n.node_id for n in hand.cluster.nodes if n.up and n.node_id != here)
-    hand.cluster.move_transaction_coordinator("x", there)
-    assert hand.state() == "PrepareCommit"
-    await hand.cluster.start_broker(leader)
-    assert hand.state() == "CompleteCommit"
-    assert hand.raw().fetch("one")[2] == 2
+    harness = TransactionalHarness()
+    producer = harness.begin()
+    leader = harness.leader("one")
+    harness.cluster.move_transaction_coordinator("x", harness.other(leader))
+    assert harness.write("x", producer, topic="one")[0] == 0
+    await harness.cluster.stop_broker(leader)
+    assert harness.raw().end("x", producer, commit=True)[0][0] == 0
+    here = harness.cluster.transaction_coordinator_of("x")
+    there = next(n.node_id for n in harness.cluster.nodes if n.up and n.node_id != here)
+    harness.cluster.move_transaction_coordinator("x", there)
+    assert harness.state() == "PrepareCommit"
+    await harness.cluster.start_broker(leader)
+    assert harness.state() == "CompleteCommit"
+    assert harness.raw().fetch("one")[2] == 2
 
 
 def test_a_restart_has_a_load_window_for_both_coordinators() -> None:
-    hand = Transactional()
-    producer = hand.begin()
-    assert hand.write("x", producer)[0] == 0
-    assert hand.at(None, join(), 1).error_code == 0
-    hand.cluster.load_time_ms = 700
-    hand.cluster.restart()
-    assert hand.cluster.load_time_ms == 700
-    assert hand.at(None, join("another"), 1).error_code == LOADING
-    assert codes(hand.raw(), producer) == [LOADING] * 5
-    hand.cluster.advance(699)
-    assert codes(hand.raw(), producer) == [LOADING] * 5
-    hand.cluster.advance(1)
-    assert hand.at(None, join(epoch=2), 1).error_code == 0
-    assert hand.at(None, join("another"), 1).error_code == 0
-    assert hand.raw().end("x", producer, commit=True)[0][0] == 0
-    assert hand.state() == "CompleteCommit"
+    harness = TransactionalHarness()
+    producer = harness.begin()
+    assert harness.write("x", producer)[0] == 0
+    assert harness.at(None, join(), 1).error_code == 0
+    harness.cluster.load_time_ms = 700
+    harness.cluster.restart()
+    assert harness.cluster.load_time_ms == 700
+    assert harness.at(None, join("another"), 1).error_code == LOADING
+    assert codes(harness.raw(), producer) == [LOADING] * 5
+    harness.cluster.advance(699)
+    assert codes(harness.raw(), producer) == [LOADING] * 5
+    harness.cluster.advance(1)
+    assert harness.at(None, join(epoch=2), 1).error_code == 0
+    assert harness.at(None, join("another"), 1).error_code == 0
+    assert harness.raw().end("x", producer, commit=True)[0][0] == 0
+    assert harness.state() == "CompleteCommit"
 
 
 def test_every_id_is_loaded_where_its_partition_goes() -> None:
-    hand = Transactional()
+    harness = TransactionalHarness()
     names = [f"id-{number}" for number in range(40)]
     for name in names:
-        hand.begin(name)
+        harness.begin(name)
     for name in names[::3]:
-        hand.move(name)
-    answer = hand.raw().list()
+        harness.move(name)
+    answer = harness.raw().list()
     assert [found[0] for found in answer[2]] == sorted(names)
-    by_node = [hand.raw(node.node_id).list()[2] for node in hand.cluster.nodes]
+    by_node = [harness.raw(node.node_id).list()[2] for node in harness.cluster.nodes]
     assert sorted(found[0] for part in by_node for found in part) == sorted(names)
-    topic = hand.cluster.core.broker.catalog.topics[TRANSACTIONS_TOPIC]
+    topic = harness.cluster.core.broker.catalog.topics[TRANSACTIONS_TOPIC]
     for name in names:
-        place = hand.cluster.core.broker.disk.transactions.partition_of(name)
-        leader = hand.cluster.core.broker.partition_state(topic, place).leader
-        assert hand.found(name).node_id == leader
+        place = harness.cluster.core.broker.disk.transactions.partition_of(name)
+        leader = harness.cluster.core.broker.partition_state(topic, place).leader
+        assert harness.found(name).node_id == leader
 
 
 def test_describe_transactions_at_every_broker() -> None:
-    hand = Transactional()
-    hand.begin("a")
+    harness = TransactionalHarness()
+    harness.begin("a")
     request = api_named("DescribeTransactions").request(transactional_ids=("a", "missing"))
-    here = hand.cluster.transaction_coordinator_of("a")
-    for node in hand.cluster.nodes:
-        found = hand.at(node.node_id, request, 0).transaction_states[0]
+    here = harness.cluster.transaction_coordinator_of("a")
+    for node in harness.cluster.nodes:
+        found = harness.at(node.node_id, request, 0).transaction_states[0]
         assert found.error_code == (0 if node.node_id == here else NOT_COORDINATOR)

@@ -12,65 +12,67 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
-from tests.unit.mock_coordinator.nodes.cluster_at_hand import ClusterAtHand
+from tests.unit.mock_coordinator.nodes.cluster_harness import ClusterHarness
 
 BROKER, GROUP = 4, 32
 
 
-def setting(hand: ClusterAtHand, node_id: int, name: str) -> str | None:
+def setting(harness: ClusterHarness, node_id: int, name: str) -> str | None:
     wanted = DescribeConfigsRequestDescribeConfigsResource(
         resource_type=BROKER, resource_name=str(node_id), configuration_keys=(name,)
     )
-    result = hand.at(node_id, DescribeConfigsRequest(resources=(wanted,)), 4).results[0]
+    result = harness.at(node_id, DescribeConfigsRequest(resources=(wanted,)), 4).results[0]
     assert result.error_code == 0, result
     value: str | None = result.configs[0].value
     return value
 
 
-def alter(hand: ClusterAtHand, node_id: int, kind: int, whose: str, name: str, value: str) -> int:
+def alter(
+    harness: ClusterHarness, node_id: int, kind: int, whose: str, name: str, value: str
+) -> int:
     change = IncrementalAlterConfigsRequestAlterableConfig(
         name=name, config_operation=0, value=value
     )
     wanted = IncrementalAlterConfigsRequestAlterConfigsResource(
         resource_type=kind, resource_name=whose, configs=(change,)
     )
-    response = hand.at(node_id, IncrementalAlterConfigsRequest(resources=(wanted,)), 1)
+    response = harness.at(node_id, IncrementalAlterConfigsRequest(resources=(wanted,)), 1)
     code: int = response.responses[0].error_code
     return code
 
 
 def test_each_broker_has_its_own_id_and_rack() -> None:
-    hand = ClusterAtHand(racks=("a", "b"))
-    assert [setting(hand, n, "node.id") for n in (1, 2, 3)] == ["1", "2", "3"]
-    assert [setting(hand, n, "broker.rack") for n in (1, 2, 3)] == ["a", "b", "a"]
+    harness = ClusterHarness(racks=("a", "b"))
+    assert [setting(harness, n, "node.id") for n in (1, 2, 3)] == ["1", "2", "3"]
+    assert [setting(harness, n, "broker.rack") for n in (1, 2, 3)] == ["a", "b", "a"]
 
 
 def test_a_brokers_own_alteration_is_its_own() -> None:
-    hand = ClusterAtHand()
-    assert alter(hand, 2, BROKER, "2", "message.max.bytes", "1000") == 0
-    found = [setting(hand, n, "message.max.bytes") for n in (1, 2, 3)]
+    harness = ClusterHarness()
+    assert alter(harness, 2, BROKER, "2", "message.max.bytes", "1000") == 0
+    found = [setting(harness, n, "message.max.bytes") for n in (1, 2, 3)]
     assert found == ["1048588", "1000", "1048588"]
-    assert alter(hand, 1, BROKER, "2", "message.max.bytes", "1000") == 42, "another broker's"
+    assert alter(harness, 1, BROKER, "2", "message.max.bytes", "1000") == 42, "another broker's"
 
 
 def test_an_alteration_for_all_is_everybodys() -> None:
-    hand = ClusterAtHand()
-    alter(hand, 2, BROKER, "2", "message.max.bytes", "1000")
-    assert alter(hand, 1, BROKER, "", "message.max.bytes", "2000") == 0
-    found = [setting(hand, n, "message.max.bytes") for n in (1, 2, 3)]
+    harness = ClusterHarness()
+    alter(harness, 2, BROKER, "2", "message.max.bytes", "1000")
+    assert alter(harness, 1, BROKER, "", "message.max.bytes", "2000") == 0
+    found = [setting(harness, n, "message.max.bytes") for n in (1, 2, 3)]
     assert found == ["2000", "1000", "2000"]
-    brokers = hand.cluster.core.broker.disk.configs
+    brokers = harness.cluster.core.broker.disk.configs
     assert [brokers[n].integer("message.max.bytes") for n in (1, 2, 3)] == [2000, 1000, 2000]
 
 
 def test_groups_are_configured_for_whoever_coordinates_them() -> None:
-    hand = ClusterAtHand()
-    assert alter(hand, 3, GROUP, "g", "consumer.heartbeat.interval.ms", "7000") == 0
-    config = hand.cluster.core.broker.disk.config
+    harness = ClusterHarness()
+    assert alter(harness, 3, GROUP, "g", "consumer.heartbeat.interval.ms", "7000") == 0
+    config = harness.cluster.core.broker.disk.config
     assert config.consumer_heartbeat_interval_ms("g") == 7000
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
 def test_the_first_broker_answers_for_the_user_interface(brokers: int) -> None:
-    hand = ClusterAtHand(brokers)
-    assert hand.cluster.core.broker.config.node_id == 1
+    harness = ClusterHarness(brokers)
+    assert harness.cluster.core.broker.config.node_id == 1

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.mock_coordinator.transactions.by_hand import TOPIC, ByHand
+from tests.unit.mock_coordinator.transactions.transactions_harness import TOPIC, TransactionsHarness
 
 
 @pytest.mark.parametrize("version", [1, 3, 4])
 def test_old_clients_keep_their_epoch(version: int) -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     broker.add_partitions("x", producer, [(TOPIC, 0)])
     assert broker.write("x", producer, b"1", version=11) == 0
@@ -22,7 +22,7 @@ def test_old_clients_keep_their_epoch(version: int) -> None:
 
 
 def test_new_clients_get_another_epoch_with_every_end() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
     after = broker.finish("x", producer, commit=True)
@@ -34,7 +34,7 @@ def test_new_clients_get_another_epoch_with_every_end() -> None:
 
 
 def test_an_abort_of_nothing_gives_certainty() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     after = broker.finish("x", producer, commit=False)
     assert after == (producer[0], producer[1] + 1)
@@ -49,7 +49,7 @@ def test_an_abort_of_nothing_gives_certainty() -> None:
 )
 @pytest.mark.parametrize("version", [2, 5])
 def test_strangers_end_nothing(change: tuple[int, int], code: int, version: int) -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     broker.begin()
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
@@ -60,13 +60,13 @@ def test_strangers_end_nothing(change: tuple[int, int], code: int, version: int)
 
 @pytest.mark.parametrize("version", [2, 5])
 def test_there_must_be_a_transactional_id(version: int) -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     assert broker.end("nobody", (0, 0), commit=True, version=version)[0][0] == 49
     assert broker.end("", (0, 0), commit=True, version=version)[0][0] == 42
 
 
 def test_version_1_does_not_know_of_fencing() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     stale = (producer[0], producer[1] + 1)
     assert broker.end("x", stale, commit=True, version=1)[0][0] == 47
@@ -75,7 +75,7 @@ def test_version_1_does_not_know_of_fencing() -> None:
 
 
 def test_looking_at_transactions() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     broker.begin("y")
     assert broker.write("x", producer, b"1", partition=2) == 0

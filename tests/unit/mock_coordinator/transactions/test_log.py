@@ -13,14 +13,14 @@ from mock_coordinator.core.groups.splitting import partition_for
 from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions.record_format import decode_transaction
 from mock_coordinator.core.transactions.records import TransactionLog, TransactionState
-from tests.unit.mock_coordinator.broker_at_hand import fetch_partition
-from tests.unit.mock_coordinator.transactions.by_hand import TOPIC, ByHand
+from tests.unit.mock_coordinator.broker_harness import fetch_partition
+from tests.unit.mock_coordinator.transactions.transactions_harness import TOPIC, TransactionsHarness
 
 HOUR_MS = 3_600_000
 
 
-def stored(broker: ByHand, partition: int | None = None) -> list[TransactionLog]:
-    found = broker.hand.broker.records(TRANSACTIONS_TOPIC, partition)
+def stored(broker: TransactionsHarness, partition: int | None = None) -> list[TransactionLog]:
+    found = broker.harness.broker.records(TRANSACTIONS_TOPIC, partition)
     return [_decoded(record) for record in found]
 
 
@@ -31,7 +31,7 @@ def _decoded(record: StoredRecord) -> TransactionLog:
 
 
 def test_every_change_is_a_record_in_the_partition_of_the_id() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     broker.find_coordinator("x")
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
@@ -43,22 +43,22 @@ def test_every_change_is_a_record_in_the_partition_of_the_id() -> None:
 
 
 def test_nobody_coordinates_before_somebody_asks_who_does() -> None:
-    broker = ByHand(transaction_state_log_num_partitions="1", known=False)
+    broker = TransactionsHarness(transaction_state_log_num_partitions="1", known=False)
     assert broker.init("early")[0] == (ErrorCode.NOT_COORDINATOR, "-1", -1)
     assert broker.init(None)[0][0] == 0, "that needs no coordinator"
     broker.find_coordinator("x")
     broker.begin("early")
     broker.begin("late")
     assert [record.transactional_id for record in stored(broker, 0)] == ["early", "late"]
-    fetched = broker.hand.ask(
-        broker.hand.fetch_request(fetch_partition(), topic=TRANSACTIONS_TOPIC), 12
+    fetched = broker.harness.ask(
+        broker.harness.fetch_request(fetch_partition(), topic=TRANSACTIONS_TOPIC), 12
     )
     found = fetched.responses[0].partitions[0]
     assert (found.error_code, found.high_watermark) == (0, 2)
 
 
 def test_ids_that_are_forgotten_together_are_one_batch_of_tombstones() -> None:
-    broker = ByHand(
+    broker = TransactionsHarness(
         transaction_state_log_num_partitions="1", transactional_id_expiration_ms=str(HOUR_MS)
     )
     broker.find_coordinator("x")
@@ -66,21 +66,21 @@ def test_ids_that_are_forgotten_together_are_one_batch_of_tombstones() -> None:
         broker.begin(name)
     broker.advance(2 * HOUR_MS)
     assert stored(broker)[3:] == [TransactionLog(name, None) for name in ("a", "b", "c")]
-    log = broker.hand.broker.core.broker.disk.transactions.of(0).log
+    log = broker.harness.broker.core.broker.disk.transactions.of(0).log
     assert len(log.batches) == 4
     broker.restart()
     assert broker.state("a") == "105"
 
 
 def test_many_transactions_keep_the_log_small() -> None:
-    broker = ByHand(transaction_state_log_num_partitions="1")
+    broker = TransactionsHarness(transaction_state_log_num_partitions="1")
     broker.find_coordinator("x")
     producers = {name: broker.begin(name) for name in ("a", "b", "c")}
     for number in range(1200):
         name = "abc"[number % 3]
         broker.add_partitions(name, producers[name], [(TOPIC, 0)], 3)
         producers[name] = broker.finish(name, producers[name], commit=True)
-    log = broker.hand.broker.core.broker.disk.transactions.of(0).log
+    log = broker.harness.broker.core.broker.disk.transactions.of(0).log
     assert log.high_watermark == 3 + 1200 * 3
     assert len(log.batches) < 1100
     broker.restart()
@@ -89,10 +89,10 @@ def test_many_transactions_keep_the_log_small() -> None:
 
 
 def test_a_coordinator_that_takes_over_knows_what_the_log_says_and_nothing_else() -> None:
-    broker = ByHand(transaction_state_log_num_partitions="1")
+    broker = TransactionsHarness(transaction_state_log_num_partitions="1")
     broker.find_coordinator("x")
     producer = broker.begin()
-    log = broker.hand.broker.core.broker.disk.transactions.of(0)
+    log = broker.harness.broker.core.broker.disk.transactions.of(0)
     end = log.log.high_watermark
     assert broker.write("x", producer, b"1") == 0
     log.truncate(end)
@@ -102,7 +102,7 @@ def test_a_coordinator_that_takes_over_knows_what_the_log_says_and_nothing_else(
 
 @pytest.mark.parametrize(("profile", "known"), [("4.4", True), ("4.2", False)])
 def test_a_producer_id_that_takes_over_is_in_the_log_since_4_3(profile: str, known: bool) -> None:
-    broker = ByHand(profile=profile)
+    broker = TransactionsHarness(profile=profile)
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
     value = replace(broker.records()["x"], state=TransactionState.PREPARE_COMMIT)

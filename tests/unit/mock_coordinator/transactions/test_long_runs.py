@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from mock_coordinator.core.logs.log import PartitionLog
-from tests.unit.mock_coordinator.transactions.by_hand import TOPIC, ByHand
+from tests.unit.mock_coordinator.transactions.transactions_harness import TOPIC, TransactionsHarness
 
 MINUTE_MS = 60_000
 DAY_MS = 86_400_000
@@ -14,14 +14,14 @@ IDS = 10_000
 EACH_MS = 5 * DAY_MS // IDS
 
 
-def log_of(broker: ByHand, topic: str, partition: int = 0) -> PartitionLog:
-    core = broker.hand.broker.core.broker
+def log_of(broker: TransactionsHarness, topic: str, partition: int = 0) -> PartitionLog:
+    core = broker.harness.broker.core.broker
     log = core.logs.of(core.catalog.topics[topic], partition)
     assert log is not None
     return log
 
 
-def use(broker: ByHand, name: str, number: int) -> None:
+def use(broker: TransactionsHarness, name: str, number: int) -> None:
     """One transaction of a transactional id, with a record and an offset."""
     producer = broker.begin(name)
     assert broker.write(name, producer, b"1") == 0
@@ -32,13 +32,13 @@ def use(broker: ByHand, name: str, number: int) -> None:
 @pytest.mark.timeout(180)
 def test_ten_thousand_transactional_ids_in_five_days() -> None:
     """None is heard of again; every fifth one has a transaction."""
-    broker = ByHand(
+    broker = TransactionsHarness(
         transactional_id_expiration_ms=str(DAY_MS // 2),
         producer_id_expiration_ms=str(DAY_MS // 4),
         transaction_state_log_num_partitions="3",
         offsets_topic_num_partitions="1",
     )
-    core = broker.hand.broker.core
+    core = broker.harness.broker.core
     journals, disk = core.broker.disk.journal(0), core.broker.disk
     coordinator = core._transactions.coordinator
     broker.find_coordinator("x")
@@ -70,7 +70,7 @@ def test_ten_thousand_transactional_ids_in_five_days() -> None:
 
 
 def test_ten_thousand_idempotent_producers_are_forgotten_without_a_question() -> None:
-    broker = ByHand(producer_id_expiration_ms=str(DAY_MS))
+    broker = TransactionsHarness(producer_id_expiration_ms=str(DAY_MS))
     for number in range(IDS):
         _, producer = broker.init(None)
         assert broker.produce(None, producer, 0, {(TOPIC, number % 3): [b"1"]}, transactional=False)
@@ -83,7 +83,7 @@ def test_ten_thousand_idempotent_producers_are_forgotten_without_a_question() ->
 
 
 def test_open_transactions_are_not_forgotten_and_verifications_are() -> None:
-    broker = ByHand(
+    broker = TransactionsHarness(
         producer_id_expiration_ms=str(DAY_MS), transaction_max_timeout_ms=str(10 * DAY_MS)
     )
     producer = broker.begin("open", timeout_ms=10 * DAY_MS)
@@ -98,20 +98,20 @@ def test_open_transactions_are_not_forgotten_and_verifications_are() -> None:
 
 
 def test_many_transactions_of_one_id_wait_for_one_time_out() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin("x", timeout_ms=900_000)
     for _ in range(2000):
         broker.add_partitions("x", producer, [(TOPIC, 0)], 3)
         producer = broker.finish("x", producer, commit=True)
-    assert len(broker.hand.broker.core._transactions.coordinator._time_outs) == 1
+    assert len(broker.harness.broker.core._transactions.coordinator._time_outs) == 1
 
 
 def test_aborted_offsets_do_not_pile_up() -> None:
-    broker = ByHand(offsets_topic_num_partitions="1")
+    broker = TransactionsHarness(offsets_topic_num_partitions="1")
     producer = broker.begin()
     for number in range(3000):
         broker.txn_commit("x", producer, "g", {(TOPIC, 0): number})
         producer = broker.finish("x", producer, commit=False)
-    log = broker.hand.broker.core.broker.disk.journal(0).log
+    log = broker.harness.broker.core.broker.disk.journal(0).log
     assert log.high_watermark == 6000
     assert len(log._aborted._all) <= 1024

@@ -6,7 +6,7 @@ import pytest
 
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
-from tests.unit.mock_coordinator.transactions.by_hand import TOPIC, ByHand
+from tests.unit.mock_coordinator.transactions.transactions_harness import TOPIC, TransactionsHarness
 
 FIRST, SECOND = (TOPIC, 0), (TOPIC, 1)
 NONE = (0, ((TOPIC, 0, 0, -1, ""),))
@@ -20,7 +20,7 @@ def at(offset: int, metadata: str = "") -> object:
 
 @pytest.mark.parametrize("commit", [True, False])
 def test_offsets_are_pending_until_the_end(commit: bool) -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     assert broker.txn_commit("x", producer, "g", {FIRST: 5}) == ((TOPIC, 0, 0),)
     assert broker.offsets("g", [FIRST]) == UNSTABLE
@@ -31,7 +31,7 @@ def test_offsets_are_pending_until_the_end(commit: bool) -> None:
 
 
 def test_a_later_plain_commit_wins() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     broker.txn_commit("x", producer, "g", {FIRST: 5, SECOND: 6})
     broker.commit("g", {FIRST: 100})
@@ -44,7 +44,7 @@ def test_a_later_plain_commit_wins() -> None:
 
 
 def test_the_last_of_several_transactions_wins_by_what_it_wrote_last() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     x, y = broker.begin("x"), broker.begin("y")
     broker.txn_commit("x", x, "g", {FIRST: 1})
     broker.txn_commit("y", y, "g", {FIRST: 2})
@@ -55,7 +55,7 @@ def test_the_last_of_several_transactions_wins_by_what_it_wrote_last() -> None:
 
 
 def test_old_producers_must_add_the_group_first() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     for version, code in ((0, 48), (3, 48), (4, 120)):
         assert broker.txn_commit("x", producer, "g", {FIRST: 5}, version) == ((TOPIC, 0, code),)
@@ -68,7 +68,7 @@ def test_old_producers_must_add_the_group_first() -> None:
     ("change", "code"), [((0, -1), 47), ((0, 1), 47), ((1, 0), 49)], ids=["old", "new", "other"]
 )
 def test_strangers_commit_nothing(change: tuple[int, int], code: int) -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     broker.begin()
     producer = broker.begin()
     stranger = (producer[0] + change[0], producer[1] + change[1])
@@ -76,7 +76,7 @@ def test_strangers_commit_nothing(change: tuple[int, int], code: int) -> None:
 
 
 def test_what_does_not_exist_is_said_beside_every_other_error() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     wanted = {FIRST: 5, ("missing", 0): 1, (TOPIC, 7): 1}
     answer = broker.txn_commit("x", (5, 5), "g", wanted)
     assert sorted(answer) == [("missing", 0, 3), (TOPIC, 0, 49), (TOPIC, 7, 3)]
@@ -90,7 +90,7 @@ def test_what_does_not_exist_is_said_beside_every_other_error() -> None:
 def test_members_are_checked_in_the_words_of_the_version(
     version: int, stale: int, unknown: int
 ) -> None:
-    broker = ByHand(group_consumer_assignment_interval_ms="0")
+    broker = TransactionsHarness(group_consumer_assignment_interval_ms="0")
     join = ConsumerGroupHeartbeatRequest(
         group_id="g",
         member_id="m",
@@ -99,7 +99,7 @@ def test_members_are_checked_in_the_words_of_the_version(
         subscribed_topic_names=(TOPIC,),
         topic_partitions=(),
     )
-    epoch = broker.hand.ask(join, 1).member_epoch
+    epoch = broker.harness.ask(join, 1).member_epoch
     producer = broker.begin()
 
     def code(member: tuple[str, int], group: str = "g") -> int:
@@ -117,7 +117,7 @@ def test_members_are_checked_in_the_words_of_the_version(
 
 
 def test_deleting_takes_pending_offsets_too() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     broker.txn_commit("x", producer, "g", {FIRST: 5, SECOND: 6})
     assert broker.delete_offsets("g", [FIRST]) == (0, ((TOPIC, 0, 0),))
@@ -126,14 +126,14 @@ def test_deleting_takes_pending_offsets_too() -> None:
     producer = broker.finish("x", producer, commit=True)
     assert broker.offsets("g", [FIRST, SECOND])[1] == ((TOPIC, 0, 0, -1, ""), (TOPIC, 1, 0, -1, ""))
     broker.txn_commit("x", producer, "g", {FIRST: 7})
-    broker.hand.broker.delete_topic(TOPIC)
-    broker.hand.broker.create_topic(TOPIC)
+    broker.harness.broker.delete_topic(TOPIC)
+    broker.harness.broker.create_topic(TOPIC)
     broker.finish("x", producer, commit=True)
     assert broker.offsets("g", [FIRST]) == NONE
 
 
 def test_nothing_expires_under_an_open_transaction() -> None:
-    broker = ByHand(
+    broker = TransactionsHarness(
         offsets_retention_minutes="1",
         offsets_retention_check_interval_ms="1000",
         transaction_max_timeout_ms="900000",

@@ -6,13 +6,13 @@ import pytest
 
 from kip848_client.wire.messages.fetch import FetchRequest, FetchRequestFetchPartition
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
-from tests.unit.mock_coordinator.transactions.by_hand import TOPIC, ByHand
+from tests.unit.mock_coordinator.transactions.transactions_harness import TOPIC, TransactionsHarness
 
 OTHER_PRODUCER = 1000
 
 
 def test_readers_wait_for_the_end_of_the_oldest_open_transaction() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     x, y = broker.begin("x"), broker.begin("y")
     assert broker.write("x", x, b"x1") == 0
     assert broker.write("y", y, b"y1") == 0
@@ -26,7 +26,7 @@ def test_readers_wait_for_the_end_of_the_oldest_open_transaction() -> None:
 
 
 def test_a_time_is_not_found_in_what_is_not_committed() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     x = broker.begin("x")
     assert broker.write("x", x, b"x1") == 0
     assert broker.list_offsets(TOPIC, timestamp=0) == (0, -1, -1)
@@ -34,7 +34,7 @@ def test_a_time_is_not_found_in_what_is_not_committed() -> None:
 
 
 def test_aborted_records_are_there_but_hidden() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     for value, commit in ((b"1", True), (b"2", False), (b"3", True)):
         assert broker.write("x", producer, value) == 0
@@ -45,38 +45,38 @@ def test_aborted_records_are_there_but_hidden() -> None:
     assert [attributes for _, attributes, *_ in batches] == [16, 48] * 3
     assert broker.fetch(TOPIC, committed=False)[4] is None, "who reads all is told nothing"
     assert broker.fetch(TOPIC, offset=4)[4] == (), "past the marker nobody needs to know"
-    assert len(broker.hand.broker.records(TOPIC)) == 3, "markers are no records"
+    assert len(broker.harness.broker.records(TOPIC)) == 3, "markers are no records"
 
 
 def test_only_aborted_transactions_near_what_is_read_are_told() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     for _ in range(20):
         assert broker.write("x", producer, b"x" * 1000) == 0
         producer = broker.finish("x", producer, commit=False)
-    request = broker.hand.fetch_request(
+    request = broker.harness.fetch_request(
         FetchRequestFetchPartition(partition=0, fetch_offset=0, partition_max_bytes=2000),
         isolation_level=1,
     )
-    told = broker.hand.ask(request, 12).responses[0].partitions[0].aborted_transactions
+    told = broker.harness.ask(request, 12).responses[0].partitions[0].aborted_transactions
     offsets = [each.first_offset for each in told]
     assert offsets[:2] == [0, 2]
     assert len(offsets) < 10
 
 
 def test_a_fetch_that_waits_is_woken_by_the_marker() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
     partition = FetchRequestFetchPartition(
         partition=0, fetch_offset=0, partition_max_bytes=1_000_000
     )
-    request: FetchRequest = broker.hand.fetch_request(
+    request: FetchRequest = broker.harness.fetch_request(
         partition, topic=TOPIC, isolation_level=1, max_wait_ms=60_000, min_bytes=1
     )
-    core = broker.hand.broker.core
+    core = broker.harness.broker.core
     with pytest.raises(Exception, match="not answered yet"):
-        broker.hand.ask(request, 12)
+        broker.harness.ask(request, 12)
     assert core.parked_requests == 1
     assert broker.write("x", producer, b"2", sequence=1) == 0
     assert core.parked_requests == 1, "records of an open transaction are nothing to read"
@@ -85,7 +85,7 @@ def test_a_fetch_that_waits_is_woken_by_the_marker() -> None:
 
 
 def test_old_producers_must_add_partitions_first() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     message = "Partition was not added to the transaction"
     for version, code, text in ((9, 48, message), (10, 48, message), (11, 120, None)):
@@ -98,14 +98,14 @@ def test_old_producers_must_add_partitions_first() -> None:
 
 
 def test_nobody_asks_when_verification_is_off() -> None:
-    broker = ByHand(transaction_partition_verification_enable="false")
+    broker = TransactionsHarness(transaction_partition_verification_enable="false")
     producer = broker.begin()
     assert broker.write("x", producer, b"1", version=11) == 0
     assert broker.state() == "Empty", "and so nothing was added"
 
 
 def test_the_transaction_is_named_by_its_id() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     batch = {(TOPIC, 0): [b"1"]}
     assert broker.produce(None, producer, 0, batch)[0][2] == 53
@@ -115,7 +115,7 @@ def test_the_transaction_is_named_by_its_id() -> None:
 
 
 def test_within_a_transaction_everything_belongs_to_it() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
     answer = broker.produce(None, producer, 1, {(TOPIC, 0): [b"2"]}, transactional=False)
@@ -123,7 +123,7 @@ def test_within_a_transaction_everything_belongs_to_it() -> None:
 
 
 def test_sequences_begin_anew_with_each_epoch() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     assert broker.write("x", producer, b"1", b"2") == 0
     assert broker.write("x", producer, b"1", b"2") == 0, "a retry"
@@ -137,12 +137,12 @@ def test_sequences_begin_anew_with_each_epoch() -> None:
 
 @pytest.mark.parametrize(("profile", "code"), [("4.0", 0), ("4.1", 45)])
 def test_whom_a_partition_does_not_know_begins_at_zero(profile: str, code: int) -> None:
-    broker = ByHand(profile=profile)
+    broker = TransactionsHarness(profile=profile)
     assert broker.write("x", broker.begin(), b"1", sequence=7) == code
 
 
 def test_what_was_asked_about_is_not_overtaken() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     stranger = (producer[0], producer[1] + 1)
     assert broker.write("x", stranger, b"late", sequence=0) == 47
@@ -151,7 +151,7 @@ def test_what_was_asked_about_is_not_overtaken() -> None:
 
 
 def test_partitions_are_added_all_or_none() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     answer = broker.add_partitions("x", producer, [(TOPIC, 0), ("missing", 0)])
     assert answer == (0, (("", "missing", 0, 3), ("", TOPIC, 0, 55)))
@@ -161,7 +161,7 @@ def test_partitions_are_added_all_or_none() -> None:
 
 
 def test_brokers_may_ask_for_several_transactions() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     places = [(TOPIC, 0), (TOPIC, 1)]
     assert broker.add_partitions("x", producer, places[:1], 5) == (0, (("x", TOPIC, 0, 0),))
@@ -170,7 +170,7 @@ def test_brokers_may_ask_for_several_transactions() -> None:
 
 
 def test_producers_of_a_partition() -> None:
-    broker = ByHand(
+    broker = TransactionsHarness(
         producer_id_expiration_ms="1000", producer_id_expiration_check_interval_ms="500"
     )
     x, y = broker.begin("x"), broker.begin("y")
@@ -186,7 +186,7 @@ def test_producers_of_a_partition() -> None:
 
 
 def test_an_administrator_ends_a_hanging_transaction() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     broker.begin()
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
@@ -206,7 +206,7 @@ def test_an_administrator_ends_a_hanging_transaction() -> None:
 
 
 def test_a_marker_of_version_2_is_not_for_a_transaction_of_its_own_epoch() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
     place = [(TOPIC, 0)]
@@ -231,7 +231,7 @@ def test_a_marker_of_version_2_is_not_for_a_transaction_of_its_own_epoch() -> No
 
 
 def test_markers_for_groups() -> None:
-    broker = ByHand(offsets_topic_num_partitions="1")
+    broker = TransactionsHarness(offsets_topic_num_partitions="1")
     producer = broker.begin()
     broker.txn_commit("x", producer, "g", {(TOPIC, 0): 5})
     assert broker.write_markers(producer, [(OFFSETS_TOPIC, 0)], commit=True)[0][1][0][2] == 0
@@ -239,9 +239,9 @@ def test_markers_for_groups() -> None:
 
 
 def test_a_deleted_topic_needs_no_marker() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
-    broker.hand.broker.delete_topic(TOPIC)
+    broker.harness.broker.delete_topic(TOPIC)
     broker.finish("x", producer, commit=True)
     assert broker.state() == "CompleteCommit"

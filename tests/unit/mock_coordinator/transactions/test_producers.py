@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from mock_coordinator.core.transactions.records import TransactionMetadata, TransactionState
-from tests.unit.mock_coordinator.transactions.by_hand import ByHand
+from tests.unit.mock_coordinator.transactions.transactions_harness import TransactionsHarness
 
 LAST_EPOCH = 32_766
 
 
 def test_every_init_raises_the_epoch_and_fences_the_one_before() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     first = broker.begin()
     second = broker.begin()
     assert second == (first[0], first[1] + 1)
@@ -25,12 +25,12 @@ def test_every_init_raises_the_epoch_and_fences_the_one_before() -> None:
     [(1, "60000", 0), (60_000, "60000", 0), (60_001, "60000", 50), (0, "60000", 50)],
 )
 def test_the_time_out_has_bounds(timeout_ms: int, limit: str, code: int) -> None:
-    broker = ByHand(transaction_max_timeout_ms=limit)
+    broker = TransactionsHarness(transaction_max_timeout_ms=limit)
     assert broker.init("x", timeout_ms)[0][0] == code
 
 
 def test_a_producer_that_names_itself_goes_on_and_may_ask_twice() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     _, after = broker.init("x", producer=producer)
     assert after == (producer[0], producer[1] + 1)
@@ -43,18 +43,18 @@ def test_a_producer_that_names_itself_goes_on_and_may_ask_twice() -> None:
 
 @pytest.mark.parametrize("producer", [(5, -1), (-1, 0)])
 def test_half_a_name_is_none(producer: tuple[int, int]) -> None:
-    assert ByHand().init("x", producer=producer)[0][0] == 42
+    assert TransactionsHarness().init("x", producer=producer)[0][0] == 42
 
 
 def test_a_new_transactional_id_takes_nobodys_name_amiss() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     answer, producer = broker.init("x", producer=(999, 5))
     assert answer[0] == 0
     assert producer[1] == 0
 
 
 def test_an_open_transaction_is_aborted_first() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
     assert broker.init("x")[0][0] == 51
@@ -63,9 +63,9 @@ def test_an_open_transaction_is_aborted_first() -> None:
     assert broker.values() == []
 
 
-def used_up(profile: str = "4.4") -> ByHand:
+def used_up(profile: str = "4.4") -> TransactionsHarness:
     """A broker with a producer that has only one epoch left."""
-    broker = ByHand(profile=profile)
+    broker = TransactionsHarness(profile=profile)
     producer_id = broker.begin("other")[0]
     value = TransactionMetadata(
         producer_id=producer_id + 100,
@@ -122,5 +122,5 @@ def test_an_outdated_epoch_beside_the_last_one_is_not_foreseen() -> None:
 
 
 def test_who_asks_for_the_coordinator_makes_its_topic_visible() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     assert broker.find_coordinator("x") == (0, True)

@@ -10,11 +10,11 @@ import pytest
 
 from mock_coordinator.core.transactions.records import TransactionState
 from tests.support.transaction_sequences import SHORT_MS, Player, Step, sequence_of
-from tests.unit.mock_coordinator.transactions.by_hand import TOPIC, ByHand
+from tests.unit.mock_coordinator.transactions.transactions_harness import TOPIC, TransactionsHarness
 
 
 def test_an_open_transaction_goes_on_after_a_crash() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
     broker.txn_commit("x", producer, "g", {(TOPIC, 0): 5})
@@ -31,7 +31,7 @@ def test_an_open_transaction_goes_on_after_a_crash() -> None:
 
 @pytest.mark.parametrize("commit", [True, False])
 def test_what_was_decided_before_a_crash_is_carried_out_after_it(commit: bool) -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     assert broker.write("x", producer, b"1") == 0
     broker.txn_commit("x", producer, "g", {(TOPIC, 0): 5})
@@ -46,7 +46,7 @@ def test_what_was_decided_before_a_crash_is_carried_out_after_it(commit: bool) -
 
 
 def test_a_time_out_runs_from_the_begin_of_the_transaction_not_of_the_broker() -> None:
-    broker = ByHand(transaction_abort_timed_out_transaction_cleanup_interval_ms="100")
+    broker = TransactionsHarness(transaction_abort_timed_out_transaction_cleanup_interval_ms="100")
     producer = broker.begin(timeout_ms=1000)
     assert broker.write("x", producer, b"1") == 0
     broker.advance(900)
@@ -56,10 +56,10 @@ def test_a_time_out_runs_from_the_begin_of_the_transaction_not_of_the_broker() -
 
 
 def test_a_restart_may_take_its_time_to_load() -> None:
-    broker = ByHand(transaction_abort_timed_out_transaction_cleanup_interval_ms="100")
+    broker = TransactionsHarness(transaction_abort_timed_out_transaction_cleanup_interval_ms="100")
     producer = broker.begin(timeout_ms=1000)
     assert broker.write("x", producer, b"1") == 0
-    broker.hand.broker.load_time_ms = 5000
+    broker.harness.broker.load_time_ms = 5000
     broker.restart()
     broker.advance(4999)
     assert broker.state() == "14"
@@ -73,7 +73,7 @@ def test_a_restart_may_take_its_time_to_load() -> None:
 
 
 def test_the_last_epoch_but_one_is_not_remembered() -> None:
-    broker = ByHand()
+    broker = TransactionsHarness()
     producer = broker.begin()
     _, after = broker.init("x", producer=producer)
     assert broker.init("x", producer=producer)[1] == after
@@ -84,7 +84,7 @@ def test_the_last_epoch_but_one_is_not_remembered() -> None:
 class Crashing(Player):
     """Plays steps with a crash after each."""
 
-    def __init__(self, broker: ByHand) -> None:
+    def __init__(self, broker: TransactionsHarness) -> None:
         super().__init__(broker, lambda _name: broker.advance(SHORT_MS + 500), TOPIC, TOPIC)
         self._broker = broker
 
@@ -104,6 +104,6 @@ def test_a_crash_after_every_request_changes_no_answer(seed: int) -> None:
         # producers that go on rely on what no record has (see above)
         if step.name != "time_out" and (step.name != "init" or step.options["who"] == "nobody")
     ]
-    calm, troubled = (ByHand(offsets_topic_num_partitions="1") for _ in range(2))
+    calm, troubled = (TransactionsHarness(offsets_topic_num_partitions="1") for _ in range(2))
     undisturbed = Player(calm, lambda _name: None, TOPIC, TOPIC).play(steps)
     assert Crashing(troubled).play(steps) == undisturbed

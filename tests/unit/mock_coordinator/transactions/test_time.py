@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests.unit.mock_coordinator.transactions.by_hand import TOPIC, ByHand
+from tests.unit.mock_coordinator.transactions.transactions_harness import TOPIC, TransactionsHarness
 
 DAY_MS = 86_400_000
 
 
 def test_an_open_transaction_is_aborted_at_the_next_look_after_its_time() -> None:
-    broker = ByHand(transaction_abort_timed_out_transaction_cleanup_interval_ms="1000")
+    broker = TransactionsHarness(transaction_abort_timed_out_transaction_cleanup_interval_ms="1000")
     broker.advance(500)
     producer = broker.begin(timeout_ms=1500)
     assert broker.write("x", producer, b"1") == 0
@@ -28,7 +28,7 @@ def test_an_open_transaction_is_aborted_at_the_next_look_after_its_time() -> Non
 
 
 def test_time_counts_from_the_first_partition() -> None:
-    broker = ByHand(transaction_abort_timed_out_transaction_cleanup_interval_ms="100")
+    broker = TransactionsHarness(transaction_abort_timed_out_transaction_cleanup_interval_ms="100")
     producer = broker.begin(timeout_ms=1000)
     broker.advance(5000)
     assert broker.write("x", producer, b"1") == 0
@@ -39,7 +39,7 @@ def test_time_counts_from_the_first_partition() -> None:
 
 
 def test_an_ended_transaction_does_not_time_out() -> None:
-    broker = ByHand(transaction_abort_timed_out_transaction_cleanup_interval_ms="100")
+    broker = TransactionsHarness(transaction_abort_timed_out_transaction_cleanup_interval_ms="100")
     producer = broker.begin(timeout_ms=1000)
     assert broker.write("x", producer, b"1") == 0
     producer = broker.finish("x", producer, commit=True)
@@ -53,7 +53,7 @@ def test_an_ended_transaction_does_not_time_out() -> None:
 
 
 def test_unused_ids_are_forgotten_but_not_open_ones() -> None:
-    broker = ByHand(
+    broker = TransactionsHarness(
         transactional_id_expiration_ms=str(DAY_MS),
         transaction_max_timeout_ms=str(10 * DAY_MS),
         transaction_remove_expired_transaction_cleanup_interval_ms="3600000",
@@ -74,11 +74,11 @@ def test_unused_ids_are_forgotten_but_not_open_ones() -> None:
 
 
 def test_nothing_is_waited_for_without_transactions() -> None:
-    broker = ByHand(offsets_retention_check_interval_ms="2000000000")
-    before = broker.hand.broker.core.deadline_ms
+    broker = TransactionsHarness(offsets_retention_check_interval_ms="2000000000")
+    before = broker.harness.broker.core.deadline_ms
     producer = broker.begin()
-    assert broker.hand.broker.core.deadline_ms != before
+    assert broker.harness.broker.core.deadline_ms != before
     assert broker.write("x", producer, b"1") == 0
-    deadline = broker.hand.broker.core.deadline_ms
+    deadline = broker.harness.broker.core.deadline_ms
     assert deadline is not None
-    assert deadline - broker.hand.clock() == 70_000, "the time-out, and then the next look"
+    assert deadline - broker.harness.clock() == 70_000, "the time-out, and then the next look"

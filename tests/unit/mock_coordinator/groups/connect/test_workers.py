@@ -34,7 +34,7 @@ from tests.unit.mock_coordinator.groups.connect._connect_harness import (
     ConnectGroupHarness,
     rows,
 )
-from tests.unit.mock_coordinator.nodes.cluster_at_hand import ClusterAtHand
+from tests.unit.mock_coordinator.nodes.cluster_harness import ClusterHarness
 
 JOIN = ConnectGroupHeartbeatRequest(
     group_id="c",
@@ -245,21 +245,22 @@ def test_it_is_switched_off_with_client_side_assignors() -> None:
 
 
 def test_only_the_coordinator_of_the_group_serves_it() -> None:
-    hand = ClusterAtHand()
-    node = hand.find("c")[0].node_id
+    harness = ClusterHarness()
+    node = harness.find("c")[0].node_id
     prepare = ConnectGroupPrepareAssignmentRequest(group_id="c", member_id="W1", member_epoch=1)
     install = ConnectGroupInstallAssignmentRequest(
         group_id="c", member_id="W1", member_epoch=1, group_epoch=2
     )
     for other in {1, 2, 3} - {node}:
         for request in (JOIN, replace(JOIN, member_epoch=4), prepare, install):
-            assert hand.at(other, request, 0).error_code == ErrorCode.NOT_COORDINATOR
+            assert harness.at(other, request, 0).error_code == ErrorCode.NOT_COORDINATOR
         assert (
-            hand.at(other, replace(JOIN, member_id=""), 0).error_code == ErrorCode.INVALID_REQUEST
+            harness.at(other, replace(JOIN, member_id=""), 0).error_code
+            == ErrorCode.INVALID_REQUEST
         )
-    assert hand.at(node, JOIN, 0).error_code == 0
-    assert hand.at(node, prepare, 0).group_epoch == 2
-    assert hand.at(node, install, 0).error_code == 0
+    assert harness.at(node, JOIN, 0).error_code == 0
+    assert harness.at(node, prepare, 0).group_epoch == 2
+    assert harness.at(node, install, 0).error_code == 0
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])

@@ -26,9 +26,9 @@ from kip848_client.wire.messages.produce import (
 )
 from mock_coordinator import MockCluster, NewRecord, VirtualClock
 from mock_coordinator.batches import encode_batch
-from tests.unit.mock_coordinator.broker_at_hand import START_MS, counting
+from tests.unit.mock_coordinator.broker_harness import START_MS, counting
 
-__all__ = ["ClusterAtHand", "join"]
+__all__ = ["ClusterHarness", "join"]
 
 
 def join(
@@ -47,7 +47,7 @@ def join(
     )
 
 
-class ClusterAtHand:
+class ClusterHarness:
     """Three brokers; topic ``one`` has a replica of each partition, ``all`` has three."""
 
     def __init__(

@@ -21,7 +21,7 @@ from kip848_client.wire.messages.produce import (
 from mock_coordinator import InProcessConnection, MockBroker, NewRecord, VirtualClock
 from mock_coordinator.batches import encode_batch
 
-__all__ = ["AtHand", "counting"]
+__all__ = ["BrokerHarness", "counting"]
 
 START_MS = 1_750_000_000_000
 
@@ -38,7 +38,7 @@ def counting() -> Callable[[], bytes]:
     return new_uuid
 
 
-class AtHand:
+class BrokerHarness:
     """A broker, a clock and a connection."""
 
     def __init__(

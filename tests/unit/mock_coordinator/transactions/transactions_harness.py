@@ -10,14 +10,14 @@ from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
 from mock_coordinator.core.transactions import TransactionLog, TransactionMetadata
 from tests.support.raw_transactions import Producer, RawTransactions
 from tests.support.wire_connection import ConnectionLostError
-from tests.unit.mock_coordinator.broker_at_hand import AtHand
+from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 
-__all__ = ["TOPIC", "ByHand"]
+__all__ = ["TOPIC", "TransactionsHarness"]
 
 TOPIC = "t"
 
 
-class ByHand(RawTransactions):
+class TransactionsHarness(RawTransactions):
     """A broker with topic ``t`` (3 partitions), and the requests of ``RawTransactions``.
 
     Somebody has looked for the coordinator of transactions, unless it is not ``known``.
@@ -28,20 +28,20 @@ class ByHand(RawTransactions):
     def __init__(
         self, *, profile: str = "4.4", partitions: int = 3, known: bool = True, **config: str
     ) -> None:
-        self.hand = AtHand({TOPIC: partitions}, profile=profile, **config)
-        super().__init__(self._reconnect, self._ids(), self.hand.clock)
+        self.harness = BrokerHarness({TOPIC: partitions}, profile=profile, **config)
+        super().__init__(self._reconnect, self._ids(), self.harness.clock)
         if known:
             self.find_coordinator("x")
 
-    def _reconnect(self) -> ByHand:
+    def _reconnect(self) -> TransactionsHarness:
         return self
 
     def request(self, message: Any, version: int) -> Any:
         """As a connection of its own, opened again when the broker closed it."""
-        if self.hand.connection.is_closed:
-            self.hand.connection = self.hand.broker.connect()
+        if self.harness.connection.is_closed:
+            self.harness.connection = self.harness.broker.connect()
         try:
-            return self.hand.ask(message, version)
+            return self.harness.ask(message, version)
         except TransportError as err:
             raise ConnectionLostError(str(err)) from err
 
@@ -49,7 +49,7 @@ class ByHand(RawTransactions):
         """Nothing: the broker is this object's own."""
 
     def _ids(self) -> dict[str, bytes]:
-        topics = self.hand.broker.core.broker.catalog.topics
+        topics = self.harness.broker.core.broker.catalog.topics
         return {name: bytes(topic.topic_id) for name, topic in topics.items()}
 
     def begin(self, name: str = "x", *, timeout_ms: int = 60_000) -> Producer:
@@ -100,26 +100,26 @@ class ByHand(RawTransactions):
 
     def restart(self) -> None:
         """The broker crashes and comes back."""
-        self.hand.broker.restart()
+        self.harness.broker.restart()
 
     def advance(self, by_ms: int) -> None:
         """Time passes."""
-        self.hand.clock.advance(by_ms)
+        self.harness.clock.advance(by_ms)
 
     def put(self, name: str, value: TransactionMetadata) -> None:
         """Write a record into the broker's transaction log behind its back; it counts after a
         restart."""
-        broker = self.hand.broker.core.broker
-        broker.disk.transactions.append(self.hand.clock(), TransactionLog(name, value))
+        broker = self.harness.broker.core.broker
+        broker.disk.transactions.append(self.harness.clock(), TransactionLog(name, value))
 
     def records(self) -> dict[str, TransactionMetadata]:
         """What the broker's transaction log says in the end."""
-        records = self.hand.broker.core.broker.disk.transactions.records
+        records = self.harness.broker.core.broker.disk.transactions.records
         newest = {record.transactional_id: record.value for record in records}
         return {name: value for name, value in newest.items() if value is not None}
 
     def find_coordinator(self, name: str) -> Any:
         """FindCoordinator of a transactional id; whether the internal topic exists then."""
         request = api_named("FindCoordinator").request(key_type=1, coordinator_keys=(name,))
-        answer = self.hand.ask(request, 4).coordinators[0]
+        answer = self.harness.ask(request, 4).coordinators[0]
         return answer.error_code, TRANSACTIONS_TOPIC in self._ids()
