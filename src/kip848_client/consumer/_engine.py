@@ -8,10 +8,7 @@ frameworks do.
 from __future__ import annotations
 
 import asyncio
-import base64
 import logging
-import random
-import secrets
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar
@@ -19,19 +16,24 @@ from typing import Any, Final, Generic, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from kip848_client._aiokafka._client import FetchClient
-from kip848_client._aiokafka._fetch import FetchPath
-from kip848_client._aiokafka._links import ConnectionOptions
 from kip848_client._aiokafka._metadata import TopicDirectory
-from kip848_client._aiokafka._tokens import with_token_provider
-from kip848_client._aiokafka._transport import KafkaTransport, protocol_unsupported
+from kip848_client._aiokafka._transport import protocol_unsupported
 from kip848_client._aiokafka._unreadable import Unreadable
 from kip848_client._clock import LoopClock
-from kip848_client._types import GroupId, MemberId, TopicId, TopicPartition
+from kip848_client._ports import Clock
+from kip848_client._types import GroupId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._closing import Closing
 from kip848_client.consumer._commits import CommitDriver, GroupIdentity
 from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._parts import (
+    Network,
+    committer_core,
+    connections,
+    fetch_path,
+    member_core,
+    new_member_id,
+)
 from kip848_client.consumer._poller import Caller, Poller, calling_task
 from kip848_client.consumer._positions import OffsetLookup, Positions
 from kip848_client.consumer._records import OffsetAndMetadata
@@ -48,8 +50,6 @@ from kip848_client.member import (
     Event,
     LeaveMode,
     LeaveRequested,
-    MemberCore,
-    MemberSettings,
     Polled,
     Subscribed,
 )
@@ -57,8 +57,6 @@ from kip848_client.offsets import (
     CommitDone,
     CommitKind,
     CommittableOffset,
-    CommitterCore,
-    CommitterSettings,
     OffsetTracker,
 )
 
@@ -68,24 +66,12 @@ R = TypeVar("R")
 
 _log = logging.getLogger("kip848_client")
 
-_MEMBER_ID_BYTES: Final = 16
-_JITTER: Final = 0.2
 _CLOSE_PATIENCE_MS: Final = 5_000
 _RESERVE_MS: Final = 2_000
 """Of the time to stop, what is kept for committing and leaving when nobody comes back in time (a
 quarter, if that is less)."""
 _GRACE_S: Final = 1.0
 """What a step that should have ended gets beyond its time."""
-
-
-def _new_member_id() -> MemberId:
-    """A UUID's worth of real randomness, as Kafka's documentation asks for (KIP-1082)."""
-    raw = secrets.token_bytes(_MEMBER_ID_BYTES)
-    return MemberId(base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii"))
-
-
-def _jitter(pause_ms: int) -> int:
-    return round(pause_ms * random.uniform(1 - _JITTER, 1 + _JITTER))
 
 
 class Engine(Generic[R]):
@@ -96,33 +82,16 @@ class Engine(Generic[R]):
         config: ConsumerConfig,
         build: Callable[[Any, Any], R | Unreadable],
         listener: Callable[[], object | None],
+        network: Callable[[ConsumerConfig, Clock], Network] = connections,
     ) -> None:
         self.config = config
-        self._build = build
         self._listener = listener
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self.clock = LoopClock(self._loop)
-        self.member_id = _new_member_id()
-        security = with_token_provider(config.security)
-        options = ConnectionOptions(
-            client_id=config.client_id,
-            request_timeout_ms=config.request_timeout_ms,
-            connections_max_idle_ms=config.connections_max_idle_ms,
-            security=security,
-        )
-        self.transport = KafkaTransport(
-            config.bootstrap_servers, config.group_id, options, self.clock
-        )
-        self._client = FetchClient(
-            bootstrap_servers=config.bootstrap_servers,
-            client_id=config.client_id,
-            metadata_max_age_ms=config.metadata_max_age_ms,
-            request_timeout_ms=config.request_timeout_ms,
-            retry_backoff_ms=config.retry_backoff_ms,
-            connections_max_idle_ms=config.connections_max_idle_ms,
-            **security,
-        )
+        self.member_id = new_member_id()
+        used = network(config, self.clock)
+        self.transport, self._client = used.transport, used.client
         self.topics = TopicDirectory(
             self.transport,
             self.transport.learn_brokers,
@@ -130,7 +99,7 @@ class Engine(Generic[R]):
             allow_auto_create=config.allow_auto_create_topics,
         )
         self.tracker = OffsetTracker()
-        self.fetch: FetchPath[R] = self._build_fetch_path()
+        self.fetch = fetch_path(config, self._client, build, self._out_of_range)
         self.errors = ErrorBox(self._on_error)
         self.poller: Poller[R] = Poller(
             self.fetch, self.errors, poll_interval_ms=config.poll_interval_ms
@@ -151,22 +120,6 @@ class Engine(Generic[R]):
         self._by_hand = False
 
     # -- building --------------------------------------------------------------------------------
-
-    def _build_fetch_path(self) -> FetchPath[R]:
-        config = self.config
-        return FetchPath(
-            self._client,
-            self._build,
-            self._out_of_range,
-            fetch_min_bytes=config.fetch_min_bytes,
-            fetch_max_bytes=config.fetch_max_bytes,
-            fetch_max_wait_ms=config.fetch_max_wait_ms,
-            max_partition_fetch_bytes=config.max_partition_fetch_bytes,
-            check_crcs=config.check_crcs,
-            retry_backoff_ms=config.retry_backoff_ms,
-            isolation_level=config.isolation_level,
-            client_rack=config.client_rack,
-        )
 
     def _build_lookup(self) -> OffsetLookup:
         return OffsetLookup(
@@ -194,14 +147,8 @@ class Engine(Generic[R]):
     def _build_commits(self) -> CommitDriver:
         config = self.config
         assert config.group_id is not None
-        settings = CommitterSettings(
-            auto_commit_interval_ms=config.commit_interval_ms,
-            request_timeout_ms=config.request_timeout_ms,
-            retry_backoff_ms=config.retry_backoff_ms,
-            retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
-        )
         return CommitDriver(
-            CommitterCore(settings, self.tracker, _jitter),
+            committer_core(config, self.tracker),
             self.tracker,
             GroupIdentity(config.group_id, self.member_id, config.group_instance_id),
             self.transport,
@@ -228,18 +175,8 @@ class Engine(Generic[R]):
     def _build_supervisor(self) -> Supervisor:
         config = self.config
         assert config.group_id is not None
-        settings = MemberSettings(
-            instance_id=config.group_instance_id,
-            rack_id=config.client_rack,
-            server_assignor=config.group_remote_assignor,
-            max_poll_interval_ms=config.poll_interval_ms,
-            auto_commit=config.enable_auto_commit,
-            request_timeout_ms=config.request_timeout_ms,
-            retry_backoff_ms=config.retry_backoff_ms,
-            retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
-        )
         supervisor = Supervisor(
-            MemberCore(settings, self.member_id, _jitter),
+            member_core(config, self.member_id),
             GroupId(config.group_id),
             self.transport,
             self.topics,
