@@ -2,7 +2,8 @@
 
 A profile reproduces the newest patch release of its line, its bugs included. Everything that
 differs between the lines is a field here, a version range in ``api_versions`` or a row of a
-settings table. The profiles themselves are in ``core/profiles``, one file a line.
+settings table. The profiles themselves are in ``core/profiles``, one file a line;
+docs/reference/behaviour.md says where each fact is proven.
 """
 
 from __future__ import annotations
@@ -69,8 +70,6 @@ class Profile:
     """ConsumerGroupDescribe's assignment holds what is still being revoked."""
     metadata_hash: bool = False
     """Topic changes are noticed by a hash, not by a partition-metadata record (KIP-1101)."""
-    rack_change_bumps: bool = False
-    """A change of a replica's rack bumps the epoch."""
     regex_refresh: bool = False
     """Patterns are resolved again every ``group.consumer.regex.refresh.interval.ms``."""
     classic_rejoin_by_assignment_epoch: bool = False

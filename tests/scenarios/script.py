@@ -168,7 +168,7 @@ def _profiles(text: str) -> tuple[str, ...]:
         last = PROFILES[-1] if word.endswith("+") else high or low
         start, end = PROFILES.index(low), PROFILES.index(last)
         found += PROFILES[start : end + 1]
-    if sorted(set(found)) != found or not found:
+    if sorted(set(found), key=PROFILES.index) != found or not found:
         raise ValueError(text)
     return tuple(found)
 

@@ -35,7 +35,6 @@ PROFILE: Final[Profile] = replace(
     empty_offset_fetch_unanswered=False,
     heartbeats_checked_by_any=True,
     metadata_hash=True,
-    rack_change_bumps=True,
     regex_refresh=True,
     regex_removal_bumps=True,
     regex_named_groups=True,

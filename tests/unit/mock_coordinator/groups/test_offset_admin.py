@@ -1,4 +1,4 @@
-"""Deleting offsets and groups, retention: what the scenarios S54 to S56 do not show."""
+"""Deleting offsets and groups, retention: what the scenarios S54 to S56b do not show."""
 
 from __future__ import annotations
 
