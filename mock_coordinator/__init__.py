@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from mock_coordinator.inprocess import InProcessConnection
     from mock_coordinator.mock_broker import MockBroker
     from mock_coordinator.mock_cluster import MockCluster
+    from mock_coordinator.options import BrokerOptions
 
 __all__ = [
+    "BrokerOptions",
     "Clock",
     "Fault",
     "InProcessConnection",
@@ -45,6 +47,7 @@ __all__ = [
 
 # Imported when first used: pytest loads the plugin of this package at every start.
 _LAZY: Final = {
+    "BrokerOptions": "mock_coordinator.options",
     "Clock": "mock_coordinator.clock",
     "Fault": "mock_coordinator.core.faults",
     "InProcessConnection": "mock_coordinator.inprocess",

@@ -6,56 +6,35 @@ import logging
 import signal
 import sys
 from collections.abc import Mapping
+from typing import Unpack
 
 import anyio
 
 from kip848_client.errors import BrokerError, ConfigError
 from mock_coordinator.core.faults import faults_from_json
-from mock_coordinator.core.profiles import DEFAULT_PROFILE
 from mock_coordinator.mock_cluster import MockCluster
-from mock_coordinator.security.options import SecurityOptions
+from mock_coordinator.options import BrokerOptions, CheckedOptions
 
 __all__ = ["serve"]
 
 
-def serve(
-    topics: Mapping[str, int],
-    config: Mapping[str, str],
-    profile: str | None,
-    host: str,
-    port: int,
-    brokers: int = 1,
-    security: Mapping[str, object] | None = None,
-    data_dir: str | None = None,
-    fsync: str = "always",
-    faults: str = "",
-) -> int:
-    """Run so many brokers until SIGINT or SIGTERM; returns the exit code.
+def serve(topics: Mapping[str, int], *, faults: str = "", **options: Unpack[BrokerOptions]) -> int:
+    """Run brokers until SIGINT or SIGTERM; returns the exit code.
 
     Prints ``listening on HOST:PORT`` when connections are accepted, with a comma between several;
-    then a line ``NAME on HOST:PORT`` for each listener of ``security``
-    (``SecurityOptions`` as data).
-    ``data_dir`` and ``fsync`` are as for ``MockBroker``, ``faults`` is JSON
+    then a line ``NAME on HOST:PORT`` for each further listener of ``security``. ``faults`` is JSON
     (``mock_coordinator.core.faults.as_json``). Members of a group that used what is not theirs are
-    told of on standard error in the end. Raises ``ConfigError`` for topics or settings that Kafka
+    named on standard error in the end. Raises ``ConfigError`` for topics or settings that Kafka
     would refuse, and for a data folder that cannot be used.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     bad_day = faults_from_json(faults) if faults else ()
+    options.setdefault("brokers", 1)
+    options["log_size"] = 0  # nobody can ask for its requests
+    options["check_ownership"] = False  # it is a line in the end, not an exception
+    given = CheckedOptions.of(options)
     try:
-        broker = MockCluster(
-            topics,
-            brokers=brokers,
-            profile=profile or DEFAULT_PROFILE,
-            config=config,
-            host=host,
-            port=port,
-            log_size=0,
-            security=None if security is None else SecurityOptions.from_data(security),
-            data_dir=data_dir,
-            fsync=fsync,
-            check_ownership=False,
-        )
+        broker = MockCluster(topics, **options)
     except BrokerError as err:
         raise ConfigError(f"--topic: {err}") from err
     broker.faults.add(*bad_day)
@@ -64,7 +43,7 @@ def serve(
     try:
         return anyio.run(_serve, broker)
     except OSError as err:
-        sys.stderr.write(f"kip848 mock: cannot listen on {host}:{port}: {err}\n")
+        sys.stderr.write(f"kip848 mock: cannot listen on {given.host}:{given.port}: {err}\n")
         return 1
     except ExceptionGroup as group:
         refused, others = group.split(OSError)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, Self, Unpack
 
 from kip848_client._types import format_topic_id
 from kip848_client.error_codes import error_name
@@ -27,11 +25,10 @@ from kip848_client.wire.messages.topics import (
 )
 from mock_coordinator.background import Background, open_background
 from mock_coordinator.batches import NewRecord, StoredRecord, encode_batch, stored_records
-from mock_coordinator.clock import Clock, VirtualClock, wall_clock
+from mock_coordinator.clock import VirtualClock
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups import GroupSnapshot
-from mock_coordinator.core.profiles import DEFAULT_PROFILE, profile_named
 from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.core.settings.topic_settings import TOPIC_ID_SETTING
@@ -39,6 +36,7 @@ from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.core.topics.metadata import create_offsets_topic, create_transactions_topic
 from mock_coordinator.driver import CoreDriver, LoggedRequest
 from mock_coordinator.inprocess import InProcessConnection
+from mock_coordinator.options import BrokerOptions, CheckedOptions, partition_counts
 from mock_coordinator.security.listeners import (
     LOCAL_PRINCIPAL,
     extra_servers,
@@ -53,90 +51,63 @@ __all__ = ["MockBroker"]
 
 _PRODUCE_VERSION: Final = 12
 _ADMIN_TIMEOUT_MS: Final = 60_000
-_UUID_BYTES: Final = 16
 
 
 class MockBroker:
     """A single Kafka broker with its group coordinator, on TCP and in process.
 
-    ``topics`` maps names to partition counts. ``profile`` is the Kafka line to be, ``config``
-    Kafka's broker settings by name, e.g. ``{"group.consumer.assignment.interval.ms": "0"}``.
-    ``host`` and ``port`` are where to listen (port 0: any free one; ``listen=False``: not at all,
-    in process only). ``clock`` gives the time; with a ``VirtualClock`` only ``advance`` moves it.
-    ``new_uuid`` gives 16 bytes for each fresh id, random by default.
-    ``data_dir`` is a folder in which topics, settings, records and groups survive the process, and
-    ``fsync`` when they are on the disk: ``always`` (before any answer), ``second`` or ``never``
-    (when the operating system likes; a killed process loses nothing all the same). ``topics`` that
-    are there already stay as they are.
-    ``security`` gives accounts, access control lists and further listeners (TLS, SASL).
-    ``log_size`` is how many requests ``requests`` remembers. ``client_assignors=False`` takes back
-    what no Kafka offers: assignments that members compute, and Connect groups. For several
-    ``brokers`` see ``MockCluster``.
+    ``topics`` maps names to partition counts; those that are in the data folder already stay as
+    they are. All other options are ``BrokerOptions``. For several ``brokers`` see ``MockCluster``.
 
-    Use it as an async context manager, under asyncio or trio. The constructor raises
-    ``ConfigError`` for settings that Kafka would refuse, entering raises ``OSError`` when the
-    address is taken. Without entering it the broker works in process all the same, as long as the
-    clock is virtual or nothing has to wait.
+    Use it as an async context manager, under asyncio or trio. The constructor raises ``TypeError``
+    for an option that does not exist, and ``ConfigError`` for one that cannot be meant and for
+    settings that Kafka would refuse; entering raises ``OSError`` when the address is taken. Without
+    entering it the broker works in process all the same, as long as the clock is virtual or nothing
+    has to wait.
     """
 
     def __init__(
-        self,
-        topics: Mapping[str, int] | None = None,
-        *,
-        profile: str = DEFAULT_PROFILE,
-        config: Mapping[str, str] | None = None,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        listen: bool = True,
-        clock: Clock | None = None,
-        new_uuid: Callable[[], bytes] | None = None,
-        log_size: int = 10_000,
-        brokers: int = 1,
-        racks: Sequence[str] = (),
-        security: SecurityOptions | None = None,
-        check_ownership: bool = True,
-        client_assignors: bool = True,
-        data_dir: str | os.PathLike[str] | None = None,
-        fsync: str = "always",
+        self, topics: Mapping[str, int] | None = None, **options: Unpack[BrokerOptions]
     ) -> None:
-        _require_security(security)
-        config, security = without_authorizer_settings(config, security)
-        settings = BrokerConfig(profile_named(profile), config, client_assignors=client_assignors)
-        self._clock: Final = clock or wall_clock()
-        new_uuid = _random_uuid if new_uuid is None else _checked_uuids(new_uuid)
+        given = CheckedOptions.of(options)
+        config, security = without_authorizer_settings(given.config, given.security)
+        self._clock: Final = given.a_clock()
         core = CoordinatorCore.create(
-            settings,
-            new_uuid,
+            BrokerConfig(given.a_profile(), config, client_assignors=given.draft_protocols),
+            given.uuids(),
             self._clock(),
-            host=host,
-            port=port,
-            brokers=brokers,
-            racks=racks,
+            host=given.host,
+            port=given.port,
+            brokers=given.brokers,
+            racks=given.racks,
             security=prepared_state(security),
         )
-        self._storage: Final = None if data_dir is None else Storage(Path(data_dir), fsync)
+        folder = given.folder
+        self._storage: Final = None if folder is None else Storage(folder, given.fsync)
         if self._storage is not None:
             core = _on_disk(self._storage, core, self._clock())
         self._driver: Final = CoreDriver(
-            core, self._clock, log_size=log_size, storage=self._storage
+            core, self._clock, log_size=given.log_size, storage=self._storage
         )
-        self._servers: Final = self._make_servers(host, port) if listen else {}
+        self._servers: Final = self._make_servers(given.host, given.port) if given.listen else {}
         self._local: InProcessConnection | None = None
-        self._checks_ownership: Final = check_ownership
+        self._checks_ownership: Final = given.check_ownership
         self._tasks: Background | None = None
         try:
-            self._more_servers: Final = extra_servers(self._driver, security) if listen else ()
-            self._prepare(topics or {}, security)
+            self._more_servers: Final = (
+                extra_servers(self._driver, security) if given.listen else ()
+            )
+            self._prepare(topics, security)
         except BaseException:
             self.close()
             raise
 
-    def _prepare(self, topics: Mapping[str, int], security: SecurityOptions | None) -> None:
+    def _prepare(self, topics: Mapping[str, int] | None, security: SecurityOptions | None) -> None:
         """What users say that there is, unless the data folder has it already."""
         broker = self.core.broker
         if security is not None:
             security.put_scram_credentials(broker.disk.scram, broker.new_uuid)
-        for name, partitions in _partition_counts(topics):
+        for name, partitions in partition_counts(topics):
             if self._storage is None or name not in broker.catalog.topics:
                 self.create_topic(name, partitions)
 
@@ -429,45 +400,6 @@ def _on_disk(storage: Storage, empty: CoordinatorCore, now_ms: int) -> Coordinat
         storage.abandon()
         raise
     return core
-
-
-def _partition_counts(topics: object) -> Iterator[tuple[str, int]]:
-    """What a user said about topics. Raises ``ConfigError`` for a list of names, among others."""
-    if not isinstance(topics, Mapping):
-        raise ConfigError(f"topics = {topics!r}: expected names with numbers of partitions")
-    for name, partitions in cast("Mapping[object, object]", topics).items():
-        if not isinstance(name, str) or not isinstance(partitions, int):
-            raise ConfigError(f"topics: {name!r}: {partitions!r} is no number of partitions")
-        yield name, partitions
-
-
-def _require_security(security: object) -> None:
-    """Raise ``ConfigError`` for plain data, among others."""
-    if security is not None and not isinstance(security, SecurityOptions):
-        raise ConfigError(
-            f"security: expected SecurityOptions, not a {type(security).__name__}; "
-            "SecurityOptions.from_data reads plain data"
-        )
-
-
-def _random_uuid() -> bytes:
-    return os.urandom(_UUID_BYTES)
-
-
-def _checked_uuids(new_uuid: object) -> Callable[[], bytes]:
-    """A user's ids. Raises ``ConfigError``, now or at the first one, for what gives no such."""
-    if not callable(new_uuid):
-        raise ConfigError(
-            f"new_uuid = {new_uuid!r}: expected a function that gives {_UUID_BYTES} bytes"
-        )
-
-    def checked() -> bytes:
-        found: object = new_uuid()
-        if not isinstance(found, bytes) or len(found) != _UUID_BYTES:
-            raise ConfigError(f"new_uuid gave {found!r}: expected {_UUID_BYTES} bytes")
-        return found
-
-    return checked
 
 
 def _raise_for(code: int, message: str | None, api: str) -> None:

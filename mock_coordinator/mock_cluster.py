@@ -11,23 +11,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Unpack
 
 import anyio
 
 from kip848_client.errors import ConfigError
-from mock_coordinator.clock import Clock
 from mock_coordinator.core.inputs import Input, LeaderMoved, NodeStarted, NodeStopped
 from mock_coordinator.core.nodes import Node
-from mock_coordinator.core.profiles import DEFAULT_PROFILE
 from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.core.topics.metadata import create_offsets_topic, create_transactions_topic
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.mock_broker import MockBroker
-from mock_coordinator.security.options import SecurityOptions
+from mock_coordinator.options import BrokerOptions
 from mock_coordinator.tcp.server import WireServer, listen_all
 
 __all__ = ["NOTICED_AFTER_MS", "MockCluster"]
@@ -36,11 +33,13 @@ NOTICED_AFTER_MS: Final = 9_000
 """How long a dead broker goes unnoticed: Kafka's ``broker.session.timeout.ms``."""
 
 
+_BROKERS: Final = 3
+
+
 class MockCluster(MockBroker):
     """Several brokers, with ids from 1 up (or from ``node.id``), each at a port of its own.
 
-    ``brokers`` is how many, ``racks`` the racks that they are in, in turn. A ``port`` that is
-    chosen is the first broker's, and the others follow. Everything else is as for ``MockBroker``.
+    Its options are those of ``MockBroker``.
 
     All brokers share their disks: a replica is in sync whenever its broker runs, and no record is
     lost when a leader moves, however it went down. Topics have three replicas unless told
@@ -51,47 +50,12 @@ class MockCluster(MockBroker):
     """
 
     def __init__(
-        self,
-        topics: Mapping[str, int] | None = None,
-        *,
-        brokers: int = 3,
-        racks: Sequence[str] = (),
-        profile: str = DEFAULT_PROFILE,
-        config: Mapping[str, str] | None = None,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        listen: bool = True,
-        clock: Clock | None = None,
-        new_uuid: Callable[[], bytes] | None = None,
-        log_size: int = 10_000,
-        security: SecurityOptions | None = None,
-        data_dir: str | os.PathLike[str] | None = None,
-        fsync: str = "always",
-        check_ownership: bool = True,
-        client_assignors: bool = True,
+        self, topics: Mapping[str, int] | None = None, **options: Unpack[BrokerOptions]
     ) -> None:
-        if brokers < 1:
-            raise ConfigError(f"a cluster of {brokers} brokers")
         self._starting: Final = anyio.Lock()
         """One broker starts or stops at a time: its port must be free before it is bound again."""
-        super().__init__(
-            topics,
-            profile=profile,
-            config=config,
-            host=host,
-            port=port,
-            listen=listen,
-            clock=clock,
-            new_uuid=new_uuid,
-            log_size=log_size,
-            brokers=brokers,
-            racks=racks,
-            security=security,
-            data_dir=data_dir,
-            fsync=fsync,
-            check_ownership=check_ownership,
-            client_assignors=client_assignors,
-        )
+        options.setdefault("brokers", _BROKERS)
+        super().__init__(topics, **options)
 
     # -- where -------------------------------------------------------------------------------------
 

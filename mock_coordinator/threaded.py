@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
 from inspect import isawaitable
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, overload
+from typing import Final, Generic, Self, TypeVar, Unpack, overload
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -31,6 +31,7 @@ from mock_coordinator.core.nodes import Node
 from mock_coordinator.driver import LoggedRequest
 from mock_coordinator.mock_broker import MockBroker
 from mock_coordinator.mock_cluster import NOTICED_AFTER_MS, MockCluster
+from mock_coordinator.options import BrokerOptions, CheckedOptions
 
 __all__ = ["BrokerThread", "ClusterThread"]
 
@@ -149,12 +150,15 @@ class BrokerThread(_Threaded[MockBroker]):
     the broker has done it. What is not here is reached with ``call``. Leaving the block raises
     ``OwnershipViolation`` as leaving ``MockBroker`` does.
 
-    Raises ``ConfigError`` for several ``brokers``; entering raises what ``MockBroker`` does.
+    Raises ``ConfigError`` for several ``brokers``, and what ``MockBroker`` does for its options.
     """
 
-    def __init__(self, topics: Mapping[str, int] | None = None, **options: Any) -> None:
-        if options.get("brokers", 1) != 1:
-            raise ConfigError(f"brokers = {options['brokers']}: several are a ClusterThread")
+    def __init__(
+        self, topics: Mapping[str, int] | None = None, **options: Unpack[BrokerOptions]
+    ) -> None:
+        brokers = CheckedOptions.of(options).brokers
+        if brokers != 1:
+            raise ConfigError(f"brokers = {brokers}: several are a ClusterThread")
         super().__init__(lambda: MockBroker(topics, **options))
 
 
@@ -162,7 +166,10 @@ class ClusterThread(_Threaded[MockCluster]):
     """``MockCluster``, run by another thread; takes what that takes, and is used as
     ``BrokerThread`` is."""
 
-    def __init__(self, topics: Mapping[str, int] | None = None, **options: Any) -> None:
+    def __init__(
+        self, topics: Mapping[str, int] | None = None, **options: Unpack[BrokerOptions]
+    ) -> None:
+        CheckedOptions.of(options)
         super().__init__(lambda: MockCluster(topics, **options))
 
     @property

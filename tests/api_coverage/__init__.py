@@ -130,4 +130,4 @@ def _remark(api: KafkaApi) -> str:
 
 def _draft(key: int) -> str:
     api = APIS[key]
-    return f"| {key} | {api.name} | {_range(api.versions)} | unless `client_assignors=False` |\n"
+    return f"| {key} | {api.name} | {_range(api.versions)} | unless `draft_protocols=False` |\n"

@@ -61,6 +61,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="what is to go wrong, in JSON (docs/reference/faults.md)",
     )
+    parser.add_argument(
+        "--no-draft-protocols",
+        dest="draft_protocols",
+        action="store_false",
+        help="without what no Kafka offers: assignments that members compute, and Connect groups",
+    )
     _mock_security.configure(parser)
 
 
@@ -68,25 +74,23 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM. Raises ``ConfigError`` for arguments that make no sense."""
     try:
         from mock_coordinator.command import serve
+        from mock_coordinator.security import SecurityOptions
     except ImportError as err:
         raise ConfigError(f"the broker is not installed with this package: {err}") from err
-    if not 0 <= arguments.port <= 65535:
-        raise ConfigError(f"--port {arguments.port}: a port is between 0 and 65535")
-    if arguments.brokers < 1 or (arguments.port and arguments.port + arguments.brokers > 65536):
-        raise ConfigError(f"--brokers {arguments.brokers}: there are not so many ports")
     topics = dict(_topic(text) for text in arguments.topic)
-    config = dict(_setting(text) for text in arguments.config)
+    security = _mock_security.security_data(arguments)
     return serve(
         topics,
-        config,
-        arguments.profile,
-        arguments.host,
-        arguments.port,
-        arguments.brokers,
-        _mock_security.security_data(arguments),
-        arguments.data_dir,
-        arguments.fsync,
-        _faults(arguments.faults),
+        faults=_faults(arguments.faults),
+        profile=arguments.profile,
+        config=dict(_setting(text) for text in arguments.config),
+        host=arguments.host,
+        port=arguments.port,
+        brokers=arguments.brokers,
+        security=None if security is None else SecurityOptions.from_data(security),
+        data_dir=arguments.data_dir,
+        fsync=arguments.fsync,
+        draft_protocols=arguments.draft_protocols,
     )
 
 

@@ -43,7 +43,7 @@ def test_only_what_is_served_is_advertised_and_all_of_it_can_be_read(profile: st
 
 
 def test_nothing_of_ours_is_offered_when_client_side_assignors_are_off() -> None:
-    broker = MockBroker(listen=False, clock=VirtualClock(), client_assignors=False)
+    broker = MockBroker(listen=False, clock=VirtualClock(), draft_protocols=False)
     response = broker.connect().ask(software(), 3)
     offered = {APIS[each.api_key].name for each in response.api_keys}
     assert offered == set(PROFILES["4.4"].api_versions)

@@ -239,7 +239,7 @@ def test_an_empty_group_is_forgotten_in_the_end() -> None:
 
 
 def test_it_is_switched_off_with_client_side_assignors() -> None:
-    broker = MockBroker(listen=False, clock=VirtualClock(), client_assignors=False)
+    broker = MockBroker(listen=False, clock=VirtualClock(), draft_protocols=False)
     with pytest.raises(UnsupportedVersion):
         broker.connect().ask(JOIN)
 
