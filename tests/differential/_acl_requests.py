@@ -15,7 +15,7 @@ from kip848_client.wire.messages.acls import (
     DeleteAclsRequestDeleteAclsFilter,
     DescribeAclsRequest,
 )
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Ask
 from tests.differential._users import USERS
 
@@ -33,27 +33,27 @@ _OPERATIONS: Final = (2, _READ, _READ, _READ, 4, 5, 6, 7, 8, 8, 10, 11)
 """All, read, write, create, delete, alter, describe, describe configs, alter configs."""
 
 
-def _resource(scene: Scene) -> tuple[int, str, int]:
-    rng = scene.rng
+def _resource(state: SequenceState) -> tuple[int, str, int]:
+    rng = state.rng
     kind = rng.choice([_TOPIC, _TOPIC, _GROUP, _GROUP, _TRANSACTIONAL_ID])
     pattern = rng.choice([_LITERAL, _LITERAL, _PREFIXED])
-    prefix = {_TOPIC: scene.topic_prefix, _GROUP: scene.prefix}.get(kind, scene.prefix)
+    prefix = {_TOPIC: state.topic_prefix, _GROUP: state.prefix}.get(kind, state.prefix)
     if pattern == _PREFIXED:
         return kind, rng.choice([prefix, f"{prefix}-"]), pattern
     names = {
-        _TOPIC: sorted(scene.topics),
-        _GROUP: [scene.main.group_id, scene.side.group_id],
-        _TRANSACTIONAL_ID: [f"{scene.prefix}-t0"],
+        _TOPIC: sorted(state.topics),
+        _GROUP: [state.main.group_id, state.side.group_id],
+        _TRANSACTIONAL_ID: [f"{state.prefix}-t0"],
     }
     return kind, rng.choice(names[kind]), pattern
 
 
-def create_acls(scene: Scene) -> Ask:
+def create_acls(state: SequenceState) -> Ask:
     """Allow or deny some things to somebody."""
-    rng = scene.rng
+    rng = state.rng
     creations = []
     for _ in range(rng.choice([1, 2, 3, 4])):
-        kind, name, pattern = _resource(scene)
+        kind, name, pattern = _resource(state)
         creation = CreateAclsRequestAclCreation(
             resource_type=kind,
             resource_name=name if rng.random() < 0.97 else "",
@@ -66,12 +66,12 @@ def create_acls(scene: Scene) -> Ask:
         if rng.random() < 0.03:
             creation.principal = rng.choice(["alice", "User:", ""])
         creations.append(creation)
-    return scene.ask("create-acls", CreateAclsRequest(creations=tuple(creations)), 3)
+    return state.ask("create-acls", CreateAclsRequest(creations=tuple(creations)), 3)
 
 
-def _filter(scene: Scene) -> dict[str, Any]:
-    kind, name, pattern = _resource(scene)
-    rng = scene.rng
+def _filter(state: SequenceState) -> dict[str, Any]:
+    kind, name, pattern = _resource(state)
+    rng = state.rng
     return {
         "resource_type_filter": rng.choice([kind, kind, 1]),
         "resource_name_filter": name,
@@ -83,12 +83,12 @@ def _filter(scene: Scene) -> dict[str, Any]:
     }
 
 
-def describe_acls(scene: Scene) -> Ask:
+def describe_acls(state: SequenceState) -> Ask:
     """Look entries up."""
-    return scene.ask("describe-acls", DescribeAclsRequest(**_filter(scene)), 3)
+    return state.ask("describe-acls", DescribeAclsRequest(**_filter(state)), 3)
 
 
-def delete_acls(scene: Scene) -> Ask:
+def delete_acls(state: SequenceState) -> Ask:
     """Take entries back."""
-    one = DeleteAclsRequestDeleteAclsFilter(**_filter(scene))
-    return scene.ask("delete-acls", DeleteAclsRequest(filters=(one,)), 3)
+    one = DeleteAclsRequestDeleteAclsFilter(**_filter(state))
+    return state.ask("delete-acls", DeleteAclsRequest(filters=(one,)), 3)

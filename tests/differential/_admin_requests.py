@@ -31,7 +31,7 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsRequestDeleteTopicState,
 )
 from tests.differential._group_configs import ALTER_OPERATIONS
-from tests.differential._scene import ABSENT_TOPIC, Scene
+from tests.differential._sequence_state import ABSENT_TOPIC, SequenceState
 from tests.differential._steps import Ask
 
 __all__ = ["ADMIN", "AdminModel"]
@@ -75,19 +75,19 @@ class AdminModel:
     names: int = 0
 
 
-AdminChooser = Callable[[Scene, AdminModel], Ask]
+AdminChooser = Callable[[SequenceState, AdminModel], Ask]
 
 
-def _name(scene: Scene, model: AdminModel) -> str:
+def _name(state: SequenceState, model: AdminModel) -> str:
     """A topic's name: one that exists, mostly."""
-    rng = scene.rng
+    rng = state.rng
     if model.topics and rng.random() < 0.85:
         return rng.choice(sorted(model.topics))
-    return rng.choice([ABSENT_TOPIC, f"{scene.prefix}-topic-0"])
+    return rng.choice([ABSENT_TOPIC, f"{state.prefix}-topic-0"])
 
 
-def _configs(scene: Scene) -> tuple[CreateTopicsRequestCreatableTopicConfig, ...]:
-    rng = scene.rng
+def _configs(state: SequenceState) -> tuple[CreateTopicsRequestCreatableTopicConfig, ...]:
+    rng = state.rng
     if rng.random() < 0.6:
         return ()
     names = rng.sample(list(_SETTINGS), rng.choice([1, 1, 2]))
@@ -99,12 +99,12 @@ def _configs(scene: Scene) -> tuple[CreateTopicsRequestCreatableTopicConfig, ...
     )
 
 
-def create_topics(scene: Scene, model: AdminModel) -> Ask:
-    rng = scene.rng
+def create_topics(state: SequenceState, model: AdminModel) -> Ask:
+    rng = state.rng
     wanted: list[CreateTopicsRequestCreatableTopic] = []
     for _ in range(rng.choice([1, 1, 1, 2])):
         model.names += 1
-        name = f"{scene.prefix}-topic-{model.names}"
+        name = f"{state.prefix}-topic-{model.names}"
         if rng.random() < 0.2:
             name = rng.choice(
                 ["", ".", "..", "a b", "x" * 250, "__consumer_offsets", *model.topics]
@@ -113,7 +113,7 @@ def create_topics(scene: Scene, model: AdminModel) -> Ask:
             name=name,
             num_partitions=rng.choice([1, 2, 3, -1, 0, -7]),
             replication_factor=rng.choice([1, 1, 1, -1, 2, 0, -4]),
-            configs=_configs(scene),
+            configs=_configs(state),
         )
         if rng.random() < 0.15:
             topic.num_partitions, topic.replication_factor = rng.choice([(-1, -1), (1, 1)])
@@ -126,13 +126,13 @@ def create_topics(scene: Scene, model: AdminModel) -> Ask:
         wanted.append(topic)
     message = CreateTopicsRequest(topics=tuple(wanted), timeout_ms=_TIMEOUT_MS)
     message.validate_only = rng.random() < 0.15
-    _, high = scene.offered["CreateTopics"]  # older versions do not say which id a topic has got
-    return scene.ask("create-topics", message, None if message.validate_only else high)
+    _, high = state.offered["CreateTopics"]  # older versions do not say which id a topic has got
+    return state.ask("create-topics", message, None if message.validate_only else high)
 
 
-def create_partitions(scene: Scene, model: AdminModel) -> Ask:
-    rng = scene.rng
-    name = _name(scene, model)
+def create_partitions(state: SequenceState, model: AdminModel) -> Ask:
+    rng = state.rng
+    name = _name(state, model)
     more = rng.choice([1, 1, 2, 0, -1, _EXCESSIVE])
     count = model.topics.get(name, (b"", 1))[1] + more
     assignments = None
@@ -152,30 +152,30 @@ def create_partitions(scene: Scene, model: AdminModel) -> Ask:
         # before 4.4 a broker would really make them, and do nothing else for a minute
         validate_only=only_asked or more == _EXCESSIVE,
     )
-    return scene.ask("create-partitions", message)
+    return state.ask("create-partitions", message)
 
 
-def delete_topics(scene: Scene, model: AdminModel) -> Ask:
-    rng = scene.rng
-    version = scene.version("DeleteTopics")
-    name = _name(scene, model)
+def delete_topics(state: SequenceState, model: AdminModel) -> Ask:
+    rng = state.rng
+    version = state.version("DeleteTopics")
+    name = _name(state, model)
     if version < 6:
         message = DeleteTopicsRequest(topic_names=(name,), timeout_ms=_TIMEOUT_MS)
     else:
-        state = DeleteTopicsRequestDeleteTopicState(name=name)
+        wanted = DeleteTopicsRequestDeleteTopicState(name=name)
         if rng.random() < 0.4:
             topic_id = model.topics.get(name, (b"\x09" * 16, 0))[0]
-            state = DeleteTopicsRequestDeleteTopicState(
+            wanted = DeleteTopicsRequestDeleteTopicState(
                 name=None, topic_id=rng.choice([topic_id, *model.gone])
             )
-        message = DeleteTopicsRequest(topics=(state,), timeout_ms=_TIMEOUT_MS)
-    return scene.ask("delete-topics", message, version)
+        message = DeleteTopicsRequest(topics=(wanted,), timeout_ms=_TIMEOUT_MS)
+    return state.ask("delete-topics", message, version)
 
 
-def describe_configs(scene: Scene, model: AdminModel) -> Ask:
-    rng = scene.rng
+def describe_configs(state: SequenceState, model: AdminModel) -> Ask:
+    rng = state.rng
     kind = rng.choice([_TOPIC, _TOPIC, _TOPIC, _BROKER, 0, 99])
-    names = {_TOPIC: _name(scene, model), _BROKER: rng.choice(["1", "", "7", "x"])}
+    names = {_TOPIC: _name(state, model), _BROKER: rng.choice(["1", "", "7", "x"])}
     keys = tuple(rng.sample(list(_SETTINGS), 3))
     if kind == _BROKER:  # all of them would show where the broker is
         keys = ("group.consumer.max.size", "log.retention.ms", "num.partitions", "no.such.setting")
@@ -185,11 +185,11 @@ def describe_configs(scene: Scene, model: AdminModel) -> Ask:
         configuration_keys=None if kind == _TOPIC and rng.random() < 0.4 else keys,
     )
     message = DescribeConfigsRequest(resources=(resource,), include_synonyms=rng.random() < 0.5)
-    return scene.ask("describe-configs", message)
+    return state.ask("describe-configs", message)
 
 
-def alter_configs(scene: Scene, model: AdminModel) -> Ask:
-    rng = scene.rng
+def alter_configs(state: SequenceState, model: AdminModel) -> Ask:
+    rng = state.rng
     kind = rng.choice([_TOPIC, _TOPIC, _TOPIC, _TOPIC, 0, 99])
     chosen = rng.sample(list(_SETTINGS), rng.choice([1, 1, 2]))
     if rng.random() < 0.05:
@@ -203,18 +203,18 @@ def alter_configs(scene: Scene, model: AdminModel) -> Ask:
         for name in chosen
     )
     resource = IncrementalAlterConfigsRequestAlterConfigsResource(
-        resource_type=kind, resource_name=_name(scene, model), configs=changes
+        resource_type=kind, resource_name=_name(state, model), configs=changes
     )
     message = IncrementalAlterConfigsRequest(
         resources=(resource,), validate_only=rng.random() < 0.15
     )
-    return scene.ask("alter-configs", message)
+    return state.ask("alter-configs", message)
 
 
-def metadata(scene: Scene, model: AdminModel) -> Ask:
-    rng = scene.rng
-    version = max(4, scene.version("Metadata"))  # before 4 it would create what does not exist
-    name = _name(scene, model)
+def metadata(state: SequenceState, model: AdminModel) -> Ask:
+    rng = state.rng
+    version = max(4, state.version("Metadata"))  # before 4 it would create what does not exist
+    name = _name(state, model)
     topic = MetadataRequestTopic(name=name)
     if version >= 12 and rng.random() < 0.4:
         topic_id = model.topics.get(name, (b"\x09" * 16, 0))[0]
@@ -222,19 +222,19 @@ def metadata(scene: Scene, model: AdminModel) -> Ask:
     fields: dict[str, Any] = {"topics": (topic,), "allow_auto_topic_creation": False}
     if version >= 8:
         fields["include_topic_authorized_operations"] = rng.random() < 0.3
-    return scene.ask("metadata", MetadataRequest(**fields), version)
+    return state.ask("metadata", MetadataRequest(**fields), version)
 
 
-def topic_partitions(scene: Scene, model: AdminModel) -> Ask:
-    rng = scene.rng
-    names = {_name(scene, model) for _ in range(rng.choice([1, 2]))}
+def topic_partitions(state: SequenceState, model: AdminModel) -> Ask:
+    rng = state.rng
+    names = {_name(state, model) for _ in range(rng.choice([1, 2]))}
     message = DescribeTopicPartitionsRequest(
         topics=tuple(
             DescribeTopicPartitionsRequestTopicRequest(name=name) for name in sorted(names)
         ),
         response_partition_limit=rng.choice([2000, 1, 2]),
     )
-    return scene.ask("topic-partitions", message)
+    return state.ask("topic-partitions", message)
 
 
 ADMIN: Final[tuple[tuple[float, AdminChooser], ...]] = (

@@ -15,7 +15,7 @@ from kip848_client.wire.messages.classic_group import (
 )
 from tests.differential._classic_clients import ClassicClient, ClassicModel
 from tests.differential._consumer_protocol import assigned, assignment, subscription
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Send
 
 __all__ = ["LONG_MS", "OUTSIDER_LANE", "ClassicRequests"]
@@ -32,33 +32,33 @@ class ClassicRequests:
 
     def __init__(
         self,
-        scene: Scene,
+        state: SequenceState,
         group: ClassicModel,
         rebalance_ms: int = LONG_MS,
         session_ms: int = LONG_MS,
     ) -> None:
-        self._scene = scene
+        self._state = state
         self._group = group
         self.rebalance_ms = rebalance_ms
         self.session_ms = session_ms
         self.type = "consumer"
         self.owns_what_it_got = False
         """Members say in their subscription that they own what they were assigned last."""
-        self._user_data = scene.rng.random() < 0.1
+        self._user_data = state.rng.random() < 0.1
 
     # -- joining -----------------------------------------------------------------------------------
 
     def prepare(self, client: ClassicClient) -> None:
         """Draw what a client is about: its topics, its protocols."""
-        rng = self._scene.rng
-        client.names = tuple(dict.fromkeys(self._scene.some_names(allow_empty=True)))
+        rng = self._state.rng
+        client.names = tuple(dict.fromkeys(self._state.some_names(allow_empty=True)))
         names = rng.sample(_ASSIGNORS, rng.choice([1, 1, 2, 3]))
         if "range" not in names and rng.random() < 0.8:
             names.append("range")
         client.protocols = tuple((name, self._metadata(client)) for name in names)
 
     def _metadata(self, client: ClassicClient) -> bytes:
-        rng = self._scene.rng
+        rng = self._state.rng
         owned: dict[str, list[int]] = {}
         if self.owns_what_it_got:
             owned = assigned(client.assignment) if rng.random() < 0.8 else {}
@@ -76,7 +76,7 @@ class ClassicRequests:
 
     def join(self, client: ClassicClient, action: str = "join", **changes: Any) -> Send:
         """A JoinGroup of a client as it is; ``changes`` are fields that are to be otherwise."""
-        scene = self._scene
+        state = self._state
         if self.owns_what_it_got:
             names = [name for name, _ in client.protocols]
             client.protocols = tuple((name, self._metadata(client)) for name in names)
@@ -92,7 +92,7 @@ class ClassicRequests:
             ),
             **changes,
         }
-        version = scene.version("JoinGroup")
+        version = state.version("JoinGroup")
         if self.rebalance_ms != self.session_ms:
             version = max(
                 version, 1
@@ -100,13 +100,13 @@ class ClassicRequests:
         if client.instance_id is not None or "group_instance_id" in changes:
             fields.setdefault("group_instance_id", client.instance_id)
             version = max(version, 5)
-        if version >= 8 and scene.rng.random() < 0.2:
+        if version >= 8 and state.rng.random() < 0.2:
             fields["reason"] = "because"
         return Send(action, JoinGroupRequest(**fields), version, client.lane)
 
     def join_wrong(self, client: ClassicClient) -> Send:
         """A JoinGroup with a fault."""
-        rng = self._scene.rng
+        rng = self._state.rng
         changes: dict[str, Any] = rng.choice(
             [
                 {"session_timeout_ms": rng.choice([1, 1_800_001, -5])},
@@ -127,8 +127,8 @@ class ClassicRequests:
 
     def sync(self, client: ClassicClient, action: str = "sync", **changes: Any) -> Send:
         """A SyncGroup; a leader's has assignments, mostly for everybody."""
-        scene = self._scene
-        rng = scene.rng
+        state = self._state
+        rng = state.rng
         given: list[SyncGroupRequestAssignment] = []
         if client.is_leader:
             fellows = list(client.fellows)
@@ -147,7 +147,7 @@ class ClassicRequests:
             "assignments": tuple(given),
             **changes,
         }
-        version = scene.version("SyncGroup")
+        version = state.version("SyncGroup")
         if client.instance_id is not None:
             fields.setdefault("group_instance_id", client.instance_id)
             version = max(version, 3)
@@ -158,16 +158,16 @@ class ClassicRequests:
         return Send(action, SyncGroupRequest(**fields), version, client.lane)
 
     def _assignment(self) -> bytes:
-        rng = self._scene.rng
+        rng = self._state.rng
         if rng.random() < 0.1:
             return rng.choice([b"", b"own"])
-        topic = self._scene.some_topic()
+        topic = self._state.some_topic()
         numbers = rng.sample(range(topic.partitions), min(topic.partitions, 2))
         return assignment(rng.randrange(4), {topic.name: sorted(numbers)})
 
     def sync_wrong(self, client: ClassicClient) -> Send:
         """A SyncGroup with a fault."""
-        rng = self._scene.rng
+        rng = self._state.rng
         changes: dict[str, Any] = rng.choice(
             [
                 {"generation_id": client.generation + rng.choice([-1, 1])},
@@ -183,14 +183,14 @@ class ClassicRequests:
 
     def heartbeat(self, client: ClassicClient, action: str = "heartbeat", **changes: Any) -> Send:
         """A Heartbeat."""
-        scene = self._scene
+        state = self._state
         fields: dict[str, Any] = {
             "group_id": self._group.group_id,
             "generation_id": client.generation,
             "member_id": client.member_id,
             **changes,
         }
-        version = scene.version("Heartbeat")
+        version = state.version("Heartbeat")
         if fields.get("group_instance_id", client.instance_id) is not None:
             fields.setdefault("group_instance_id", client.instance_id)
             version = max(version, 3)
@@ -198,7 +198,7 @@ class ClassicRequests:
 
     def heartbeat_wrong(self, client: ClassicClient) -> Send:
         """A Heartbeat with a fault."""
-        rng = self._scene.rng
+        rng = self._state.rng
         changes: dict[str, Any] = rng.choice(
             [
                 {"generation_id": client.generation + rng.choice([-1, 1])},
@@ -211,8 +211,8 @@ class ClassicRequests:
 
     def leave(self, client: ClassicClient) -> Send:
         """A client leaves by itself."""
-        scene = self._scene
-        version = scene.version("LeaveGroup")
+        state = self._state
+        version = state.version("LeaveGroup")
         if client.instance_id is not None:
             version = max(version, 3)
         if version < 3:
@@ -223,7 +223,7 @@ class ClassicRequests:
 
     def remove(self) -> Send:
         """A tool removes some members, those that exist and others."""
-        rng = self._scene.rng
+        rng = self._state.rng
         known = [
             rng.choice([(each.member_id, None), ("", each.instance_id), each_pair])
             for each in self._group.clients
@@ -233,7 +233,7 @@ class ClassicRequests:
         chosen = rng.sample(known, min(len(known), rng.randrange(3)))
         if not chosen or rng.random() < 0.3:
             chosen.append(rng.choice(strange))
-        version = max(3, self._scene.version("LeaveGroup"))
+        version = max(3, self._state.version("LeaveGroup"))
         return Send("remove", self._leave_of(chosen), version, OUTSIDER_LANE)
 
     def _leave_of(self, members: list[tuple[str, str | None]]) -> LeaveGroupRequest:
@@ -247,7 +247,7 @@ class ClassicRequests:
 
     def new_client(self) -> ClassicClient:
         """A client that has done nothing yet; it may be static, under an id that is in use."""
-        rng = self._scene.rng
+        rng = self._state.rng
         lane = 1 + len(self._group.clients)
         client = ClassicClient(lane)
         if rng.random() < _STATIC_SHARE:

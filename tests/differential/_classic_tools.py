@@ -26,46 +26,46 @@ from kip848_client.wire.messages.offset_fetch import (
 from tests.differential._classic_clients import ClassicModel
 from tests.differential._model import GroupModel
 from tests.differential._offsets import commit_topics
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Ask
 
 __all__ = ["TOOLS", "ToolChooser"]
 
-ToolChooser = Callable[[Scene, ClassicModel], Ask]
+ToolChooser = Callable[[SequenceState, ClassicModel], Ask]
 
 _STATES: Final = ("Empty", "preparingrebalance", "CompletingRebalance", "Stable", "Dead", "x")
 
 
-def describe(scene: Scene, group: ClassicModel) -> Ask:
-    rng = scene.rng
+def describe(state: SequenceState, group: ClassicModel) -> Ask:
+    rng = state.rng
     groups = [group.group_id]
     if rng.random() < 0.1:
-        groups.append(rng.choice(["", f"{scene.prefix}-absent"]))
-    version = scene.version("DescribeGroups")
+        groups.append(rng.choice(["", f"{state.prefix}-absent"]))
+    version = state.version("DescribeGroups")
     message = DescribeGroupsRequest(groups=tuple(groups))
     if version >= 3:
         message.include_authorized_operations = rng.random() < 0.2
-    return scene.ask("describe", message, version)
+    return state.ask("describe", message, version)
 
 
-def describe_as_consumer(scene: Scene, group: ClassicModel) -> Ask:
-    return scene.ask("describe-848", ConsumerGroupDescribeRequest(group_ids=(group.group_id,)))
+def describe_as_consumer(state: SequenceState, group: ClassicModel) -> Ask:
+    return state.ask("describe-848", ConsumerGroupDescribeRequest(group_ids=(group.group_id,)))
 
 
-def list_groups(scene: Scene, group: ClassicModel) -> Ask:
-    rng = scene.rng
-    version = scene.version("ListGroups")
+def list_groups(state: SequenceState, group: ClassicModel) -> Ask:
+    rng = state.rng
+    version = state.version("ListGroups")
     message = ListGroupsRequest()
     if version >= 4 and rng.random() < 0.5:
         message.states_filter = tuple(rng.sample(_STATES, rng.choice([1, 1, 2])))
     if version >= 5 and rng.random() < 0.4:
         message.types_filter = (rng.choice(["classic", "Consumer", "CLASSIC"]),)
-    return scene.ask("list", message, version)
+    return state.ask("list", message, version)
 
 
-def commit(scene: Scene, group: ClassicModel) -> Ask:
+def commit(state: SequenceState, group: ClassicModel) -> Ask:
     """Members and others commit, in every version, with right and wrong generations."""
-    rng = scene.rng
+    rng = state.rng
     members = [each for each in group.clients if each.member_id]
     member_id, generation, instance = "", -1, None
     if members and rng.random() < 0.8:
@@ -80,17 +80,17 @@ def commit(scene: Scene, group: ClassicModel) -> Ask:
         group_id=group.group_id,
         member_id=member_id,
         generation_id_or_member_epoch=generation,
-        topics=commit_topics(scene, book, None),
+        topics=commit_topics(state, book, None),
     )
-    version = scene.version("OffsetCommit")
+    version = state.version("OffsetCommit")
     if version >= 7 and rng.random() < 0.6:
         message.group_instance_id = instance if rng.random() < 0.9 else "i9"
-    return scene.ask("commit", message, version)
+    return state.ask("commit", message, version)
 
 
-def fetch(scene: Scene, group: ClassicModel) -> Ask:
-    rng = scene.rng
-    low, high = scene.offered["OffsetFetch"]
+def fetch(state: SequenceState, group: ClassicModel) -> Ask:
+    rng = state.rng
+    low, high = state.offered["OffsetFetch"]
     if rng.random() < 0.5:
         version = rng.randint(max(2, low), 7)
         topics = tuple(
@@ -98,7 +98,7 @@ def fetch(scene: Scene, group: ClassicModel) -> Ask:
             for name, number in sorted(dict(sorted(group.committed)).items())
         )
         message = OffsetFetchRequest(group_id=group.group_id, topics=rng.choice([None, topics]))
-        return scene.ask("fetch", message, version)
+        return state.ask("fetch", message, version)
     asked = OffsetFetchRequestGroup(group_id=group.group_id, topics=None)
     version = rng.randint(8, high)
     members = [each for each in group.clients if each.member_id]
@@ -106,10 +106,10 @@ def fetch(scene: Scene, group: ClassicModel) -> Ask:
         member = rng.choice(members)
         asked.member_id = member.member_id
         asked.member_epoch = member.generation + rng.choice([0, 0, 1])
-    return scene.ask("fetch", OffsetFetchRequest(groups=(asked,)), version)
+    return state.ask("fetch", OffsetFetchRequest(groups=(asked,)), version)
 
 
-def delete_offsets(scene: Scene, group: ClassicModel) -> Ask:
+def delete_offsets(state: SequenceState, group: ClassicModel) -> Ask:
     topics = tuple(
         OffsetDeleteRequestTopic(
             name=name, partitions=(OffsetDeleteRequestPartition(partition_index=number),)
@@ -117,14 +117,14 @@ def delete_offsets(scene: Scene, group: ClassicModel) -> Ask:
         for name, number in sorted(dict(sorted(group.committed)).items())
     )
     message = OffsetDeleteRequest(group_id=group.group_id, topics=topics)
-    return scene.ask("delete-offsets", message)
+    return state.ask("delete-offsets", message)
 
 
-def delete_groups(scene: Scene, group: ClassicModel) -> Ask:
+def delete_groups(state: SequenceState, group: ClassicModel) -> Ask:
     names = [group.group_id]
-    if scene.rng.random() < 0.2:
-        names.append(f"{scene.prefix}-absent")
-    return scene.ask("delete-groups", DeleteGroupsRequest(groups_names=tuple(names)))
+    if state.rng.random() < 0.2:
+        names.append(f"{state.prefix}-absent")
+    return state.ask("delete-groups", DeleteGroupsRequest(groups_names=tuple(names)))
 
 
 TOOLS: Final[tuple[tuple[float, ToolChooser], ...]] = (

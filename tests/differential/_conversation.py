@@ -35,7 +35,7 @@ from tests.differential._heartbeats import (
     steady,
 )
 from tests.differential._plan import Plan, Steps, TooSlowError
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import (
     INTERVAL_MS,
     Ask,
@@ -47,7 +47,7 @@ from tests.differential._steps import (
     SettleMetadata,
 )
 
-__all__ = ["Conversation", "new_scene"]
+__all__ = ["Conversation", "new_state"]
 
 _REQUESTS: Final = 48
 _BURST_MS: Final = 450  # a burst must end well inside the interval that began with it
@@ -60,11 +60,11 @@ _LOST: Final = 0.04
 _NEEDED: Final = frozenset({"join", "acknowledge", "steady", "describe"})
 
 
-def new_scene(plan: Plan, *, pattern_share: float = 0.2) -> Scene:
+def new_state(plan: Plan, *, pattern_share: float = 0.2) -> SequenceState:
     """The world of a sequence: its randomness, one to three of the topics, its groups."""
     rng = random.Random(f"differential-{plan.seed}")
     topics = rng.sample(list(plan.topics), rng.randint(1, min(3, len(plan.topics))))
-    return Scene(
+    return SequenceState(
         rng,
         plan.prefix,
         plan.topic_prefix,
@@ -78,17 +78,17 @@ class Conversation:
     """``table`` has the requests to choose from: name, weight, chooser."""
 
     def __init__(
-        self, plan: Plan, scene: Scene, table: Sequence[tuple[str, float, Chooser]]
+        self, plan: Plan, state: SequenceState, table: Sequence[tuple[str, float, Chooser]]
     ) -> None:
         self._plan = plan
-        self._scene = scene
+        self._state = state
         self._sent = 0
         self._began_ms = plan.now_ms()
         self._burst_began_ms = plan.now_ms()
         self._patterned: set[str] = set()
         """Groups in which somebody may use a pattern, whoever knows of it."""
-        self._loses_answers = scene.rng.random() < 0.5
-        self._weights = self._mood(scene.rng, table)
+        self._loses_answers = state.rng.random() < 0.5
+        self._weights = self._mood(state.rng, table)
 
     @staticmethod
     def _mood(
@@ -102,10 +102,10 @@ class Conversation:
 
     def steps(self) -> Steps:
         """The whole sequence."""
-        rng = self._scene.rng
+        rng = self._state.rng
         if self._plan.has_interval:
             yield from self._rest()
-        yield from self._ask(join(self._scene))
+        yield from self._ask(join(self._state))
         while self._sent < _REQUESTS and not self._is_late():
             roll = rng.random()
             if roll < 0.06:
@@ -116,17 +116,17 @@ class Conversation:
                 yield from self._static_absence()
             else:
                 yield from self._ask(self._choose())
-        yield from self._ask(describe(self._scene))
+        yield from self._ask(describe(self._state))
 
     def _is_late(self) -> bool:
         spent = self._plan.now_ms() - self._began_ms
-        return self._scene.uses_patterns and spent > _PATTERN_LIMIT_MS
+        return self._state.uses_patterns and spent > _PATTERN_LIMIT_MS
 
     def _choose(self) -> Ask:
         weights = [weight for weight, _ in self._weights]
         while True:
-            (_, chooser) = self._scene.rng.choices(self._weights, weights)[0]
-            ask = chooser(self._scene)
+            (_, chooser) = self._state.rng.choices(self._weights, weights)[0]
+            ask = chooser(self._state)
             if ask is not None:
                 return ask
 
@@ -135,14 +135,14 @@ class Conversation:
             return
         if self._plan.has_interval and self._plan.now_ms() - self._burst_began_ms > _BURST_MS:
             yield from self._rest()
-        lost = self._loses_answers and self._scene.rng.random() < _LOST
+        lost = self._loses_answers and self._state.rng.random() < _LOST
         answer = yield replace(ask, lost=lost)
         self._sent += 1
         self._check_speed()
         if answer is None:
             return
         yield from self._learn(ask.message, answer, lost=lost)
-        if lost and self._scene.rng.random() < 0.6:  # a client that heard nothing asks again
+        if lost and self._state.rng.random() < 0.6:  # a client that heard nothing asks again
             answer = yield replace(ask, action=f"{ask.action}-again")
             self._sent += 1
             yield from self._learn(ask.message, answer, lost=False)
@@ -153,7 +153,7 @@ class Conversation:
             raise TooSlowError(
                 "a burst took so long that the two sides may have seen two intervals"
             )
-        if self._scene.uses_patterns and now_ms - self._began_ms > _PATTERN_DOUBT_MS:
+        if self._state.uses_patterns and now_ms - self._began_ms > _PATTERN_DOUBT_MS:
             raise TooSlowError("so long that the two sides may differ over resolving again")
 
     def _rest(self) -> Steps:
@@ -162,9 +162,9 @@ class Conversation:
         self._burst_began_ms = self._plan.now_ms()
 
     def _learn(self, message: Any, answer: Any, *, lost: bool) -> Steps:
-        scene = self._scene
+        state = self._state
         if isinstance(message, ConsumerGroupHeartbeatRequest):
-            group = scene.group_named(message.group_id)
+            group = state.group_named(message.group_id)
             if group is not None:
                 if not lost:
                     group.heard(message, answer)
@@ -174,7 +174,7 @@ class Conversation:
                     yield AwaitPatterns(group.group_id)
         elif isinstance(message, DeleteGroupsRequest):
             for result in answer.results:
-                group = scene.group_named(result.group_id)
+                group = state.group_named(result.group_id)
                 if group is not None and result.error_code == 0:
                     group.deleted()
         elif isinstance(message, IncrementalAlterConfigsRequest) and any(
@@ -184,48 +184,48 @@ class Conversation:
 
     def _converge(self) -> Steps:
         """Every member heartbeats and acknowledges, as good clients do, for some rounds."""
-        scene = self._scene
-        for _ in range(scene.rng.randint(1, _CONVERGE_ROUNDS)):
+        state = self._state
+        for _ in range(state.rng.randint(1, _CONVERGE_ROUNDS)):
             if self._plan.has_interval:
                 yield from self._rest()
-            for member in list(scene.main.members.values()):
-                if member.is_away or member.member_id not in scene.main.members:
+            for member in list(state.main.members.values()):
+                if member.is_away or member.member_id not in state.main.members:
                     continue
                 before = member.assigned
-                yield from self._ask(acknowledge(scene, member))
-                if member.assigned != before and member.member_id in scene.main.members:
-                    yield from self._ask(acknowledge(scene, member))
+                yield from self._ask(acknowledge(state, member))
+                if member.assigned != before and member.member_id in state.main.members:
+                    yield from self._ask(acknowledge(state, member))
             if self._sent > _REQUESTS:
                 return
-        yield from self._ask(describe(scene))
+        yield from self._ask(describe(state))
 
     def _static_absence(self) -> Steps:
         """A static member joins (if none has), goes away, and something happens before it is
         back."""
-        scene = self._scene
-        if not any(member.instance_id for member in scene.main.members.values()):
-            yield from self._ask(join_static(scene))
+        state = self._state
+        if not any(member.instance_id for member in state.main.members.values()):
+            yield from self._ask(join_static(state))
             yield from self._converge()
-        yield from self._ask(leave_for_a_while(scene))
-        for _ in range(scene.rng.randrange(4)):
+        yield from self._ask(leave_for_a_while(state))
+        for _ in range(state.rng.randrange(4)):
             yield from self._ask(self._choose())
-        yield from self._ask(return_static(scene))
+        yield from self._ask(return_static(state))
 
     def _change_topics(self) -> Steps:
         """Create a topic that some may be waiting for; grow or delete one of this sequence's
         own."""
-        scene = self._scene
-        own = [each for each in scene.topics.values() if each.name.startswith(scene.topic_prefix)]
-        if scene.future_topics and (not own or scene.rng.random() < 0.6):
-            name = scene.future_topics.pop(0)
-            scene.topics[name] = yield CreateTopic(name, scene.rng.choice([1, 2, 5]))
-        elif own and scene.rng.random() < 0.4 and len(scene.topics) > 1:
-            topic = scene.rng.choice(own)
-            del scene.topics[topic.name]
-            scene.future_topics.append(topic.name)
+        state = self._state
+        own = [each for each in state.topics.values() if each.name.startswith(state.topic_prefix)]
+        if state.future_topics and (not own or state.rng.random() < 0.6):
+            name = state.future_topics.pop(0)
+            state.topics[name] = yield CreateTopic(name, state.rng.choice([1, 2, 5]))
+        elif own and state.rng.random() < 0.4 and len(state.topics) > 1:
+            topic = state.rng.choice(own)
+            del state.topics[topic.name]
+            state.future_topics.append(topic.name)
             yield DeleteTopic(topic.name)
         elif own:
-            topic = scene.rng.choice(own)
-            topic.partitions += scene.rng.choice([1, 3])
+            topic = state.rng.choice(own)
+            topic.partitions += state.rng.choice([1, 3])
             yield GrowTopic(topic.name, topic.partitions)
-        yield from self._ask(steady(scene))
+        yield from self._ask(steady(state))

@@ -12,7 +12,7 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
 from tests.differential._heartbeats import Chooser
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Ask
 
 __all__ = ["ALTER_OPERATIONS", "GROUP", "GROUP_CONFIGS", "alter", "alter_group"]
@@ -57,31 +57,31 @@ def alter_group(
     return IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
 
 
-def alter_settings(scene: Scene) -> Ask:
+def alter_settings(state: SequenceState) -> Ask:
     """Set or delete settings of a group: mostly those of consumer groups."""
-    rng = scene.rng
+    rng = state.rng
     names = rng.choices(list(_VALUES), [6, 6, 6, 1, 1, 1, 1, 1], k=rng.choice([1, 1, 1, 2]))
     changes = [
         alter(name, rng.choice(_VALUES[name]), rng.choice(ALTER_OPERATIONS))
         for name in dict.fromkeys(names)
     ]
-    group_id = scene.group().group_id if rng.random() < 0.95 else ""
+    group_id = state.group().group_id if rng.random() < 0.95 else ""
     message = alter_group(group_id, *changes, validate_only=rng.random() < 0.1)
-    return scene.ask("alter-group", message)
+    return state.ask("alter-group", message)
 
 
-def describe_settings(scene: Scene) -> Ask:
+def describe_settings(state: SequenceState) -> Ask:
     """Look at a group's settings: all of them, or some."""
-    rng = scene.rng
-    version = scene.version("DescribeConfigs")
+    rng = state.rng
+    version = state.version("DescribeConfigs")
     some = rng.sample(sorted(_VALUES), 3)
     resource = DescribeConfigsRequestDescribeConfigsResource(
         resource_type=GROUP,
-        resource_name=scene.group().group_id if rng.random() < 0.95 else "",
+        resource_name=state.group().group_id if rng.random() < 0.95 else "",
         configuration_keys=rng.choice([None, None, tuple(some), ()]),
     )
     message = DescribeConfigsRequest(resources=(resource,), include_synonyms=rng.random() < 0.5)
-    return scene.ask("describe-settings", message, version)
+    return state.ask("describe-settings", message, version)
 
 
 GROUP_CONFIGS: Final[tuple[tuple[str, float, Chooser], ...]] = (

@@ -1,7 +1,7 @@
 """Choosers of ConsumerGroupHeartbeat requests: each builds one request, or none if it does not
 apply.
 
-Every function takes the scene and returns an ``Ask`` or ``None``; the table at the end gives
+Every function takes the state and returns an ``Ask`` or ``None``; the table at the end gives
 weights.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 from kip848_client._types import LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.differential._model import GroupModel, MemberModel, as_wire
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Ask
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
     "stranger",
 ]
 
-Chooser = Callable[[Scene], Ask | None]
+Chooser = Callable[[SequenceState], Ask | None]
 
 _INSTANCES: Final = ("i1", "i2", "i3")
 _REBALANCE_TIMEOUT_MS: Final = 120_000  # longer than any sequence: no timer decides an answer
@@ -45,46 +45,50 @@ _ASSIGNORS: Final = ("uniform", "range")
 _MAX_EPOCH: Final = 2**31 - 1
 
 
-def heartbeat(scene: Scene, action: str, group: GroupModel, member_id: str, **fields: Any) -> Ask:
+def heartbeat(
+    state: SequenceState, action: str, group: GroupModel, member_id: str, **fields: Any
+) -> Ask:
     """A heartbeat of either version; a pattern needs version 1."""
     version = 1
-    if fields.get("subscribed_topic_regex") is None and scene.rng.random() < 0.15:
+    if fields.get("subscribed_topic_regex") is None and state.rng.random() < 0.15:
         version = 0
     message = ConsumerGroupHeartbeatRequest(group_id=group.group_id, member_id=member_id, **fields)
-    return scene.ask(action, message, version)
+    return state.ask(action, message, version)
 
 
-def of(scene: Scene, action: str, group: GroupModel, member: MemberModel, **fields: Any) -> Ask:
+def of(
+    state: SequenceState, action: str, group: GroupModel, member: MemberModel, **fields: Any
+) -> Ask:
     """A heartbeat of a member that exists; its epoch and instance id unless others are given."""
     fields.setdefault("member_epoch", member.epoch)
-    if member.instance_id is not None and scene.rng.random() < 0.9:
+    if member.instance_id is not None and state.rng.random() < 0.9:
         fields.setdefault("instance_id", member.instance_id)
-    return heartbeat(scene, action, group, member.member_id, **fields)
+    return heartbeat(state, action, group, member.member_id, **fields)
 
 
-def subscription(scene: Scene) -> dict[str, Any]:
+def subscription(state: SequenceState) -> dict[str, Any]:
     """The subscription fields of a first heartbeat."""
-    rng = scene.rng
-    if scene.uses_patterns and rng.random() < 0.6:
-        fields: dict[str, Any] = {"subscribed_topic_regex": some_pattern(scene)}
+    rng = state.rng
+    if state.uses_patterns and rng.random() < 0.6:
+        fields: dict[str, Any] = {"subscribed_topic_regex": some_pattern(state)}
         if rng.random() < 0.25:
-            fields["subscribed_topic_names"] = scene.some_names(allow_empty=True)
+            fields["subscribed_topic_names"] = state.some_names(allow_empty=True)
         return fields
-    return {"subscribed_topic_names": scene.some_names(allow_empty=True)}
+    return {"subscribed_topic_names": state.some_names(allow_empty=True)}
 
 
-def some_pattern(scene: Scene) -> str:
-    rng = scene.rng
+def some_pattern(state: SequenceState) -> str:
+    rng = state.rng
     if rng.random() < 0.15:
         return rng.choice(
             ["topic-[", "(?=x)", "a**", "(", "topic-(?P<x>a", "[z-a]", "\\8", "x{2,1}"]
         )
-    names = sorted(scene.topics)
+    names = sorted(state.topics)
     return rng.choice(
         [
             "topic-.*",
             "|".join(rng.sample(names, min(2, len(names)))),
-            f"{scene.topic_prefix}-.*",
+            f"{state.topic_prefix}-.*",
             "nothing-matches",
             rng.choice(names),
             "topic-[abc].*",
@@ -93,13 +97,13 @@ def some_pattern(scene: Scene) -> str:
     )
 
 
-def join_fields(scene: Scene) -> dict[str, Any]:
-    rng = scene.rng
+def join_fields(state: SequenceState) -> dict[str, Any]:
+    rng = state.rng
     fields = {
         "member_epoch": 0,
         "rebalance_timeout_ms": _REBALANCE_TIMEOUT_MS,
         "topic_partitions": (),
-        **subscription(scene),
+        **subscription(state),
     }
     if rng.random() < 0.3:
         fields["server_assignor"] = rng.choice(_ASSIGNORS)
@@ -108,93 +112,93 @@ def join_fields(scene: Scene) -> dict[str, Any]:
     return fields
 
 
-def join(scene: Scene) -> Ask:
-    group = scene.group()
-    return heartbeat(scene, "join", group, scene.new_member_id(), **join_fields(scene))
+def join(state: SequenceState) -> Ask:
+    group = state.group()
+    return heartbeat(state, "join", group, state.new_member_id(), **join_fields(state))
 
 
-def join_like_another(scene: Scene) -> Ask | None:
+def join_like_another(state: SequenceState) -> Ask | None:
     """Same subscription as a member that exists: the homogeneous assignor's case."""
-    group = scene.main
-    other = group.pick(scene.rng)
+    group = state.main
+    other = group.pick(state.rng)
     if other is None or not other.names:
         return None
-    fields = join_fields(scene)
+    fields = join_fields(state)
     fields.pop("subscribed_topic_regex", None)
     fields["subscribed_topic_names"] = other.names
-    return heartbeat(scene, "join-alike", group, scene.new_member_id(), **fields)
+    return heartbeat(state, "join-alike", group, state.new_member_id(), **fields)
 
 
-def join_static(scene: Scene) -> Ask:
+def join_static(state: SequenceState) -> Ask:
     """A static join; the instance may be free, held by a live member, or away."""
-    group = scene.group()
-    fields = join_fields(scene)
-    fields["instance_id"] = scene.rng.choice(_INSTANCES)
-    return heartbeat(scene, "join-static", group, scene.new_member_id(), **fields)
+    group = state.group()
+    fields = join_fields(state)
+    fields["instance_id"] = state.rng.choice(_INSTANCES)
+    return heartbeat(state, "join-static", group, state.new_member_id(), **fields)
 
 
-def return_static(scene: Scene) -> Ask | None:
+def return_static(state: SequenceState) -> Ask | None:
     """A static member that is away comes back, under a new or its old member id."""
-    group = scene.main
+    group = state.main
     away = [member for member in group.members.values() if member.is_away]
     if not away:
         return None
-    member = scene.rng.choice(away)
-    fields = join_fields(scene)
+    member = state.rng.choice(away)
+    fields = join_fields(state)
     fields["instance_id"] = member.instance_id
-    if member.names and scene.rng.random() < 0.6:
+    if member.names and state.rng.random() < 0.6:
         fields.pop("subscribed_topic_regex", None)
         fields["subscribed_topic_names"] = member.names
-    same = scene.rng.random() < 0.4
-    member_id = member.member_id if same else scene.new_member_id()
-    return heartbeat(scene, "return-static", group, member_id, **fields)
+    same = state.rng.random() < 0.4
+    member_id = member.member_id if same else state.new_member_id()
+    return heartbeat(state, "return-static", group, member_id, **fields)
 
 
-def rejoin(scene: Scene) -> Ask | None:
+def rejoin(state: SequenceState) -> Ask | None:
     """Epoch 0 again for a member that is known."""
-    group = scene.main
-    member = group.pick(scene.rng)
+    group = state.main
+    member = group.pick(state.rng)
     if member is None:
         return None
-    fields = join_fields(scene)
-    if scene.rng.random() < 0.6 and member.names:
+    fields = join_fields(state)
+    if state.rng.random() < 0.6 and member.names:
         fields.pop("subscribed_topic_regex", None)
         fields["subscribed_topic_names"] = member.names
-    return of(scene, "rejoin", group, member, **fields)
+    return of(state, "rejoin", group, member, **fields)
 
 
-def steady(scene: Scene) -> Ask | None:
-    group = scene.main
-    member = group.pick(scene.rng)
-    return None if member is None else of(scene, "steady", group, member)
+def steady(state: SequenceState) -> Ask | None:
+    group = state.main
+    member = group.pick(state.rng)
+    return None if member is None else of(state, "steady", group, member)
 
 
-def acknowledge(scene: Scene, member: MemberModel | None = None) -> Ask | None:
-    group = scene.main
-    member = member or group.pick(scene.rng)
+def acknowledge(state: SequenceState, member: MemberModel | None = None) -> Ask | None:
+    group = state.main
+    member = member or group.pick(state.rng)
     if member is None:
         return None
     owned = as_wire(member.assigned)
-    return of(scene, "acknowledge", group, member, topic_partitions=owned)
+    return of(state, "acknowledge", group, member, topic_partitions=owned)
 
 
-def acknowledge_wrong(scene: Scene) -> Ask | None:
-    group = scene.main
-    member = group.pick(scene.rng)
+def acknowledge_wrong(state: SequenceState) -> Ask | None:
+    group = state.main
+    member = group.pick(state.rng)
     if member is None:
         return None
-    owned = as_wire(scene.wrong_partitions(member))
-    return of(scene, "acknowledge-wrong", group, member, topic_partitions=owned)
+    owned = as_wire(state.wrong_partitions(member))
+    return of(state, "acknowledge-wrong", group, member, topic_partitions=owned)
 
 
-def full_request(scene: Scene) -> Ask | None:
+def full_request(state: SequenceState) -> Ask | None:
     """Everything repeated, as a client that lost an answer would."""
-    group = scene.main
-    member = group.pick(scene.rng)
+    group = state.main
+    member = group.pick(state.rng)
     if member is None:
         return None
-    right = scene.rng.random() < 0.7
-    owned = member.assigned if right else scene.wrong_partitions(member)
+    right = state.rng.random() < 0.7
+    owned = member.assigned if right else state.wrong_partitions(member)
     fields: dict[str, Any] = {
         "rebalance_timeout_ms": _REBALANCE_TIMEOUT_MS,
         "topic_partitions": as_wire(owned),
@@ -203,15 +207,15 @@ def full_request(scene: Scene) -> Ask | None:
         fields["subscribed_topic_regex"] = member.pattern
     if member.names or not member.pattern:
         fields["subscribed_topic_names"] = member.names
-    return of(scene, "full", group, member, **fields)
+    return of(state, "full", group, member, **fields)
 
 
-def old_epoch(scene: Scene) -> Ask | None:
-    group = scene.main
-    member = group.pick(scene.rng)
+def old_epoch(state: SequenceState) -> Ask | None:
+    group = state.main
+    member = group.pick(state.rng)
     if member is None:
         return None
-    rng = scene.rng
+    rng = state.rng
     epoch = rng.choice([member.previous_epoch, member.previous_epoch, member.epoch - 1])
     fields: dict[str, Any] = {"member_epoch": max(epoch, 1)}
     choice = rng.randrange(4)
@@ -220,47 +224,47 @@ def old_epoch(scene: Scene) -> Ask | None:
     elif choice == 1:
         fields["topic_partitions"] = as_wire(member.owned)
     elif choice == 2:
-        fields["topic_partitions"] = as_wire(scene.wrong_partitions(member))
-    return of(scene, "old-epoch", group, member, **fields)
+        fields["topic_partitions"] = as_wire(state.wrong_partitions(member))
+    return of(state, "old-epoch", group, member, **fields)
 
 
-def future_epoch(scene: Scene) -> Ask | None:
-    group = scene.main
-    member = group.pick(scene.rng)
+def future_epoch(state: SequenceState) -> Ask | None:
+    group = state.main
+    member = group.pick(state.rng)
     if member is None:
         return None
-    epoch = scene.rng.choice([member.epoch + 1, member.epoch + 100, _MAX_EPOCH])
-    owned = as_wire(member.assigned) if scene.rng.random() < 0.5 else None
-    return of(scene, "future-epoch", group, member, member_epoch=epoch, topic_partitions=owned)
+    epoch = state.rng.choice([member.epoch + 1, member.epoch + 100, _MAX_EPOCH])
+    owned = as_wire(member.assigned) if state.rng.random() < 0.5 else None
+    return of(state, "future-epoch", group, member, member_epoch=epoch, topic_partitions=owned)
 
 
-def resubscribe(scene: Scene) -> Ask | None:
-    group = scene.main
-    member = group.pick(scene.rng)
+def resubscribe(state: SequenceState) -> Ask | None:
+    group = state.main
+    member = group.pick(state.rng)
     if member is None:
         return None
-    rng = scene.rng
+    rng = state.rng
     fields: dict[str, Any] = {}
-    if scene.uses_patterns and rng.random() < 0.5:
-        fields["subscribed_topic_regex"] = some_pattern(scene)
+    if state.uses_patterns and rng.random() < 0.5:
+        fields["subscribed_topic_regex"] = some_pattern(state)
         if rng.random() < 0.3:
-            fields["subscribed_topic_names"] = scene.some_names(allow_empty=True)
+            fields["subscribed_topic_names"] = state.some_names(allow_empty=True)
     else:
-        fields["subscribed_topic_names"] = scene.some_names(allow_empty=True)
+        fields["subscribed_topic_names"] = state.some_names(allow_empty=True)
         if member.pattern and rng.random() < 0.3:
             fields["subscribed_topic_regex"] = ""
     if rng.random() < 0.4:
         fields["topic_partitions"] = as_wire(member.assigned)
-    return of(scene, "resubscribe", group, member, **fields)
+    return of(state, "resubscribe", group, member, **fields)
 
 
-def change_details(scene: Scene) -> Ask | None:
+def change_details(state: SequenceState) -> Ask | None:
     """What a member may change without its subscription: assignor, rack, rebalance timeout."""
-    group = scene.main
-    member = group.pick(scene.rng)
+    group = state.main
+    member = group.pick(state.rng)
     if member is None:
         return None
-    rng = scene.rng
+    rng = state.rng
     fields: dict[str, Any] = {}
     if rng.random() < 0.7:
         fields["server_assignor"] = rng.choice([*_ASSIGNORS, *_ASSIGNORS, "magic", ""])
@@ -268,85 +272,85 @@ def change_details(scene: Scene) -> Ask | None:
         fields["rack_id"] = f"rack-{rng.randrange(3)}"
     if rng.random() < 0.3:
         fields["rebalance_timeout_ms"] = _REBALANCE_TIMEOUT_MS + rng.randrange(3)
-    return of(scene, "change-details", group, member, **fields)
+    return of(state, "change-details", group, member, **fields)
 
 
-def leave(scene: Scene) -> Ask | None:
-    group = scene.group()
-    member = group.pick(scene.rng)
+def leave(state: SequenceState) -> Ask | None:
+    group = state.group()
+    member = group.pick(state.rng)
     if member is None:
         return None
-    return of(scene, "leave", group, member, member_epoch=LEAVE_EPOCH)
+    return of(state, "leave", group, member, member_epoch=LEAVE_EPOCH)
 
 
-def leave_for_a_while(scene: Scene) -> Ask | None:
+def leave_for_a_while(state: SequenceState) -> Ask | None:
     """-2, mostly of a static member."""
-    group = scene.main
+    group = state.main
     static = [each for each in group.members.values() if each.instance_id is not None]
-    dynamic = scene.rng.random() < 0.1
-    member = group.pick(scene.rng) if dynamic or not static else scene.rng.choice(static)
+    dynamic = state.rng.random() < 0.1
+    member = group.pick(state.rng) if dynamic or not static else state.rng.choice(static)
     if member is None or (member.instance_id is None and not dynamic):
         return None
     fields: dict[str, Any] = {"member_epoch": STATIC_LEAVE_EPOCH}
-    if scene.rng.random() < 0.1:
-        fields["instance_id"] = scene.rng.choice([None, "i9", *_INSTANCES])
-    return of(scene, "leave-for-a-while", group, member, **fields)
+    if state.rng.random() < 0.1:
+        fields["instance_id"] = state.rng.choice([None, "i9", *_INSTANCES])
+    return of(state, "leave-for-a-while", group, member, **fields)
 
 
-def stranger(scene: Scene) -> Ask:
+def stranger(state: SequenceState) -> Ask:
     """A member that the group does not know (any more), or a group that does not exist."""
-    rng = scene.rng
-    group = rng.choice([scene.main, scene.main, scene.side])
-    gone = rng.choice(group.gone) if group.gone and rng.random() < 0.6 else scene.new_member_id()
+    rng = state.rng
+    group = rng.choice([state.main, state.main, state.side])
+    gone = rng.choice(group.gone) if group.gone and rng.random() < 0.6 else state.new_member_id()
     fields: dict[str, Any] = {"member_epoch": rng.choice([1, 2, 7, -1, -2])}
     if rng.random() < 0.4:
         fields["instance_id"] = rng.choice([*_INSTANCES, "i9"])
     if rng.random() < 0.3:
         fields["topic_partitions"] = ()
-    return heartbeat(scene, "stranger", group, gone, **fields)
+    return heartbeat(state, "stranger", group, gone, **fields)
 
 
-def impostor(scene: Scene) -> Ask | None:
+def impostor(state: SequenceState) -> Ask | None:
     """Somebody else's instance id, or one's own member id under another instance id."""
-    rng = scene.rng
-    group = scene.main
+    rng = state.rng
+    group = state.main
     static = [each for each in group.members.values() if each.instance_id is not None]
     if not static:
         return None
     held = rng.choice(static)
-    others = [*group.members, *group.gone, scene.new_member_id()]
+    others = [*group.members, *group.gone, state.new_member_id()]
     fields: dict[str, Any] = {
         "instance_id": held.instance_id,
         "member_epoch": rng.choice([held.epoch, held.epoch, 1, LEAVE_EPOCH, STATIC_LEAVE_EPOCH]),
     }
     if rng.random() < 0.2:
         fields["instance_id"] = "i9"
-        return heartbeat(scene, "impostor", group, held.member_id, **fields)
-    return heartbeat(scene, "impostor", group, rng.choice(others), **fields)
+        return heartbeat(state, "impostor", group, held.member_id, **fields)
+    return heartbeat(state, "impostor", group, rng.choice(others), **fields)
 
 
-def solo(scene: Scene) -> Ask:
+def solo(state: SequenceState) -> Ask:
     """A member whose id the broker makes up (version 0), alone in its group: with company, the
     assignment would depend on the hash of an id that the two sides choose differently."""
-    group = scene.solo
-    member = group.pick(scene.rng)
+    group = state.solo
+    member = group.pick(state.rng)
     if member is None:
-        message = ConsumerGroupHeartbeatRequest(group_id=group.group_id, **join_fields(scene))
+        message = ConsumerGroupHeartbeatRequest(group_id=group.group_id, **join_fields(state))
         message.subscribed_topic_regex = None
-        message.subscribed_topic_names = scene.some_names()
-        return scene.ask("solo", message, 0)
-    owned = as_wire(member.assigned) if scene.rng.random() < 0.5 else None
-    epoch = scene.rng.choice([member.epoch, member.epoch, member.epoch + 1, LEAVE_EPOCH])
-    return of(scene, "solo", group, member, member_epoch=epoch, topic_partitions=owned)
+        message.subscribed_topic_names = state.some_names()
+        return state.ask("solo", message, 0)
+    owned = as_wire(member.assigned) if state.rng.random() < 0.5 else None
+    epoch = state.rng.choice([member.epoch, member.epoch, member.epoch + 1, LEAVE_EPOCH])
+    return of(state, "solo", group, member, member_epoch=epoch, topic_partitions=owned)
 
 
-def invalid(scene: Scene) -> Ask:
+def invalid(state: SequenceState) -> Ask:
     """Requests that fail validation, alone or two faults at a time."""
-    rng = scene.rng
-    group = scene.main
+    rng = state.rng
+    group = state.main
     member = group.pick(rng)
-    member_id = member.member_id if member is not None else scene.new_member_id()
-    fields: dict[str, Any] = join_fields(scene) if rng.random() < 0.6 else {"member_epoch": 1}
+    member_id = member.member_id if member is not None else state.new_member_id()
+    fields: dict[str, Any] = join_fields(state) if rng.random() < 0.6 else {"member_epoch": 1}
     fields["group_id"] = group.group_id
     fields["member_id"] = member_id
     fault_pool: list[dict[str, Any]] = [
@@ -356,7 +360,7 @@ def invalid(scene: Scene) -> Ask:
         {"rack_id": rng.choice(["", " "])},
         {"rebalance_timeout_ms": -1, "member_epoch": 0},
         {"topic_partitions": None, "member_epoch": 0},
-        {"topic_partitions": as_wire([(scene.some_topic().topic_id, 0)]), "member_epoch": 0},
+        {"topic_partitions": as_wire([(state.some_topic().topic_id, 0)]), "member_epoch": 0},
         {"subscribed_topic_names": None, "subscribed_topic_regex": None, "member_epoch": 0},
         {"member_epoch": -2, "instance_id": None},
         {"member_epoch": rng.choice([-3, -100, -(2**31)])},
@@ -369,7 +373,7 @@ def invalid(scene: Scene) -> Ask:
         version = 1  # version 0 would make up an id, and the two brokers different ones
     if version == 0:
         fields.pop("subscribed_topic_regex", None)
-    return scene.ask("invalid", ConsumerGroupHeartbeatRequest(**fields), version)
+    return state.ask("invalid", ConsumerGroupHeartbeatRequest(**fields), version)
 
 
 HEARTBEATS: Final[tuple[tuple[str, float, Chooser], ...]] = (

@@ -23,7 +23,7 @@ from kip848_client.wire.messages.produce import (
     ProduceRequestTopicProduceData,
 )
 from mock_coordinator.batches import NewRecord, encode_batch
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Ask, Topic
 
 __all__ = ["NO_PRODUCER", "batch", "fetch", "list_offsets", "produce"]
@@ -65,7 +65,7 @@ def batch(
 
 
 def produce(
-    scene: Scene,
+    state: SequenceState,
     topic: Topic,
     partition: int,
     records: bytes,
@@ -76,7 +76,7 @@ def produce(
     acks: int = -1,
 ) -> Ask:
     """Write one batch to one partition."""
-    chosen = max(3, scene.version("Produce")) if version is None else version
+    chosen = max(3, state.version("Produce")) if version is None else version
     data = ProduceRequestTopicProduceData(
         name=topic.name,
         topic_id=topic.topic_id if chosen >= _TOPIC_IDS_FROM else bytes(16),
@@ -85,14 +85,14 @@ def produce(
     message = ProduceRequest(
         transactional_id=transactional_id, acks=acks, timeout_ms=10_000, topic_data=(data,)
     )
-    return scene.ask(action, message, chosen)
+    return state.ask(action, message, chosen)
 
 
 def fetch(
-    scene: Scene, topic: Topic, partition: int, offset: int, *, committed: bool = False
+    state: SequenceState, topic: Topic, partition: int, offset: int, *, committed: bool = False
 ) -> Ask:
     """Read one partition, without waiting and without a session."""
-    version = scene.version("Fetch")
+    version = state.version("Fetch")
     asked = FetchRequestFetchTopic(
         topic=topic.name,
         topic_id=topic.topic_id if version >= _TOPIC_IDS_FROM else bytes(16),
@@ -105,14 +105,14 @@ def fetch(
     message = FetchRequest(
         max_wait_ms=0, min_bytes=0, isolation_level=1 if committed else 0, topics=(asked,)
     )
-    return scene.ask("fetch-records", message, version)
+    return state.ask("fetch-records", message, version)
 
 
 def list_offsets(
-    scene: Scene, topic: Topic, partition: int, timestamp: int, *, committed: bool = False
+    state: SequenceState, topic: Topic, partition: int, timestamp: int, *, committed: bool = False
 ) -> Ask:
     """Look an offset up by time, or by one of the special times."""
-    version = scene.version("ListOffsets")
+    version = state.version("ListOffsets")
     asked = ListOffsetsRequestListOffsetsPartition(partition_index=partition, timestamp=timestamp)
     message = ListOffsetsRequest(
         replica_id=-1,
@@ -120,4 +120,4 @@ def list_offsets(
     )
     if version >= 2 and committed:
         message.isolation_level = 1
-    return scene.ask("list-offsets", message, version)
+    return state.ask("list-offsets", message, version)

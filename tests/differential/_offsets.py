@@ -23,7 +23,7 @@ from kip848_client.wire.messages.offset_fetch import (
 )
 from tests.differential._heartbeats import Chooser
 from tests.differential._model import GroupModel, MemberModel
-from tests.differential._scene import ABSENT_TOPIC, Scene
+from tests.differential._sequence_state import ABSENT_TOPIC, SequenceState
 from tests.differential._steps import Ask
 
 __all__ = ["OFFSETS", "SIMPLE_GROUPS", "commit_topics", "some_epoch"]
@@ -33,16 +33,16 @@ _FETCH_GROUPS_FROM: Final = 8
 _TOPIC_IDS_FROM: Final = 10
 
 
-def some_epoch(scene: Scene, member: MemberModel) -> int:
+def some_epoch(state: SequenceState, member: MemberModel) -> int:
     """Mostly the right one, else one of the neighbours that a late client could hold."""
-    if scene.rng.random() < 0.55:
+    if state.rng.random() < 0.55:
         return member.epoch
     others = [member.previous_epoch, member.epoch - 1, member.epoch + 1, 0, -1, -2, 1]
-    return scene.rng.choice(others)
+    return state.rng.choice(others)
 
 
-def commit_partition(scene: Scene, number: int) -> OffsetCommitRequestPartition:
-    rng = scene.rng
+def commit_partition(state: SequenceState, number: int) -> OffsetCommitRequestPartition:
+    rng = state.rng
     size = rng.choice([_METADATA_MAX, _METADATA_MAX + 1]) if rng.random() < 0.05 else None
     metadata = rng.choice([None, "", "note", "é"]) if size is None else "x" * size
     return OffsetCommitRequestPartition(
@@ -54,18 +54,18 @@ def commit_partition(scene: Scene, number: int) -> OffsetCommitRequestPartition:
 
 
 def commit_topics(
-    scene: Scene, group: GroupModel, member: MemberModel | None
+    state: SequenceState, group: GroupModel, member: MemberModel | None
 ) -> tuple[OffsetCommitRequestTopic, ...]:
     """Partitions that the member owns, or any, or ones that do not exist."""
-    rng = scene.rng
-    by_id = {each.topic_id: each for each in scene.topics.values()}
+    rng = state.rng
+    by_id = {each.topic_id: each for each in state.topics.values()}
     chosen: dict[tuple[str, bytes], list[int]] = {}
     mine = sorted(member.assigned) if member is not None else []
     for topic_id, number in rng.sample(mine, min(len(mine), rng.randrange(4))):
         if topic_id in by_id:
             chosen.setdefault((by_id[topic_id].name, topic_id), []).append(number)
     if not chosen or rng.random() < 0.3:
-        topic = scene.some_topic()
+        topic = state.some_topic()
         number = rng.randrange(topic.partitions) if rng.random() < 0.9 else 999
         numbers = chosen.setdefault((topic.name, topic.topic_id), [])
         if number not in numbers:
@@ -78,38 +78,38 @@ def commit_topics(
         OffsetCommitRequestTopic(
             name=name,
             topic_id=topic_id,
-            partitions=tuple(commit_partition(scene, number) for number in numbers),
+            partitions=tuple(commit_partition(state, number) for number in numbers),
         )
         for (name, topic_id), numbers in chosen.items()
     )
 
 
-def commit(scene: Scene) -> Ask | None:
+def commit(state: SequenceState) -> Ask | None:
     """A member commits."""
-    group = scene.main
-    member = group.pick(scene.rng)
+    group = state.main
+    member = group.pick(state.rng)
     if member is None:
         return None
-    rng = scene.rng
-    low, high = scene.offered["OffsetCommit"]
+    rng = state.rng
+    low, high = state.offered["OffsetCommit"]
     version = rng.randint(max(low, 9), high) if rng.random() < 0.85 else rng.randint(low, high)
     message = OffsetCommitRequest(
         group_id=group.group_id,
         member_id=member.member_id,
-        generation_id_or_member_epoch=some_epoch(scene, member),
-        topics=commit_topics(scene, group, member),
+        generation_id_or_member_epoch=some_epoch(state, member),
+        topics=commit_topics(state, group, member),
     )
     if version >= 7 and rng.random() < 0.3:
         message.group_instance_id = rng.choice([member.instance_id, "i9", None])
-    return scene.ask("commit", message, version)
+    return state.ask("commit", message, version)
 
 
-def commit_late(scene: Scene) -> Ask | None:
+def commit_late(state: SequenceState) -> Ask | None:
     """What a member owned before its epoch moved on, under the epoch that it had (KIP-1251)."""
-    rng = scene.rng
-    group = scene.main
+    rng = state.rng
+    group = state.main
     moved = [each for each in group.members.values() if 0 < each.previous_epoch < each.epoch]
-    names = {each.topic_id: each.name for each in scene.topics.values()}
+    names = {each.topic_id: each.name for each in state.topics.values()}
     if not moved:
         return None
     member = rng.choice(moved)
@@ -130,19 +130,19 @@ def commit_late(scene: Scene) -> Ask | None:
             OffsetCommitRequestTopic(
                 name=names[topic_id],
                 topic_id=topic_id,
-                partitions=tuple(commit_partition(scene, each) for each in numbers),
+                partitions=tuple(commit_partition(state, each) for each in numbers),
             ),
         ),
     )
-    low, high = scene.offered["OffsetCommit"]
-    return scene.ask("commit-late", message, rng.randint(max(low, 9), high))
+    low, high = state.offered["OffsetCommit"]
+    return state.ask("commit-late", message, rng.randint(max(low, 9), high))
 
 
-def odd_shape(scene: Scene) -> Ask:
+def odd_shape(state: SequenceState) -> Ask:
     """Requests with nothing in them where something is usual."""
-    rng = scene.rng
-    group = scene.group()
-    topic = scene.some_topic()
+    rng = state.rng
+    group = state.group()
+    topic = state.some_topic()
     if rng.random() < 0.5:
         empty = OffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id)
         absent = OffsetCommitRequestTopic(name=ABSENT_TOPIC, topic_id=b"\x01" * 16)
@@ -152,17 +152,17 @@ def odd_shape(scene: Scene) -> Ask:
         if member is not None and rng.random() < 0.5:
             message.member_id = member.member_id
             message.generation_id_or_member_epoch = member.epoch
-        return scene.ask("odd-shape", message)
+        return state.ask("odd-shape", message)
     gone = OffsetDeleteRequestTopic(name=topic.name)
     unknown = OffsetDeleteRequestTopic(name=ABSENT_TOPIC)
     listed = rng.choice([(), (gone,), (unknown,), (unknown, gone)])
-    return scene.ask("odd-shape", OffsetDeleteRequest(group_id=group.group_id, topics=listed))
+    return state.ask("odd-shape", OffsetDeleteRequest(group_id=group.group_id, topics=listed))
 
 
-def commit_from_outside(scene: Scene) -> Ask:
+def commit_from_outside(state: SequenceState) -> Ask:
     """Without a membership: a tool, a former member, a made-up id."""
-    rng = scene.rng
-    group = rng.choice([scene.main, scene.side])
+    rng = state.rng
+    group = rng.choice([state.main, state.side])
     identity = rng.choice(
         [("", -1), ("", -1), ("", 0), ("ghost", 3), ("ghost", -1), *((g, 1) for g in group.gone)]
     )
@@ -170,37 +170,37 @@ def commit_from_outside(scene: Scene) -> Ask:
         group_id=group.group_id if rng.random() < 0.97 else "",
         member_id=identity[0],
         generation_id_or_member_epoch=identity[1],
-        topics=commit_topics(scene, group, None),
+        topics=commit_topics(state, group, None),
     )
-    version = scene.version("OffsetCommit")
+    version = state.version("OffsetCommit")
     if 2 <= version <= 4 and rng.random() < 0.3:
         message.retention_time_ms = 3_600_000
-    return scene.ask("commit-from-outside", message, version)
+    return state.ask("commit-from-outside", message, version)
 
 
-def fetch_numbers(scene: Scene, group: GroupModel) -> dict[str, list[int]]:
+def fetch_numbers(state: SequenceState, group: GroupModel) -> dict[str, list[int]]:
     """What to ask for: mostly partitions that were committed once."""
-    rng = scene.rng
+    rng = state.rng
     wanted: dict[str, list[int]] = {}
     known = sorted(group.committed)
     for name, number in rng.sample(known, min(len(known), rng.randint(1, 4))):
         wanted.setdefault(name, []).append(number)
     if not wanted or rng.random() < 0.3:
-        topic = scene.some_topic()
+        topic = state.some_topic()
         wanted.setdefault(topic.name, []).append(rng.randrange(topic.partitions + 1))
     if rng.random() < 0.08:
         wanted[ABSENT_TOPIC] = [0]
     return wanted
 
 
-def fetch(scene: Scene) -> Ask:
-    version = scene.version("OffsetFetch")
-    group = scene.group()
-    everything = version >= 2 and scene.rng.random() < 0.35
-    stable = version >= 7 and scene.rng.random() < 0.4
+def fetch(state: SequenceState) -> Ask:
+    version = state.version("OffsetFetch")
+    group = state.group()
+    everything = version >= 2 and state.rng.random() < 0.35
+    stable = version >= 7 and state.rng.random() < 0.4
     if version >= _FETCH_GROUPS_FROM:
-        return fetch_groups(scene, group, version, everything=everything, stable=stable)
-    wanted = fetch_numbers(scene, group)
+        return fetch_groups(state, group, version, everything=everything, stable=stable)
+    wanted = fetch_numbers(state, group)
     topics = tuple(
         OffsetFetchRequestTopic(name=name, partition_indexes=tuple(numbers))
         for name, numbers in wanted.items()
@@ -208,53 +208,53 @@ def fetch(scene: Scene) -> Ask:
     message = OffsetFetchRequest(
         group_id=group.group_id, topics=None if everything else topics, require_stable=stable
     )
-    return scene.ask("fetch", message, version)
+    return state.ask("fetch", message, version)
 
 
 def fetch_groups(
-    scene: Scene, group: GroupModel, version: int, *, everything: bool, stable: bool
+    state: SequenceState, group: GroupModel, version: int, *, everything: bool, stable: bool
 ) -> Ask:
-    rng = scene.rng
-    groups = [fetch_group(scene, group, version, everything=everything)]
+    rng = state.rng
+    groups = [fetch_group(state, group, version, everything=everything)]
     if rng.random() < 0.15:
-        groups.append(fetch_group(scene, scene.side, version, everything=True))
+        groups.append(fetch_group(state, state.side, version, everything=True))
     if rng.random() < 0.05:
-        groups.append(OffsetFetchRequestGroup(group_id=f"{scene.prefix}-absent", topics=None))
+        groups.append(OffsetFetchRequestGroup(group_id=f"{state.prefix}-absent", topics=None))
     message = OffsetFetchRequest(groups=tuple(groups), require_stable=stable)
-    return scene.ask("fetch", message, version)
+    return state.ask("fetch", message, version)
 
 
 def fetch_group(
-    scene: Scene, group: GroupModel, version: int, *, everything: bool
+    state: SequenceState, group: GroupModel, version: int, *, everything: bool
 ) -> OffsetFetchRequestGroup:
-    rng = scene.rng
-    ids = {each.name: each.topic_id for each in scene.topics.values()}
+    rng = state.rng
+    ids = {each.name: each.topic_id for each in state.topics.values()}
     topics = tuple(
         OffsetFetchRequestTopics(
             name=name if version < _TOPIC_IDS_FROM else "",
             topic_id=ids.get(name, rng.randbytes(16)) if version >= _TOPIC_IDS_FROM else bytes(16),
             partition_indexes=tuple(numbers),
         )
-        for name, numbers in fetch_numbers(scene, group).items()
+        for name, numbers in fetch_numbers(state, group).items()
     )
     asked = OffsetFetchRequestGroup(group_id=group.group_id, topics=None if everything else topics)
     member = group.pick(rng)
     if version >= 9 and member is not None and rng.random() < 0.6:
         asked.member_id = rng.choice([member.member_id, member.member_id, "ghost", ""])
-        asked.member_epoch = some_epoch(scene, member)
+        asked.member_epoch = some_epoch(state, member)
     return asked
 
 
-def delete_offsets(scene: Scene) -> Ask:
-    group = scene.group()
+def delete_offsets(state: SequenceState) -> Ask:
+    group = state.group()
     topics = tuple(
         OffsetDeleteRequestTopic(
             name=name,
             partitions=tuple(OffsetDeleteRequestPartition(partition_index=n) for n in numbers),
         )
-        for name, numbers in fetch_numbers(scene, group).items()
+        for name, numbers in fetch_numbers(state, group).items()
     )
-    return scene.ask("delete-offsets", OffsetDeleteRequest(group_id=group.group_id, topics=topics))
+    return state.ask("delete-offsets", OffsetDeleteRequest(group_id=group.group_id, topics=topics))
 
 
 OFFSETS: Final[tuple[tuple[str, float, Chooser], ...]] = (
@@ -268,29 +268,29 @@ OFFSETS: Final[tuple[tuple[str, float, Chooser], ...]] = (
 """(name, weight, chooser)."""
 
 
-def commit_simply(scene: Scene) -> Ask:
+def commit_simply(state: SequenceState) -> Ask:
     """A consumer without a group membership commits, in every version."""
-    group = scene.side
-    message = OffsetCommitRequest(group_id=group.group_id, topics=commit_topics(scene, group, None))
-    return scene.ask("commit-simply", message, scene.some_version("OffsetCommit"))
+    group = state.side
+    message = OffsetCommitRequest(group_id=group.group_id, topics=commit_topics(state, group, None))
+    return state.ask("commit-simply", message, state.some_version("OffsetCommit"))
 
 
-def fetch_simply(scene: Scene) -> Ask:
+def fetch_simply(state: SequenceState) -> Ask:
     """It looks at all of its offsets, in every version that can ask for all."""
-    low, high = scene.offered["OffsetFetch"]
-    version = scene.rng.randint(max(2, low), high)
-    stable = version >= 7 and scene.rng.random() < 0.4
-    group_id = scene.side.group_id
+    low, high = state.offered["OffsetFetch"]
+    version = state.rng.randint(max(2, low), high)
+    stable = version >= 7 and state.rng.random() < 0.4
+    group_id = state.side.group_id
     message = OffsetFetchRequest(group_id=group_id, topics=None, require_stable=stable)
     if version >= _FETCH_GROUPS_FROM:
         asked = OffsetFetchRequestGroup(group_id=group_id, topics=None)
         message = OffsetFetchRequest(groups=(asked,), require_stable=stable)
-    return scene.ask("fetch-simply", message, version)
+    return state.ask("fetch-simply", message, version)
 
 
-def delete_simple(scene: Scene) -> Ask:
+def delete_simple(state: SequenceState) -> Ask:
     """Its group is deleted, offsets and all."""
-    return scene.ask("delete-simple", DeleteGroupsRequest(groups_names=(scene.side.group_id,)))
+    return state.ask("delete-simple", DeleteGroupsRequest(groups_names=(state.side.group_id,)))
 
 
 SIMPLE_GROUPS: Final[tuple[tuple[str, float, Chooser], ...]] = (

@@ -24,7 +24,7 @@ from kip848_client.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from tests.differential._scene import ABSENT_TOPIC, Scene
+from tests.differential._sequence_state import ABSENT_TOPIC, SequenceState
 from tests.differential._steps import Ask, AwaitValue, Topic
 
 __all__ = [
@@ -79,9 +79,9 @@ class Producer:
                 self.epoch = answer.producer_epoch
 
 
-def _identity(scene: Scene, producer: Producer) -> tuple[int, int]:
+def _identity(state: SequenceState, producer: Producer) -> tuple[int, int]:
     """The producer's id and epoch; now and then wrong."""
-    rng = scene.rng
+    rng = state.rng
     if rng.random() < 0.92:
         return producer.producer_id, producer.epoch
     others = [
@@ -94,27 +94,27 @@ def _identity(scene: Scene, producer: Producer) -> tuple[int, int]:
     return found
 
 
-def init(scene: Scene, producer: Producer) -> Ask:
+def init(state: SequenceState, producer: Producer) -> Ask:
     """Get an id and an epoch, the first ones or higher ones."""
-    rng = scene.rng
-    low, high = scene.offered["InitProducerId"]
+    rng = state.rng
+    low, high = state.offered["InitProducerId"]
     version = rng.randint(low, min(5, high))
     message = InitProducerIdRequest(
         transactional_id=producer.transactional_id,
         transaction_timeout_ms=rng.choice([_TIMEOUT_MS] * 12 + [0, -1, 900_001]),
     )
     if version >= 3 and producer.producer_id >= 0 and rng.random() < 0.5:
-        message.producer_id, message.producer_epoch = _identity(scene, producer)
+        message.producer_id, message.producer_epoch = _identity(state, producer)
     if rng.random() < 0.03:
         message.transactional_id = ""
-    return scene.ask("init", message, version)
+    return state.ask("init", message, version)
 
 
-def add_partitions(scene: Scene, producer: Producer, topics: list[Topic]) -> Ask:
+def add_partitions(state: SequenceState, producer: Producer, topics: list[Topic]) -> Ask:
     """Announce what will be written to."""
-    rng = scene.rng
-    low, high = scene.offered["AddPartitionsToTxn"]
-    producer_id, epoch = _identity(scene, producer)
+    rng = state.rng
+    low, high = state.offered["AddPartitionsToTxn"]
+    producer_id, epoch = _identity(state, producer)
     chosen = [
         AddPartitionsToTxnRequestAddPartitionsToTxnTopic(
             name=topic.name,
@@ -144,32 +144,32 @@ def add_partitions(scene: Scene, producer: Producer, topics: list[Topic]) -> Ask
             topics=tuple(chosen),
         )
         message = AddPartitionsToTxnRequest(transactions=(one,))
-    return scene.ask("add-partitions", message, version)
+    return state.ask("add-partitions", message, version)
 
 
-def add_offsets(scene: Scene, producer: Producer, group_id: str) -> Ask:
+def add_offsets(state: SequenceState, producer: Producer, group_id: str) -> Ask:
     """Announce that a group's offsets will be committed."""
-    producer_id, epoch = _identity(scene, producer)
+    producer_id, epoch = _identity(state, producer)
     message = AddOffsetsToTxnRequest(
         transactional_id=str(producer.transactional_id),
         producer_id=producer_id,
         producer_epoch=epoch,
-        group_id=group_id if scene.rng.random() < 0.97 else "",
+        group_id=group_id if state.rng.random() < 0.97 else "",
     )
-    return scene.ask("add-offsets", message)
+    return state.ask("add-offsets", message)
 
 
 def txn_commit(
-    scene: Scene,
+    state: SequenceState,
     producer: Producer,
     group_id: str,
     member: tuple[str, int, str | None],
     topics: list[Topic],
 ) -> Ask:
     """Commit offsets of a group in the transaction. ``member`` is (id, epoch, instance id)."""
-    rng = scene.rng
-    version = scene.version("TxnOffsetCommit")
-    producer_id, epoch = _identity(scene, producer)
+    rng = state.rng
+    version = state.version("TxnOffsetCommit")
+    producer_id, epoch = _identity(state, producer)
     listed = [
         TxnOffsetCommitRequestTopic(
             name=topic.name,
@@ -202,14 +202,14 @@ def txn_commit(
     if version >= 3:
         message.member_id, message.generation_id_or_member_epoch, instance_id = member
         message.group_instance_id = instance_id
-    return scene.ask("txn-commit", message, version)
+    return state.ask("txn-commit", message, version)
 
 
-def end(scene: Scene, producer: Producer) -> Ask:
+def end(state: SequenceState, producer: Producer) -> Ask:
     """Commit or abort; in the version of transactions that the producer uses, mostly."""
-    rng = scene.rng
-    low, high = scene.offered["EndTxn"]
-    producer_id, epoch = _identity(scene, producer)
+    rng = state.rng
+    low, high = state.offered["EndTxn"]
+    producer_id, epoch = _identity(state, producer)
     version = rng.randint(min(5, high), high) if producer.is_second else rng.randint(low, 4)
     message = EndTxnRequest(
         transactional_id=str(producer.transactional_id),
@@ -217,7 +217,7 @@ def end(scene: Scene, producer: Producer) -> Ask:
         producer_epoch=epoch,
         committed=rng.random() < 0.6,
     )
-    return scene.ask("end", message, version)
+    return state.ask("end", message, version)
 
 
 def settled(producer: Producer) -> AwaitValue:
@@ -227,27 +227,27 @@ def settled(producer: Producer) -> AwaitValue:
     return AwaitValue("settled", message, 0, path, (*SETTLED, "Ongoing"))
 
 
-def describe_transactions(scene: Scene, producers: list[Producer]) -> Ask:
+def describe_transactions(state: SequenceState, producers: list[Producer]) -> Ask:
     """Look at transactions, one that does not exist among them at times."""
     ids = [str(each.transactional_id) for each in producers if each.transactional_id]
-    if scene.rng.random() < 0.2:
-        ids.append(f"{scene.prefix}-absent")
-    if scene.rng.random() < 0.1:
+    if state.rng.random() < 0.2:
+        ids.append(f"{state.prefix}-absent")
+    if state.rng.random() < 0.1:
         ids.append("")
     message = DescribeTransactionsRequest(transactional_ids=tuple(ids))
-    return scene.ask("describe-transactions", message)
+    return state.ask("describe-transactions", message)
 
 
-def list_transactions(scene: Scene) -> Ask:
+def list_transactions(state: SequenceState) -> Ask:
     """List transactions by state."""
-    rng = scene.rng
+    rng = state.rng
     states = rng.choice([(), ("Ongoing",), ("Empty", "CompleteCommit"), ("Bogus",)])
-    return scene.ask("list-transactions", ListTransactionsRequest(state_filters=states))
+    return state.ask("list-transactions", ListTransactionsRequest(state_filters=states))
 
 
-def describe_producers(scene: Scene, topics: list[Topic]) -> Ask:
+def describe_producers(state: SequenceState, topics: list[Topic]) -> Ask:
     """Who writes to a partition."""
-    topic = scene.rng.choice(topics)
-    name = topic.name if scene.rng.random() < 0.9 else ABSENT_TOPIC
+    topic = state.rng.choice(topics)
+    name = topic.name if state.rng.random() < 0.9 else ABSENT_TOPIC
     asked = DescribeProducersRequestTopicRequest(name=name, partition_indexes=(0,))
-    return scene.ask("describe-producers", DescribeProducersRequest(topics=(asked,)))
+    return state.ask("describe-producers", DescribeProducersRequest(topics=(asked,)))

@@ -19,11 +19,11 @@ from tests.support.plain_message import message
 from tests.support.security.acl_dialogue import acl_answers
 from tests.support.security.dialogues import DIALOGUES, USERS, hold
 from tests.support.security.play import differences, play
+from tests.support.security.prepared import await_transactions
 from tests.support.security.principals import PRINCIPALS, Right
 from tests.support.security.random_rights import ours, random_acls, theirs
 from tests.support.security.regex_members import regex_assignments
 from tests.support.security.sides import PASSWORD, SecureSide, mock_side, real_side
-from tests.support.security.stage import await_transactions
 from tests.support.security.tls import SUBJECTS, Certificates, connect_with_tls
 from tests.support.wire_connection import ConnectionLostError, WireConnection
 
@@ -35,9 +35,9 @@ _SEEDS = 100
 
 def test_every_request_of_every_principal(kafka_version: str, tmp_path: Path) -> None:
     with real_side(kafka_version, PRINCIPALS) as real:
-        stage, theirs = play(real)
+        prepared, theirs = play(real)
     profile = kafka_version.rpartition(".")[0]
-    with mock_side(profile, PRINCIPALS, stage.ids, tmp_path) as mock:
+    with mock_side(profile, PRINCIPALS, prepared.ids, tmp_path) as mock:
         _, ours = play(mock)
     assert len(theirs) > 3500
     lines = differences(theirs, ours)

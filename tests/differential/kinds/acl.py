@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.differential._acl_requests import create_acls, delete_acls, describe_acls
-from tests.differential._conversation import new_scene
+from tests.differential._conversation import new_state
 from tests.differential._group_configs import GROUP_CONFIGS
 from tests.differential._groups import GROUPS
 from tests.differential._heartbeats import HEARTBEATS
@@ -25,7 +25,7 @@ from tests.differential._producers import (
     init,
     settled,
 )
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Ask, AwaitPatterns, CreateTopic, SettleMetadata, Topic
 from tests.differential._users import USERS
 
@@ -41,43 +41,43 @@ _MADE_UP: Final = ("solo",)
 
 
 class _Conversation:
-    def __init__(self, plan: Plan, scene: Scene) -> None:
+    def __init__(self, plan: Plan, state: SequenceState) -> None:
         self._plan = plan
-        self._scene = scene
+        self._state = state
         self._sent = 0
-        self._limit = _WITH_PATTERNS if scene.uses_patterns else _REQUESTS
+        self._limit = _WITH_PATTERNS if state.uses_patterns else _REQUESTS
         self._began_ms = plan.now_ms()
         self._patterned: set[str] = set()
         self._producer = Producer(f"{plan.prefix}-t0")
         self._table = [
-            (weight * scene.rng.choice([0.3, 1, 2]), chooser)
+            (weight * state.rng.choice([0.3, 1, 2]), chooser)
             for name, weight, chooser in _TABLE
             if name not in _MADE_UP
         ]
 
     def steps(self) -> Steps:
-        scene = self._scene
-        rng = scene.rng
-        scene.topics = {}
+        state = self._state
+        rng = state.rng
+        state.topics = {}
         for number in range(2):
             name = f"{self._plan.topic_prefix}-{number}"
-            scene.topics[name] = yield CreateTopic(name, rng.choice([1, 3]))
-        scene.future_topics = [f"{self._plan.topic_prefix}-9"]
-        yield from self._change_rights(create_acls(scene))
+            state.topics[name] = yield CreateTopic(name, rng.choice([1, 3]))
+        state.future_topics = [f"{self._plan.topic_prefix}-9"]
+        yield from self._change_rights(create_acls(state))
         while self._sent < self._limit:
             roll = rng.random()
             if roll < 0.08:
-                yield from self._change_rights(create_acls(scene))
+                yield from self._change_rights(create_acls(state))
             elif roll < 0.1:
-                yield from self._change_rights(delete_acls(scene))
+                yield from self._change_rights(delete_acls(state))
             elif roll < 0.12:
-                yield from self._change_rights(describe_acls(scene))
+                yield from self._change_rights(describe_acls(state))
             else:
                 yield from self._use()
-        everything = replace(delete_acls(scene), action="delete-all-acls")
+        everything = replace(delete_acls(state), action="delete-all-acls")
         one = everything.message.filters[0]
         one.resource_type_filter, one.pattern_type_filter = 1, 2
-        one.resource_name_filter = scene.main.group_id
+        one.resource_name_filter = state.main.group_id
         yield from self._change_rights(everything)
 
     def _change_rights(self, ask: Ask) -> Steps:
@@ -85,8 +85,8 @@ class _Conversation:
         yield SettleMetadata()
 
     def _use(self) -> Steps:
-        scene = self._scene
-        rng = scene.rng
+        state = self._state
+        rng = state.rng
         lane = rng.choice([1, 1, 1, *range(1, len(USERS) + 1), 0])
         ask: Ask | None
         if rng.random() < 0.25:
@@ -94,7 +94,7 @@ class _Conversation:
         else:
             weights = [weight for weight, _ in self._table]
             _, chooser = rng.choices(self._table, weights)[0]
-            ask = chooser(scene)
+            ask = chooser(state)
         if ask is None:
             return
         self._sent += 1
@@ -112,7 +112,7 @@ class _Conversation:
             yield settled(self._producer)
 
     def _learn(self, message: ConsumerGroupHeartbeatRequest, answer: Any) -> Steps:
-        group = self._scene.group_named(message.group_id)
+        group = self._state.group_named(message.group_id)
         if group is not None and hasattr(answer, "member_epoch"):
             group.heard(message, answer)
         if message.subscribed_topic_regex:
@@ -121,30 +121,30 @@ class _Conversation:
             yield AwaitPatterns(message.group_id)
 
     def _about_logs(self) -> Ask:
-        scene = self._scene
-        rng = scene.rng
-        topic: Topic = scene.topics[rng.choice(sorted(scene.topics))]
+        state = self._state
+        rng = state.rng
+        topic: Topic = state.topics[rng.choice(sorted(state.topics))]
         number = rng.randrange(topic.partitions)
         producer = self._producer
         choice = rng.randrange(7)
         if choice == 0:
-            return produce(scene, topic, number, batch(rng))
+            return produce(state, topic, number, batch(rng))
         if choice == 1:
-            return fetch(scene, topic, number, 0)
+            return fetch(state, topic, number, 0)
         if choice == 2:
-            return list_offsets(scene, topic, number, -1)
+            return list_offsets(state, topic, number, -1)
         if choice == 3:
-            return init(scene, producer)
+            return init(state, producer)
         if choice == 4:
-            return add_partitions(scene, producer, list(scene.topics.values()))
+            return add_partitions(state, producer, list(state.topics.values()))
         if choice == 5:
-            return add_offsets(scene, producer, scene.main.group_id)
-        return end(scene, producer)
+            return add_offsets(state, producer, state.main.group_id)
+        return end(state, producer)
 
 
 def sequence(plan: Plan) -> Steps:
     """The steps of one seed."""
-    return _Conversation(plan, new_scene(plan, pattern_share=0.25)).steps()
+    return _Conversation(plan, new_state(plan, pattern_share=0.25)).steps()
 
 
 KIND: Final = Kind("acl", 5, sequence, secure=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tests.differential._admin_requests import ADMIN, AdminModel
-from tests.differential._conversation import new_scene
+from tests.differential._conversation import new_state
 from tests.differential._group_configs import GROUP_CONFIGS
 from tests.differential._groups import GROUPS
 from tests.differential._heartbeats import join
 from tests.differential._plan import Kind, Plan, Steps
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Ask, SettleMetadata
 
 __all__ = ["KIND"]
@@ -23,24 +23,24 @@ _CHANGES: Final = ("create-topics", "create-partitions", "delete-topics", "alter
 
 
 class _Conversation:
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
+    def __init__(self, state: SequenceState) -> None:
+        self._state = state
         self._model = AdminModel()
         self._sent = 0
 
     def steps(self) -> Steps:
-        scene = self._scene
-        yield from self._ask(join(scene))
+        state = self._state
+        yield from self._ask(join(state))
         while self._sent < _REQUESTS:
-            roll = scene.rng.random()
+            roll = state.rng.random()
             if roll < 0.75:
                 weights = [weight for weight, _ in ADMIN]
-                (chosen,) = scene.rng.choices([each for _, each in ADMIN], weights)
-                yield from self._ask(chosen(scene, self._model))
+                (chosen,) = state.rng.choices([each for _, each in ADMIN], weights)
+                yield from self._ask(chosen(state, self._model))
             else:
                 table = GROUP_CONFIGS if roll < 0.9 else GROUPS
-                _, _, chooser = scene.rng.choice(table)
-                ask = chooser(scene)
+                _, _, chooser = state.rng.choice(table)
+                ask = chooser(state)
                 if ask is not None:
                     yield from self._ask(ask)
 
@@ -74,7 +74,7 @@ class _Conversation:
 
 def sequence(plan: Plan) -> Steps:
     """The steps of one seed."""
-    return _Conversation(new_scene(plan, pattern_share=0)).steps()
+    return _Conversation(new_state(plan, pattern_share=0)).steps()
 
 
 KIND: Final = Kind("admin", 6, sequence)

@@ -12,9 +12,9 @@ from kip848_client.wire.messages.groups import DescribeGroupsRequest
 from tests.differential._classic_clients import ClassicClient, ClassicModel
 from tests.differential._classic_requests import LONG_MS, OUTSIDER_LANE, ClassicRequests
 from tests.differential._classic_tools import TOOLS
-from tests.differential._conversation import new_scene
+from tests.differential._conversation import new_state
 from tests.differential._plan import Kind, Plan, Steps, TooSlowError
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import AwaitValue, Gather, Send
 
 __all__ = ["KIND", "ClassicConversation"]
@@ -34,14 +34,16 @@ class ClassicConversation:
     requests wait, it lets the timer answer them before anything else is asked. Every few requests
     it waits until no timer runs: what is asked just when one ends is answered by chance."""
 
-    def __init__(self, plan: Plan, scene: Scene, *, timed_share: float = _TIMED_SHARE) -> None:
-        rng = scene.rng
-        self._scene = scene
+    def __init__(
+        self, plan: Plan, state: SequenceState, *, timed_share: float = _TIMED_SHARE
+    ) -> None:
+        rng = state.rng
+        self._state = state
         self._plan = plan
         self._group = ClassicModel(plan.prefix)
         self._timed = rng.random() < timed_share
         rebalance_ms = _TIMED_MS if self._timed else LONG_MS
-        self._requests = ClassicRequests(scene, self._group, rebalance_ms)
+        self._requests = ClassicRequests(state, self._group, rebalance_ms)
         self._sent = 0
         self._calm_ms = plan.now_ms()
         """Whatever timer runs has begun later than this."""
@@ -72,7 +74,7 @@ class ClassicConversation:
 
     def steps(self) -> Steps:
         """The whole sequence."""
-        rng = self._scene.rng
+        rng = self._state.rng
         if rng.random() < 0.1:
             self._requests.type = rng.choice(["connect", "own"])
         yield from self._arrive()
@@ -83,7 +85,7 @@ class ClassicConversation:
         yield from self._tool()
 
     def _act(self, choice: str) -> Steps:
-        rng = self._scene.rng
+        rng = self._state.rng
         requests = self._requests
         members = self._group.members
         idle = self._group.idle
@@ -120,7 +122,7 @@ class ClassicConversation:
     # -- clients -----------------------------------------------------------------------------------
 
     def _arrive(self) -> Steps:
-        rng = self._scene.rng
+        rng = self._state.rng
         unused = [each for each in self._group.idle if not each.member_id]
         if len(self._group.clients) < _CLIENTS and (not unused or rng.random() < 0.6):
             client = self._requests.new_client()
@@ -135,7 +137,7 @@ class ClassicConversation:
         before = client.member_id
         yield from self._send(self._requests.join(client))
         given = not before and client.member_id and client.generation < 0 and not client.waits
-        if given and self._scene.rng.random() < 0.85:
+        if given and self._state.rng.random() < 0.85:
             yield from self._send(self._requests.join(client))
 
     def _replace(self) -> Steps:
@@ -143,11 +145,11 @@ class ClassicConversation:
         static = [each for each in self._group.idle if each.instance_id is not None]
         if not static:
             return
-        client = self._scene.rng.choice(static)
+        client = self._state.rng.choice(static)
         if client.member_id:
             self._group.gone.append(client.member_id)
         client.member_id = ""
-        if self._scene.rng.random() < 0.3:
+        if self._state.rng.random() < 0.3:
             self._requests.prepare(client)
         yield from self._join(client)
 
@@ -166,9 +168,9 @@ class ClassicConversation:
             yield from self._let_time_pass()
 
     def _tool(self) -> Steps:
-        rng = self._scene.rng
+        rng = self._state.rng
         _, chooser = rng.choices(TOOLS, [weight for weight, _ in TOOLS])[0]
-        ask = chooser(self._scene, self._group)
+        ask = chooser(self._state, self._group)
         yield from self._send(Send(ask.action, ask.message, ask.version, OUTSIDER_LANE))
 
     def _let_time_pass(self) -> Steps:
@@ -210,7 +212,7 @@ class ClassicConversation:
 
 def sequence(plan: Plan) -> Steps:
     """The steps of one seed."""
-    return ClassicConversation(plan, new_scene(plan, pattern_share=0)).steps()
+    return ClassicConversation(plan, new_state(plan, pattern_share=0)).steps()
 
 
 KIND: Final = Kind("classic", 16, sequence)

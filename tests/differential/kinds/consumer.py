@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from mock_coordinator.core.release_line import ReleaseLine
-from tests.differential._conversation import Conversation, new_scene
+from tests.differential._conversation import Conversation, new_state
 from tests.differential._group_configs import GROUP_CONFIGS
 from tests.differential._groups import GROUPS
 from tests.differential._heartbeats import HEARTBEATS
@@ -26,7 +26,7 @@ def sequence(plan: Plan) -> Steps:
     table = (*HEARTBEATS, *OFFSETS, *GROUPS)
     if not plan.has_interval:
         table = (*table, *GROUP_CONFIGS)
-    return Conversation(plan, new_scene(plan), table).steps()
+    return Conversation(plan, new_state(plan), table).steps()
 
 
 KIND: Final = Kind("consumer", 30, sequence)

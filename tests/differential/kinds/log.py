@@ -17,11 +17,11 @@ from kip848_client.wire.messages.list_offsets import (
     OffsetForLeaderEpochRequestOffsetForLeaderPartition,
     OffsetForLeaderEpochRequestOffsetForLeaderTopic,
 )
-from tests.differential._conversation import new_scene
+from tests.differential._conversation import new_state
 from tests.differential._log_requests import batch, fetch, list_offsets, produce
 from tests.differential._plan import Answered, Kind, Plan, Steps
 from tests.differential._producers import Producer, describe_producers, init
-from tests.differential._scene import ABSENT_TOPIC, Scene
+from tests.differential._sequence_state import ABSENT_TOPIC, SequenceState
 from tests.differential._steps import Ask, CreateTopic, SettleMetadata, Topic
 
 __all__ = ["KIND"]
@@ -41,9 +41,9 @@ _OFTEN: Final = {
 
 
 class _Conversation:
-    def __init__(self, plan: Plan, scene: Scene) -> None:
-        rng = scene.rng
-        self._scene = scene
+    def __init__(self, plan: Plan, state: SequenceState) -> None:
+        rng = state.rng
+        self._state = state
         self._plan = plan
         self._sent = 0
         self._cut: set[str] = set()
@@ -54,7 +54,7 @@ class _Conversation:
         self._weights = {name: weight * rng.choice([0.3, 1, 2]) for name, weight in _OFTEN.items()}
 
     def steps(self) -> Steps:
-        rng = self._scene.rng
+        rng = self._state.rng
         configs = rng.choice([(), (), (("max.message.bytes", "300"),)])
         for number in range(2):
             name = f"{self._plan.topic_prefix}-{number}"
@@ -69,8 +69,8 @@ class _Conversation:
             yield from self._act(choice, topic, rng.randrange(topic.partitions))
 
     def _act(self, choice: str, topic: Topic, number: int) -> Steps:
-        scene = self._scene
-        rng = scene.rng
+        state = self._state
+        rng = state.rng
         if choice == "produce":
             yield from self._produce(rng.choice(self._producers), topic, number)
         elif choice == "produce-plain":
@@ -81,7 +81,7 @@ class _Conversation:
                 number,
                 (
                     yield from self._ask(
-                        produce(scene, topic, number, records, action=choice, acks=acks)
+                        produce(state, topic, number, records, action=choice, acks=acks)
                     )
                 ),
             )
@@ -92,7 +92,7 @@ class _Conversation:
         elif choice == "fetch":
             offset = rng.choice([0, self._end(topic, number), rng.randrange(20), -1, 999])
             yield from self._ask(
-                fetch(scene, self._odd(topic), number, offset, committed=rng.random() < 0.3)
+                fetch(state, self._odd(topic), number, offset, committed=rng.random() < 0.3)
             )
         elif choice == "list-offsets":
             when = rng.choice([-1, -1, -2, -2, -3, -4, -5, -6, -9, 0, 1_790_000_000_000, 2**62])
@@ -100,7 +100,7 @@ class _Conversation:
                 when = -1  # Kafka finds the latest time of records that are deleted, too
             committed = rng.random() < 0.3
             yield from self._ask(
-                list_offsets(scene, self._odd(topic), number, when, committed=committed)
+                list_offsets(state, self._odd(topic), number, when, committed=committed)
             )
         elif choice == "leader-epoch":
             yield from self._ask(self._leader_epoch(topic, number))
@@ -108,23 +108,23 @@ class _Conversation:
             self._cut.add(topic.name)
             yield from self._ask(self._delete(topic, number))
         else:
-            yield from self._ask(describe_producers(scene, self._topics))
+            yield from self._ask(describe_producers(state, self._topics))
 
     def _end(self, topic: Topic, number: int) -> int:
         return self._ends.get((topic.name, number), 0)
 
     def _odd(self, topic: Topic) -> Topic:
         """The topic, or now and then one that does not exist."""
-        if self._scene.rng.random() < 0.05:
+        if self._state.rng.random() < 0.05:
             return Topic(ABSENT_TOPIC, b"\x05" * 16, 1)
         return topic
 
     def _init(self, producer: Producer) -> Steps:
-        answer = yield from self._ask(init(self._scene, producer))
+        answer = yield from self._ask(init(self._state, producer))
         producer.started(answer)
 
     def _produce(self, producer: Producer, topic: Topic, number: int) -> Steps:
-        rng = self._scene.rng
+        rng = self._state.rng
         count = rng.choice([1, 1, 2, 5])
         expected = producer.next_sequence(topic.name, number)
         sequence = expected
@@ -132,13 +132,13 @@ class _Conversation:
             sequence = max(0, expected + rng.choice([-1, 1, -count, -5, 7]))
         epoch = producer.epoch + (rng.choice([-1, 1]) if rng.random() < 0.06 else 0)
         records = batch(rng, (producer.producer_id, epoch, sequence), count=count)
-        answer = yield from self._ask(produce(self._scene, topic, number, records))
+        answer = yield from self._ask(produce(self._state, topic, number, records))
         if self._heard(topic, number, answer) == 0 and sequence == expected:
             producer.sequences[topic.name, number] = sequence + count
 
     def _produce_odd(self, topic: Topic, number: int) -> Steps:
         """Batches that a broker must not take."""
-        rng = self._scene.rng
+        rng = self._state.rng
         good = batch(rng, count=2)
         odd = [
             b"",
@@ -152,7 +152,7 @@ class _Conversation:
         ]
         records = rng.choice(odd)
         where = rng.choice([number, number, number, 99, -1])
-        ask = produce(self._scene, self._odd(topic), where, records, action="produce-odd")
+        ask = produce(self._state, self._odd(topic), where, records, action="produce-odd")
         yield from self._ask(ask)
 
     def _heard(self, topic: Topic, number: int, answer: Any) -> int:
@@ -164,7 +164,7 @@ class _Conversation:
         return int(parts[0].error_code)
 
     def _leader_epoch(self, topic: Topic, number: int) -> Ask:
-        rng = self._scene.rng
+        rng = self._state.rng
         partition = OffsetForLeaderEpochRequestOffsetForLeaderPartition(
             partition=number,
             current_leader_epoch=rng.choice([-1, 0, 5]),
@@ -174,11 +174,11 @@ class _Conversation:
             topic=self._odd(topic).name, partitions=(partition,)
         )
         message = OffsetForLeaderEpochRequest(topics=(asked,))
-        return self._scene.ask("leader-epoch", message)
+        return self._state.ask("leader-epoch", message)
 
     def _delete(self, topic: Topic, number: int) -> Ask:
         end = self._end(topic, number)
-        offset = self._scene.rng.choice([-1, 0, end, max(0, end - 1), end + 100, -7])
+        offset = self._state.rng.choice([-1, 0, end, max(0, end - 1), end + 100, -7])
         partition = DeleteRecordsRequestDeleteRecordsPartition(
             partition_index=number, offset=offset
         )
@@ -186,7 +186,7 @@ class _Conversation:
             name=self._odd(topic).name, partitions=(partition,)
         )
         message = DeleteRecordsRequest(topics=(asked,), timeout_ms=10_000)
-        return self._scene.ask("delete-records", message)
+        return self._state.ask("delete-records", message)
 
     def _ask(self, ask: Ask) -> Answered:
         self._sent += 1
@@ -196,7 +196,7 @@ class _Conversation:
 
 def sequence(plan: Plan) -> Steps:
     """The steps of one seed."""
-    return _Conversation(plan, new_scene(plan, pattern_share=0)).steps()
+    return _Conversation(plan, new_state(plan, pattern_share=0)).steps()
 
 
 KIND: Final = Kind("log", 6, sequence)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.differential._classic_requests import OUTSIDER_LANE
-from tests.differential._conversation import new_scene
+from tests.differential._conversation import new_state
 from tests.differential._groups import describe
 from tests.differential._heartbeats import (
     Chooser,
@@ -29,19 +29,19 @@ from tests.differential._heartbeats import (
     steady,
 )
 from tests.differential._plan import Kind, Plan, Steps
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Ask, Send
 from tests.differential.kinds.classic import ClassicConversation
 
 __all__ = ["KINDS"]
 
 
-def switch(scene: Scene, member_ids: list[str]) -> Ask | None:
+def switch(state: SequenceState, member_ids: list[str]) -> Ask | None:
     """A classic member goes on in the new protocol, under the id that it has."""
     if not member_ids:
         return None
-    member_id = scene.rng.choice(member_ids)
-    return heartbeat(scene, "switch", scene.main, member_id, **join_fields(scene))
+    member_id = state.rng.choice(member_ids)
+    return heartbeat(state, "switch", state.main, member_id, **join_fields(state))
 
 
 _NEW: Final[tuple[tuple[float, Chooser], ...]] = (
@@ -64,9 +64,9 @@ _NEW: Final[tuple[tuple[float, Chooser], ...]] = (
 class _Conversation(ClassicConversation):
     """As of a classic group, with members of the other kind among them."""
 
-    def __init__(self, plan: Plan, scene: Scene) -> None:
-        super().__init__(plan, scene, timed_share=0)
-        self._weights["new"] = scene.rng.choice([4.0, 10.0, 16.0])
+    def __init__(self, plan: Plan, state: SequenceState) -> None:
+        super().__init__(plan, state, timed_share=0)
+        self._weights["new"] = state.rng.choice([4.0, 10.0, 16.0])
         self._requests.owns_what_it_got = True
 
     def _act(self, choice: str) -> Steps:
@@ -77,17 +77,17 @@ class _Conversation(ClassicConversation):
 
     def _converge(self) -> Steps:
         yield from super()._converge()
-        for member in list(self._scene.main.members.values()):
-            if not member.is_away and member.member_id in self._scene.main.members:
-                yield from self._say(acknowledge(self._scene, member))
+        for member in list(self._state.main.members.values()):
+            if not member.is_away and member.member_id in self._state.main.members:
+                yield from self._say(acknowledge(self._state, member))
 
     def _new(self) -> Steps:
-        scene = self._scene
-        (chooser,) = scene.rng.choices([each for _, each in _NEW], [each for each, _ in _NEW])
-        ask = chooser(scene)
+        state = self._state
+        (chooser,) = state.rng.choices([each for _, each in _NEW], [each for each, _ in _NEW])
+        ask = chooser(state)
         classic = [each.member_id for each in self._group.clients if each.member_id]
-        if scene.rng.random() < 0.08:
-            ask = switch(scene, classic)
+        if state.rng.random() < 0.08:
+            ask = switch(state, classic)
         if ask is not None:
             yield from self._say(ask)
 
@@ -98,7 +98,7 @@ class _Conversation(ClassicConversation):
         answers = yield Send(ask.action, ask.message, ask.version, OUTSIDER_LANE)
         answer: Any = answers.get(OUTSIDER_LANE)
         if answer is not None and isinstance(ask.message, ConsumerGroupHeartbeatRequest):
-            group = self._scene.group_named(ask.message.group_id)
+            group = self._state.group_named(ask.message.group_id)
             if group is not None:
                 group.heard(ask.message, answer)
         yield from self._answers(answers)
@@ -106,7 +106,7 @@ class _Conversation(ClassicConversation):
 
 def sequence(plan: Plan) -> Steps:
     """The steps of one seed."""
-    return _Conversation(plan, new_scene(plan, pattern_share=0)).steps()
+    return _Conversation(plan, new_state(plan, pattern_share=0)).steps()
 
 
 def _kind(name: str, share: int, policy: str) -> Kind:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.differential._conversation import Conversation, new_scene
+from tests.differential._conversation import Conversation, new_state
 from tests.differential._groups import GROUPS
 from tests.differential._heartbeats import (
     acknowledge,
@@ -42,7 +42,7 @@ def sequence(plan: Plan) -> Steps:
     """The steps of one seed."""
     often = tuple((name, 3 * weight, chooser) for name, weight, chooser in OFFSETS)
     table = (*_MEMBERS, *often, *SIMPLE_GROUPS, *GROUPS)
-    return Conversation(plan, new_scene(plan, pattern_share=0.1), table).steps()
+    return Conversation(plan, new_state(plan, pattern_share=0.1), table).steps()
 
 
 KIND: Final = Kind("offsets", 14, sequence)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from tests.differential._conversation import new_scene
+from tests.differential._conversation import new_state
 from tests.differential._group_configs import alter, alter_group
 from tests.differential._groups import describe
 from tests.differential._heartbeats import (
@@ -28,7 +28,7 @@ from tests.differential._heartbeats import (
 from tests.differential._model import MemberModel
 from tests.differential._offsets import commit, fetch
 from tests.differential._plan import Answered, Kind, Plan, Steps, TooSlowError
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Ask, AwaitGone, SettleMetadata
 
 __all__ = ["KIND"]
@@ -42,27 +42,27 @@ _SAFE: Final = 0.5
 
 
 class _Conversation:
-    def __init__(self, plan: Plan, scene: Scene) -> None:
+    def __init__(self, plan: Plan, state: SequenceState) -> None:
         self._plan = plan
-        self._scene = scene
+        self._state = state
 
     def steps(self) -> Steps:
-        scene = self._scene
-        rng = scene.rng
+        state = self._state
+        rng = state.rng
         yield from self._set_session(_LONG_MS)
-        yield from self._ask(join(scene))
+        yield from self._ask(join(state))
         for _ in range(_ROUNDS):
             for _ in range(rng.choice([1, 2, 3])):
                 chooser = rng.choice([join, join_like_another, join_static])
-                yield from self._ask(chooser(scene))
+                yield from self._ask(chooser(state))
             yield from self._converge()
             ending = rng.choice([self._session, self._session, self._revocation, self._absence])
             yield from ending()
             for chooser in (describe, commit, fetch, stranger):
                 if rng.random() < 0.5:
-                    yield from self._ask(chooser(scene))
+                    yield from self._ask(chooser(state))
             yield from self._converge()
-        yield from self._ask(describe(scene))
+        yield from self._ask(describe(state))
 
     def _session(self) -> Steps:
         """Some members heartbeat once more under a short session timeout, and never again."""
@@ -72,7 +72,7 @@ class _Conversation:
         yield from self._set_session(_SHORT_MS)
         armed_ms = self._armed_ms = self._plan.now_ms()
         for member in chosen:
-            yield from self._ask(of(self._scene, "last-heartbeat", self._scene.main, member))
+            yield from self._ask(of(self._state, "last-heartbeat", self._state.main, member))
         yield self._gone(chosen, armed_ms)
         self._armed_ms = None
         yield from self._set_session(_LONG_MS)
@@ -81,47 +81,47 @@ class _Conversation:
     def _absence(self) -> Steps:
         """A static member goes away for a while, and stays away until its session is over; or
         comes back just in time."""
-        scene = self._scene
-        static = [each for each in scene.main.members.values() if each.instance_id]
+        state = self._state
+        static = [each for each in state.main.members.values() if each.instance_id]
         if not static:
-            yield from self._ask(join_static(scene))
+            yield from self._ask(join_static(state))
             return
-        member = scene.rng.choice(static)
-        yield from self._set_session(_SHORT_MS if scene.rng.random() < 0.7 else _LONG_MS)
+        member = state.rng.choice(static)
+        yield from self._set_session(_SHORT_MS if state.rng.random() < 0.7 else _LONG_MS)
         armed_ms = self._plan.now_ms()
         self._armed_ms = armed_ms if self._session_ms == _SHORT_MS else None
-        answer = yield from self._ask(of(scene, "last-heartbeat", scene.main, member))
+        answer = yield from self._ask(of(state, "last-heartbeat", state.main, member))
         short = getattr(answer, "error_code", 1) == 0
-        for each in list(scene.main.members.values()):
+        for each in list(state.main.members.values()):
             each.is_away = each is not member and each.is_away
-        yield from self._ask(leave_for_a_while(scene))
+        yield from self._ask(leave_for_a_while(state))
         if short and self._session_ms == _SHORT_MS:
             yield self._gone([member], armed_ms)
             self._forget([member])
         self._armed_ms = None
         yield from self._set_session(_LONG_MS)
-        yield from self._ask(return_static(scene))
+        yield from self._ask(return_static(state))
 
     def _revocation(self) -> Steps:
         """A member has to give partitions up, and does not say that it did."""
-        scene = self._scene
-        owners = [each for each in scene.main.members.values() if len(each.assigned) > 1]
+        state = self._state
+        owners = [each for each in state.main.members.values() if len(each.assigned) > 1]
         if not owners:
             return
-        member = scene.rng.choice(owners)
+        member = state.rng.choice(owners)
         quick = of(
-            scene,
+            state,
             "quick",
-            scene.main,
+            state.main,
             member,
             rebalance_timeout_ms=_SHORT_MS,
             topic_partitions=None,
         )
         yield from self._ask(quick)
         before = member.assigned
-        name = scene.rng.choice(sorted(scene.topics))
+        name = state.rng.choice(sorted(state.topics))
         armed_ms = self._armed_ms = self._plan.now_ms()
-        ask = of(scene, "give-up", scene.main, member, subscribed_topic_names=(name,))
+        ask = of(state, "give-up", state.main, member, subscribed_topic_names=(name,))
         answer = yield from self._ask(ask)
         gives_up = getattr(answer, "error_code", 1) == 0 and before - member.assigned
         if gives_up:
@@ -130,7 +130,7 @@ class _Conversation:
         self._armed_ms = None
         if not gives_up:  # what it has to give up later may take its time
             patient = {"rebalance_timeout_ms": _LONG_MS, "topic_partitions": None}
-            yield from self._ask(of(scene, "patient", scene.main, member, **patient))
+            yield from self._ask(of(state, "patient", state.main, member, **patient))
 
     # -- bits --------------------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class _Conversation:
             alter("consumer.heartbeat.interval.ms", "100"),
             alter("consumer.session.timeout.ms", str(value)),
         )
-        message = alter_group(self._scene.main.group_id, *changes)
+        message = alter_group(self._state.main.group_id, *changes)
         yield from self._ask(Ask("set-session", message, 1))
         yield SettleMetadata()
 
@@ -154,43 +154,43 @@ class _Conversation:
         spent = self._plan.now_ms() - armed_ms
         ids = tuple(each.member_id for each in members)
         here = max(0, int(_SHORT_MS * _SAFE - spent))
-        return AwaitGone(self._scene.main.group_id, ids, here if spent < _SHORT_MS * 0.3 else 0)
+        return AwaitGone(self._state.main.group_id, ids, here if spent < _SHORT_MS * 0.3 else 0)
 
     def _some_members(self) -> list[MemberModel]:
-        rng = self._scene.rng
-        here = [each for each in self._scene.main.members.values() if not each.is_away]
+        rng = self._state.rng
+        here = [each for each in self._state.main.members.values() if not each.is_away]
         return rng.sample(here, min(len(here), rng.choice([1, 1, 2])))
 
     def _forget(self, members: list[MemberModel]) -> None:
         for member in members:
-            if self._scene.main.members.pop(member.member_id, None) is not None:
-                self._scene.main.gone.append(member.member_id)
+            if self._state.main.members.pop(member.member_id, None) is not None:
+                self._state.main.gone.append(member.member_id)
 
     def _converge(self) -> Steps:
         for _ in range(2):
-            for member in list(self._scene.main.members.values()):
+            for member in list(self._state.main.members.values()):
                 if not member.is_away:
-                    yield from self._ask(acknowledge(self._scene, member))
+                    yield from self._ask(acknowledge(self._state, member))
 
     def _ask(self, ask: Ask | None) -> Answered:
         if ask is None:
             return None
         group_id = getattr(ask.message, "group_id", None)
         heartbeat = isinstance(ask.message, ConsumerGroupHeartbeatRequest)
-        if heartbeat and group_id != self._scene.main.group_id:
-            message = replace(ask.message, group_id=self._scene.main.group_id)
+        if heartbeat and group_id != self._state.main.group_id:
+            message = replace(ask.message, group_id=self._state.main.group_id)
             ask = replace(ask, message=message)
         answer: Any = yield ask
         if self._armed_ms is not None and self._plan.now_ms() - self._armed_ms > _DOUBT_MS:
             raise TooSlowError("a timer may have ended on one side, and not yet on the other")
         if heartbeat:
-            self._scene.main.heard(ask.message, answer)
+            self._state.main.heard(ask.message, answer)
         return answer
 
 
 def sequence(plan: Plan) -> Steps:
     """The steps of one seed."""
-    return _Conversation(plan, new_scene(plan, pattern_share=0)).steps()
+    return _Conversation(plan, new_state(plan, pattern_share=0)).steps()
 
 
 KIND: Final = Kind("timers", 5, sequence)

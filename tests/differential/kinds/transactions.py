@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from tests.differential._conversation import new_scene
+from tests.differential._conversation import new_state
 from tests.differential._heartbeats import join, steady
 from tests.differential._log_requests import batch, fetch, list_offsets, produce
 from tests.differential._offsets import some_epoch
@@ -28,7 +28,7 @@ from tests.differential._producers import (
     settled,
     txn_commit,
 )
-from tests.differential._scene import Scene
+from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Ask, CreateTopic, SettleMetadata, Topic
 
 __all__ = ["KIND"]
@@ -38,9 +38,9 @@ _FIRST_VERSION_PRODUCE: Final = 11  # the last Produce that does not add partiti
 
 
 class _Conversation:
-    def __init__(self, plan: Plan, scene: Scene) -> None:
-        rng = scene.rng
-        self._scene = scene
+    def __init__(self, plan: Plan, state: SequenceState) -> None:
+        rng = state.rng
+        self._state = state
         self._plan = plan
         self._sent = 0
         self._topics: list[Topic] = []
@@ -66,7 +66,7 @@ class _Conversation:
         }
 
     def steps(self) -> Steps:
-        rng = self._scene.rng
+        rng = self._state.rng
         for number in range(2):
             topic = yield CreateTopic(f"{self._plan.topic_prefix}-{number}", rng.choice([1, 3]))
             self._topics.append(topic)
@@ -77,23 +77,23 @@ class _Conversation:
             (choice,) = rng.choices(list(self._weights), list(self._weights.values()))
             yield from self._act(choice, rng.choice(self._producers))
         for producer in self._producers:
-            yield from self._ask(describe_transactions(self._scene, [producer]))
+            yield from self._ask(describe_transactions(self._state, [producer]))
 
     def _act(self, choice: str, producer: Producer) -> Steps:
-        scene = self._scene
+        state = self._state
         if choice == "init":
             yield from self._init(producer)
         elif choice == "add-partitions":
-            answer = yield from self._ask(add_partitions(scene, producer, self._topics))
+            answer = yield from self._ask(add_partitions(state, producer, self._topics))
             producer.is_open = producer.is_open or answer is not None
         elif choice == "produce":
             yield from self._produce(producer)
         elif choice == "add-offsets":
-            yield from self._ask(add_offsets(scene, producer, self._group()))
+            yield from self._ask(add_offsets(state, producer, self._group()))
         elif choice == "txn-commit":
             yield from self._txn_commit(producer)
         elif choice == "end":
-            ask = end(scene, producer)
+            ask = end(state, producer)
             answer = yield from self._ask(ask)
             producer.ended(answer, ask.version)
             yield settled(producer)
@@ -104,19 +104,19 @@ class _Conversation:
         elif choice == "look":
             yield from self._look()
         else:
-            group = scene.main
-            beat = join(scene) if len(group.members) < 2 else steady(scene)
+            group = state.main
+            beat = join(state) if len(group.members) < 2 else steady(state)
             if beat is not None and beat.message.group_id == group.group_id:
                 group.heard(beat.message, (yield from self._ask(beat)))
 
     def _init(self, producer: Producer) -> Steps:
-        answer = yield from self._ask(init(self._scene, producer))
+        answer = yield from self._ask(init(self._state, producer))
         producer.started(answer)
         yield settled(producer)
 
     def _produce(self, producer: Producer) -> Steps:
-        scene = self._scene
-        rng = scene.rng
+        state = self._state
+        rng = state.rng
         topic = rng.choice(self._topics)
         number = rng.randrange(topic.partitions)
         count = rng.choice([1, 1, 2, 5])
@@ -132,10 +132,10 @@ class _Conversation:
             count=count,
             transactional=transactional,
         )
-        low, high = scene.offered["Produce"]
+        low, high = state.offered["Produce"]
         version = rng.randint(12, high) if producer.is_second else _FIRST_VERSION_PRODUCE
         ask = produce(
-            scene,
+            state,
             topic,
             number,
             records,
@@ -150,51 +150,51 @@ class _Conversation:
                 producer.sequences[topic.name, number] = sequence + count
 
     def _txn_commit(self, producer: Producer) -> Steps:
-        scene = self._scene
+        state = self._state
         group_id = self._group()
-        member = scene.main.pick(scene.rng)
+        member = state.main.pick(state.rng)
         identity: tuple[str, int, str | None] = ("", -1, None)
-        if group_id == scene.main.group_id and member is not None and scene.rng.random() < 0.8:
-            identity = (member.member_id, some_epoch(scene, member), None)
-        elif scene.rng.random() < 0.15:
-            identity = scene.rng.choice([("ghost", 1, None), ("ghost", -1, None), ("", 1, None)])
-        yield from self._ask(txn_commit(scene, producer, group_id, identity, self._topics))
+        if group_id == state.main.group_id and member is not None and state.rng.random() < 0.8:
+            identity = (member.member_id, some_epoch(state, member), None)
+        elif state.rng.random() < 0.15:
+            identity = state.rng.choice([("ghost", 1, None), ("ghost", -1, None), ("", 1, None)])
+        yield from self._ask(txn_commit(state, producer, group_id, identity, self._topics))
 
     def _read(self) -> Steps:
-        scene = self._scene
-        rng = scene.rng
+        state = self._state
+        rng = state.rng
         topic = rng.choice(self._topics)
         number = rng.randrange(topic.partitions)
         committed = rng.random() < 0.6
         if rng.random() < 0.6:
-            yield from self._ask(fetch(scene, topic, number, 0, committed=committed))
+            yield from self._ask(fetch(state, topic, number, 0, committed=committed))
         else:
             timestamp = rng.choice([-1, -1, -2])
-            yield from self._ask(list_offsets(scene, topic, number, timestamp, committed=committed))
+            yield from self._ask(list_offsets(state, topic, number, timestamp, committed=committed))
 
     def _fetch_offsets(self) -> Steps:
-        scene = self._scene
-        low, high = scene.offered["OffsetFetch"]
+        state = self._state
+        low, high = state.offered["OffsetFetch"]
         message = OffsetFetchRequest(
             groups=(OffsetFetchRequestGroup(group_id=self._group(), topics=None),),
-            require_stable=scene.rng.random() < 0.6,
+            require_stable=state.rng.random() < 0.6,
         )
-        version = scene.rng.randint(max(8, low), high)
+        version = state.rng.randint(max(8, low), high)
         yield from self._ask(Ask("fetch-offsets", message, version))
 
     def _look(self) -> Steps:
-        scene = self._scene
-        choice = scene.rng.randrange(3)
+        state = self._state
+        choice = state.rng.randrange(3)
         if choice == 0:
-            yield from self._ask(describe_transactions(scene, self._producers))
+            yield from self._ask(describe_transactions(state, self._producers))
         elif choice == 1:
-            yield from self._ask(list_transactions(scene))
+            yield from self._ask(list_transactions(state))
         else:
-            yield from self._ask(describe_producers(scene, self._topics))
+            yield from self._ask(describe_producers(state, self._topics))
 
     def _group(self) -> str:
-        scene = self._scene
-        return scene.main.group_id if scene.rng.random() < 0.6 else scene.side.group_id
+        state = self._state
+        return state.main.group_id if state.rng.random() < 0.6 else state.side.group_id
 
     def _ask(self, ask: Ask) -> Answered:
         self._sent += 1
@@ -209,7 +209,7 @@ def _produced(answer: Any) -> int:
 
 def sequence(plan: Plan) -> Steps:
     """The steps of one seed."""
-    return _Conversation(plan, new_scene(plan, pattern_share=0)).steps()
+    return _Conversation(plan, new_state(plan, pattern_share=0)).steps()
 
 
 KIND: Final = Kind("transactions", 12, sequence)

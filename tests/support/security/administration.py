@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.support.security.stage import (
+from tests.support.security.prepared import (
     NAMES,
     Case,
     case,

@@ -9,8 +9,8 @@ from typing import Final
 
 from tests.support.security.administration import ADMINISTRATION_CASES
 from tests.support.security.groups import GROUP_CASES
+from tests.support.security.prepared import Case
 from tests.support.security.producing import PRODUCING_CASES
-from tests.support.security.stage import Case
 from tests.support.security.topics import LAST_CASES, TOPIC_CASES
 
 __all__ = ["CASES"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.support.security.stage import (
+from tests.support.security.prepared import (
     NAMES,
     UNKNOWN_ID,
     Case,
-    Stage,
+    Prepared,
     case,
     commit,
     partitions,
@@ -33,13 +33,13 @@ def _heartbeat(group: str, who: str, names: tuple[str, ...] | None, regex: str |
 _GROUPS: Final = ("yes-live", "yes-mixed", "no-live", "yes-none", "no-none")
 
 
-def _committing(group: str) -> Callable[[Stage, str], dict[str, Any]]:
+def _committing(group: str) -> Callable[[Prepared, str], dict[str, Any]]:
     return lambda _s, who: commit(f"{group}-simple-{who}", [(name, 0, 7) for name in NAMES])
 
 
-def _commit_ids(stage: Stage, who: str) -> dict[str, Any]:
+def _commit_ids(prepared: Prepared, who: str) -> dict[str, Any]:
     body = commit(f"yes-simple-{who}", [("", 0, 8)] * 3)
-    ids = (stage.ids["yes-a"], stage.ids["no-a"], UNKNOWN_ID)
+    ids = (prepared.ids["yes-a"], prepared.ids["no-a"], UNKNOWN_ID)
     for topic, topic_id in zip(body["topics"], ids, strict=True):
         topic["topic_id"] = topic_id
     return body
@@ -53,15 +53,15 @@ def _fetch_group(who: str, *, everything: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _fetch_ids(stage: Stage, who: str) -> dict[str, Any]:
-    ids = (stage.ids["yes-a"], stage.ids["no-a"], UNKNOWN_ID)
+def _fetch_ids(prepared: Prepared, who: str) -> dict[str, Any]:
+    ids = (prepared.ids["yes-a"], prepared.ids["no-a"], UNKNOWN_ID)
     topics = [{"topic_id": each, "partition_indexes": [0]} for each in ids]
     return {"groups": [{"group_id": f"yes-simple-{who}", "topics": topics}]}
 
 
 def _heartbeats(
     group: str, names: tuple[str, ...] | None, regex: str | None = None
-) -> Callable[[Stage, str], dict[str, Any]]:
+) -> Callable[[Prepared, str], dict[str, Any]]:
     return lambda _s, who: _heartbeat(group, who, names, regex)
 
 

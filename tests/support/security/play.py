@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from kip848_client.wire import api_named
 from tests.support.security.cases import CASES
+from tests.support.security.prepared import Prepared, await_transactions, prepare
 from tests.support.security.principals import PRINCIPALS
 from tests.support.security.sides import SecureSide
-from tests.support.security.stage import Stage, await_transactions, prepare
 
 __all__ = ["differences", "plain", "play"]
 
@@ -25,12 +25,12 @@ _FRESH_IDS: Final = ("CreateTopicsResponseCreatableTopicResult",)
 _INTERNAL: Final = ("__consumer_offsets", "__transaction_state")
 
 
-def play(side: SecureSide) -> tuple[Stage, Answers]:
+def play(side: SecureSide) -> tuple[Prepared, Answers]:
     """Every case as every user, in the version that the case names where the side has it."""
     with side.connect() as admin:
         offered = admin.versions()
         await_transactions(admin)
-        stage = prepare(admin, side.create_topic, PRINCIPALS)
+        prepared = prepare(admin, side.create_topic, PRINCIPALS)
     users = {name: side.login(name) for name in PRINCIPALS}
     answers: Answers = {}
     for case in CASES:
@@ -38,10 +38,10 @@ def play(side: SecureSide) -> tuple[Stage, Answers]:
         if not low <= case.version <= min(high, api_named(case.api).versions[1]):
             continue
         for name, user in users.items():
-            answers[case.name, name] = user.request(case.build(stage, name), case.version)
+            answers[case.name, name] = user.request(case.build(prepared, name), case.version)
     for user in users.values():
         user.close()
-    return stage, answers
+    return prepared, answers
 
 
 def differences(real: Mapping[Any, Any], ours: Mapping[Any, Any]) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.support.security.stage import (
+from tests.support.security.prepared import (
     BOTH,
     NAMES,
     UNKNOWN_ID,
     Case,
-    Stage,
+    Prepared,
     case,
     commit,
 )
@@ -58,9 +58,9 @@ def _produce(names: tuple[str, ...], **fields: Any) -> dict[str, Any]:
     return {"acks": -1, "timeout_ms": 5000, "topic_data": topics, **fields}
 
 
-def _produce_ids(stage: Stage) -> dict[str, Any]:
+def _produce_ids(prepared: Prepared) -> dict[str, Any]:
     data = [{"index": 0, "records": _batch()}]
-    ids = [stage.ids["yes-a"], stage.ids["no-a"], UNKNOWN_ID]
+    ids = [prepared.ids["yes-a"], prepared.ids["no-a"], UNKNOWN_ID]
     topics = [{"topic_id": topic_id, "partition_data": data} for topic_id in ids]
     return {"acks": -1, "timeout_ms": 5000, "topic_data": topics}
 
@@ -107,7 +107,7 @@ def _txn_offset_commit(txn: str, group: str) -> Case:
 PRODUCING_CASES: Final[tuple[Case, ...]] = (
     case("Produce names", 11, lambda _s, _w: _produce(NAMES)),
     case("Produce v3", 3, lambda _s, _w: _produce(NAMES)),
-    case("Produce ids", 13, lambda stage, _w: _produce_ids(stage)),
+    case("Produce ids", 13, lambda prepared, _w: _produce_ids(prepared)),
     case(
         "Produce with a transactional id",
         11,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kip848_client._types import ZERO_TOPIC_ID
-from tests.support.security.stage import (
+from tests.support.security.prepared import (
     BOTH,
     NAMES,
     UNKNOWN_ID,
     Case,
-    Stage,
+    Prepared,
     case,
     partitions,
 )
@@ -32,8 +32,8 @@ def _fetch(topics: list[dict[str, Any]]) -> dict[str, Any]:
 _NAMED: Final = [{"name": name} for name in NAMES]
 
 
-def _ids(stage: Stage, _who: str) -> dict[str, Any]:
-    wanted = [stage.ids["yes-a"], stage.ids["no-a"], UNKNOWN_ID]
+def _ids(prepared: Prepared, _who: str) -> dict[str, Any]:
+    wanted = [prepared.ids["yes-a"], prepared.ids["no-a"], UNKNOWN_ID]
     return {
         "topics": [{"topic_id": each, "name": None} for each in wanted],
         "include_topic_authorized_operations": True,
@@ -77,8 +77,8 @@ TOPIC_CASES: Final[tuple[Case, ...]] = (
     case(
         "Fetch ids",
         17,
-        lambda stage, _w: _fetch(
-            [{"topic_id": stage.ids[name]} for name in BOTH] + [{"topic_id": UNKNOWN_ID}]
+        lambda prepared, _w: _fetch(
+            [{"topic_id": prepared.ids[name]} for name in BOTH] + [{"topic_id": UNKNOWN_ID}]
         ),
     ),
     case(
@@ -106,7 +106,7 @@ TOPIC_CASES: Final[tuple[Case, ...]] = (
 )
 
 
-def _auto_created(_stage: Stage, who: str) -> dict[str, Any]:
+def _auto_created(_stage: Prepared, who: str) -> dict[str, Any]:
     names = (f"yes-auto-{who.replace('_', '-')}", f"no-auto-{who.replace('_', '-')}")
     return {"topics": [{"name": name} for name in names], "allow_auto_topic_creation": True}
 
@@ -137,11 +137,11 @@ LAST_CASES: Final[tuple[Case, ...]] = (
     case(
         "DeleteTopics ids",
         6,
-        lambda stage, _w: {
+        lambda prepared, _w: {
             "timeout_ms": 5000,
             "topics": [
-                {"name": None, "topic_id": stage.ids["yes-a"]},
-                {"name": None, "topic_id": stage.ids["no-a"]},
+                {"name": None, "topic_id": prepared.ids["yes-a"]},
+                {"name": None, "topic_id": prepared.ids["no-a"]},
                 {"name": "yes-b", "topic_id": ZERO_TOPIC_ID},
             ],
         },

@@ -12,7 +12,7 @@ from kip848_client.wire import request_api
 from tests.differential._model import GroupModel, MemberModel, Partitions, everything
 from tests.differential._steps import Ask, Topic
 
-__all__ = ["ABSENT_TOPIC", "Scene"]
+__all__ = ["ABSENT_TOPIC", "SequenceState"]
 
 ABSENT_TOPIC: Final = "no-such-topic"
 
@@ -20,7 +20,7 @@ _ID_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 
 
 @dataclass(slots=True)
-class Scene:
+class SequenceState:
     """One sequence's world. ``topics`` are those that it subscribes to; ``offered`` the version
     ranges of the real broker, by API name; ``prefix`` begins each of its group ids and
     ``topic_prefix`` each topic of its own."""

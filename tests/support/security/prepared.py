@@ -18,7 +18,7 @@ __all__ = [
     "NAMES",
     "UNKNOWN_ID",
     "Case",
-    "Stage",
+    "Prepared",
     "case",
     "commit",
     "partitions",
@@ -32,7 +32,7 @@ BOTH: Final = ("yes-a", "no-a")
 
 
 @dataclass(slots=True)
-class Stage:
+class Prepared:
     """What ``prepare`` made: topic ids by name."""
 
     ids: dict[str, bytes] = field(default_factory=dict)
@@ -40,11 +40,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One request: for each (stage, user name) a message, sent in ``version``."""
+    """One request: for each (prepared, user name) a message, sent in ``version``."""
 
     name: str
     version: int
-    build: Callable[[Stage, str], Any]
+    build: Callable[[Prepared, str], Any]
 
     @property
     def api(self) -> str:
@@ -52,10 +52,10 @@ class Case:
         return self.name.split(" ", 1)[0]
 
 
-def case(name: str, version: int, build: Callable[[Stage, str], dict[str, Any]]) -> Case:
+def case(name: str, version: int, build: Callable[[Prepared, str], dict[str, Any]]) -> Case:
     """A case whose name begins with its API's, and whose request has the fields of ``build``."""
     api = name.split(" ", 1)[0]
-    return Case(name, version, lambda stage, who: message(api, **build(stage, who)))
+    return Case(name, version, lambda prepared, who: message(api, **build(prepared, who)))
 
 
 _TOPICS: Final = {"yes-a": 2, "yes-b": 1, "no-a": 1, "no-doomed": 1}
@@ -63,9 +63,9 @@ _TOPICS: Final = {"yes-a": 2, "yes-b": 1, "no-a": 1, "no-doomed": 1}
 
 def prepare(
     admin: Requester, create_topic: Callable[[str, int], bytes], users: Mapping[str, object]
-) -> Stage:
+) -> Prepared:
     """Make what the cases need: topics (with ``create_topic``), groups, offsets and ACLs."""
-    stage = Stage({name: create_topic(name, count) for name, count in _TOPICS.items()})
+    prepared = Prepared({name: create_topic(name, count) for name, count in _TOPICS.items()})
     for group, topics in (
         ("yes-live", ("yes-a",)),
         ("yes-mixed", ("yes-b", "no-a")),
@@ -80,7 +80,7 @@ def prepare(
             assert all(p.error_code == 0 for t in answer.topics for p in t.partitions), answer
     answer = admin.request(acl_request(PRINCIPALS), 3)
     assert all(each.error_code == 0 for each in answer.results), answer
-    return stage
+    return prepared
 
 
 def await_transactions(admin: Requester) -> None:
