@@ -107,8 +107,13 @@ class TopicView(Protocol):
         """The partition numbers of a topic, ``None`` when it is not known."""
         ...
 
+    def want(self, topics: Collection[str]) -> None:
+        """The user asks for these topics, and for no others any more. They are kept up to date; one
+        that does not exist may be created by that, once."""
+        ...
+
     def watch(self, topics: Collection[str]) -> None:
-        """Keep these topics up to date from now on."""
+        """Keep these topics up to date, too. They are never created."""
         ...
 
     def retain(self, topics: Collection[str]) -> None:

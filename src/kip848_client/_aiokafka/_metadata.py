@@ -6,8 +6,8 @@ for ids as well as for names (KIP-516), keeps the result, and hands aiokafka's `
 a picture of the watched topics. There is one refresh policy and one source of leaders.
 
 An id keeps its name for ever, a name changes its id when the topic is created again. So ids are
-kept even when they are gone from the cluster (a partition of a deleted topic still has to be
-revoked under its name), and a name points at the newest id.
+kept even when they are gone from the cluster, as long as their name is asked for (a partition of a
+deleted topic still has to be revoked under its name), and a name points at the newest id.
 """
 
 from __future__ import annotations
@@ -71,12 +71,13 @@ class TopicDirectory:
         self._learn_brokers = learn_brokers
         self._show = show
         self._allow_auto_create = allow_auto_create
+        self._wanted: frozenset[str] = frozenset()
         self._watched: set[str] = set()
         self._names: dict[TopicId, str] = {}
         self._topics: dict[str, MetadataResponseTopic] = {}
         self._leaders: dict[tuple[str, int], int] = {}
         self._complained: set[str] = set()
-        self._seen: set[str] = set()
+        self._asked_to_create: set[str] = set()
         self._asking: asyncio.Lock = asyncio.Lock()
 
     def name_of(self, topic_id: TopicId) -> str | None:
@@ -98,6 +99,10 @@ class TopicDirectory:
             return None
         return frozenset(each.partition_index for each in known.partitions)
 
+    def want(self, topics: Collection[str]) -> None:
+        self._wanted = frozenset(topics)
+        self._asked_to_create &= self._wanted
+
     def watch(self, topics: Collection[str]) -> None:
         self._watched |= set(topics)
 
@@ -115,15 +120,16 @@ class TopicDirectory:
 
     async def refresh(self, topics: Iterable[str] = ()) -> None:
         async with self._asking:
-            names = sorted(self._watched | set(topics))
-            # A name may be created by our asking once, never again: a refresh must not bring a
-            # topic back that someone has just deleted.
-            create = self._allow_auto_create and not self._seen.issuperset(names)
-            answer = await self._ask(
-                tuple(MetadataRequestTopic(name=name) for name in names), create=create
-            )
-            self._seen.update(names)
-            self._take(answer)
+            names = self._wanted | self._watched | set(topics)
+            self._forget_all_but(names)
+            # What may be created by asking are names that the user gave us, each once. They are
+            # asked for alone: a refresh must not bring back what someone has just deleted.
+            new = self._wanted - self._asked_to_create if self._allow_auto_create else frozenset()
+            if new:
+                self._take(await self._ask(_named(new), create=True))
+                self._asked_to_create |= new
+            if names - new or not new:
+                self._take(await self._ask(_named(names - new)))
 
     async def list_topics(self) -> tuple[MetadataResponseTopic, ...]:
         answer = await self._ask(None)
@@ -135,6 +141,13 @@ class TopicDirectory:
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=create)
         answer: MetadataResponse = await self._transport.any_broker(request, versions=_VERSIONS)
         return answer
+
+    def _forget_all_but(self, names: Collection[str]) -> None:
+        """Topics come and go; what nobody asks for any more must not pile up."""
+        for name in [each for each in self._topics if each not in names]:
+            self._drop_leaders(name)
+        self._complained &= set(names)
+        self._names = {each: name for each, name in self._names.items() if name in names}
 
     def _take(self, answer: MetadataResponse) -> None:
         for topic in answer.topics:
@@ -156,13 +169,16 @@ class TopicDirectory:
     def _drop(self, name: str, error_code: int) -> None:
         """Forget where a topic's partitions are. Said once, until the topic is there again: a
         subscription may well name a topic that is yet to be created."""
-        gone = self._topics.pop(name, None)
-        for partition in () if gone is None else gone.partitions:
-            self._leaders.pop((name, partition.partition_index), None)
+        self._drop_leaders(name)
         if name not in self._complained:
             self._complained.add(name)
             said = error_name(error_code)
             _log.warning("topic %s: %s; it is consumed once that is cured", name, said)
+
+    def _drop_leaders(self, name: str) -> None:
+        gone = self._topics.pop(name, None)
+        for partition in () if gone is None else gone.partitions:
+            self._leaders.pop((name, partition.partition_index), None)
 
     def _picture(self, answer: MetadataResponse) -> ClusterPicture:
         topics: list[TopicRow] = [
@@ -185,6 +201,10 @@ class TopicDirectory:
         ]
         brokers = [(each.node_id, each.host, each.port, each.rack) for each in answer.brokers]
         return ClusterPicture(brokers, topics, answer.controller_id)
+
+
+def _named(names: Iterable[str]) -> tuple[MetadataRequestTopic, ...]:
+    return tuple(MetadataRequestTopic(name=name) for name in sorted(names))
 
 
 async def refresh_quietly(directory: TopicDirectory) -> bool:

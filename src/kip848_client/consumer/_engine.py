@@ -223,7 +223,7 @@ class Engine(Generic[R]):
         link = await self.transport.bootstrap()
         if self.config.group_id is not None:
             self.transport.require_kip848(link)
-        self.topics.watch(topics)
+        self.topics.want(topics)
         await self.topics.refresh()
         self._client.follow(self.topics)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="kip848-consumer")
@@ -350,8 +350,7 @@ class Engine(Generic[R]):
         # Partitions of topics that are not wanted any more are not handed out from now on, though
         # they stay assigned until the coordinator has heard of it (KAFKA-19356).
         self.fetch.live.limit_to(None if pattern is not None else topics)
-        self.topics.retain(topics | {tp.topic for tp in self.fetch.live.assigned})
-        self.topics.watch(topics)
+        self.topics.want(topics)
         self._spawn(self._refresh_topics)
         self.supervisor.post(Subscribed(topics, pattern))
         self.supervisor.post(Polled())
@@ -382,6 +381,7 @@ class Engine(Generic[R]):
         is committed with auto-commit."""
         self.poller.came_back(calling_task())
         self.tracker.waive()
+        self.topics.want(())
         if self._by_hand:
             self._by_hand = False
             self._give_up(self.fetch.live.assigned)
@@ -405,9 +405,7 @@ class Engine(Generic[R]):
         self._give_up(dropped)
         new = [tp for tp in partitions if tp not in before or tp in dropped]
         self.fetch.live.limit_to(None)
-        names = {tp.topic for tp in partitions}
-        self.topics.retain(names)
-        self.topics.watch(names)
+        self.topics.want({tp.topic for tp in partitions})
         self.assigned(partitions, new)
         self._spawn(self._start_manually, tuple(partitions))
 
@@ -419,6 +417,14 @@ class Engine(Generic[R]):
 
     async def _start_manually(self, partitions: Collection[TopicPartition]) -> None:
         await self._refresh_topics()
+        for tp in partitions:
+            known = self.topics.partitions_of(tp.topic)
+            if known is not None and tp.partition not in known:
+                _log.warning(
+                    "%s-%d was assigned by hand and does not exist: its topic has %d partition(s); "
+                    "it is consumed once it is there",
+                    *(tp.topic, tp.partition, len(known)),
+                )
         self.started([tp for tp in partitions if tp in self.fetch.live.assigned])
 
     # -- the supervisor's ``Offsets`` ------------------------------------------------------------
@@ -445,6 +451,7 @@ class Engine(Generic[R]):
         self.tracker.forget(new)
         self.tracker.assign(assignment)
         self.fetch.assign(assignment, new)
+        self._watch_what_is_assigned()
 
     def started(self, assignment: Collection[TopicPartition]) -> None:
         self.fetch.live.make_ready(assignment)
@@ -458,6 +465,13 @@ class Engine(Generic[R]):
         self.fetch.release(partitions)
         self.tracker.forget(partitions)
         self.positions.forget(partitions)
+        self._watch_what_is_assigned()
+
+    def _watch_what_is_assigned(self) -> None:
+        # With a pattern, nothing else says which of the topics that ever matched are still ours.
+        names = {tp.topic for tp in self.fetch.live.assigned}
+        self.topics.watch(names)
+        self.topics.retain(names)
 
     # -- commits ---------------------------------------------------------------------------------
 

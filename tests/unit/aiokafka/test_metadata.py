@@ -29,15 +29,26 @@ OLD, NEW = TopicId(b"o" * 16), TopicId(b"n" * 16)
 class Cluster:
     """Topics by name: (id, partitions); answers as a broker does."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, allow_auto_create: bool = True) -> None:
         self.topics: dict[str, tuple[TopicId, int]] = {"t": (OLD, 2)}
         self.requests: list[MetadataRequest] = []
         self.pictures: list[ClusterPicture] = []
         self.brokers: list[tuple[int, str, int]] = []
         self.transport = FakeTransport(self._answer)
         self.directory = TopicDirectory(
-            self.transport, self.brokers.extend, self.pictures.append, allow_auto_create=True
+            self.transport,
+            self.brokers.extend,
+            self.pictures.append,
+            allow_auto_create=allow_auto_create,
         )
+
+    def creating(self) -> list[set[str | None]]:
+        """What was asked for in requests that may create it."""
+        return [
+            {each.name for each in request.topics or ()}
+            for request in self.requests
+            if request.allow_auto_topic_creation
+        ]
 
     def _answer(self, _where: str, request: MetadataRequest) -> MetadataResponse:
         self.requests.append(request)
@@ -111,16 +122,62 @@ async def test_a_topic_created_again_has_a_new_id_and_the_old_one_keeps_its_name
 async def test_a_name_may_be_created_by_asking_only_once() -> None:
     """A refresh must not bring back what somebody deleted."""
     cluster = Cluster()
-    cluster.directory.watch(["t"])
+    cluster.directory.want(["t"])
     for _ in range(3):
         await cluster.directory.refresh()
     await cluster.directory.resolve([NEW])
-    assert [each.allow_auto_topic_creation for each in cluster.requests] == [
-        True,
-        False,
-        False,
-        False,
-    ]
+    assert cluster.creating() == [{"t"}]
+    assert len(cluster.requests) == 4
+
+
+async def test_a_new_name_is_asked_for_apart_from_those_that_may_be_deleted() -> None:
+    cluster = Cluster()
+    cluster.directory.want(["a"])
+    await cluster.directory.refresh()
+    cluster.directory.want(["a", "b"])
+    await cluster.directory.refresh(["c"])
+    assert cluster.creating() == [{"a"}, {"b"}]
+    assert [each.name for each in cluster.requests[-1].topics or ()] == ["a", "c"]
+
+
+async def test_what_the_user_did_not_name_is_never_created() -> None:
+    """Topics that a pattern matched, that were looked up, or that are assigned."""
+    cluster = Cluster()
+    cluster.directory.watch(["matched"])
+    await cluster.directory.refresh(["looked-up"])
+    await cluster.directory.resolve([OLD])
+    assert cluster.creating() == []
+
+
+async def test_a_name_that_is_wanted_anew_may_be_created_anew() -> None:
+    cluster = Cluster()
+    for wanted in (["a"], [], ["a"]):
+        cluster.directory.want(wanted)
+        await cluster.directory.refresh()
+    assert cluster.creating() == [{"a"}, {"a"}]
+
+
+async def test_nothing_is_created_when_that_is_switched_off() -> None:
+    cluster = Cluster(allow_auto_create=False)
+    cluster.directory.want(["t"])
+    await cluster.directory.refresh()
+    assert cluster.creating() == []
+    assert len(cluster.requests) == 1
+
+
+async def test_topics_that_came_and_went_leave_nothing_behind() -> None:
+    cluster = Cluster()
+    directory = cluster.directory
+    for number in range(50):
+        cluster.topics = {f"t-{number}": (TopicId(bytes([number]) * 16), 3)}
+        directory.watch([f"t-{number}"])
+        directory.retain([f"t-{number}"])
+        await directory.refresh([f"gone-{number}"])
+    await directory.refresh()
+    assert [each.name for each in cluster.requests[-1].topics or ()] == ["t-49"]
+    assert [row[1] for row in cluster.pictures[-1].topics] == ["t-49"]
+    sizes = [len(each) for each in vars(directory).values() if isinstance(each, dict | set)]
+    assert max(sizes) == 3  # the leaders of three partitions
 
 
 async def test_a_topic_that_is_gone_is_complained_of_once(

@@ -98,6 +98,9 @@ class FakeTopics:
         found = frozenset(partition for name, partition in self.leaders if name == topic)
         return found or None
 
+    def want(self, topics: Collection[str]) -> None:
+        self.watched |= set(topics)
+
     def watch(self, topics: Collection[str]) -> None:
         self.watched |= set(topics)
 
