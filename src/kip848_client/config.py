@@ -163,7 +163,7 @@ class ConsumerConfig(BaseModel):
     """Asking for records less often than this means to leave the group. Also the rebalance
     timeout: how long the group waits for this member to give partitions up."""
     max_poll_records: Int64 | None = Field(None, ge=1)
-    """At most so many records from one ``getmany``; ``None`` for all that are there."""
+    """The most records that one ``getmany`` returns; ``None`` for all that are there."""
     rebalance_timeout_ms: Int32 | None = Field(None, ge=1)
     """aiokafka's name for what is ``max_poll_interval_ms`` here; it wins when both are given."""
     rebalance_callback_timeout_ms: Int64 | None = Field(None, ge=1)

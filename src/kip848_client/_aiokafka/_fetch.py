@@ -3,9 +3,9 @@
 ``FetchPath`` owns the fetcher and the ``LiveAssignment`` that it works on, hands records out one
 by one or in batches, and knows which of them the application is still busy with.
 
-What the application is busy with is noted in ``hand_out``, which belongs to the task that asks;
-who that is and when it comes back is for the caller to say. ``report`` brings an ``OffsetTracker``
-up to date when somebody wants to know.
+What the application is busy with is noted in ``hand_out``, which belongs to the task that asks; who
+that is and when it comes back is for the caller to say. ``report`` brings an ``OffsetTracker`` up
+to date when they are asked for.
 
 Nothing here awaits between looking at a partition and handing its records out, so a partition
 that was held or released in between two awaits can not leak a record.

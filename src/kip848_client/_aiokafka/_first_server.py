@@ -1,7 +1,7 @@
 """The first bootstrap server that answers.
 
-A server that takes connections and says nothing costs the whole connection timeout. So the next
-one is tried after a second, beside it, and whoever is ready first is taken.
+A server that takes connections and says nothing costs the whole connection timeout. So the next one
+is tried after a second, beside it, and the first that is ready is taken.
 """
 
 from __future__ import annotations

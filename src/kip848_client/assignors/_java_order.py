@@ -1,8 +1,8 @@
 """The order in which Kafka's Java collections iterate: what makes targets equal to a broker's.
 
-Kafka's assignors walk ``HashMap``s and ``HashSet``s, and where the walk decides (who is first to
-get an extra partition, which partition of a topic is given up), the answer depends on the hash of
-a member id, a topic id or a partition number. Nothing here holds values; it computes orders.
+Kafka's assignors walk ``HashMap``s and ``HashSet``s, and where the walk decides (which one is first
+to get an extra partition, which partition of a topic is given up), the answer depends on the hash
+of a member id, a topic id or a partition number. Nothing here holds values; it computes orders.
 
 Theory
 ------

@@ -12,7 +12,7 @@ Orders are part of the input, because Kafka's results depend on them:
   it was written to the member's target assignment record. Keep it as it is: the order in it counts.
 
 A caller that does not need a broker's exact result passes ids in any stable order (sorted, say):
-balance and stickiness hold all the same.
+balance and stickiness hold nevertheless.
 """
 
 from __future__ import annotations

@@ -2,13 +2,12 @@
 
 Three passes, each over members numbered in member order:
 
-1. **Keep**: whatever the previous target holds of topics still subscribed stays where it is.
-2. **Fill**: topics with partitions in nobody's hand, the hardest first (most partitions for each
-   subscriber, then fewest subscribers, then topic id); each partition goes to the least loaded
-   subscriber of its topic.
-3. **Balance**: topic by topic in the same order, move partitions from the most loaded subscriber
-   that has some of this topic to the least loaded one while their loads differ by more than one.
-   Repeat until a whole round moves nothing, or 16 rounds.
+1. **Keep**: whatever the previous target holds of topics still subscribed stays where it is. 2.
+**Fill**: topics with unassigned partitions, the hardest first (most partitions for each subscriber,
+then fewest subscribers, then topic id); each partition goes to the least loaded subscriber of its
+topic. 3. **Balance**: topic by topic in the same order, move partitions from the most loaded
+subscriber that has some of this topic to the least loaded one while their loads differ by more than
+one. Repeat until a whole round moves nothing, or 16 rounds.
 
 Load counts all partitions of a member, whatever the topic. The result is balanced within each
 topic's subscribers, not always over the whole group: that would take chains of moves over several
@@ -106,7 +105,7 @@ class _Builder:
                     owners[partition] = index
 
     def fill(self) -> None:
-        """Pass 2: give out what nobody has."""
+        """Pass 2: give out what is unassigned."""
         for topic_id in self._hardest_first(self.subscribers):
             owners = self._owners[topic_id]
             if _NOBODY not in owners:

@@ -1,9 +1,9 @@
 """Uniform assignment when all members subscribe to the same topics.
 
 Every member gets ``total div members`` partitions, and ``total mod members`` of them one more. A
-member keeps what it had as far as its quota allows. What nobody had comes first in the queue of
-free partitions, what members gave up follows in member order; the queue is dealt out in blocks to
-the members below their quota. So the result is balanced within one partition, and nothing moves
+member keeps what it had as far as its quota allows. Unassigned partitions come first in the queue
+of free partitions, what members gave up follows in member order; the queue is dealt out in blocks
+to the members below their quota. So the result is balanced within one partition, and nothing moves
 that need not.
 
 Who gets one of the extra partitions is settled while walking the members: each is offered one while
@@ -86,7 +86,7 @@ def _topic_order(first: MemberSpec) -> list[TopicId]:
 def _unowned(
     topic_order: list[TopicId], group: GroupSpec, topics: Mapping[TopicId, TopicMetadata]
 ) -> tuple[int, list[TopicIdPartition]]:
-    """Partition count of all topics, and the partitions in nobody's previous target, in order."""
+    """Partition count of all topics, and the partitions that no previous target has, in order."""
     owned: dict[TopicId, set[int]] = {topic_id: set() for topic_id in topic_order}
     for member in group.members.values():
         for topic_id, partitions in member.target.items():

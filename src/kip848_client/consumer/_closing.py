@@ -1,8 +1,8 @@
-"""How a consumer is closed: step by step, each whatever became of the ones before.
+"""How a consumer is closed: step by step, and a step that failed does not stop the next.
 
 A step that failed must not keep the later ones from closing what they close, or connections and
-tasks stay for ever. The first error is raised at the end. Whoever asks again then has the steps
-repeated that did not succeed, and only those.
+tasks stay for ever. The first error is raised at the end. Closing again repeats the steps that did
+not succeed, and only those.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Step = Callable[[], Awaitable[None]]
 
 
 class Closing:
-    """Runs ``steps`` in a task of its own, so that they go on when who asked is cancelled."""
+    """Runs ``steps`` in a task of its own, so that they go on when the caller is cancelled."""
 
     def __init__(self, steps: Iterable[Step]) -> None:
         self._steps = list(steps)

@@ -79,7 +79,8 @@ class Consumer(Generic[K, V]):
     until you ``seek`` past the record.
 
     Use it in one event loop. Several tasks may ask for records; a call for records tells the
-    consumer that everything handed out before is done with, whoever got it, so commit by hand then.
+    consumer that everything handed out before is done with, whichever task got it, so commit by
+    hand then.
     """
 
     @overload
@@ -227,7 +228,7 @@ class Consumer(Generic[K, V]):
             raise supervisor.callback_failures[before]
 
     def _run(self) -> Engine[Record[K, V]]:
-        """The engine, for whatever needs it to work. Raises what ended it."""
+        """The engine, which must be working. Raises what ended it."""
         engine = self._look()
         engine.errors.check_fatal()
         return engine
@@ -446,7 +447,7 @@ class Consumer(Generic[K, V]):
         self, offsets: Mapping[Any, CommitOffset] | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Commit ``offsets`` (each the offset of the *next* record, or that and a text), by default
-        the position after everything handed out, whoever of your tasks has it. Returns what was
+        the position after everything handed out, whichever of your tasks has it. Returns what was
         stored: ``{}`` when there is nothing to commit.
 
         Retries what a retry can cure, STALE_MEMBER_EPOCH included, for at most

@@ -68,7 +68,7 @@ _log = logging.getLogger("kip848_client")
 
 _CLOSE_PATIENCE_MS: Final = 5_000
 _RESERVE_MS: Final = 2_000
-"""Of the time to stop, what is kept for committing and leaving when nobody comes back in time (a
+"""Of the time to stop, what is kept for committing and leaving when no task comes back in time (a
 quarter, if that is less)."""
 _GRACE_S: Final = 1.0
 """What a step that should have ended gets beyond its time."""
@@ -239,7 +239,8 @@ class Engine(Generic[R]):
             self._running.set()
 
     def _fail(self, what: str, cause: BaseException | None) -> None:
-        """The consumer cannot go on: tell whoever calls it, and whoever waits in a call now."""
+        """The consumer cannot go on: every call raises the error, and so do the calls that wait
+        now."""
         if self._closing is not None or self.errors.fatal is not None:
             return
         error = Kip848Error(f"{what}; stop the consumer and create a new one")
@@ -365,7 +366,7 @@ class Engine(Generic[R]):
         finally:
             group = self._group
             if not supervisor.core.closed and group and not group.cancel_scope.cancel_called:
-                # Nobody sends heartbeats any more: what is assigned is soon another member's.
+                # No heartbeats are sent any more: what is assigned is soon another member's.
                 why = f"by a bug of its own: {cause!r}" if cause else "although nobody asked for it"
                 self._fail(f"the membership ended {why}", cause)
             self._member_done.set()

@@ -65,7 +65,7 @@ def checked_listener(listener: object) -> RebalanceListener:
 
 
 def listener_method(listener: object | None, name: str) -> Hook | None:
-    """The method to call for an occasion, ``None`` when nobody listens."""
+    """The method to call for an occasion, ``None`` when there is no listener for it."""
     found: Hook | None = getattr(listener, name, None)
     if found is None and name == "on_partitions_lost":
         found = getattr(listener, "on_partitions_revoked", None)
@@ -73,7 +73,7 @@ def listener_method(listener: object | None, name: str) -> Hook | None:
 
 
 def _ignore(_task: asyncio.Task[None]) -> None:
-    """Nobody wants to know."""
+    """There is no listener."""
 
 
 async def call_listener(
@@ -124,7 +124,7 @@ async def _end(task: asyncio.Task[None], name: str) -> None:
 
 def _retrieve(task: asyncio.Task[None]) -> None:
     if not task.cancelled():
-        task.exception()  # or asyncio complains that nobody looked
+        task.exception()  # or asyncio complains that its result was never read
 
 
 def _failure(task: asyncio.Task[None], name: str, overran_ms: int | None) -> CallbackError | None:

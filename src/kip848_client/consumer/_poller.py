@@ -6,16 +6,15 @@ may be raised now, and the event loop shall have a chance: a consumer that alway
 would otherwise never let heartbeats run, so at least every 10 ms one call gives way.
 
 The fast path costs one comparison of the clock, one of the task and one flag; everything else is
-done at most every 10 ms or when the flag says that somebody wants something.
+done at most every 10 ms, or when the flag asks for it.
 
-Who holds records
------------------
-The *holder* of records is the task that asked for them; it is done with them when it asks again.
-Several tasks may ask, and each speaks for itself. ``wait_for(consumer.getone(), 5)`` runs the call
-in a task of its own: the holder is the one that *made* the call, which the ``caller`` of these
-methods is for. A task that has ended cannot come back: what it holds is done at the next call of
-whichever task. When the consumer is stopped there is none, so how the task ended decides: what one
-has that returned counts as done, what one has that failed or was cancelled does not.
+Who holds records ----------------- The *holder* of records is the task that asked for them; it is
+done with them when it asks again. Several tasks may ask, and each speaks for itself.
+``wait_for(consumer.getone(), 5)`` runs the call in a task of its own: the holder is the one that
+*made* the call, which the ``caller`` of these methods is for. A task that has ended cannot come
+back: what it holds is done at the next call of any task. A stopped consumer gets no next call, so
+the way in which the task ended decides: a task that returned is done with its records, a task that
+failed or was cancelled is not.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ class Poller(Generic[R]):
     def came_back(self, caller: Caller) -> None:
         """This task is done with what it has."""
         if caller is None or caller.get_loop() is not self._loop:
-            return  # whoever runs the call will say so; or is refused
+            return  # the call itself says so; or is refused
         self._fetch.hand_outs.came_back(caller)
         self._let_go()
 
@@ -108,8 +107,8 @@ class Poller(Generic[R]):
         self._fetch.wake()
 
     async def drain(self, deadline_s: Callable[[], float]) -> None:
-        """After ``stop``: return when nobody holds records who could come back, or at the deadline
-        (by the loop's clock; it may move while ``hasten`` is called)."""
+        """After ``stop``: return when no task that could come back holds records, or at the
+        deadline (by the loop's clock; it may move while ``hasten`` is called)."""
         while holders := [each for each in self._holders() if not each.done()]:
             left_s = deadline_s() - self._now()
             if left_s <= 0:
@@ -128,7 +127,7 @@ class Poller(Generic[R]):
         self._let_go()
 
     def close(self) -> None:
-        """After ``stop``: wait for nobody any more."""
+        """After ``stop``: wait for no task any more."""
         self._stopped = self._closed = True
         self.attention = True
         self._let_go()

@@ -254,8 +254,8 @@ class Positions:
 
     async def wait_for(self, tp: TopicPartition) -> int:
         """The position, as soon as there is one, which this makes sure of: inside the listener's
-        call nobody has looked for it yet. Raises ``NotAssigned``, also when the partition is taken
-        away meanwhile, and ``NoOffsetForPartition``."""
+        call it has not been looked for yet. Raises ``NotAssigned``, also when the partition is
+        taken away meanwhile, and ``NoOffsetForPartition``."""
         if not self._closed:
             self.begin((tp,))
         while True:

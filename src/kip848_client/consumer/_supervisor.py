@@ -9,11 +9,11 @@ takes time is a task of the task group, which lives inside ``run`` and nowhere e
 
 The listener is called by one more task, one call after another, while heartbeats go on.
 
-Two things are added to what the core asks for. Partitions are not given up while the application
-is in the middle of their records: the flush before a revocation, and the listener's call, wait
-until it comes back for more (as Kafka's Java client does by reconciling inside of poll), at the
-longest as long as the group waits for us. And where the loss of partitions has overtaken a call of
-the listener, it is told of the loss instead.
+Two things are added to what the core asks for. Partitions are not given up while the application is
+in the middle of their records: the flush before a revocation, and the listener's call, wait until
+it comes back for more (as Kafka's Java client does by reconciling inside of poll), at the longest
+as long as the group waits for us. And where the loss of partitions has overtaken a call of the
+listener, the listener gets the loss instead.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A ``commit()`` of the application: what it means, and what becomes of what is not ours any more.
 
 An application that commits after its work, and acts upon that, has to learn when its work was in
-vain: the group took the partition meanwhile, and somebody else gets the same records. So ``commit``
-stores what can be stored and raises ``CommitFailed`` for the rest, whatever the reason.
+vain: the group took the partition meanwhile, and another member gets the same records. So
+``commit`` stores what can be stored and raises ``CommitFailed`` for the rest, whatever the reason.
 """
 
 from __future__ import annotations

@@ -172,9 +172,9 @@ class CoordinatorRecovered(Command):
 class LeaveCompleted(Command):
     """The leave is over: the group knows, or will find out when the session expires.
 
-    ``error`` says why the coordinator could not be told; log it, do not raise it. After a final
-    leave ``MemberCore.closed`` is true and the driver may stop, once the callbacks it was asked to
-    run have returned.
+    ``error`` says why the leave could not be sent; log it, do not raise it. After a final leave
+    ``MemberCore.closed`` is true and the driver may stop, once the callbacks it was asked to run
+    have returned.
     """
 
     error: Kip848Error | None = None

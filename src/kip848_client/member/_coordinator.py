@@ -1,9 +1,9 @@
 """What the member knows about its coordinator: whether it has one, and since when it is silent.
 
 A lookup is asked for only when something wants to be sent, one at a time, with a backoff of its
-own. Silence begins with a question (a lookup or a heartbeat) and ends with an answer that shows
-the coordinator at work; a silence that lasts is reported again and again, since a consumer that is
-out of its group without anybody noticing is the worst outcome of all.
+own. Silence begins with a question (a lookup or a heartbeat) and ends with an answer that shows the
+coordinator at work; a silence that lasts is reported again and again, since a consumer that is out
+of its group unnoticed is the worst outcome of all.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class MemberCore:
         self._attempts = 0
         """The number of the newest heartbeat, leaves included. Never starts again."""
         self._reports = ErrorReports(self._emit)
-        """Errors that would be told too often."""
+        """Errors that would be reported too often."""
         self._stale_answers = 0
         """How many answers were ignored because their question is not open any more."""
 
@@ -270,7 +270,7 @@ class MemberCore:
                 if self._application.polled_meanwhile:
                     self._join("lost callback done and polled again")
             case _:
-                pass  # it goes on, or nobody waits for the end of it
+                pass  # it goes on, or nothing waits for the end of it
 
     # -- in and out of the group -------------------------------------------------------------
 
@@ -318,8 +318,8 @@ class MemberCore:
             self._work.drop()
 
     def _leave_if_not_polled(self) -> bool:
-        """``max.poll.interval.ms``: give the partitions to members that work. Without a
-        coordinator nobody could be told, and nobody would take over."""
+        """``max.poll.interval.ms``: give the partitions to members that work. Without a coordinator
+        the leave could not be sent, and no other member would take over."""
         due = self._application.is_overdue(self._now)
         if not due or self.state not in st.TAKES_ASSIGNMENT or not self._link.known:
             return False
@@ -363,7 +363,7 @@ class MemberCore:
         return True
 
     def _callbacks_done(self, why: str) -> None:
-        """Nothing is held any more: tell the coordinator, if it has to be told."""
+        """Nothing is held any more: send the leave, if one is needed."""
         leave = self._leave
         assert leave is not None, "callbacks of a leave without a leave"
         self._work.abandon(lost=False)
@@ -375,7 +375,7 @@ class MemberCore:
             self._finish_leave(None)
 
     def _leave_group(self, mode: LeaveMode) -> bool:
-        """End the membership; returns whether the coordinator has to be told."""
+        """End the membership; returns whether a leave has to be sent."""
         was_sent = self._membership.join_was_sent
         self._end_membership()
         epoch = leave_epoch(mode, self._settings.instance_id)

@@ -85,7 +85,7 @@ class IntentBuilder:
         self._sent = None
 
     def is_news(self, subscription: Subscription) -> bool:
-        """Whether ``subscription`` differs from what the broker was told."""
+        """Whether ``subscription`` differs from what was sent to the broker."""
         return self._sent is None or self._sent.subscription != subscription
 
     def build(

@@ -24,7 +24,7 @@ class InstanceClaim:
         self._refused_since_ms = None
 
     def refused(self, now_ms: int) -> bool:
-        """The id is held by somebody; returns whether waiting has gone on for too long."""
+        """Another member holds the id; returns whether waiting has gone on for too long."""
         if self._refused_since_ms is None:
             self._refused_since_ms = now_ms
         return now_ms >= self._refused_since_ms + self._limit_ms

@@ -31,7 +31,7 @@ class Membership:
     join_was_sent: bool = False
     """Whether the coordinator may know of this membership, so that a leave must be sent."""
     expedite: bool = False
-    """The next heartbeat does not wait for the interval: somebody needs the newest epoch, or the
+    """The next heartbeat does not wait for the interval: a commit needs the newest epoch, or the
     subscription changed."""
     retry_on_poll: bool = False
     """A callback failed: the reconciliation is repeated when the application polls."""

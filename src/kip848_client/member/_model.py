@@ -1,8 +1,8 @@
 """The nouns of a group member: settings, the intent and outcome of a heartbeat, the snapshot.
 
 ``HeartbeatIntent`` and ``HeartbeatOutcome`` are the domain side of ConsumerGroupHeartbeat (API 68,
-v1). The member never sees a wire message: whoever drives it translates one to the other, so the
-member can be run against a simulation that has no bytes at all.
+v1). The member never sees a wire message: its driver translates one to the other, so the member can
+be run against a simulation that has no bytes at all.
 """
 
 from __future__ import annotations

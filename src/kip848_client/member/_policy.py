@@ -2,7 +2,7 @@
 
 The rules that Kafka leaves to the client are these: repeated fencing is retried with a growing
 pause; GROUP_ID_NOT_FOUND for a member that was in the group counts as a fence, because a group can
-vanish without anybody's fault (its last KIP-848 member expired and it was converted, or it was
+vanish through no fault of its own (its last KIP-848 member expired and it was converted, or it was
 empty and collected), and is fatal only when the rejoin gets it too; UNRELEASED_INSTANCE_ID is fatal
 for a first join (two processes share an instance id) and retried for a while on a rejoin, where the
 holder may be this very member whose answer was lost.

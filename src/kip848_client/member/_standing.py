@@ -13,7 +13,7 @@ __all__ = ["Standing"]
 
 
 class Standing:
-    """State and epoch. Every change of either is told at once, as a command."""
+    """State and epoch. Every change of either is a command at once."""
 
     def __init__(self, emit: Callable[[Command], None]) -> None:
         self._emit = emit

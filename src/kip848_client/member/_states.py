@@ -14,10 +14,10 @@ assignment that differs from what the member holds is a *target* and puts it int
 where partitions are given up and taken; ACKNOWLEDGING lasts only until the next heartbeat is
 built, which reports the new set; STABLE is everything in order.
 
-Three ways lead out. The coordinator throws the member out (FENCED): it drops its partitions
-through the lost callback, then joins again. The application stops polling (STALE): it leaves,
-drops its partitions in the same way, and joins again when the application comes back. The user
-asks for it: PREPARE_LEAVING while callbacks run, LEAVING until the coordinator was told.
+Three ways lead out. The coordinator throws the member out (FENCED): it drops its partitions through
+the lost callback, then joins again. The application stops polling (STALE): it leaves, drops its
+partitions in the same way, and joins again when the application comes back. The user asks for it:
+PREPARE_LEAVING while callbacks run, LEAVING until the coordinator has answered the leave.
 
 FATAL ends the member: the user must act. Nothing leads out of it.
 
@@ -83,7 +83,7 @@ class MemberState(Enum):
     PREPARE_LEAVING = "PREPARE_LEAVING"
     """The user wants out: callbacks run, heartbeats go on."""
     LEAVING = "LEAVING"
-    """Callbacks done; the coordinator is being told."""
+    """Callbacks done; the leave is on its way."""
     STALE = "STALE"
     """Left because the application did not poll; waits for callback and poll, then rejoins."""
     FATAL = "FATAL"
@@ -127,7 +127,7 @@ class LeaveAsked(Trigger):
 
 
 class CallbacksDone(Trigger):
-    """The partitions are given up: the coordinator can be told."""
+    """The partitions are given up: the leave can be sent."""
 
 
 class LeaveDone(Trigger):

@@ -1,8 +1,8 @@
 """Offsets: where the application is, and when and how that is committed. Pure; no clock, no I/O.
 
-``OffsetTracker`` is told what was delivered; ``CommitterCore`` turns wishes to commit into
-requests, one at a time, with the retry rules of KIP-848. Both are used synchronously by one
-driver, which shares one tracker with its committer::
+``OffsetTracker`` notes what was delivered; ``CommitterCore`` turns wishes to commit into requests,
+one at a time, with the retry rules of KIP-848. Both are used synchronously by one driver, which
+shares one tracker with its committer::
 
     tracker = OffsetTracker()
     committer = CommitterCore(settings, tracker, jitter)

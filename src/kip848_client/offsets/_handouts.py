@@ -1,12 +1,12 @@
-"""Which records the application is busy with, and who of it.
+"""Which records the application is busy with, and which of its tasks.
 
-Records are *open* from the moment they are handed out until whoever got them comes back for more.
-Automatic commits must not include them (KAFKA-18641), and their partitions should not be given up.
-A *holder* is whoever gets records and comes back on its own: a task. Several may read one
-partition, so what is done of it ends before the oldest record that somebody holds.
+Records are *open* from the moment they are handed out until the task that got them comes back for
+more. Automatic commits must not include them (KAFKA-18641), and their partitions should not be
+given up. A *holder* is a task that gets records and comes back on its own. Several may read one
+partition, so what is done of it ends before the oldest record that is held.
 
 To keep that book per record would cost as much as the record. So a hand-out is remembered by the
-position before it, and the attributes of ``HandOut`` are written by whoever hands records out.
+position before it, and the caller that hands records out writes the attributes of ``HandOut``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class HandOut:
         self.more[tp] = min(before, self.more.get(tp, before))
 
     def stash(self) -> None:
-        """Make room for one more record."""
+        """Put the newest hand-out among the others, so that its place is free."""
         if self.tp is not None:
             self.add(self.tp, self.before)
             self.tp = None
@@ -83,7 +83,7 @@ class HandOuts:
                 del self._of[holder]
 
     def is_busy(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Whether somebody holds records of one of these partitions."""
+        """Whether a task holds records of one of these partitions."""
         wanted = set(partitions)
         return any(not wanted.isdisjoint(each.opened()) for each in self._of.values())
 

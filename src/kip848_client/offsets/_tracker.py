@@ -13,7 +13,7 @@ from what is known to be committed; the position that a reset chose counts, as i
 restart under ``latest`` does not skip what came meanwhile.
 
 A partition that was released is forgotten with everything known about it, but for one thing: what
-was handed out of it and not committed is *lost*, until the application was told. Results of
+was handed out of it and not committed is *lost*, until the application has heard of it. Results of
 requests that were under way then find nothing to update: each assignment of a partition has its own
 ``tenure`` number, and a commit remembers the tenure it was taken under.
 """
@@ -47,7 +47,7 @@ class _Entry:
     handed_out: bool = False
     """Whether the position is behind records that the application got."""
     waived: bool = False
-    """The application gives the partition up on its own: nobody has to be told of a loss."""
+    """The application gives the partition up on its own: that is no loss."""
 
 
 class OffsetTracker:

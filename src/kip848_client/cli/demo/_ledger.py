@@ -61,7 +61,7 @@ class Ledger:
 
     @property
     def outstanding(self) -> int:
-        """How many acknowledged records nobody has seen yet."""
+        """How many acknowledged records no member has seen yet."""
         return sum(len(books.produced - books.consumed) for books in self._partitions.values())
 
     @property

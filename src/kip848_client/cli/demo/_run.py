@@ -126,7 +126,7 @@ class _Performance:
         try:
             partition, offset = await producer.send(self.topic, key, str(number).encode())
         except TransportError:
-            return  # never acknowledged, so it is nobody's promise
+            return  # never acknowledged, so it was never promised
         self._ledger.produced(partition, offset)
 
     async def _draw(self) -> None:
@@ -159,7 +159,7 @@ async def _play(bootstrap: str | None, out: TextIO) -> int:
 
 def play(options: argparse.Namespace) -> int:
     """Run the demo; exit code 0 when nothing was lost, 1 when something was, or could not start."""
-    # a retry that succeeds is not news to somebody who watches a demo
+    # a retry that succeeds is no news for the audience of a demo
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     try:
         return asyncio.run(_play(options.bootstrap, sys.stdout))

@@ -1,7 +1,8 @@
 """What happens in the demo, and when.
 
 Real brokers let a member wait five seconds between heartbeats, and a partition that changes hands
-costs two of them: the story is told early, so that everybody has what is his before the curtain.
+costs two of them: the last event comes early, so that every member has its partitions before the
+end.
 """
 
 from __future__ import annotations
@@ -44,4 +45,4 @@ PRODUCES_UNTIL_S: Final = 12.0
 """Until then a record is produced every few milliseconds."""
 
 ENDS_S: Final = 18.5
-"""What nobody has seen by then is called lost."""
+"""A record that no member has seen by then counts as lost."""

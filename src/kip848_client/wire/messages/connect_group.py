@@ -1,8 +1,8 @@
 """Connect workers on the group protocol: DRAFT messages, not Kafka's
 (docs/reference/draft-protocols.md).
 
-Assignments name task generations, so that a task of a newer generation is released only when
-nobody runs an older one.
+Assignments name task generations, so that a task of a newer generation is released only when no
+worker runs an older one.
 """
 
 from __future__ import annotations
