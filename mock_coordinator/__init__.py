@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from mock_coordinator.batches import NewRecord, StoredRecord
-    from mock_coordinator.clock import Clock, VirtualClock, wall_clock
     from mock_coordinator.core.faults import Fault, Match
     from mock_coordinator.core.ownership import OwnershipViolation
-    from mock_coordinator.driver import LoggedRequest
+    from mock_coordinator.driver.clock import Clock, VirtualClock, wall_clock
+    from mock_coordinator.driver.core_driver import LoggedRequest
     from mock_coordinator.inprocess import InProcessConnection
     from mock_coordinator.mock_broker import MockBroker
     from mock_coordinator.mock_cluster import MockCluster
@@ -48,18 +48,18 @@ __all__ = [
 # Imported when first used: pytest loads the plugin of this package at every start.
 _LAZY: Final = {
     "BrokerOptions": "mock_coordinator.options",
-    "Clock": "mock_coordinator.clock",
+    "Clock": "mock_coordinator.driver.clock",
     "Fault": "mock_coordinator.core.faults",
     "InProcessConnection": "mock_coordinator.inprocess",
-    "LoggedRequest": "mock_coordinator.driver",
+    "LoggedRequest": "mock_coordinator.driver.core_driver",
     "Match": "mock_coordinator.core.faults",
     "MockBroker": "mock_coordinator.mock_broker",
     "MockCluster": "mock_coordinator.mock_cluster",
     "NewRecord": "mock_coordinator.batches",
     "OwnershipViolation": "mock_coordinator.core.ownership",
     "StoredRecord": "mock_coordinator.batches",
-    "VirtualClock": "mock_coordinator.clock",
-    "wall_clock": "mock_coordinator.clock",
+    "VirtualClock": "mock_coordinator.driver.clock",
+    "wall_clock": "mock_coordinator.driver.clock",
 }
 
 

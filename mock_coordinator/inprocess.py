@@ -19,7 +19,7 @@ from mock_coordinator.connection.requests import read_received
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.outputs import NoReply, Reply, TornReply
 from mock_coordinator.core.security.distinguished_names import ANONYMOUS
-from mock_coordinator.driver import CoreDriver
+from mock_coordinator.driver.core_driver import CoreDriver
 
 __all__ = ["InProcessConnection"]
 

@@ -25,7 +25,6 @@ from kip848_client.wire.messages.topics import (
 )
 from mock_coordinator.background import Background, open_background
 from mock_coordinator.batches import NewRecord, StoredRecord, encode_batch, stored_records
-from mock_coordinator.clock import VirtualClock
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups import GroupSnapshot
@@ -34,7 +33,8 @@ from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.core.settings.topic_settings import TOPIC_ID_SETTING
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.core.topics.metadata import create_offsets_topic, create_transactions_topic
-from mock_coordinator.driver import CoreDriver, LoggedRequest
+from mock_coordinator.driver.clock import VirtualClock
+from mock_coordinator.driver.core_driver import CoreDriver, LoggedRequest
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.options import BrokerOptions, CheckedOptions, partition_counts
 from mock_coordinator.security.listeners import (

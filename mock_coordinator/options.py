@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final, TypedDict, cast
 
 from kip848_client.errors import ConfigError
-from mock_coordinator.clock import Clock, wall_clock
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.profiles import DEFAULT_PROFILE, profile_named
+from mock_coordinator.driver.clock import Clock, wall_clock
 from mock_coordinator.security.options import SecurityOptions
 
 __all__ = ["BrokerOptions", "CheckedOptions", "partition_counts"]

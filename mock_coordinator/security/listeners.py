@@ -9,7 +9,7 @@ from typing import Final
 from mock_coordinator.connection import AuthenticatorFactory
 from mock_coordinator.core.security.sasl import SaslAccounts, SaslRules
 from mock_coordinator.core.security.state import SecurityState
-from mock_coordinator.driver import CoreDriver
+from mock_coordinator.driver.core_driver import CoreDriver
 from mock_coordinator.security.options import ListenerOptions, SecurityOptions
 from mock_coordinator.tcp.server import NamedListener, WireServer
 

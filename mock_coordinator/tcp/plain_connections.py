@@ -18,9 +18,9 @@ import anyio.abc
 import anyio.lowlevel
 
 from mock_coordinator.connection import ConnectionAuthenticator, ConnectionSettings, Signal
-from mock_coordinator.driver import CoreDriver
+from mock_coordinator.driver.core_driver import CoreDriver
+from mock_coordinator.driver.timeouts import LoopTimers, TimerHandle
 from mock_coordinator.tcp.served import Peer, ServedConnection
-from mock_coordinator.timeouts import LoopTimers, TimerHandle
 
 __all__ = ["PlainConnection", "PlainListener", "PlainSocket"]
 

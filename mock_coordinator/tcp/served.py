@@ -20,7 +20,7 @@ from mock_coordinator.connection import (
     Write,
 )
 from mock_coordinator.core.outputs import NoReply, Reply, TornReply
-from mock_coordinator.driver import CoreDriver
+from mock_coordinator.driver.core_driver import CoreDriver
 
 __all__ = ["Peer", "ServedConnection"]
 

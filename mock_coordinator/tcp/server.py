@@ -21,8 +21,12 @@ import anyio
 import anyio.abc
 
 from mock_coordinator.connection import AuthenticatorFactory, ConnectionSettings
-from mock_coordinator.connection_limits import ConnectionLimits, Place, TooManyConnectionsError
-from mock_coordinator.driver import CoreDriver
+from mock_coordinator.driver.connection_limits import (
+    ConnectionLimits,
+    Place,
+    TooManyConnectionsError,
+)
+from mock_coordinator.driver.core_driver import CoreDriver
 from mock_coordinator.tcp.listening import SteadyListener, listen_on
 from mock_coordinator.tcp.plain_connections import PlainConnection, PlainSocket
 from mock_coordinator.tcp.served import Peer

@@ -20,9 +20,9 @@ from mock_coordinator.connection import (
     ConnectionSettings,
     Signal,
 )
-from mock_coordinator.driver import CoreDriver
+from mock_coordinator.driver.core_driver import CoreDriver
+from mock_coordinator.driver.timeouts import move_on_after
 from mock_coordinator.tcp.served import Peer, ServedConnection
-from mock_coordinator.timeouts import move_on_after
 
 __all__ = ["StreamConnection"]
 

@@ -23,7 +23,7 @@ from mock_coordinator.connection.requests import read_received
 from mock_coordinator.core.inputs import ClientInfo, TimerFired
 from mock_coordinator.core.outputs import NoReply, Reply, TornReply
 from mock_coordinator.core.security.acls import acls_from_data
-from mock_coordinator.driver import CoreDriver
+from mock_coordinator.driver.core_driver import CoreDriver
 from mock_coordinator.security import SecurityOptions
 from tests.fuzz.random_messages import SharpMessages
 

@@ -15,7 +15,7 @@ from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import TornReply
 from mock_coordinator.core.settings.config import BrokerConfig
-from mock_coordinator.driver import CoreDriver
+from mock_coordinator.driver.core_driver import CoreDriver
 from tests.unit.mock_coordinator.broker_harness import counting
 
 

@@ -29,7 +29,6 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from mock_coordinator import MockBroker, OwnershipViolation
-from mock_coordinator.clock import VirtualClock
 from mock_coordinator.core.groups.classic.consumer_protocol import (
     ConsumerAssignment,
     ConsumerSubscription,
@@ -40,6 +39,7 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
 from mock_coordinator.core.inputs import LOCAL_CLIENT, ConnectionLost, RequestReceived
 from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.ownership import OwnershipChecker
+from mock_coordinator.driver.clock import VirtualClock
 
 
 class OwnershipHarness:

@@ -17,7 +17,6 @@ from kip848_client.wire.messages.fetch import (
 )
 from kip848_client.wire.messages.metadata import MetadataRequest, MetadataResponse
 from mock_coordinator import MockBroker
-from mock_coordinator.clock import VirtualClock
 from mock_coordinator.core.faults import (
     Action,
     Answer,
@@ -34,6 +33,7 @@ from mock_coordinator.core.faults import (
     Throttle,
 )
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
+from mock_coordinator.driver.clock import VirtualClock
 
 JOIN = ConsumerGroupHeartbeatRequest(
     group_id="g",

@@ -12,10 +12,10 @@ from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGrou
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.wire.messages.transactions import InitProducerIdRequest
 from mock_coordinator import InProcessConnection, MockBroker, MockCluster
-from mock_coordinator.clock import VirtualClock
 from mock_coordinator.core.faults import Fault, Match, MoveCoordinator
 from mock_coordinator.core.faults.as_json import fault_from_json
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
+from mock_coordinator.driver.clock import VirtualClock
 
 LOADING, NOT_COORDINATOR = 14, 16
 

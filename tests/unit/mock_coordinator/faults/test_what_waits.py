@@ -19,7 +19,6 @@ from kip848_client.wire.messages.fetch import (
 )
 from kip848_client.wire.messages.metadata import MetadataRequest, MetadataResponse
 from mock_coordinator import InProcessConnection, MockBroker
-from mock_coordinator.clock import VirtualClock
 from mock_coordinator.core.faults import (
     Action,
     Delay,
@@ -32,6 +31,7 @@ from mock_coordinator.core.faults import (
     Throttle,
 )
 from mock_coordinator.core.groups.shards import GroupShards
+from mock_coordinator.driver.clock import VirtualClock
 
 JOIN = ConsumerGroupHeartbeatRequest(
     group_id="g",

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 import anyio
 
-from mock_coordinator.clock import Clock, VirtualClock
+from mock_coordinator.driver.clock import Clock, VirtualClock
 
 __all__ = ["LoopTimers", "TimerHandle", "move_on_after"]
 

@@ -20,8 +20,6 @@ import anyio.lowlevel
 from kip848_client.wire import APIS
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.produce import ProduceRequest
-from mock_coordinator.clock import Clock, VirtualClock
-from mock_coordinator.connection_limits import ConnectionLimits
 from mock_coordinator.core.coordinator import CoordinatorCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups.snapshot import GroupSnapshot
@@ -41,6 +39,8 @@ from mock_coordinator.core.outputs import (
     Unanswered,
 )
 from mock_coordinator.core.ownership import OwnershipChecker
+from mock_coordinator.driver.clock import Clock, VirtualClock
+from mock_coordinator.driver.connection_limits import ConnectionLimits
 from mock_coordinator.storage import Storage
 
 __all__ = ["CoreDriver", "LoggedRequest", "Sink"]
