@@ -37,7 +37,7 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsRequestCreatableTopic,
 )
-from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.settings.config import BrokerConfig
@@ -225,7 +225,7 @@ class _Core:
     def __init__(self, **topics: int) -> None:
         self.now_ms = 1_000_000
         ids = iter(range(1, 1 << 40))
-        self.core = CoordinatorCore.create(
+        self.core = ClusterCore.create(
             BrokerConfig(), lambda: next(ids).to_bytes(16, "big"), self.now_ms
         )
         rows = tuple(

@@ -16,9 +16,9 @@ from kip848_client.errors import TransportError
 from kip848_client.wire import negotiate, read_response, request_api, write_request, write_response
 from kip848_client.wire._fields import Message
 from mock_coordinator.connection.requests import read_received
+from mock_coordinator.core.authentication.distinguished_names import ANONYMOUS
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.outputs import NoReply, Reply, TornReply
-from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.driver.core_driver import CoreDriver
 
 __all__ = ["InProcessConnection"]

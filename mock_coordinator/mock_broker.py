@@ -25,14 +25,16 @@ from kip848_client.wire.messages.topics import (
 )
 from mock_coordinator.background import Background, open_background
 from mock_coordinator.batches import NewRecord, StoredRecord, encode_batch, stored_records
-from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups import GroupSnapshot
-from mock_coordinator.core.security.distinguished_names import ANONYMOUS
 from mock_coordinator.core.settings.config import BrokerConfig
 from mock_coordinator.core.settings.topic_settings import TOPIC_ID_SETTING
+from mock_coordinator.core.state.internal_topics import (
+    create_offsets_topic,
+    create_transactions_topic,
+)
 from mock_coordinator.core.topics.catalog import Topic
-from mock_coordinator.core.topics.metadata import create_offsets_topic, create_transactions_topic
 from mock_coordinator.driver.clock import VirtualClock
 from mock_coordinator.driver.core_driver import CoreDriver, LoggedRequest
 from mock_coordinator.inprocess import InProcessConnection
@@ -72,7 +74,7 @@ class MockBroker:
         given = CheckedOptions.of(options)
         config, security = without_authorizer_settings(given.config, given.security)
         self._clock: Final = given.a_clock()
-        core = CoordinatorCore.create(
+        core = ClusterCore.create(
             BrokerConfig(given.a_profile(), config, client_assignors=given.draft_protocols),
             given.uuids(),
             self._clock(),
@@ -209,7 +211,7 @@ class MockBroker:
         return self._driver.faults
 
     @property
-    def core(self) -> CoordinatorCore:
+    def core(self) -> ClusterCore:
         """The broker itself. Look, do not touch."""
         return self._driver.core
 
@@ -386,7 +388,7 @@ class MockBroker:
         return self._local
 
 
-def _on_disk(storage: Storage, empty: CoordinatorCore, now_ms: int) -> CoordinatorCore:
+def _on_disk(storage: Storage, empty: ClusterCore, now_ms: int) -> ClusterCore:
     """The broker whose disk is a data folder. The topics of coordinators are made at once, so that
     their records have a place in it. Raises ``ConfigError`` for a folder that cannot be used."""
     disk = empty.broker.disk
@@ -394,7 +396,7 @@ def _on_disk(storage: Storage, empty: CoordinatorCore, now_ms: int) -> Coordinat
         storage.load(disk)
         create_offsets_topic(empty.broker, now_ms)
         create_transactions_topic(empty.broker, now_ms)
-        core = CoordinatorCore(disk, empty.broker.new_uuid, now_ms)
+        core = ClusterCore(disk, empty.broker.new_uuid, now_ms)
         storage.begin(disk)
     except BaseException:
         storage.abandon()

@@ -17,10 +17,13 @@ from typing import Final, Unpack
 import anyio
 
 from kip848_client.errors import ConfigError
+from mock_coordinator.core.authentication.distinguished_names import ANONYMOUS
 from mock_coordinator.core.inputs import Input, LeaderMoved, NodeStarted, NodeStopped
 from mock_coordinator.core.nodes import Node
-from mock_coordinator.core.security.distinguished_names import ANONYMOUS
-from mock_coordinator.core.topics.metadata import create_offsets_topic, create_transactions_topic
+from mock_coordinator.core.state.internal_topics import (
+    create_offsets_topic,
+    create_transactions_topic,
+)
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.mock_broker import MockBroker

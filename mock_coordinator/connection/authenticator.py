@@ -13,14 +13,14 @@ from typing import Any, Final
 from kip848_client.wire import APIS, write_response
 from kip848_client.wire._fields import Message
 from mock_coordinator.connection.requests import read_received
-from mock_coordinator.core.inputs import ClientInfo, RequestReceived
-from mock_coordinator.core.security.distinguished_names import principal_of
-from mock_coordinator.core.security.sasl import (
+from mock_coordinator.core.authentication.distinguished_names import principal_of
+from mock_coordinator.core.authentication.sasl import (
     SaslAccounts,
     SaslConversation,
     SaslReaction,
     SaslRules,
 )
+from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 
 __all__ = ["AuthenticatorFactory", "ConnectionAuthenticator", "FrameOutcome"]
 

@@ -12,8 +12,8 @@ from kip848_client.errors import UnsupportedVersion, WireError
 from kip848_client.wire import APIS, read_request_header
 from kip848_client.wire._codec import decode_at
 from kip848_client.wire.messages.api_versions import ApiVersionsRequest
+from mock_coordinator.core.apis.users.acls import ACL_REQUESTS, is_unreadable
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
-from mock_coordinator.core.security.acl_apis import ACL_REQUESTS, is_unreadable
 
 __all__ = ["read_received"]
 

@@ -1,53 +1,262 @@
-"""DescribeCluster (key 60): the brokers, for administrators (KIP-700, KIP-1073)."""
+"""One broker, pure: what happened and the time in, what to do and the next deadline out.
+
+Theory of operation
+===================
+
+``step`` does the same thing for every input. First whatever was due before it (sessions that ended
+while nothing came in must be over before the next request is looked at). Then the input itself: a
+request goes by its API key to a handler, which answers at once, except for a fetch that has to wait
+and is parked. Then the consequences: changed topics are told to the group coordinator, what became
+due by the step itself is run, and parked fetches whose partitions changed, or whose time is up, are
+answered.
+
+The core never waits, reads no clock and draws no random numbers: ``new_uuid`` is handed in, and so
+is the time. A crash is a new core made by ``restarted``: it keeps the disk and replays the groups'
+records; connections, parked fetches and fetch sessions are gone, as they are for a broker process
+that died.
+
+Several brokers are one core, too: they share the disk, and a request says which of them it reached.
+Each handler gets that broker, and refuses what another one leads. That leaders move, and that nodes
+stop and start, are inputs like others (``ClusterControl``).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.wire.messages.cluster import (
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-    DescribeClusterResponseDescribeClusterBroker,
-)
-from mock_coordinator.core.apis.call import ApiCall
-from mock_coordinator.core.broker import NO_OPERATIONS
-from mock_coordinator.core.topics.metadata import CLUSTER_OPERATIONS
+from kip848_client._types import TopicIdPartition, format_topic_id
+from kip848_client.wire.messages.api_versions import ApiVersionsRequest
+from kip848_client.wire.messages.fetch import FetchRequest
+from mock_coordinator.core.apis.call import ApiCall, BrokerServices
+from mock_coordinator.core.apis.cluster.api_versions import api_versions_fallback
+from mock_coordinator.core.apis.serving import answered, served_apis, served_versions
+from mock_coordinator.core.authorization.request_authorizer import RequestAuthorizer
+from mock_coordinator.core.control import ClusterControl
+from mock_coordinator.core.fetching.fetches import Fetches
+from mock_coordinator.core.fetching.parked import Parked, ParkedFetches
+from mock_coordinator.core.groups.shards import GroupShards
+from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
+from mock_coordinator.core.nodes import Node, Nodes
+from mock_coordinator.core.outputs import CloseConnection, Output, Persist, Reply, reply_to
+from mock_coordinator.core.security.state import SecurityState
+from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.state.broker import Broker, Disk
+from mock_coordinator.core.state.producer_expiry import ProducerExpiry
+from mock_coordinator.core.transactions.service import Transactions
 
-__all__ = ["describe_cluster"]
-
-_BROKERS: Final = 1
-_CONTROLLERS: Final = 2
+__all__ = ["ClusterCore"]
 
 
-def describe_cluster(call: ApiCall[DescribeClusterRequest]) -> DescribeClusterResponse:
-    """The cluster's id and members."""
-    broker, request = call.broker, call.request
-    if request.endpoint_type == _CONTROLLERS:
-        return DescribeClusterResponse(
-            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            error_message="The request was sent to an endpoint of type BROKER, but we wanted an "
-            "endpoint of type CONTROLLER",
+class ClusterCore:
+    """The brokers of one cluster, and the coordinators of their groups.
+
+    ``disk`` is what they start from (with the records that group coordinators wrote before),
+    ``now_ms`` when they start. ``new_uuid`` gives 16 fresh random bytes at each call. ``load_ms``
+    is how long coordinators take to load their records, now and after moves. Raises
+    ``ConfigError`` for a configuration that cannot be served.
+    """
+
+    def __init__(
+        self, disk: Disk, new_uuid: Callable[[], bytes], now_ms: int, *, load_ms: int = 0
+    ) -> None:
+        self._broker: Final = Broker(disk, new_uuid)
+        self._brokers: Final[dict[int | None, Broker]] = {
+            None: self._broker,
+            **{node.node_id: Broker(disk, new_uuid, node.node_id) for node in disk.nodes},
+        }
+        self._parked: Final = ParkedFetches()
+        self._authorizer: Final = RequestAuthorizer(self._broker)
+        self._versions: Final = served_versions(disk.config)
+        self._apis: Final = served_apis(disk.config)
+        self._groups: Final = GroupShards(
+            disk.config.profile,
+            disk.config,
+            disk.catalog,
+            self._new_member_id,
+            now_ms,
+            leader_of=self._broker.coordinator_node,
+            journal_of=disk.journal,
+            may_describe=self._authorizer.may_describe,
+            load_ms=load_ms,
         )
-    if request.endpoint_type != _BROKERS:
-        return DescribeClusterResponse(
-            error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            error_message=f"Unsupported endpoint type {request.endpoint_type}",
-        )
-    operations = request.include_cluster_authorized_operations
-    shown = tuple(broker.nodes) if request.include_fenced_brokers else broker.nodes.alive
-    return DescribeClusterResponse(
-        cluster_id=broker.disk.cluster_id,
-        controller_id=broker.nodes.controller_id,
-        brokers=tuple(
-            DescribeClusterResponseDescribeClusterBroker(
-                broker_id=node.node_id,
-                host=node.host,
-                port=node.port,
-                rack=node.rack,
-                is_fenced=node.fenced,
+        self._transactions: Final = Transactions(self._broker, self._groups, now_ms)
+        self._producers: Final = ProducerExpiry(self._broker, now_ms)
+        self._control: Final = ClusterControl(self._broker, self._groups, self._transactions)
+        self._services: Final = {
+            node: BrokerServices(
+                broker,
+                Fetches(broker),
+                self._parked,
+                self._groups,
+                self._transactions,
+                self._authorizer,
+                self._versions,
             )
-            for node in shown
-        ),
-        cluster_authorized_operations=CLUSTER_OPERATIONS if operations else NO_OPERATIONS,
-    )
+            for node, broker in self._brokers.items()
+        }
+        self._groups.load_all(now_ms)
+        self._transactions.load_all(now_ms)
+
+    @classmethod
+    def create(
+        cls,
+        config: BrokerConfig,
+        new_uuid: Callable[[], bytes],
+        now_ms: int,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        brokers: int = 1,
+        racks: Sequence[str | None] = (),
+        security: SecurityState | None = None,
+    ) -> ClusterCore:
+        """A new cluster, with an empty disk.
+
+        ``host`` and ``port`` are what clients are told to connect to; a server that picks its port
+        corrects them (``advertise``). The ids of several ``brokers`` go up from ``node.id``;
+        ``racks`` are theirs in turn, else all are in ``broker.rack``.
+        """
+        nodes = [
+            Node(config.node_id + i, host, port, racks[i % len(racks)] if racks else config.rack)
+            for i in range(brokers)
+        ]
+        disk = Disk.formatted(config, new_uuid, Nodes(nodes))
+        disk.security = security or disk.security
+        return cls(disk, new_uuid, now_ms)
+
+    def restarted(self, now_ms: int) -> ClusterCore:
+        """The brokers after a crash of all and a restart; this core must not be used any more."""
+        load_ms = self._groups.load_ms
+        return ClusterCore(self._broker.disk, self._broker.new_uuid, now_ms, load_ms=load_ms)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    @property
+    def broker(self) -> Broker:
+        """The state of the cluster: topics, logs, configuration. Look, do not touch."""
+        return self._broker
+
+    @property
+    def groups(self) -> GroupShards:
+        """The group coordinators. Look, do not touch."""
+        return self._groups
+
+    @property
+    def api_versions(self) -> Mapping[int, tuple[int, int]]:
+        """The API keys that are served, with the lowest and highest version."""
+        return self._versions
+
+    @property
+    def parked_requests(self) -> int:
+        """How many fetches are waiting for records."""
+        return len(self._parked)
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When ``step`` wants a ``TimerFired``; ``None`` when nothing is waited for."""
+        first = self._groups.deadline_ms
+        for deadline in (
+            self._transactions.deadline_ms,
+            self._producers.deadline_ms,
+            self._parked.deadline_ms,
+            self._control.deadline_ms,
+        ):
+            if deadline is not None and (first is None or deadline < first):
+                first = deadline
+        return first
+
+    def advertise(self, host: str, port: int, node_id: int | None = None) -> None:
+        """Change where clients are told to connect for a node (the first one)."""
+        node = self._brokers[node_id].node
+        node.host, node.port = host, port
+
+    # -- stepping ----------------------------------------------------------------------------------
+
+    def step(self, now_ms: int, event: Input) -> tuple[Output, ...]:
+        """Take one input; returns what to do, in order. Time must not go backwards."""
+        outputs: list[Output] = []
+        self._run_due(now_ms)
+        if isinstance(event, RequestReceived):
+            self._request(now_ms, event, outputs)
+            self._control.perform_wanted(now_ms)
+        elif isinstance(event, ConnectionLost):
+            self._parked.drop_connection(event.connection)
+            self._authorizer.connection_lost(event.connection)
+            self._groups.connection_lost(event.connection)
+        else:
+            self._control.take(now_ms, event)
+        self._transactions.run_due(now_ms)
+        changed = self._tell_changes(now_ms)
+        self._run_due(now_ms)
+        self._wake(now_ms, changed, outputs)
+        outputs += (reply_to(waited, response) for waited, response in self._groups.take_replies())
+        told = self._authorizer.complete(outputs)
+        unsaved = self._broker.logs.take_unsaved()
+        return (Persist(unsaved), *told) if unsaved else told
+
+    def _run_due(self, now_ms: int) -> None:
+        deadline = self._groups.deadline_ms
+        if deadline is not None and deadline <= now_ms:
+            self._groups.run_due(now_ms)
+        self._transactions.run_due(now_ms)
+        self._producers.run_due(now_ms)
+        self._control.run_due(now_ms)
+
+    def _request(self, now_ms: int, event: RequestReceived, outputs: list[Output]) -> None:
+        api = self._apis.get(type(event.request))
+        low, high = (1, 0) if api is None else self._versions[api.request.API_KEY]
+        if api is None or not low <= event.version <= high:
+            outputs.append(self._not_served(event))
+            return
+        admitted = self._authorizer.admit(event, api.rule, outputs, names_brokers=api.names_brokers)
+        if admitted is not None:
+            call = ApiCall(self._services[event.node_id], now_ms, admitted, admitted.request)
+            outputs += answered(api, call)
+
+    def _not_served(self, event: RequestReceived) -> Output:
+        if isinstance(event.request, ApiVersionsRequest):
+            return replace(reply_to(event, api_versions_fallback(self._versions)), version=0)
+        key = type(event.request).API_KEY
+        why = f"API key {key} version {event.version} is not served"
+        return CloseConnection(event.connection, why)
+
+    def _tell_changes(self, now_ms: int) -> tuple[TopicIdPartition, ...]:
+        """Spread the word about changed topics; returns the partitions that parked fetches may care
+        about."""
+        changed = self._broker.logs.take_grown() + self._control.take_moved()
+        topics = self._broker.catalog.take_changes()
+        if topics is not None:
+            self._groups.topics_changed(now_ms, topics.names, topics.deleted)
+            for topic in topics.deleted:
+                self._broker.logs.drop_topic(topic.topic_id, topic.partitions)
+                self._broker.disk.leaders.forget(topic.topic_id)
+                changed += tuple((topic.topic_id, index) for index in range(topic.partitions))
+        return changed
+
+    def _wake(
+        self, now_ms: int, changed: tuple[TopicIdPartition, ...], outputs: list[Output]
+    ) -> None:
+        for parked in self._parked.touched(changed):
+            if self._services[parked.node_id].fetches.ready(parked.plan):
+                self._finish(now_ms, parked, outputs)
+        for parked in self._parked.due(now_ms):
+            self._finish(now_ms, parked, outputs)
+
+    def _finish(self, now_ms: int, parked: Parked, outputs: list[Output]) -> None:
+        self._parked.remove(parked)
+        response = self._services[parked.node_id].fetches.finish(now_ms, parked.plan)
+        outputs.append(
+            Reply(
+                parked.connection,
+                parked.correlation,
+                parked.version,
+                response,
+                FetchRequest.API_KEY,
+            )
+        )
+
+    def _new_member_id(self) -> str:
+        # Brokers make member ids as they make topic ids: base64 of a random UUID, no leading dash.
+        return format_topic_id(self._broker.new_topic_id())

@@ -1,4 +1,4 @@
-"""What can happen to a broker: the inputs of ``CoordinatorCore.step``.
+"""What can happen to a broker: the inputs of ``ClusterCore.step``.
 
 Inputs are facts from outside, named in the past tense. They carry no time: the driver passes the
 current time beside them, which is what lets a test or a simulation own the clock.
@@ -46,7 +46,7 @@ LOCAL_CLIENT: Final = ClientInfo("mock-coordinator")
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Base of everything that ``CoordinatorCore.step`` accepts."""
+    """Base of everything that ``ClusterCore.step`` accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class ConnectionLost(Input):
 
 @dataclass(frozen=True, slots=True)
 class TimerFired(Input):
-    """The time of ``CoordinatorCore.deadline_ms`` has come. Early or spurious ones are harmless."""
+    """The time of ``ClusterCore.deadline_ms`` has come. Early or spurious ones are harmless."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a broker wants done: the outputs of ``CoordinatorCore.step``, to be performed in order."""
+"""What a broker wants done: the outputs of ``ClusterCore.step``, to be performed in order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Base of everything that ``CoordinatorCore.step`` returns."""
+    """Base of everything that ``ClusterCore.step`` returns."""
 
 
 @dataclass(frozen=True, slots=True)

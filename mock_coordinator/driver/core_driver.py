@@ -20,7 +20,7 @@ import anyio.lowlevel
 from kip848_client.wire import APIS
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.produce import ProduceRequest
-from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups.snapshot import GroupSnapshot
 from mock_coordinator.core.inputs import (
@@ -90,7 +90,7 @@ class CoreDriver:
 
     def __init__(
         self,
-        core: CoordinatorCore,
+        core: ClusterCore,
         clock: Clock,
         *,
         log_size: int = 10_000,
@@ -118,7 +118,7 @@ class CoreDriver:
         self.join_clock()
 
     @property
-    def core(self) -> CoordinatorCore:
+    def core(self) -> ClusterCore:
         """The broker."""
         return self._core
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from mock_coordinator.connection import AuthenticatorFactory
-from mock_coordinator.core.security.sasl import SaslAccounts, SaslRules
+from mock_coordinator.core.authentication.sasl import SaslAccounts, SaslRules
 from mock_coordinator.core.security.state import SecurityState
 from mock_coordinator.driver.core_driver import CoreDriver
 from mock_coordinator.security.options import ListenerOptions, SecurityOptions

@@ -31,10 +31,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from kip848_client.errors import ConfigError
-from mock_coordinator.core.scram_store import SCRAM_MECHANISMS, ScramCredential, ScramStore
+from mock_coordinator.core.authentication.sasl import MECHANISMS
 from mock_coordinator.core.security.acls import Acl, acls_from_data
 from mock_coordinator.core.security.authorizer import AclTable, Authorizer
-from mock_coordinator.core.security.sasl import MECHANISMS
+from mock_coordinator.core.security.scram_store import SCRAM_MECHANISMS, ScramCredential, ScramStore
 from mock_coordinator.core.security.state import SecurityState
 
 __all__ = ["PROTOCOLS", "ListenerOptions", "SecurityOptions"]

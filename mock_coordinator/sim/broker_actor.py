@@ -1,4 +1,4 @@
-"""The brokers: a ``CoordinatorCore`` that writes slowly, crashes, restarts, loads, and moves.
+"""The brokers: a ``ClusterCore`` that writes slowly, crashes, restarts, loads, and moves.
 
 A real coordinator appends the records of a request to its log and answers when they are safe. Until
 then its memory is ahead of its log, and a crash throws it back: nobody was told of what is lost. So
@@ -43,7 +43,7 @@ from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
 )
-from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.groups import GroupSnapshot, StateRecord
 from mock_coordinator.core.inputs import (
     ClientInfo,
@@ -77,7 +77,7 @@ class BrokerActor:
         self._scene = scene
         self._rng = scene.kernel.rng("broker")
         ids = scene.kernel.rng("uuid")
-        self.core = CoordinatorCore.create(
+        self.core = ClusterCore.create(
             config,
             lambda: ids.randbytes(16),
             scene.kernel.now_ms,

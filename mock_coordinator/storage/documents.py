@@ -17,8 +17,6 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from kip848_client._types import TopicId
-from mock_coordinator.core.broker import Disk
-from mock_coordinator.core.scram_store import ScramCredential
 from mock_coordinator.core.security.acls import (
     Acl,
     Operation,
@@ -27,8 +25,10 @@ from mock_coordinator.core.security.acls import (
     ResourceType,
 )
 from mock_coordinator.core.security.authorizer import AclTable
+from mock_coordinator.core.security.scram_store import ScramCredential
+from mock_coordinator.core.state.broker import Disk
 from mock_coordinator.core.topics.catalog import Topic
-from mock_coordinator.core.transactions.records import (
+from mock_coordinator.core.transaction_coordinator.records import (
     ClientVersion,
     TransactionLog,
     TransactionMetadata,

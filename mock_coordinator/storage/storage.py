@@ -27,11 +27,11 @@ from typing import Any, BinaryIO, Final, TypeAlias
 
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.apis.table import writes_documents
-from mock_coordinator.core.broker import Disk
 from mock_coordinator.core.groups.record_format import RecordFormatError
 from mock_coordinator.core.inputs import Input, RequestReceived
 from mock_coordinator.core.logs.record_batch import BatchError
 from mock_coordinator.core.outputs import Output, Persist
+from mock_coordinator.core.state.broker import Disk
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mock_coordinator.storage.data_file import DataDamaged, DataFile

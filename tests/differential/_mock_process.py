@@ -23,7 +23,7 @@ import anyio
 import anyio.abc
 
 from kip848_client._types import TopicId, format_topic_id
-from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.inputs import Input, RequestReceived
 from mock_coordinator.core.outputs import Output
 from mock_coordinator.mock_broker import MockBroker
@@ -54,16 +54,16 @@ class Seen:
 
     def __init__(self) -> None:
         self._ids: dict[int, None] = {}
-        step = CoordinatorCore.step
+        step = ClusterCore.step
 
-        def noting(core: CoordinatorCore, now_ms: int, event: Input) -> tuple[Output, ...]:
+        def noting(core: ClusterCore, now_ms: int, event: Input) -> tuple[Output, ...]:
             if isinstance(event, RequestReceived):
                 self._ids[event.correlation] = None
                 if len(self._ids) > _REMEMBERED:
                     del self._ids[next(iter(self._ids))]
             return step(core, now_ms, event)
 
-        CoordinatorCore.step = noting  # type: ignore[method-assign,assignment]  # nobody else tells
+        ClusterCore.step = noting  # type: ignore[method-assign,assignment]  # nobody else tells
 
     def answer(self, line: str) -> bytes:
         """The answer to a line that asks."""
@@ -77,7 +77,7 @@ async def _serve(profile: str, config: dict[str, str]) -> None:
     # Straight from the dice: not all of Kafka's member ids are drawn by the rules of topic ids.
     ids = {"_new_member_id": lambda _core: format_topic_id(TopicId(dice()))}
     for name, draw in ids.items():
-        setattr(CoordinatorCore, name, draw)
+        setattr(ClusterCore, name, draw)
     broker = MockBroker(
         profile=profile,
         config=config,

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mock_coordinator.core.security.distinguished_names import principal_of
+from mock_coordinator.core.authentication.distinguished_names import principal_of
 from tests.support.plain_message import message
 from tests.support.security.acl_dialogue import acl_answers
 from tests.support.security.dialogues import DIALOGUES, USERS, hold

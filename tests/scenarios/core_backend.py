@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kip848_client._types import TopicId, format_topic_id
 from kip848_client.wire import decode, encode
-from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.groups import GroupCoordinator, GroupType, StateRecord
 from mock_coordinator.core.inputs import ClientInfo, Input, RequestReceived, TimerFired
 from mock_coordinator.core.outputs import Reply
@@ -54,7 +54,7 @@ class CoreBackend:
         self._senders: dict[str, int] = {}
         self._connections: dict[int, str] = {}
         self._waiting: dict[str, int] = {}
-        self._core = CoordinatorCore.create(self._config, self._new_uuid, self._now_ms)
+        self._core = ClusterCore.create(self._config, self._new_uuid, self._now_ms)
 
     def _new_uuid(self) -> bytes:
         if self._member_uuid is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ROOT", "Module", "imports_of", "modules", "product_modules"]
+__all__ = ["ROOT", "Module", "imports_of", "modules", "modules_imported_by", "product_modules"]
 
 ROOT = Path(__file__).resolve().parents[2]
 _PRODUCT = {
@@ -69,21 +69,36 @@ def modules() -> tuple[Module, ...]:
 @cache
 def imports_of(module: Module, *, module_level_only: bool = False) -> tuple[tuple[str, int], ...]:
     """``(dotted module, line)`` of each import; those under ``if TYPE_CHECKING`` couple too."""
-    return tuple(_imports_of(module, module_level_only=module_level_only))
+    return tuple(
+        (name, line) for name, _, line in _imports_of(module, module_level_only=module_level_only)
+    )
 
 
-def _imports_of(module: Module, *, module_level_only: bool) -> Iterator[tuple[str, int]]:
+@cache
+def modules_imported_by(module: Module) -> tuple[tuple[str, int], ...]:
+    """``(product module, line)`` of each import: ``from package import module`` is the module."""
+    known = {each.name for each in product_modules()}
+    found = [
+        (whole if whole in known else name, line)
+        for name, whole, line in _imports_of(module, module_level_only=False)
+    ]
+    return tuple((name, line) for name, line in found if name in known and name != module.name)
+
+
+def _imports_of(module: Module, *, module_level_only: bool) -> Iterator[tuple[str, str, int]]:
+    """The module that is named, the name inside it with the module before it, and the line."""
     nodes: Iterator[ast.AST] = (
         _walk_without_functions(module.tree) if module_level_only else ast.walk(module.tree)
     )
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield alias.name, node.lineno
+                yield alias.name, alias.name, node.lineno
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module.path}:{node.lineno}: relative import"
             assert node.module is not None
-            yield node.module, node.lineno
+            for alias in node.names:
+                yield node.module, f"{node.module}.{alias.name}", node.lineno
 
 
 def _walk_without_functions(tree: ast.AST) -> Iterator[ast.AST]:

@@ -87,7 +87,7 @@ ONLY_IMPORTER = {
     "re2": (
         "kip848_client.consumer._patterns",
         "mock_coordinator.core.groups",
-        "mock_coordinator.core.transactions",
+        "mock_coordinator.core.transaction_coordinator",
     ),
     "rich": ("kip848_client.cli",),
 }

@@ -15,6 +15,7 @@ KNOW_LINES = (
     "mock_coordinator.core.profile",
     "mock_coordinator.core.profiles",
     "mock_coordinator.core.settings",
+    "mock_coordinator.core.apis.configs.described_configs",
 )
 """Where a product module may ask for the line at all; everything else asks a profile's facts."""
 

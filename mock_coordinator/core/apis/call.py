@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from kip848_client.wire._fields import Message
-from mock_coordinator.core.broker import Broker
-from mock_coordinator.core.fetch import Fetches
+from mock_coordinator.core.authorization.request_authorizer import RequestAuthorizer
+from mock_coordinator.core.fetching.fetches import Fetches
+from mock_coordinator.core.fetching.parked import ParkedFetches
 from mock_coordinator.core.groups.shards import GroupShards
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.outputs import CloseConnection, NoReply
-from mock_coordinator.core.parked import ParkedFetches
-from mock_coordinator.core.security.request_authorizer import RequestAuthorizer
+from mock_coordinator.core.state.broker import Broker
 from mock_coordinator.core.transactions.service import Transactions
 
 __all__ = ["Answer", "ApiCall", "BrokerServices", "Handler"]

@@ -10,7 +10,10 @@ from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mock_coordinator.core.apis.call import ApiCall, Handler
-from mock_coordinator.core.apis.groups import describe_switched_off, heartbeat_switched_off
+from mock_coordinator.core.apis.coordinators.groups import (
+    describe_switched_off,
+    heartbeat_switched_off,
+)
 from mock_coordinator.core.apis.table import SERVED, ServedApi
 from mock_coordinator.core.outputs import Output, Unanswered, reply_to
 from mock_coordinator.core.settings.config import BrokerConfig

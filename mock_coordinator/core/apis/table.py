@@ -90,31 +90,36 @@ from kip848_client.wire.messages.transactions import (
     InitProducerIdRequest,
 )
 from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
-from mock_coordinator.core.admin.client_quotas import alter_client_quotas, describe_client_quotas
-from mock_coordinator.core.admin.config_resources import list_config_resources
-from mock_coordinator.core.admin.delete_records import delete_records
-from mock_coordinator.core.admin.replicas import (
+from mock_coordinator.core.apis.call import ApiCall, Handler
+from mock_coordinator.core.apis.cluster.api_versions import api_versions
+from mock_coordinator.core.apis.cluster.describe_cluster import describe_cluster
+from mock_coordinator.core.apis.cluster.find_coordinator import find_coordinator
+from mock_coordinator.core.apis.cluster.replicas import (
     alter_reassignments,
     elect_leaders,
     list_reassignments,
 )
-from mock_coordinator.core.admin.scram_credentials import (
-    alter_scram_credentials,
-    describe_scram_credentials,
+from mock_coordinator.core.apis.configs.alter_configs import (
+    alter_configs,
+    incremental_alter_configs,
 )
-from mock_coordinator.core.admin.topic_partitions import describe_topic_partitions
-from mock_coordinator.core.apis.api_versions import api_versions
-from mock_coordinator.core.apis.call import ApiCall, Handler
-from mock_coordinator.core.apis.fetch import fetch
-from mock_coordinator.core.apis.groups import coordinate_group
-from mock_coordinator.core.apis.produce import produce
-from mock_coordinator.core.apis.sasl import authenticate_too_late, handshake_too_late
-from mock_coordinator.core.apis.transactions import (
+from mock_coordinator.core.apis.configs.config_resources import list_config_resources
+from mock_coordinator.core.apis.configs.describe_configs import describe_configs
+from mock_coordinator.core.apis.coordinators.groups import coordinate_group
+from mock_coordinator.core.apis.coordinators.transactions import (
     commit_in_transaction,
     coordinate_transaction,
     tell_producers,
     write_markers,
 )
+from mock_coordinator.core.apis.records.delete_records import delete_records
+from mock_coordinator.core.apis.records.fetch import fetch
+from mock_coordinator.core.apis.records.list_offsets import list_offsets, offset_for_leader_epoch
+from mock_coordinator.core.apis.records.produce import produce
+from mock_coordinator.core.apis.topics.admin_topics import create_partitions, delete_topics
+from mock_coordinator.core.apis.topics.create_topics import create_topics
+from mock_coordinator.core.apis.topics.metadata import metadata
+from mock_coordinator.core.apis.topics.topic_partitions import describe_topic_partitions
 from mock_coordinator.core.apis.unanswered import (
     no_group,
     no_marker_to_write,
@@ -122,12 +127,18 @@ from mock_coordinator.core.apis.unanswered import (
     null_records,
     resource_twice,
 )
-from mock_coordinator.core.cluster import describe_cluster
-from mock_coordinator.core.find_coordinator import find_coordinator
-from mock_coordinator.core.list_offsets import list_offsets, offset_for_leader_epoch
-from mock_coordinator.core.security.acl_apis import create_acls, delete_acls, describe_acls
-from mock_coordinator.core.security.requester import AuthorizationRule
-from mock_coordinator.core.security.rules.administration import (
+from mock_coordinator.core.apis.users.acls import create_acls, delete_acls, describe_acls
+from mock_coordinator.core.apis.users.client_quotas import (
+    alter_client_quotas,
+    describe_client_quotas,
+)
+from mock_coordinator.core.apis.users.sasl import authenticate_too_late, handshake_too_late
+from mock_coordinator.core.apis.users.scram_credentials import (
+    alter_scram_credentials,
+    describe_scram_credentials,
+)
+from mock_coordinator.core.authorization.requester import AuthorizationRule
+from mock_coordinator.core.authorization.rules.administration import (
     admit_alter_client_quotas,
     admit_alter_partition_reassignments,
     admit_alter_user_scram_credentials,
@@ -140,13 +151,13 @@ from mock_coordinator.core.security.rules.administration import (
     admit_elect_leaders,
     admit_list_partition_reassignments,
 )
-from mock_coordinator.core.security.rules.configs import (
+from mock_coordinator.core.authorization.rules.configs import (
     admit_alter_configs,
     admit_describe_configs,
     admit_incremental_alter_configs,
     admit_list_config_resources,
 )
-from mock_coordinator.core.security.rules.groups import (
+from mock_coordinator.core.authorization.rules.groups import (
     admit_connect_group_heartbeat,
     admit_connect_group_install_assignment,
     admit_connect_group_prepare_assignment,
@@ -163,13 +174,13 @@ from mock_coordinator.core.security.rules.groups import (
     admit_list_groups,
     admit_sync_group,
 )
-from mock_coordinator.core.security.rules.offsets import (
+from mock_coordinator.core.authorization.rules.offsets import (
     admit_offset_commit,
     admit_offset_delete,
     admit_offset_fetch,
     admit_txn_offset_commit,
 )
-from mock_coordinator.core.security.rules.producing import (
+from mock_coordinator.core.authorization.rules.producing import (
     admit_add_offsets_to_txn,
     admit_add_partitions_to_txn,
     admit_describe_transactions,
@@ -179,24 +190,19 @@ from mock_coordinator.core.security.rules.producing import (
     admit_produce,
     admit_write_txn_markers,
 )
-from mock_coordinator.core.security.rules.topic_changes import (
+from mock_coordinator.core.authorization.rules.topic_changes import (
     admit_create_partitions,
     admit_create_topics,
     admit_delete_records,
     admit_delete_topics,
 )
-from mock_coordinator.core.security.rules.topics import (
+from mock_coordinator.core.authorization.rules.topics import (
     admit_describe_producers,
     admit_describe_topic_partitions,
     admit_list_offsets,
     admit_metadata,
     admit_offset_for_leader_epoch,
 )
-from mock_coordinator.core.settings.alter_configs import alter_configs, incremental_alter_configs
-from mock_coordinator.core.settings.configs import describe_configs
-from mock_coordinator.core.topics.admin_topics import create_partitions, delete_topics
-from mock_coordinator.core.topics.create_topics import create_topics
-from mock_coordinator.core.topics.metadata import metadata
 
 __all__ = ["SERVED", "ServedApi", "writes_documents"]
 

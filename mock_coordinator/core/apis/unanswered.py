@@ -19,7 +19,7 @@ from kip848_client.wire.messages.transaction_admin import (
 )
 from kip848_client.wire.messages.transactions import AddPartitionsToTxnRequest
 from mock_coordinator.core.apis.call import ApiCall
-from mock_coordinator.core.broker import Broker
+from mock_coordinator.core.state.broker import Broker
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 
 __all__ = ["no_group", "no_marker_to_write", "no_transaction", "null_records", "resource_twice"]

@@ -1,16 +1,5 @@
-"""Transactions: the coordinator that decides about them, and what partitions make of it."""
+"""Transactions in the brokers of a cluster: what partitions make of the coordinator's decisions."""
 
 from __future__ import annotations
 
-from mock_coordinator.core.transactions.coordinator import TransactionCoordinator
-from mock_coordinator.core.transactions.environment import Environment
-from mock_coordinator.core.transactions.journal import TransactionJournal
-from mock_coordinator.core.transactions.records import TransactionLog, TransactionMetadata
-
-__all__ = [
-    "Environment",
-    "TransactionCoordinator",
-    "TransactionJournal",
-    "TransactionLog",
-    "TransactionMetadata",
-]
+__all__: list[str] = []

@@ -27,13 +27,13 @@ from kip848_client.wire.messages.transaction_admin import (
     WriteTxnMarkersResponseWritableTxnMarkerResult,
     WriteTxnMarkersResponseWritableTxnMarkerTopicResult,
 )
-from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.groups.records import TransactionEnd
 from mock_coordinator.core.map_orders import java_order, partition_code, string_map_order
-from mock_coordinator.core.nodes.leadership import leader_problem
+from mock_coordinator.core.state.broker import Broker
+from mock_coordinator.core.state.leadership import leader_problem
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, name_problem
-from mock_coordinator.core.transactions.environment import Ending
-from mock_coordinator.core.transactions.records import ClientVersion, TxnPartition
+from mock_coordinator.core.transaction_coordinator.environment import Ending
+from mock_coordinator.core.transaction_coordinator.records import ClientVersion, TxnPartition
 
 __all__ = ["PendingOffsets", "describe_producers", "write_ending", "write_txn_markers"]
 

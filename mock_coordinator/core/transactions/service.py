@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Final
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
-from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.groups.shards import GroupShards
 from mock_coordinator.core.groups.txn_offsets import refuse_txn_commit
 from mock_coordinator.core.inputs import RequestReceived
+from mock_coordinator.core.state.broker import Broker
 from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
-from mock_coordinator.core.transactions.coordinator import TransactionCoordinator
-from mock_coordinator.core.transactions.environment import Ending, Environment
+from mock_coordinator.core.transaction_coordinator.coordinator import TransactionCoordinator
+from mock_coordinator.core.transaction_coordinator.environment import Ending, Environment
+from mock_coordinator.core.transaction_coordinator.state import TransactionsState
 from mock_coordinator.core.transactions.markers import write_ending
-from mock_coordinator.core.transactions.state import TransactionsState
 from mock_coordinator.core.transactions.verification import must_verify, told_to_groups
 
 if TYPE_CHECKING:

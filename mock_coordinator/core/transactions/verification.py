@@ -16,11 +16,11 @@ from typing import Final, Protocol
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.produce import ProduceRequest
-from mock_coordinator.core.broker import Broker
 from mock_coordinator.core.logs.producer_state import ProducerStates
 from mock_coordinator.core.logs.record_batch import NO_PRODUCER_ID, BatchHeader
 from mock_coordinator.core.profile import Profile
-from mock_coordinator.core.transactions.records import TxnPartition
+from mock_coordinator.core.state.broker import Broker
+from mock_coordinator.core.transaction_coordinator.records import TxnPartition
 
 __all__ = [
     "Verifier",

@@ -16,7 +16,7 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.inputs import (
     LOCAL_CLIENT,
     ConnectionLost,
@@ -36,8 +36,8 @@ FAST = {
 }
 
 
-def core() -> CoordinatorCore:
-    made = CoordinatorCore.create(BrokerConfig(values=FAST), counting(), START_MS)
+def core() -> ClusterCore:
+    made = ClusterCore.create(BrokerConfig(values=FAST), counting(), START_MS)
     broker = made.broker
     broker.catalog.create("t", 2, broker.new_topic_id())
     made.step(START_MS, TimerFired())
@@ -151,7 +151,7 @@ def test_nothing_is_waited_for_until_a_group_was_asked_for_and_then_the_cleanup(
 
 
 def test_ids_that_never_change_are_noticed() -> None:
-    made = CoordinatorCore.create(BrokerConfig(), lambda: b"1" * 16, START_MS)
+    made = ClusterCore.create(BrokerConfig(), lambda: b"1" * 16, START_MS)
     made.broker.catalog.create("t", 1, made.broker.new_topic_id())
     with pytest.raises(RuntimeError, match="taken or reserved"):
         made.broker.new_topic_id()

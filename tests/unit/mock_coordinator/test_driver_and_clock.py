@@ -11,7 +11,7 @@ import pytest
 
 from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator import VirtualClock, wall_clock
-from mock_coordinator.core.coordinator import CoordinatorCore
+from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import TornReply
 from mock_coordinator.core.settings.config import BrokerConfig
@@ -36,7 +36,7 @@ class Sink:
 
 
 def driver(clock: Any) -> CoreDriver:
-    return CoreDriver(CoordinatorCore.create(BrokerConfig(), counting(), clock()), clock)
+    return CoreDriver(ClusterCore.create(BrokerConfig(), counting(), clock()), clock)
 
 
 def metadata(connection: int) -> RequestReceived:
@@ -80,7 +80,7 @@ def test_a_request_that_breaks_the_broker_closes_its_connection_only(
 
 def test_the_latest_requests_are_kept() -> None:
     clock = VirtualClock(1000)
-    made = CoreDriver(CoordinatorCore.create(BrokerConfig(), counting(), 1000), clock, log_size=2)
+    made = CoreDriver(ClusterCore.create(BrokerConfig(), counting(), 1000), clock, log_size=2)
     number = made.connect(Sink())
     for _ in range(3):
         clock.advance(1)
@@ -106,7 +106,7 @@ def test_of_long_requests_fewer_are_kept() -> None:
 
 def test_time_does_not_go_backwards() -> None:
     times = iter([100, 200, 150, 150, 300])
-    made = CoreDriver(CoordinatorCore.create(BrokerConfig(), counting(), 0), lambda: next(times))
+    made = CoreDriver(ClusterCore.create(BrokerConfig(), counting(), 0), lambda: next(times))
     assert [made.now_ms() for _ in range(4)] == [200, 200, 200, 300]
 
 

@@ -24,8 +24,8 @@ from mock_coordinator.core.groups.records import (
     TransactionEnd,
 )
 from mock_coordinator.core.groups.state import GroupsState
+from mock_coordinator.core.journals.offsets_log import OffsetsLog
 from mock_coordinator.core.logs.log import Logs, PartitionLog
-from mock_coordinator.core.logs.offsets_log import OffsetsLog
 from mock_coordinator.core.logs.record_batch import checksum_is_right, read_header
 from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.core.topics.catalog import Catalog

@@ -7,17 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mock_coordinator.core.groups.splitting import partition_for
+from mock_coordinator.core.journals.transactions_log import TransactionLogs
 from mock_coordinator.core.logs.log import Logs, PartitionLog
 from mock_coordinator.core.logs.record_batch import checksum_is_right, read_header
-from mock_coordinator.core.logs.transactions_log import TransactionLogs
 from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.core.topics.catalog import Catalog
-from mock_coordinator.core.transactions.records import (
+from mock_coordinator.core.transaction_coordinator.records import (
     TransactionLog,
     TransactionMetadata,
     TransactionState,
 )
-from mock_coordinator.core.transactions.state import TransactionsState
+from mock_coordinator.core.transaction_coordinator.state import TransactionsState
 from tests.support.examples import examples
 
 KAFKA = profile_named("4.4")

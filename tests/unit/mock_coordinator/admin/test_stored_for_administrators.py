@@ -11,7 +11,7 @@ import pytest
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import TransportError
-from mock_coordinator.core.scram_store import ScramCredential
+from mock_coordinator.core.security.scram_store import ScramCredential
 from tests.support.plain_message import message
 from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 

@@ -19,10 +19,10 @@ from mock_coordinator.connection import (
     Submit,
     Write,
 )
+from mock_coordinator.core.authentication.sasl import SaslAccounts, SaslRules
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.outputs import Reply
-from mock_coordinator.core.scram_store import ScramStore
-from mock_coordinator.core.security.sasl import SaslAccounts, SaslRules
+from mock_coordinator.core.security.scram_store import ScramStore
 from mock_coordinator.security import SecurityOptions
 from tests.support.plain_message import message
 

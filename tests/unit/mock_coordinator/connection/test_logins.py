@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kip848_client.wire import Framer, api_named, read_response
 from mock_coordinator.connection import AuthenticatorFactory, Close, ConnectionSettings
-from mock_coordinator.core.security.sasl import SaslRules
+from mock_coordinator.core.authentication.sasl import SaslRules
 from tests.support.security.scram_client import ScramClient
 from tests.unit.mock_coordinator.connection.connection_harness import (
     SASL,

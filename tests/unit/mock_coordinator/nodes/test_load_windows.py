@@ -12,7 +12,7 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import api_named
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from mock_coordinator.core.transactions.records import TransactionLog, TransactionState
+from mock_coordinator.core.transaction_coordinator.records import TransactionLog, TransactionState
 from tests.support.raw_transactions import Producer, RawTransactions
 from tests.unit.mock_coordinator.nodes.cluster_harness import ClusterHarness, join
 

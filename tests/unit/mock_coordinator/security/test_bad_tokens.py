@@ -11,9 +11,9 @@ from kip848_client.errors import WireError
 from kip848_client.wire import write_request
 from mock_coordinator.connection import ConnectionAuthenticator
 from mock_coordinator.connection.authenticator import FrameOutcome
+from mock_coordinator.core.authentication.sasl import SaslAccounts, SaslConversation, SaslRules
 from mock_coordinator.core.inputs import ClientInfo
-from mock_coordinator.core.scram_store import ScramStore
-from mock_coordinator.core.security.sasl import SaslAccounts, SaslConversation, SaslRules
+from mock_coordinator.core.security.scram_store import ScramStore
 from mock_coordinator.security import SecurityOptions
 from tests.support.plain_message import message
 from tests.support.security.scram_client import ScramClient

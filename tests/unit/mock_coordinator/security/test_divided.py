@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mock_coordinator.core.security.requester import divided
+from mock_coordinator.core.authorization.requester import divided
 
 
 def test_items_keep_their_order_and_are_judged_once() -> None:

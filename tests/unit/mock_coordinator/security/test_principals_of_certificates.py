@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mock_coordinator.core.security.distinguished_names import Subject, principal_of
+from mock_coordinator.core.authentication.distinguished_names import Subject, principal_of
 
 
 @pytest.mark.parametrize(

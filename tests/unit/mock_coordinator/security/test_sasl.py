@@ -8,14 +8,14 @@ import pytest
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire._fields import Message
-from mock_coordinator.core.inputs import ClientInfo, RequestReceived
-from mock_coordinator.core.scram_store import ScramStore
-from mock_coordinator.core.security.sasl import (
+from mock_coordinator.core.authentication.sasl import (
     SaslAccounts,
     SaslConversation,
     SaslReaction,
     SaslRules,
 )
+from mock_coordinator.core.inputs import ClientInfo, RequestReceived
+from mock_coordinator.core.security.scram_store import ScramStore
 from mock_coordinator.security import SecurityOptions
 from tests.support.plain_message import message
 from tests.support.security.scram_client import ScramClient

@@ -11,8 +11,8 @@ from kip848_client.error_codes import ErrorCode
 from mock_coordinator.batches import StoredRecord
 from mock_coordinator.core.groups.splitting import partition_for
 from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
-from mock_coordinator.core.transactions.record_format import decode_transaction
-from mock_coordinator.core.transactions.records import TransactionLog, TransactionState
+from mock_coordinator.core.transaction_coordinator.record_format import decode_transaction
+from mock_coordinator.core.transaction_coordinator.records import TransactionLog, TransactionState
 from tests.unit.mock_coordinator.broker_harness import fetch_partition
 from tests.unit.mock_coordinator.transactions.transactions_harness import TOPIC, TransactionsHarness
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mock_coordinator.core.transactions.records import TransactionMetadata, TransactionState
+from mock_coordinator.core.transaction_coordinator.records import (
+    TransactionMetadata,
+    TransactionState,
+)
 from tests.unit.mock_coordinator.transactions.transactions_harness import TransactionsHarness
 
 LAST_EPOCH = 32_766

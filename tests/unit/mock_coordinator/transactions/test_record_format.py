@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from mock_coordinator.core.groups.record_format import RecordFormatError
 from mock_coordinator.core.profiles import PROFILES, profile_named
-from mock_coordinator.core.transactions.record_format import decode_transaction, encode_transaction
-from mock_coordinator.core.transactions.records import (
+from mock_coordinator.core.transaction_coordinator.record_format import (
+    decode_transaction,
+    encode_transaction,
+)
+from mock_coordinator.core.transaction_coordinator.records import (
     ClientVersion,
     TransactionLog,
     TransactionMetadata,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mock_coordinator.core.transactions.records import TransactionState
+from mock_coordinator.core.transaction_coordinator.records import TransactionState
 from tests.support.transaction_sequences import SHORT_MS, Player, Step, sequence_of
 from tests.unit.mock_coordinator.transactions.transactions_harness import TOPIC, TransactionsHarness
 

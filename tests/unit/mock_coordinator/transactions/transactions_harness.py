@@ -7,7 +7,7 @@ from typing import Any
 from kip848_client.errors import TransportError
 from kip848_client.wire import api_named
 from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
-from mock_coordinator.core.transactions import TransactionLog, TransactionMetadata
+from mock_coordinator.core.transaction_coordinator import TransactionLog, TransactionMetadata
 from tests.support.raw_transactions import Producer, RawTransactions
 from tests.support.wire_connection import ConnectionLostError
 from tests.unit.mock_coordinator.broker_harness import BrokerHarness

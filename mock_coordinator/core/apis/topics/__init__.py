@@ -1,0 +1,5 @@
+"""Topics: made, grown, deleted, described."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
