@@ -25,6 +25,7 @@ from kip848_client.wire.messages.topics import (
 )
 from mock_coordinator.background import Background, open_background
 from mock_coordinator.batches import NewRecord, StoredRecord, encode_batch, stored_records
+from mock_coordinator.core.authentication.distinguished_names import ANONYMOUS
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups import GroupSnapshot
