@@ -6,7 +6,7 @@ Theory of operation
 anyio's task groups have to be left by the task that entered them. A test's fixture cannot promise
 that: pytest-asyncio runs what stands before its ``yield`` and what stands behind it in two tasks.
 Under asyncio the group therefore lives in a task of its own, which opens it, waits until it is
-told to stop, and closes it. When something in it fails, the one who entered is cancelled, as by a
+told to stop, and closes it. When something in it fails, the task that entered is cancelled, as by a
 task group, if it is still there, and leaving raises the error.
 
 Trio has no tasks without a group: there the group is the entering task's own, and that task has to
@@ -40,7 +40,7 @@ class Background(Protocol):
 
 
 async def open_background() -> Background:
-    """A place for tasks in the running event loop; whoever asks has to close it."""
+    """A place for tasks in the running event loop. The caller has to close it."""
     try:
         owner = asyncio.current_task()
     except RuntimeError:

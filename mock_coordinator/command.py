@@ -30,7 +30,7 @@ def serve(topics: Mapping[str, int], *, faults: str = "", **options: Unpack[Brok
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     bad_day = faults_from_json(faults) if faults else ()
     options.setdefault("brokers", 1)
-    options["log_size"] = 0  # nobody can ask for its requests
+    options["log_size"] = 0  # there is no way to ask for its requests
     options["check_ownership"] = False  # it is a line in the end, not an exception
     given = CheckedOptions.of(options)
     try:

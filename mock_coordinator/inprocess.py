@@ -1,7 +1,7 @@
 """Connections to a broker in the same event loop: no sockets, request objects in, responses out.
 
 With ``through_bytes`` (the default) every request and response is written to and read from its wire
-format, so that whatever the version cannot carry is lost exactly as on a socket; without it the
+format, so that what the version cannot carry is lost exactly as on a socket; without it the
 objects are handed over as they are, which is faster and shares them between both sides.
 """
 
@@ -82,7 +82,7 @@ class InProcessConnection:
     def replied(self, reply: Reply | NoReply) -> None:
         """A request was served."""
         if reply.correlation not in self._expected:
-            return  # nobody waits for it any more
+            return  # its request was given up
         self._replies[reply.correlation] = reply
         waiting = self._waiting.get(reply.correlation)
         if waiting is not None:

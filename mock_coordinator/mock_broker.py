@@ -65,8 +65,8 @@ class MockBroker:
     Use it as an async context manager, under asyncio or trio. The constructor raises ``TypeError``
     for an option that does not exist, and ``ConfigError`` for one that cannot be meant and for
     settings that Kafka would refuse; entering raises ``OSError`` when the address is taken. Without
-    entering it the broker works in process all the same, as long as the clock is virtual or nothing
-    has to wait.
+    entering it the broker works in process only, as long as the clock is virtual or nothing has to
+    wait.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class MockBroker:
     ) -> Topic:
         """Create a topic, with an id of your choice if you like. Raises ``BrokerError``.
 
-        Among several brokers it gets three replicas, or so many.
+        It gets ``replication_factor`` replicas; three by default, or one for each broker of fewer.
         """
         brokers = len(self.core.broker.nodes)
         settings = dict(config or {})

@@ -48,8 +48,8 @@ class MockCluster(MockBroker):
     lost when a leader moves, however it went down. Topics have three replicas unless told
     otherwise.
 
-    What is asked through the methods reaches whichever broker it takes. ``connect(node_id=2)``
-    gives an in-process connection to one of them.
+    The methods ask the broker that leads, or coordinates, what they are about.
+    ``connect(node_id=2)`` gives an in-process connection to one of the brokers.
     """
 
     def __init__(
@@ -86,7 +86,8 @@ class MockCluster(MockBroker):
         principal: str = ANONYMOUS,
         node_id: int | None = None,
     ) -> InProcessConnection:
-        """A connection without a socket, to a broker or to whichever it takes.
+        """A connection without a socket, to a broker; without ``node_id`` to the one that each
+        request needs.
 
         Raises ``ConfigError`` for a broker that does not exist or is down.
         """
@@ -157,8 +158,8 @@ class MockCluster(MockBroker):
         await self._down(node_id, 0, "the broker was shut down")
 
     async def crash_broker(self, node_id: int, *, noticed_after_ms: int = NOTICED_AFTER_MS) -> None:
-        """Let a broker die: its connections are closed, and for so long (Kafka's
-        ``broker.session.timeout.ms``) nobody notices: what it led has no leader that answers.
+        """Let a broker die: its connections are closed. The others notice it ``noticed_after_ms``
+        later (Kafka's ``broker.session.timeout.ms``); until then nothing answers for what it led.
 
         Raises ``ConfigError`` for an unknown broker.
         """

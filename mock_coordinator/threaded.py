@@ -211,11 +211,11 @@ class ClusterThread(_Threaded[MockCluster]):
         self.call(lambda cluster: cluster.stop_broker(node_id))
 
     def crash_broker(self, node_id: int, *, noticed_after_ms: int = NOTICED_AFTER_MS) -> None:
-        """Let a broker die; for so long nobody notices. Raises ``ConfigError`` for an unknown
-        one."""
+        """Let a broker die, which the others notice after ``noticed_after_ms``. Raises
+        ``ConfigError`` for an unknown one."""
         self.call(lambda cluster: cluster.crash_broker(node_id, noticed_after_ms=noticed_after_ms))
 
     def start_broker(self, node_id: int) -> None:
         """Start a broker again, at its port and with its records. Raises ``ConfigError`` for an
-        unknown one, ``OSError`` when somebody else has taken the port."""
+        unknown one, ``OSError`` when another process has taken the port."""
         self.call(lambda cluster: cluster.start_broker(node_id))

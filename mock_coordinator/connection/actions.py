@@ -42,7 +42,7 @@ class Close:
     """Close the connection, whatever is not written.
 
     ``why`` is for the log, behind "connection from HOST:PORT closed: "; ``None``: the client left
-    in good order, which is worth no line. ``is_expected``: nobody has done anything wrong.
+    in good order, which is worth no line. ``is_expected``: neither side made a mistake.
     """
 
     why: str | None = None

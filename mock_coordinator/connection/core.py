@@ -10,8 +10,8 @@ loop: a client that sends a thousand at once does not hold up the others. A clie
 to say still gets what it asked for.
 
 A frame that cannot be read ends the connection, because there is no way to find the next one. Until
-a client is authenticated its frames may not be longer than ``sasl.server.max.receive.size``. What
-comes of a failed authentication is told late, which slows guessers down.
+a client is authenticated its frames may not be longer than ``sasl.server.max.receive.size``. A
+failed authentication is answered late, which slows down those who guess.
 
 A connection on which nothing happens for ``connections.max.idle.ms`` ends, whatever it waits for: a
 TLS handshake, a request, a client that does not read, an answer that never comes (its member joined
@@ -166,7 +166,7 @@ class ConnectionCore:
     # -- the broker --------------------------------------------------------------------------------
 
     def answered(self, now_ms: int, reply: Reply | NoReply) -> tuple[Action, ...]:
-        """The request in hand was served. An answer that nobody waits for is dropped."""
+        """The request in hand was served. Other answers are dropped."""
         if self._phase is not _SERVING:
             return _NOTHING
         if isinstance(reply, NoReply):

@@ -62,13 +62,13 @@ class VirtualClock:
         self._drivers = [each for each in self._drivers if each[1] != fire]
 
     def call_later(self, after_ms: int, function: Callable[[], None]) -> Alarm:
-        """Have a function called once, when the clock has moved on by so many milliseconds."""
+        """Call a function once, when the clock has moved on by ``after_ms``."""
         alarm = Alarm(self._now_ms + max(after_ms, 0), function, self._alarms)
         self._alarms[alarm] = None
         return alarm
 
     def advance(self, by_ms: int) -> None:
-        """Move on by so many milliseconds, stopping at each deadline on the way.
+        """Move on by ``by_ms``, stopping at each deadline on the way.
 
         Raises ``ValueError`` for a negative step, and ``RuntimeError`` when a broker keeps asking
         for the moment that it was just given.

@@ -4,13 +4,14 @@ Theory of operation
 ===================
 
 Both count the connections of all listeners of a broker. One that is too many for its address is
-refused. One that is too many for the broker waits, accepted and unread, until another one ends; but
-the listener of brokers among themselves (here the plain one that every broker has) is not kept
-waiting when there are others: for its connection the one that was used least recently of another
-listener is closed (KIP-402). Those that wait are let in in the order in which they came.
+refused. One that is too many for the broker waits until another one ends, accepted and unread; its
+listener accepts no further one meanwhile, so that the others wait in the operating system. The
+listener of brokers among themselves (here the plain one that every broker has) does not wait when
+there are others: for its connection the one that was used least recently of another listener is
+closed (KIP-402). Connections that wait get their places in the order in which they came.
 
-Kafka closes the least recently used one of whichever network thread notices, so that there the
-choice is not quite as strict.
+In Kafka each network thread closes the least recently used one of its own, so that the choice is
+not quite as strict there.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class CoreDriver:
         return self.deadline_ms
 
     def now_ms(self) -> int:
-        """The time; it never goes backwards, whatever the clock does."""
+        """The time. It never goes backwards, even if the clock does."""
         self._last_ms = max(self._last_ms, self._clock())
         return self._last_ms
 
@@ -185,7 +185,7 @@ class CoreDriver:
                 sink.closed(why)
 
     def close_all(self, why: str) -> None:
-        """End all connections; the broker is not told."""
+        """End all connections. The core does not hear of it."""
         for sink in tuple(self._sinks.values()):
             sink.closed(why)
         self._sinks.clear()
@@ -245,9 +245,9 @@ class CoreDriver:
             self._dirty.set()
 
     def flush(self) -> None:
-        """Make safe what was written, and tell everybody who waits for it.
+        """Make safe what was written, and send the answers that wait for it.
 
-        Raises ``OSError`` when the disk refuses: then nobody is told, and the broker has to stop.
+        Raises ``OSError`` when the disk refuses: then no answer goes out, and the broker must stop.
         """
         if self._storage is None:
             return
@@ -330,8 +330,9 @@ class CoreDriver:
                 finally:
                     del self._watchers[id(stepped)]
             return
-        still = "; its time stands still until advance" * isinstance(self._clock, VirtualClock)
-        raise TimeoutError(f"the broker did not get there within {timeout_s:g} s{still}")
+        is_virtual = isinstance(self._clock, VirtualClock)
+        hint = "; its time stands still until advance" if is_virtual else ""
+        raise TimeoutError(f"the broker did not get there within {timeout_s:g} s{hint}")
 
     def _group(self, group_id: str) -> GroupSnapshot | None:
         return self._core.groups.snapshot(group_id)
@@ -356,10 +357,10 @@ class CoreDriver:
         )
 
     def _make_room_in_log(self, event: RequestReceived) -> None:
-        """Forget the oldest requests: there may be only so many, and of only so many bytes."""
+        """Forget the oldest requests: their number is limited, and so are their bytes."""
         sizes = self._logged_bytes
         size = 0 if isinstance(event.request, ProduceRequest) else event.size_bytes
-        if not self.requests:  # somebody has cleared it
+        if not self.requests:  # a test has cleared it
             sizes.clear()
             self._logged_total = 0
         self._logged_total += size

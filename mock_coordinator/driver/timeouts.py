@@ -3,10 +3,10 @@
 Theory of operation
 ===================
 
-What a socket's own life takes (how long it may be idle, how long a failed authentication waits for
-its answer) is measured by the clock of the broker that serves it. A real one is the event loop's:
+How long a connection may be idle, and how long a failed authentication waits for its answer, is
+measured by the clock of the broker that serves it. A real one is the event loop's:
 its own timers are used, and nothing is added to them. A ``VirtualClock`` calls when it is advanced
-so far, and not before, however long that takes.
+to that time, however long that takes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TimerHandle(Protocol):
 
 
 def move_on_after(clock: Clock, delay_s: float | None) -> AbstractContextManager[anyio.CancelScope]:
-    """A cancel scope that ends after so many seconds of a clock; ``None`` for never."""
+    """A cancel scope that ends after ``delay_s`` seconds of a clock; ``None`` for never."""
     if delay_s is None or not isinstance(clock, VirtualClock):
         return anyio.move_on_after(delay_s)
     return _virtual_scope(clock, delay_s)
@@ -58,7 +58,7 @@ class LoopTimers:
         self._clock: Final = clock if isinstance(clock, VirtualClock) else None
 
     def call_later(self, delay_ms: int, function: Callable[[], None]) -> TimerHandle:
-        """Call a function in so many milliseconds."""
+        """Call a function in ``delay_ms`` milliseconds."""
         if self._clock is None:
             return self._loop.call_later(delay_ms / 1000, function)
         return self._clock.call_later(delay_ms, function)

@@ -25,7 +25,7 @@ _SUPER_USERS: Final = "super.users"
 _OPEN: Final = "allow.everyone.if.no.acl.found"
 
 LOCAL_PRINCIPAL: Final = "Local:mock-broker"
-"""Who the methods of a ``MockBroker`` act as: a super user that nobody can log in as."""
+"""Who the methods of a ``MockBroker`` act as: a super user as which no client can log in."""
 
 
 def without_authorizer_settings(

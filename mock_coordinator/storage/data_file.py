@@ -7,7 +7,7 @@ The file is a line that names the format and then *groups*. A group is what was 
 entries between two flushes, behind a header with its length, the checksum of the length, and that
 of the content. Either a whole group counts or nothing of it, and a group is only begun when the one
 before it was handed to the disk. So a group that is not whole at the very end of the file is a
-*torn tail*: nobody was ever told that it was written, and it is cut off, with a line in the log.
+*torn tail*: no client has heard that it was written, and it is cut off, with a line in the log.
 Anything wrong before the end is damage, which no crash of this program leaves behind. It is an
 error that says where, and the file is not touched.
 

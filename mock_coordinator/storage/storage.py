@@ -1,4 +1,4 @@
-"""A broker's disk in a folder: read at the start, written before anybody is told.
+"""A broker's disk in a folder: read at the start, written before any answer.
 
 Theory of operation
 ===================

@@ -79,6 +79,14 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
 )
 
+LAYERS_OF_THE_MOCK: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("connection", ("core",)),
+    ("storage", ("core",)),
+    ("driver", ("core", "storage")),
+    ("tcp", ("core", "connection", "driver")),
+    ("security", ("core", "connection", "driver", "tcp")),
+)
+
 ONLY_IMPORTER = {
     "aiokafka": ("kip848_client._aiokafka",),
     "pydantic": ("kip848_client.config",),
@@ -186,6 +194,17 @@ def test_imports_go_down(package: str, below: tuple[str, ...]) -> None:
                 continue
             fine = any(name == one or name.startswith(one + ".") for one in allowed)
             assert fine, f"{module.path}:{line}: {package} may not import {name}"
+
+
+@pytest.mark.parametrize(("folder", "below"), LAYERS_OF_THE_MOCK)
+def test_imports_of_the_mock_go_down(folder: str, below: tuple[str, ...]) -> None:
+    allowed = tuple(f"mock_coordinator.{name}." for name in (folder, *below))
+    modules = _sources(f"mock_coordinator.{folder}")
+    assert modules
+    for module in modules:
+        for name, line in imports_of(module):
+            if name.startswith("mock_coordinator"):
+                assert f"{name}.".startswith(allowed), f"{module.path}:{line}: imports {name}"
 
 
 def test_the_member_core_does_not_know_the_wire() -> None:
