@@ -313,6 +313,11 @@ class Engine(Generic[R]):
         if self._task is None or self._task.done():
             return
         auto_commit = self.config.enable_auto_commit
+        if self.commits is not None and self.errors.fatal is None:
+            # What the application asked for goes first: once it left it may not commit any more.
+            now = self.clock.now_ms()
+            half_ms = (self._close_by_ms - now) // 2
+            await self.commits.drain(now + min(half_ms, _CLOSE_PATIENCE_MS))
         if auto_commit and self._by_hand:
             await self.flush(self._close_by_ms)
         if self.supervisor is not None:

@@ -139,6 +139,8 @@ class Poller(Generic[R]):
             return None
         caller = asyncio.current_task(self._loop)
         if caller is not self._holder:
+            if caller is None:
+                return None  # not our event loop: the slow way says so
             self._serve(caller)
         hand_out = self._fetch.hand_out
         hand_out.tp = None

@@ -1,0 +1,155 @@
+"""A network without sockets: short requests reach a broker in this process, fetches a leader made
+of logs in memory. Each call may be spoilt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+
+from kip848_client import Consumer, TopicPartition
+from kip848_client._ports import ANY_VERSION, VersionLimits
+from kip848_client.consumer import _consumer
+from kip848_client.consumer._engine import Engine
+from kip848_client.consumer._parts import Network
+from kip848_client.wire import request_api
+from mock_coordinator import MockBroker
+from tests.unit.aiokafka.fake_cluster import FakeClient
+
+__all__ = ["FakeNetwork", "Offline", "offline"]
+
+TP = TopicPartition("t", 0)
+
+
+class FakeTransport:
+    """``before`` is called with the name of the API, before each request is served; it may raise
+    or wait. ``closed`` counts."""
+
+    def __init__(self, broker: MockBroker) -> None:
+        self._connection = broker.connect()
+        self.before: Callable[[str], Any] = lambda _name: None
+        self.asked: list[str] = []
+        self.closed = 0
+        self.closing: Callable[[], None] = lambda: None
+        self.knows_coordinator = True
+
+    async def bootstrap(self) -> Any:
+        await self._look("Bootstrap")
+
+    def require_kip848(self, _link: Any) -> None:
+        pass
+
+    def learn_brokers(self, _brokers: Any) -> None:
+        pass
+
+    async def any_broker(
+        self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
+    ) -> Any:
+        del versions, timeout_ms
+        await self._look(request_api(request).name)
+        return await self._connection.request(request)
+
+    async def broker(self, _node_id: int, request: Any, **options: Any) -> Any:
+        return await self.any_broker(request, **options)
+
+    async def coordinator(self, request: Any, **options: Any) -> Any:
+        return await self.any_broker(request, **options)
+
+    async def find_coordinator(self) -> None:
+        await self._look("FindCoordinator")
+
+    def forget_coordinator(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        self.closed += 1
+        self.closing()
+        self._connection.close()
+
+    async def _look(self, name: str) -> None:
+        self.asked.append(name)
+        waiting = self.before(name)
+        if waiting is not None:
+            await waiting
+
+
+class Client(FakeClient):
+    """``FakeClient`` with what an engine calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = 0
+        self.closing: Callable[[], None] = lambda: None
+
+    def follow(self, _directory: Any) -> None:
+        pass
+
+    def show(self, _picture: Any) -> None:
+        pass
+
+    async def close(self) -> None:
+        self.closed += 1
+        self.closing()
+
+
+class FakeNetwork:
+    """What an ``Engine`` is given for ``network``."""
+
+    def __init__(self, broker: MockBroker) -> None:
+        self.transport = FakeTransport(broker)
+        self.client = Client()
+
+    def __call__(self, _config: Any, _clock: Any) -> Network:
+        transport: Any = self.transport
+        client: Any = self.client
+        return Network(transport, client)
+
+
+class Offline:
+    """A consumer of group ``g`` that is subscribed to ``t``, whose partition 0 has 5 records."""
+
+    def __init__(self, broker: MockBroker, consumer: Consumer[Any, Any]) -> None:
+        self.broker = broker
+        self.consumer = consumer
+        self.network = FakeNetwork(broker)
+        self.network.client.logs[TP] = [b"%d" % n for n in range(5)]
+
+    @property
+    def engine(self) -> Engine[Any]:
+        engine = self.consumer._engine
+        assert engine is not None
+        return engine
+
+    @property
+    def committed(self) -> int | None:
+        """What the group has committed."""
+        group = self.broker.snapshot("g")
+        offsets = {} if group is None else group.offsets.get("t", {})
+        return offsets[0].offset if 0 in offsets else None
+
+    @property
+    def members(self) -> int:
+        group = self.broker.snapshot("g")
+        return 0 if group is None else len(group.members)
+
+
+@asynccontextmanager
+async def offline(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> AsyncGenerator[Offline]:
+    """The consumer, not started; it is stopped at the end if the test has not done so."""
+    async with MockBroker({"t": 1}, listen=False) as broker:
+        settings.setdefault("auto_commit_interval_ms", 60_000)
+        settings.setdefault("auto_offset_reset", "earliest")
+        consumer: Consumer[Any, Any] = Consumer("t", group_id="g", **settings)
+        one = Offline(broker, consumer)
+        monkeypatch.setattr(_consumer, "Engine", partial(Engine, network=one.network))
+        before = asyncio.all_tasks()
+        try:
+            yield one
+        finally:
+            await consumer.stop(timeout_ms=1_000)
+        left = [each for each in asyncio.all_tasks() - before if not each.done()]
+        assert not left, f"tasks are left: {left}"
