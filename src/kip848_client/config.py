@@ -29,6 +29,7 @@ from pydantic import (
 )
 
 from kip848_client._bootstrap import bootstrap_addresses
+from kip848_client._shown import shown
 from kip848_client.errors import ConfigError
 
 __all__ = ["CLASSIC_ONLY", "ConsumerConfig", "ConsumerSettings", "parse_duration_ms"]
@@ -43,7 +44,6 @@ _DURATION: Final = re.compile(
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
 _STRING_BYTES_MAX: Final = 2**15 - 1
-_SHOWN_MAX: Final = 80
 _COMMIT_AS_OFTEN_AS_POSSIBLE_MS: Final = 10
 
 Int32 = Annotated[int, Field(le=_INT32_MAX)]
@@ -203,7 +203,7 @@ class ConsumerConfig(BaseModel):
         given = dict(settings)
         strict = given.pop("strict", False)
         if not isinstance(strict, bool):
-            raise ConfigError(f"strict = {strict!r}: must be True or False")
+            raise ConfigError(f"strict = {shown(strict)}: must be True or False")
         classic = {name: given.pop(name) for name in list(given) if name in CLASSIC_ONLY}
         _report_classic({name for name, value in classic.items() if value is not None}, strict)
         for name in given:
@@ -336,15 +336,10 @@ def _unknown(name: str) -> str:
     return f"unknown setting {name!r}{hint}"
 
 
-def _short(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= _SHOWN_MAX else f"{shown[:_SHOWN_MAX]}... ({len(shown)} long)"
-
-
 def _explain(error: ValidationError) -> str:
     parts: list[str] = []
     for each in error.errors(include_url=False):
         name = ".".join(str(step) for step in each["loc"][:1]) or "settings"
-        shown = "" if "password" in name or not each["loc"] else f" = {_short(each['input'])}"
-        parts.append(f"{name}{shown}: {each['msg'].removeprefix('Value error, ')}")
+        said = "" if "password" in name or not each["loc"] else f" = {shown(each['input'])}"
+        parts.append(f"{name}{said}: {each['msg'].removeprefix('Value error, ')}")
     return "; ".join(parts)

@@ -42,7 +42,7 @@ IMPURE = frozenset(
 )
 ALLOWED_ANYWAY = {("kip848_client.member.diagram", "transitions")}
 
-GROUND = ("_types", "errors", "error_codes")
+GROUND = ("_types", "errors", "error_codes", "_shown")
 """The ground floor: whoever is above may import it."""
 
 LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -56,6 +56,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.offsets", (*GROUND, "_ports")),
     ("kip848_client._heartbeat_wire", (*GROUND, "wire", "member")),
     ("kip848_client._ports", (*GROUND, "wire", "member", "offsets")),
+    ("kip848_client._shown", ()),
     ("kip848_client._bootstrap", ()),
     ("kip848_client._clock", ()),
     ("kip848_client.config", (*GROUND, "_bootstrap")),

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from operator import index
 from typing import Any, Final, SupportsIndex
 
+from kip848_client._shown import shown
 from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError
 
@@ -29,18 +30,8 @@ __all__ = [
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
 _STRING_BYTES_MAX: Final = 2**15 - 1
-_SHOWN_MAX: Final = 80
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 """Kafka's rule; ``.`` and ``..`` are no topics either."""
-
-
-def shown(value: object) -> str:
-    """``repr``, short enough for a message, whatever the value's own does."""
-    try:
-        text = repr(value)
-    except Exception:  # noqa: BLE001 - a message must not fail for what it is about
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
 
 
 # -- topics and partitions -----------------------------------------------------------------------

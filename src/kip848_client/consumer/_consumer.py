@@ -13,6 +13,7 @@ from re import Pattern
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 
+from kip848_client._shown import shown
 from kip848_client._types import TopicPartition
 from kip848_client.config import ConsumerConfig, ConsumerSettings
 from kip848_client.consumer._arguments import (
@@ -211,7 +212,7 @@ class Consumer(Generic[K, V]):
         if timeout_ms is not None:
             limit_ms = checked_timeout_ms(timeout_ms)
         if not isinstance(leave, LeaveMode):
-            raise ConfigError(f"leave is a LeaveMode, not {leave!r}")
+            raise ConfigError(f"leave is a LeaveMode, not {shown(leave)}")
         engine = self._engine
         if engine is None:
             return

@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol
 
 import anyio
 
+from kip848_client._shown import shown
 from kip848_client._types import TopicPartition
 from kip848_client.errors import CallbackError, ConfigError
 
@@ -60,7 +61,7 @@ def checked_listener(listener: object) -> RebalanceListener:
     """``listener``, if it has the methods. Raises ``ConfigError``."""
     for name in ("on_partitions_revoked", "on_partitions_assigned"):
         if not callable(getattr(listener, name, None)):
-            raise ConfigError(f"the listener {listener!r} has no method {name}")
+            raise ConfigError(f"the listener {shown(listener)} has no method {name}")
     return listener  # type: ignore[return-value]  # its methods were just looked at
 
 

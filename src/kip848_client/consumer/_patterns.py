@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from kip848_client._shown import shown
 from kip848_client.errors import ConfigError
 
 __all__ = ["checked_pattern"]
@@ -33,7 +34,7 @@ def checked_pattern(pattern: object) -> str | None:
     elif isinstance(pattern, str):
         text = pattern
     else:
-        raise ConfigError(f"pattern is a str or a compiled pattern of str, not {_short(pattern)}")
+        raise ConfigError(f"pattern is a str or a compiled pattern of str, not {shown(pattern)}")
     if not text:
         return None
     _check_size(text)
@@ -76,7 +77,7 @@ def _check_syntax(text: str) -> None:
         re2.compile(text, options)
     except re2.error as err:
         raise ConfigError(
-            f"pattern {_short(text)} is not a regular expression of RE2, which the broker matches "
+            f"pattern {shown(text)} is not a regular expression of RE2, which the broker matches "
             f"with: {_said(err)}; see https://github.com/google/re2/wiki/Syntax"
         ) from err
 
@@ -84,8 +85,3 @@ def _check_syntax(text: str) -> None:
 def _said(error: Exception) -> str:
     said: object = error.args[0] if error.args else ""
     return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-
-
-def _short(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else f"{shown[:80]}..."

@@ -1,0 +1,18 @@
+"""A value in a message: short, and never the reason of another error."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["shown"]
+
+_SHOWN_MAX: Final = 80
+
+
+def shown(value: object) -> str:
+    """``repr``, cut where it is long, whatever the value's own does."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a message must not fail for what it is about
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}... ({len(text)} long)"
