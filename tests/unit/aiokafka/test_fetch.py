@@ -431,7 +431,7 @@ async def test_a_damaged_batch_is_named_and_fetched_again_once_in_a_while(
                     assert await one.take(2) == [(0, 0), (0, 1)]
                     break
                 except RecordUnreadable:
-                    await asyncio.sleep(0.01)
+                    await some_rounds()  # asking is what has it fetched again
         assert len(one.client.fetches) >= 2
 
 
