@@ -40,7 +40,7 @@ from kip848_client.wire.messages.topics import (
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import Reply
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 
 __all__ = ["main"]
 

@@ -29,8 +29,8 @@ from mock_coordinator.core.authentication.distinguished_names import ANONYMOUS
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups import GroupSnapshot
-from mock_coordinator.core.settings.config import BrokerConfig
-from mock_coordinator.core.settings.topic_settings import TOPIC_ID_SETTING
+from mock_coordinator.core.settings.broker_config import BrokerConfig
+from mock_coordinator.core.settings.tables.topic import TOPIC_ID_SETTING
 from mock_coordinator.core.state.internal_topics import (
     create_offsets_topic,
     create_transactions_topic,

@@ -41,7 +41,7 @@ from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
 from mock_coordinator.core.nodes import Node, Nodes
 from mock_coordinator.core.outputs import CloseConnection, Output, Persist, Reply, reply_to
 from mock_coordinator.core.security.state import SecurityState
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.state.broker import Broker, Disk
 from mock_coordinator.core.state.producer_expiry import ProducerExpiry
 from mock_coordinator.core.transactions.service import Transactions

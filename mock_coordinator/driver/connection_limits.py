@@ -23,7 +23,7 @@ from typing import Final
 
 import anyio
 
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 
 __all__ = ["ConnectionLimits", "Place", "TooManyConnectionsError"]
 

@@ -52,7 +52,7 @@ from mock_coordinator.core.inputs import (
     TimerFired,
 )
 from mock_coordinator.core.outputs import Output, Reply
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
 from mock_coordinator.sim.checkers import Violation
 from mock_coordinator.sim.kernel import Timer

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mock_coordinator.core.profiles import profile_named
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.sim.broker_actor import BrokerActor
 from mock_coordinator.sim.convergence import pending
 from mock_coordinator.sim.faults import CLOG_MS_MAX, Faults

@@ -17,7 +17,7 @@ from mock_coordinator.core.groups import GroupCoordinator, GroupType, StateRecor
 from mock_coordinator.core.inputs import ClientInfo, Input, RequestReceived, TimerFired
 from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.profiles import profile_named
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from tests.scenarios.admin import create_topic, delete_topic, grow_topic
 from tests.scenarios.given_ids import GivenIds, asks_for_an_id
 from tests.scenarios.stage import GroupView

@@ -232,7 +232,7 @@ def test_the_coordinator_core_imports_only_the_shared_pure_layers() -> None:
 
 
 def test_the_groups_do_not_know_the_broker_around_them() -> None:
-    settings = ("settings.config", "settings.group_config", "settings.topic_config", "profile")
+    settings = ("settings.broker_config", "settings.topic_config", "profile")
     shared = ("groups", "inputs", "refused", "topics.catalog", "topics.topic_names", *settings)
     allowed = tuple(f"mock_coordinator.core.{name}" for name in shared)
     for module in _sources("mock_coordinator.core.groups"):

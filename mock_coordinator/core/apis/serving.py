@@ -16,7 +16,7 @@ from mock_coordinator.core.apis.coordinators.groups import (
 )
 from mock_coordinator.core.apis.table import SERVED, ServedApi
 from mock_coordinator.core.outputs import Output, Unanswered, reply_to
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 
 __all__ = ["answered", "served_apis", "served_versions"]
 

@@ -113,7 +113,7 @@ from mock_coordinator.core.groups.txn_offsets import decide_txn_commit
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.refused import Refused
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.settings.topic_config import topic_integer
 from mock_coordinator.core.topics.catalog import Catalog, Topic
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC

@@ -15,7 +15,7 @@ from mock_coordinator.core.groups.state import GroupsState
 from mock_coordinator.core.groups.timers import Timer, Timers
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.profile import Profile
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["Decision", "Environment", "TimerChange", "configured_assignors"]

@@ -38,7 +38,7 @@ from mock_coordinator.core.groups.snapshot import GroupSnapshot
 from mock_coordinator.core.groups.splitting import SPLITS, coordinator_order, partition_for
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.profile import Profile
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.topics.catalog import Catalog, Topic
 
 if TYPE_CHECKING:

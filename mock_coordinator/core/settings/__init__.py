@@ -1,4 +1,4 @@
-"""Settings of brokers, topics and groups: what there is, what is accepted, how it is told."""
+"""Settings of brokers, topics and groups: what there is, what is accepted, what is in effect."""
 
 from __future__ import annotations
 

@@ -8,10 +8,11 @@ from functools import lru_cache
 
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.release_line import ReleaseLine
-from mock_coordinator.core.settings.config import BrokerConfig
-from mock_coordinator.core.settings.setting_families import effective_text
-from mock_coordinator.core.settings.settings import Setting, SettingValue
-from mock_coordinator.core.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
+from mock_coordinator.core.settings.broker_config import BrokerConfig
+from mock_coordinator.core.settings.families import effective_text
+from mock_coordinator.core.settings.setting import Setting, SettingValue
+from mock_coordinator.core.settings.tables.group import GROUP_SETTINGS
+from mock_coordinator.core.settings.tables.topic import TOPIC_SETTINGS
 from mock_coordinator.core.topics.catalog import Topic
 
 __all__ = [

@@ -17,7 +17,7 @@ from mock_coordinator.core.nodes import Leaders, Node, Nodes, PartitionState
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.security.scram_store import ScramStore
 from mock_coordinator.core.security.state import SecurityState
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.state.loggers import ROOT_LOGGER
 from mock_coordinator.core.state.quota_store import QuotaStore
 from mock_coordinator.core.topics.catalog import Catalog, Topic

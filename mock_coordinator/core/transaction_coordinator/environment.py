@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.refused import Refused
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.topics.catalog import Catalog
 from mock_coordinator.core.transaction_coordinator.records import (
     NO_PRODUCER_EPOCH,

@@ -24,7 +24,7 @@ from mock_coordinator.core.inputs import (
     TimerFired,
 )
 from mock_coordinator.core.outputs import CloseConnection, Output, Reply
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from tests.unit.mock_coordinator.broker_harness import START_MS, BrokerHarness, counting
 
 FAST = {

@@ -14,7 +14,7 @@ from mock_coordinator import VirtualClock, wall_clock
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import TornReply
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.driver.core_driver import CoreDriver
 from tests.unit.mock_coordinator.broker_harness import counting
 

@@ -9,8 +9,8 @@ import pytest
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.profiles import DEFAULT_PROFILE, PROFILES
 from mock_coordinator.core.release_line import ReleaseLine
-from mock_coordinator.core.settings.config import BrokerConfig
-from mock_coordinator.core.settings.settings import read_table
+from mock_coordinator.core.settings.broker_config import BrokerConfig
+from mock_coordinator.core.settings.setting import read_table
 from mock_coordinator.core.settings.topic_config import topic_setting_of
 
 IMAGINARY = replace(PROFILES["4.4"], release="4.10.1")

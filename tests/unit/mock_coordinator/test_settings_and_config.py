@@ -6,10 +6,11 @@ import pytest
 
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.profiles import PROFILES, profile_named
-from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
-from mock_coordinator.core.settings.config import EFFECTIVE, BrokerConfig
-from mock_coordinator.core.settings.settings import SettingValue
-from mock_coordinator.core.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
+from mock_coordinator.core.settings.broker_config import EFFECTIVE, BrokerConfig
+from mock_coordinator.core.settings.setting import SettingValue
+from mock_coordinator.core.settings.tables.broker import BROKER_SETTINGS
+from mock_coordinator.core.settings.tables.group import GROUP_SETTINGS
+from mock_coordinator.core.settings.tables.topic import TOPIC_SETTINGS
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ from kip848_client.wire.messages.configs import (
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.apis.configs.group_config import check_group_config
 from mock_coordinator.core.refused import Refused
-from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
-from mock_coordinator.core.settings.settings import Setting
+from mock_coordinator.core.settings.setting import Setting
+from mock_coordinator.core.settings.tables.broker import BROKER_SETTINGS
 from mock_coordinator.core.settings.topic_config import (
     group_setting_of,
     topic_config_problem,

@@ -28,7 +28,7 @@ from mock_coordinator.core.apis.configs.described_configs import (
 )
 from mock_coordinator.core.apis.configs.listener_settings import listener_settings
 from mock_coordinator.core.refused import Refused
-from mock_coordinator.core.settings.settings import CONFIG_TYPES
+from mock_coordinator.core.settings.setting import CONFIG_TYPES
 from mock_coordinator.core.state.broker import Broker
 from mock_coordinator.core.topics.topic_names import name_problem
 

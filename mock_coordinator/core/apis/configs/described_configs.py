@@ -13,16 +13,17 @@ from types import MappingProxyType
 from typing import Final
 
 from mock_coordinator.core.release_line import ReleaseLine
-from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
-from mock_coordinator.core.settings.config import BrokerConfig
-from mock_coordinator.core.settings.setting_families import (
+from mock_coordinator.core.settings.broker_config import BrokerConfig
+from mock_coordinator.core.settings.families import (
     coarser_names,
     effective_text,
     is_overshadowed,
 )
-from mock_coordinator.core.settings.settings import Setting
+from mock_coordinator.core.settings.setting import Setting
+from mock_coordinator.core.settings.tables.broker import BROKER_SETTINGS
+from mock_coordinator.core.settings.tables.group import GROUP_SETTINGS
+from mock_coordinator.core.settings.tables.topic import TOPIC_SETTINGS
 from mock_coordinator.core.settings.topic_config import group_setting_of, topic_setting_of
-from mock_coordinator.core.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
 from mock_coordinator.core.topics.catalog import Topic
 
 __all__ = [

@@ -14,8 +14,8 @@ from typing import Final
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.refused import Refused
+from mock_coordinator.core.settings.tables.group import GROUP_SETTINGS
 from mock_coordinator.core.settings.topic_config import group_setting_of
-from mock_coordinator.core.settings.topic_settings import GROUP_SETTINGS
 from mock_coordinator.core.state.broker import Broker
 
 __all__ = ["check_group_config"]

@@ -17,8 +17,8 @@ from kip848_client.wire.messages.topics import (
 from mock_coordinator.core.apis.call import ApiCall
 from mock_coordinator.core.apis.configs.described_configs import described_topic
 from mock_coordinator.core.refused import Refused
+from mock_coordinator.core.settings.tables.topic import TOPIC_ID_SETTING
 from mock_coordinator.core.settings.topic_config import topic_config_problem
-from mock_coordinator.core.settings.topic_settings import TOPIC_ID_SETTING
 from mock_coordinator.core.state.broker import Broker
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.core.topics.topic_names import INTERNAL_TOPICS, colliding_name, name_problem

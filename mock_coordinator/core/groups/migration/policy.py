@@ -5,7 +5,7 @@ KIP-848, "Upgrade to the New Protocol". Empty groups change whatever the policy 
 
 from __future__ import annotations
 
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 
 __all__ = ["allows_downgrade", "allows_upgrade", "is_disabled"]
 

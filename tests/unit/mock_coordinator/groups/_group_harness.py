@@ -37,7 +37,7 @@ from kip848_client.wire.messages.offset_fetch import (
 from mock_coordinator.core.groups import GroupCoordinator, GroupSnapshot, MemberSnapshot
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.profiles import PROFILES, profile_named
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = [

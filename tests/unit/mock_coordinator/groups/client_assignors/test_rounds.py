@@ -27,7 +27,7 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from mock_coordinator.core.groups import GroupCoordinator
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from tests.unit.mock_coordinator.groups._group_harness import EVERY_PROFILE, FOO, GroupHarness
 
 MINE = ConsumerGroupHeartbeatRequestClientAssignor(name="mine", maximum_version=3)

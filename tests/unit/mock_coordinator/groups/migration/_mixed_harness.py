@@ -23,7 +23,7 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
     write_assignment,
     write_subscription,
 )
-from mock_coordinator.core.settings.config import BrokerConfig
+from mock_coordinator.core.settings.broker_config import BrokerConfig
 from tests.unit.mock_coordinator.groups.classic._classic_harness import ClassicGroupHarness
 
 __all__ = ["MixedGroupHarness", "assigns", "brings"]

@@ -1,23 +1,22 @@
-"""The settings of topics and of groups: Kafka 4.4's tables, in the columns of ``settings`` and in
-the order in which a broker looks at their values, which decides whose fault is told.
+"""The settings of topics, in the columns of ``settings.setting`` and in the order in which a broker
+looks at their values, which decides which fault is answered.
 
 The last column is the broker setting that supplies the default. ``mock.topic.id`` is the one
-setting that Kafka does not have: CreateTopics takes the topic's id from it, it is
-not stored.
+setting that Kafka does not have: CreateTopics takes the topic's id from it, and does not store it.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from mock_coordinator.core.settings.settings import Setting, read_table
+from mock_coordinator.core.settings.setting import Setting, read_table
 
-__all__ = ["GROUP_SETTINGS", "TOPIC_ID_SETTING", "TOPIC_SETTINGS"]
+__all__ = ["TOPIC_ID_SETTING", "TOPIC_SETTINGS"]
 
 TOPIC_ID_SETTING: Final = "mock.topic.id"
-"""Topic config with which CreateTopics is told the topic's id: hyphenated hex or Kafka's base64."""
+"""Topic config that gives CreateTopics the topic's id: hyphenated hex or Kafka's base64."""
 
-_TOPIC_TABLE: Final = """
+_TABLE: Final = """
 segment.bytes INT 1073741824 14.. 4.0 live log.segment.bytes
 segment.bytes INT 1073741824 1048576.. 4.1 live log.segment.bytes
 segment.ms LONG 604800000 1.. 4.0 live log.roll.ms
@@ -61,32 +60,6 @@ remote.log.delete.on.disable BOOLEAN false - 4.0 live
 errors.deadletterqueue.group.enable BOOLEAN false - 4.4 live
 """
 
-_GROUP_TABLE: Final = """
-consumer.session.timeout.ms INT 45000 1.. 4.0 live group.consumer.session.timeout.ms
-consumer.heartbeat.interval.ms INT 5000 1.. 4.0 live group.consumer.heartbeat.interval.ms
-consumer.assignment.interval.ms INT 1000 0.. 4.3 live group.consumer.assignment.interval.ms
-share.session.timeout.ms INT 45000 1.. 4.0 live group.share.session.timeout.ms
-share.heartbeat.interval.ms INT 5000 1.. 4.0 live group.share.heartbeat.interval.ms
-share.record.lock.duration.ms INT 30000 1000.. 4.0 live group.share.record.lock.duration.ms
-share.delivery.count.limit INT 5 2.. 4.3 live group.share.delivery.count.limit
-share.partition.max.record.locks INT 2000 100.. 4.3 live group.share.partition.max.record.locks
-share.auto.offset.reset STRING latest - 4.0 live
-share.isolation.level STRING read_uncommitted read_committed|read_uncommitted 4.1 live
-share.renew.acknowledge.enable BOOLEAN true - 4.3 live
-share.assignment.interval.ms INT 1000 0.. 4.3 live group.share.assignment.interval.ms
-streams.session.timeout.ms INT 45000 1.. 4.1 live group.streams.session.timeout.ms
-streams.heartbeat.interval.ms INT 5000 1.. 4.1 live group.streams.heartbeat.interval.ms
-streams.num.standby.replicas INT 0 0.. 4.1 live group.streams.num.standby.replicas
-streams.initial.rebalance.delay.ms INT 3000 0.. 4.2 live group.streams.initial.rebalance.delay.ms
-streams.assignment.interval.ms INT 1000 0.. 4.3 live group.streams.assignment.interval.ms
-streams.rack.aware.assignment.tags LIST '' - 4.4 live group.streams.rack.aware.assignment.tags
-streams.assignor.name STRING sticky - 4.4 live group.streams.assignors
-errors.deadletterqueue.topic.name STRING '' - 4.4 live
-errors.deadletterqueue.copy.record.enable BOOLEAN false - 4.4 live
-"""
 
-TOPIC_SETTINGS: Final[dict[str, Setting]] = read_table(_TOPIC_TABLE)
-"""By name."""
-
-GROUP_SETTINGS: Final[dict[str, Setting]] = read_table(_GROUP_TABLE)
+TOPIC_SETTINGS: Final[dict[str, Setting]] = read_table(_TABLE)
 """By name."""

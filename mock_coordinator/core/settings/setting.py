@@ -1,6 +1,6 @@
 """One configuration setting, and how Kafka reads its value.
 
-The tables of settings (``broker_settings``, ``topic_settings``) are text, one setting a line::
+The tables of settings (``settings.tables``) are text, one setting a line::
 
     name TYPE default check since kind [broker-setting]
 

@@ -23,9 +23,9 @@ from typing import Final, cast
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.profiles import DEFAULT_PROFILE, profile_named
-from mock_coordinator.core.settings.broker_settings import BROKER_SETTINGS
-from mock_coordinator.core.settings.settings import Setting, SettingValue
-from mock_coordinator.core.settings.topic_settings import GROUP_SETTINGS
+from mock_coordinator.core.settings.setting import Setting, SettingValue
+from mock_coordinator.core.settings.tables.broker import BROKER_SETTINGS
+from mock_coordinator.core.settings.tables.group import GROUP_SETTINGS
 
 __all__ = ["EFFECTIVE", "BrokerConfig", "near_names"]
 

@@ -1,15 +1,15 @@
-"""Kafka's broker settings: names, types, defaults and ranges of Kafka 4.4, one a line.
+"""Kafka's broker settings: names, types, defaults and ranges, one a line.
 
-The columns are explained in ``settings``. A table of facts, kept whole so that a mistyped name is
-told from one that Kafka knows and this broker has no use for, and so that DescribeConfigs answers
-as a broker does.
+The columns are explained in ``settings.setting``. A table of facts, kept whole so that a mistyped
+name is told from one that Kafka knows and this broker has no use for, and so that DescribeConfigs
+answers as a broker does.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from mock_coordinator.core.settings.settings import Setting, read_table
+from mock_coordinator.core.settings.setting import Setting, read_table
 
 __all__ = ["BROKER_SETTINGS"]
 
