@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup
 
 from kip848_client._ports import Clock, TopicView, Transport
 from kip848_client._types import TopicId, TopicPartition
+from kip848_client.consumer._backoff import Backoff
 from kip848_client.consumer._messages import (
     TopicTable,
     commit_request,
@@ -99,7 +100,7 @@ class CommitDriver:
         refresh_tracker: Callable[[], None],
         tell_member: Callable[[Event], None],
         assigned_id: Callable[[TopicPartition], TopicId | None],
-        retry_backoff_ms: int,
+        backoff: Backoff,
     ) -> None:
         self._core = core
         self._tracker = tracker
@@ -110,7 +111,7 @@ class CommitDriver:
         self._refresh_tracker = refresh_tracker
         self._tell_member = tell_member
         self._assigned_id = assigned_id
-        self._backoff_s = retry_backoff_ms / 1000
+        self._backoff = backoff
         self._tickets = itertools.count(1)
         self._waiting: dict[int, tuple[anyio.Event, list[CommitDone]]] = {}
         self._task_group: TaskGroup | None = None
@@ -220,6 +221,7 @@ class CommitDriver:
         Raises ``BrokerError`` for what waiting does not cure, ``RequestTimedOut`` at the deadline.
         """
         last = "no answer"
+        failures = 0
         while True:
             try:
                 found = await self._ask_committed(partitions)
@@ -238,7 +240,8 @@ class CommitDriver:
                 partitions = missing if not found else partitions
             if self._clock.now_ms() >= deadline_ms:
                 raise RequestTimedOut(f"committed offsets could not be read in time: {last}")
-            with anyio.move_on_after(self._backoff_s):
+            failures += 1
+            with anyio.move_on_after(self._backoff.pause_s(failures)):
                 await self._epoch_moved.wait()
 
     async def _ask_committed(

@@ -23,6 +23,7 @@ from kip848_client._clock import LoopClock
 from kip848_client._ports import Clock
 from kip848_client._types import GroupId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig
+from kip848_client.consumer._backoff import Backoff
 from kip848_client.consumer._closing import Closing
 from kip848_client.consumer._commits import CommitDriver, GroupIdentity
 from kip848_client.consumer._errors import ErrorBox
@@ -104,6 +105,7 @@ class Engine(Generic[R]):
         self.poller: Poller[R] = Poller(
             self.fetch, self.errors, poll_interval_ms=config.poll_interval_ms
         )
+        self.backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self.lookup = self._build_lookup()
         self.commits = self._build_commits() if config.group_id is not None else None
         self.wishes = None if self.commits is None else self._build_wishes(self.commits)
@@ -127,7 +129,7 @@ class Engine(Generic[R]):
             self.topics,
             self.clock,
             read_committed=self.config.isolation_level == "read_committed",
-            retry_backoff_ms=self.config.retry_backoff_ms,
+            backoff=self.backoff,
             request_timeout_ms=self.config.request_timeout_ms,
         )
 
@@ -157,7 +159,7 @@ class Engine(Generic[R]):
             refresh_tracker=lambda: self.fetch.report(self.tracker),
             tell_member=self._tell_member,
             assigned_id=self._assigned_id,
-            retry_backoff_ms=config.retry_backoff_ms,
+            backoff=self.backoff,
         )
 
     def _build_wishes(self, commits: CommitDriver) -> CommitWishes:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import base64
-import random
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from kip848_client._aiokafka._unreadable import Unreadable
 from kip848_client._ports import Clock
 from kip848_client._types import MemberId, TopicPartition
 from kip848_client.config import ConsumerConfig
+from kip848_client.consumer._backoff import jittered
 from kip848_client.member import MemberCore, MemberSettings
 from kip848_client.offsets import CommitterCore, CommitterSettings, OffsetTracker
 
@@ -29,7 +29,6 @@ __all__ = ["Network", "committer_core", "connections", "fetch_path", "member_cor
 R = TypeVar("R")
 
 _MEMBER_ID_BYTES: Final = 16
-_JITTER: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def committer_core(config: ConsumerConfig, tracker: OffsetTracker) -> CommitterC
         retry_backoff_ms=config.retry_backoff_ms,
         retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
     )
-    return CommitterCore(settings, tracker, _jitter)
+    return CommitterCore(settings, tracker, jittered)
 
 
 def member_core(config: ConsumerConfig, member_id: MemberId) -> MemberCore:
@@ -107,14 +106,10 @@ def member_core(config: ConsumerConfig, member_id: MemberId) -> MemberCore:
         retry_backoff_ms=config.retry_backoff_ms,
         retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
     )
-    return MemberCore(settings, member_id, _jitter)
+    return MemberCore(settings, member_id, jittered)
 
 
 def new_member_id() -> MemberId:
     """A UUID's worth of real randomness, as Kafka's documentation asks for (KIP-1082)."""
     raw = secrets.token_bytes(_MEMBER_ID_BYTES)
     return MemberId(base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii"))
-
-
-def _jitter(pause_ms: int) -> int:
-    return round(pause_ms * random.uniform(1 - _JITTER, 1 + _JITTER))

@@ -21,6 +21,7 @@ from kip848_client._aiokafka._fetch import FetchPath
 from kip848_client._ports import Clock, TopicView, Transport, VersionLimits
 from kip848_client._types import TopicPartition
 from kip848_client.config import parse_duration_ms
+from kip848_client.consumer._backoff import Backoff
 from kip848_client.consumer._commits import CommitDriver
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._records import OffsetAndTimestamp
@@ -65,14 +66,14 @@ class OffsetLookup:
         clock: Clock,
         *,
         read_committed: bool,
-        retry_backoff_ms: int,
+        backoff: Backoff,
         request_timeout_ms: int,
     ) -> None:
         self._transport = transport
         self._topics = topics
         self._clock = clock
         self._isolation = int(read_committed)
-        self._backoff_s = retry_backoff_ms / 1000
+        self._backoff = backoff
         self._request_timeout_ms = request_timeout_ms
 
     async def find(
@@ -85,6 +86,7 @@ class OffsetLookup:
         """
         found: dict[TopicPartition, OffsetAndTimestamp] = {}
         last = "no leader is known"
+        failures = 0
         while True:
             missing = {tp: at for tp, at in times.items() if tp not in found}
             if not missing:
@@ -95,7 +97,8 @@ class OffsetLookup:
             if self._clock.now_ms() >= deadline_ms:
                 names = ", ".join(f"{tp[0]}-{tp[1]}" for tp in sorted(set(times) - set(found)))
                 raise RequestTimedOut(f"offsets of {names} were not found in time: {last}")
-            await anyio.sleep(self._backoff_s)
+            failures += 1
+            await anyio.sleep(self._backoff.pause_s(failures))
 
     async def _round(
         self,

@@ -13,6 +13,7 @@ import pytest
 from kip848_client import TopicPartition
 from kip848_client._ports import ConnectionBroken
 from kip848_client._types import TopicId
+from kip848_client.consumer._backoff import Backoff
 from kip848_client.consumer._commits import CommitDriver, GroupIdentity
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, ConsumerClosed, RequestTimedOut, UnknownMemberId
@@ -77,7 +78,7 @@ class CommitsHarness:
             refresh_tracker=lambda: None,
             tell_member=self._tell,
             assigned_id=self.assigned.get,
-            retry_backoff_ms=1,
+            backoff=Backoff(1, 1),
         )
 
     def _tell(self, event: Event) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
 
 from kip848_client import OffsetAndTimestamp, TopicPartition
 from kip848_client._ports import ConnectionBroken
+from kip848_client.consumer._backoff import Backoff
 from kip848_client.consumer._positions import EARLIEST, LATEST, OffsetLookup
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import RequestTimedOut, TopicAuthorizationFailed
 from kip848_client.wire.messages.list_offsets import (
     ListOffsetsRequest,
@@ -49,7 +52,7 @@ def lookup(transport: FakeTransport, topics: FakeTopics, clock: FakeClock) -> Of
         topics,
         clock,
         read_committed=True,
-        retry_backoff_ms=1,
+        backoff=Backoff(1, 1),
         request_timeout_ms=500,
     )
 
@@ -83,6 +86,28 @@ async def test_a_leader_that_moved_is_followed() -> None:
     found = await lookup(transport, topics, FakeClock()).find({TP: LATEST}, 9_999)
     assert found[TP].offset == 5
     assert [where for where, _ in transport.asked] == ["broker 1", "broker 2"]
+
+
+async def test_pauses_grow_while_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock()
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        clock.ms += round(seconds * 1000)
+
+    monkeypatch.setattr(anyio, "sleep", sleep)
+    search = OffsetLookup(
+        FakeTransport(lambda _, request: rows(request, 0, ErrorCode.LEADER_NOT_AVAILABLE)),
+        FakeTopics(leaders={TP: 1}),
+        clock,
+        read_committed=False,
+        backoff=Backoff(100, 1_000, jitter=lambda pause_ms: pause_ms),
+        request_timeout_ms=500,
+    )
+    with pytest.raises(RequestTimedOut):
+        await search.find({TP: LATEST}, clock.ms + 3_400)
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
 
 
 async def test_what_no_retry_cures_is_raised() -> None:

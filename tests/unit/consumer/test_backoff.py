@@ -1,0 +1,22 @@
+"""Pauses between attempts."""
+
+from __future__ import annotations
+
+from kip848_client.consumer._backoff import Backoff, jittered
+
+
+def test_pauses_double_up_to_the_limit() -> None:
+    backoff = Backoff(100, 1_000, jitter=lambda pause_ms: pause_ms)
+    pauses = [backoff.pause_s(failures) for failures in (0, 1, 2, 3, 4, 5, 6, 10**6)]
+    assert pauses == [0.1, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0]
+
+
+def test_a_limit_below_the_first_pause_is_the_first_pause() -> None:
+    backoff = Backoff(2**62, 1, jitter=lambda pause_ms: pause_ms)
+    assert backoff.pause_s(1_000) == 2**62 / 1000
+
+
+def test_pauses_vary_by_a_fifth() -> None:
+    pauses = {jittered(1_000) for _ in range(500)}
+    assert 800 <= min(pauses) < 850
+    assert 1_150 < max(pauses) <= 1_200
