@@ -33,6 +33,22 @@ def test_new_clients_get_another_epoch_with_every_end() -> None:
     assert broker.write("x", producer, b"late") == 47
 
 
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_transaction_has_nothing_of_the_one_before(commit: bool) -> None:
+    broker = TransactionsHarness()
+    producer = broker.begin()
+    for partition in (0, 1):
+        assert broker.write("x", producer, b"1", partition=partition) == 0
+    producer = broker.finish("x", producer, commit=commit)
+    assert broker.describe("x")[0][-1] == ()
+    ends = [broker.list_offsets(TOPIC, index, committed=False) for index in (0, 1)]
+    assert broker.write("x", producer, b"2", partition=2) == 0
+    assert broker.describe("x")[0][-1] == ((TOPIC, (2,)),)
+    broker.finish("x", producer, commit=commit)
+    after = [broker.list_offsets(TOPIC, index, committed=False) for index in (0, 1)]
+    assert after == ends, "no marker where nothing was written"
+
+
 def test_an_abort_of_nothing_gives_certainty() -> None:
     broker = TransactionsHarness()
     producer = broker.begin()

@@ -25,6 +25,32 @@ def test_readers_wait_for_the_end_of_the_oldest_open_transaction() -> None:
     assert broker.list_offsets(TOPIC) == (0, 4, 0)
 
 
+@pytest.mark.parametrize("oldest_first", [True, False])
+@pytest.mark.parametrize("commit", [True, False])
+def test_what_is_stable_ends_where_the_oldest_of_three_open_transactions_begins(
+    oldest_first: bool, commit: bool
+) -> None:
+    """However they end, and in whichever order."""
+    broker = TransactionsHarness()
+    producers = {name: broker.begin(name) for name in ("x", "y", "z")}
+    begins: dict[str, int] = {}
+    for name, producer in producers.items():
+        begins[name] = broker.list_offsets(TOPIC, committed=False)[1]
+        assert broker.write(name, producer, name.encode()) == 0
+        assert broker.list_offsets(TOPIC)[1] == begins["x"]
+    assert broker.write("x", producers["x"], b"more", sequence=1) == 0
+    assert broker.list_offsets(TOPIC)[1] == begins["x"], "it has begun before"
+    open_still = list(producers)
+    for name in ("x", "y", "z") if oldest_first else ("z", "y", "x"):
+        broker.finish(name, producers[name], commit=commit)
+        open_still.remove(name)
+        end = broker.list_offsets(TOPIC, committed=False)[1]
+        expected = begins[open_still[0]] if open_still else end
+        assert broker.list_offsets(TOPIC)[1] == expected
+        assert broker.fetch(TOPIC)[2] == expected
+    assert broker.values() == ([b"x", b"y", b"z", b"more"] if commit else [])
+
+
 def test_a_time_is_not_found_in_what_is_not_committed() -> None:
     broker = TransactionsHarness()
     x = broker.begin("x")
