@@ -120,6 +120,7 @@ class ConnectionHarness:
                 self.closed = action
             else:
                 self._heed(action)
+        assert self.reads or not self.core.is_reading, "it waits for what is not read"
 
     def _heed(self, signal: Signal) -> None:
         if signal is Signal.SET_TIMER:

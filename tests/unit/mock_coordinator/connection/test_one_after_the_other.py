@@ -74,6 +74,20 @@ def test_what_comes_meanwhile_is_kept_and_then_no_more_is_read() -> None:
     assert line.correlations == [1, 2, 3]
 
 
+def test_reading_stops_and_goes_on_each_time() -> None:
+    line = ConnectionHarness(is_prompt=False)
+    for _ in range(3):
+        line.feed(metadata())
+        line.feed(metadata())
+        assert not line.reads
+        line.answer()
+        line.turn()
+        line.answer()
+        line.turn()
+        assert line.reads
+    assert len(line.correlations) == 6
+
+
 def test_a_request_without_an_answer_makes_room_for_the_next() -> None:
     line = ConnectionHarness(is_prompt=False)
     line.feed(metadata(1) + metadata(2))
