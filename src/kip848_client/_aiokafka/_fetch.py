@@ -121,7 +121,6 @@ class FetchPath(Generic[R]):
         self.hand_outs = HandOuts()
         self.hand_out = self.hand_outs.of(None)
         self._touched: dict[TopicPartition, None] = {}
-        self._touched_last: TopicPartition | None = None
 
     @property
     def _core(self) -> _RecordFetcher:
@@ -130,14 +129,19 @@ class FetchPath(Generic[R]):
 
     # -- handing out ---------------------------------------------------------------------------
 
-    def take_one(self, only: Collection[tuple[str, int]] = ()) -> R | None:
-        """The next record that is there, or ``None``.
+    def take_one(self, only: Collection[tuple[str, int]] = (), came_back: bool = False) -> R | None:
+        """The next record that is there, or ``None``. Whoever takes it is done with what it has if
+        it ``came_back``; else the record is one more that it holds.
 
         Raises ``RecordUnreadable``, and ``Kip848Error`` for what the broker refused.
         """
         hand_out = self.hand_out
-        if hand_out.tp is not None:
-            hand_out.stash()
+        last, hand_out.tp = hand_out.tp, None
+        if came_back:
+            if hand_out.more:
+                hand_out.more.clear()
+        elif last is not None:
+            hand_out.add(last, hand_out.before)
         buffers = self._core._records
         states = self.live._tp_state
         while buffers:
@@ -161,9 +165,8 @@ class FetchPath(Generic[R]):
                     break
                 if isinstance(record, Unreadable):
                     raise self._stop_at(tp, entry, record)
-                if tp is not self._touched_last:
+                if tp is not last:  # what is open stays among the touched
                     self._touched[tp] = None
-                    self._touched_last = tp
                 hand_out.tp, hand_out.before = tp, before
                 return record
             else:
@@ -246,7 +249,6 @@ class FetchPath(Generic[R]):
         for tp, position in delivered:
             tracker.delivered(tp, position)
         self._touched = dict.fromkeys(open_before)
-        self._touched_last = None
 
     # -- what is assigned ----------------------------------------------------------------------
 
@@ -408,7 +410,6 @@ class FetchPath(Generic[R]):
 
     def _forget_hand_out(self, tp: TopicPartition) -> None:
         self._touched.pop(tp, None)
-        self._touched_last = None
         self.hand_outs.drop(tp)
 
     def _on_live_changed(self, ceased: Collection[tuple[str, int]]) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from asyncio import current_task
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -137,16 +138,12 @@ class Poller(Generic[R]):
         """A record if one is there and nothing else has to be done first."""
         if self.attention or self._now() >= self._chores_at_s:
             return None
-        caller = asyncio.current_task(self._loop)
+        caller = current_task(self._loop)
         if caller is not self._holder:
             if caller is None:
                 return None  # not our event loop: the slow way says so
             self._serve(caller)
-        hand_out = self._fetch.hand_out
-        hand_out.tp = None
-        if hand_out.more:
-            hand_out.more.clear()
-        return self._fetch.take_one()
+        return self._fetch.take_one((), True)
 
     async def one(self, only: Collection[tuple[str, int]] = (), caller: Caller = None) -> R:
         """The next record, as soon as there is one."""
@@ -219,7 +216,7 @@ class Poller(Generic[R]):
     async def _begin(self, only: Collection[tuple[str, int]], caller: Caller) -> Caller:
         """What comes before every hand-out; returns who will hold it."""
         if caller is None:  # else it came back when it made the call
-            caller = asyncio.current_task(self._loop)
+            caller = current_task(self._loop)
             self._fetch.hand_outs.came_back(caller)
         now, wanted = self._now(), self.attention
         self._check(only)
@@ -299,7 +296,7 @@ def calling_task() -> Caller:
     """The task that is running, if one is: a call may also be made outside of an event loop, to be
     run in one."""
     try:
-        return asyncio.current_task()
+        return current_task()
     except RuntimeError:
         return None
 

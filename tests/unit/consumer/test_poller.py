@@ -32,8 +32,12 @@ class FakeFetch:
         self.not_assigned: set[tuple[str, int]] = set()
         self._waiters: set[asyncio.Future[None]] = set()
 
-    def take_one(self, only: Collection[tuple[str, int]] = ()) -> int | None:
+    def take_one(
+        self, only: Collection[tuple[str, int]] = (), came_back: bool = False
+    ) -> int | None:
         self.only = only
+        if came_back:
+            self.hand_out.clear()
         if self.endless:
             return 1
         if not self.records:
