@@ -1,6 +1,6 @@
 """What a broker does about too many connections and too long frames, to be asked of any broker.
 
-``said`` is a picture of it in plain data, that two brokers are compared by. Set
+Each of ``PARTS`` is a picture of it in plain data, that two brokers are compared by. Set
 ``LIMITS`` at its start.
 """
 
@@ -16,7 +16,7 @@ from tests.support.plain_message import message
 from tests.support.security.sides import PASSWORD, SecureSide
 from tests.support.wire_connection import ConnectionLostError, WireConnection
 
-__all__ = ["LIMITS", "USERS", "said"]
+__all__ = ["LIMITS", "PARTS", "USERS"]
 
 USERS: Final = ("alice", "bob")
 _LATE_S: Final = 0.7
@@ -27,17 +27,6 @@ LIMITS: Final = {
 _SASL_BYTES: Final = 524_288
 _UNSERVED_S: Final = 1.0
 _SETTLED_S: Final = 0.5
-
-
-def said(side: SecureSide) -> dict[str, Any]:
-    """Everything, by name."""
-    return {
-        "frames": _frames(side),
-        "tokens": _tokens(side),
-        "late": {name: _late(side, *said) for name, said in _FAILURES.items()},
-        "of one address": _per_address(side),
-        "in all": _in_all(side),
-    }
 
 
 # --- Sizes ----------------------------------------------------------------------------------------
@@ -217,3 +206,12 @@ def _in_all(side: SecureSide) -> list[Any]:
         found.append(guarded.states())
         guarded.close()
     return found
+
+
+PARTS: Final[dict[str, Callable[[SecureSide], Any]]] = {
+    "frames": _frames,
+    "tokens": _tokens,
+    "late": lambda side: {name: _late(side, *asked) for name, asked in _FAILURES.items()},
+    "of one address": _per_address,
+    "in all": _in_all,
+}
