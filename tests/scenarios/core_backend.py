@@ -1,4 +1,4 @@
-"""The bundled coordinator as the stage: virtual time, and looks inside.
+"""The bundled coordinator as what a scenario is played on: virtual time, and looks inside.
 
 After every step the groups are rebuilt from the records and must be the same, so each scenario
 also shows that a crash at any of its points loses nothing.
@@ -20,7 +20,7 @@ from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from tests.scenarios.admin import create_topic, delete_topic, grow_topic
 from tests.scenarios.given_ids import GivenIds, asks_for_an_id
-from tests.scenarios.stage import GroupView
+from tests.scenarios.scenario_run import GroupView
 
 __all__ = ["CoreBackend"]
 

@@ -1,4 +1,4 @@
-"""Apache Kafka as the stage: the oracle of the scenario files.
+"""Apache Kafka as the oracle of the scenario files.
 
 Time is real here: ``advance`` sleeps, so only files with short timers are played. Topic ids are the
 broker's; whoever compares gives the same ids to the bundled coordinator. Group ids get a suffix per
@@ -19,11 +19,11 @@ from mock_coordinator.core.groups.records import StateRecord
 from tests.scenarios.admin import grow_topic
 from tests.scenarios.broker_log import BrokerLog
 from tests.scenarios.given_ids import asks_for_an_id
-from tests.scenarios.stage import GroupView, Unplayable
+from tests.scenarios.scenario_run import GroupView, Unplayable
 from tests.support.real_kafka import RealKafka
 from tests.support.wire_connection import WireConnection
 
-__all__ = ["KafkaBackend", "KafkaStageHand"]
+__all__ = ["KafkaBackend", "KafkaSession"]
 
 _SHARED_TOPICS: Final = {"foo": 6, "bar": 3}
 _LATE_S: Final = 0.2
@@ -33,7 +33,7 @@ _PATIENCE_S: Final = 0.25
 """A member that is not answered in this time waits for others."""
 
 
-class KafkaStageHand:
+class KafkaSession:
     """What outlives a scenario on one broker: the connection, the log, the topics."""
 
     def __init__(self, kafka: RealKafka) -> None:
@@ -83,9 +83,9 @@ class KafkaBackend:
     """One scenario on one broker. ``topic_ids`` and ``member_ids`` are those that it chose, in
     order of creation."""
 
-    def __init__(self, hand: KafkaStageHand) -> None:
-        self._hand = hand
-        self.profile = hand.kafka.profile
+    def __init__(self, session: KafkaSession) -> None:
+        self._session = session
+        self.profile = session.kafka.profile
         self.topic_ids: list[TopicId] = []
         self.member_ids: list[str | None] = []
         self._nameless: dict[str, int] = {}
@@ -93,7 +93,7 @@ class KafkaBackend:
         self._waiting: dict[str, tuple[Any, int, int]] = {}
 
     def request(self, message: Any, version: int) -> Any:
-        return self._hand.connection.request(message, version)
+        return self._session.connection.request(message, version)
 
     def send(self, sender: str, message: Any, version: int) -> Any:
         if sender in self._waiting:
@@ -102,7 +102,7 @@ class KafkaBackend:
             self._connections.pop(sender).close()
         connection = self._connections.get(sender)
         if connection is None:
-            connection = self._connections[sender] = self._hand.kafka.connect()
+            connection = self._connections[sender] = self._session.kafka.connect()
         correlation = connection.send(message, version)
         self._waiting[sender] = (message, version, correlation)
         if asks_for_an_id(message):
@@ -138,15 +138,15 @@ class KafkaBackend:
 
     def create_topic(self, name: str, partitions: int, topic_id: TopicId) -> TopicId:
         del topic_id  # the broker chooses
-        given = self._hand.create_topic(name, partitions)
+        given = self._session.create_topic(name, partitions)
         self.topic_ids.append(given)
         return given
 
     def grow_topic(self, name: str, partitions: int) -> None:
-        self._hand.grow_topic(name, partitions)
+        self._session.grow_topic(name, partitions)
 
     def delete_topic(self, name: str) -> None:
-        self._hand.delete_topic(name)
+        self._session.delete_topic(name)
 
     def advance(self, duration_ms: int) -> None:
         time.sleep(duration_ms / 1000 + _LATE_S)
@@ -156,18 +156,18 @@ class KafkaBackend:
 
     def crash(self) -> None:
         self.close()
-        self._hand.crash()
+        self._session.crash()
 
     def timers(self, group: str) -> list[str]:
         raise Unplayable(f"the timers of {group}")
 
     def log(self) -> Sequence[StateRecord]:
-        self._hand.log.read()
-        return self._hand.log.records
+        self._session.log.read()
+        return self._session.log.records
 
     def check(self, group: str, view: GroupView | None) -> None:
         request = ConsumerGroupDescribeRequest(group_ids=(group,))
-        answer = self._hand.connection.request(request, 0).groups[0]
+        answer = self._session.connection.request(request, 0).groups[0]
         if view is None:
             assert answer.error_code, f"{group} exists and is not in the log"
             return

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.scenarios.given_ids import GivenIds
-from tests.scenarios.kafka_backend import KafkaBackend, KafkaStageHand
+from tests.scenarios.kafka_backend import KafkaBackend, KafkaSession
 from tests.scenarios.runner import compare, differences, play
 from tests.scenarios.script import Script
 from tests.scenarios.suite import INITIAL_DELAY, INTERVAL, broker_settings, play_on_core
@@ -76,10 +76,10 @@ def compare_on_kafka(groups: FileGroups, number: int) -> list[str]:
     found: list[str] = []
     settings = {**_EVERY_BROKER, **groups.settings[number]}
     with RealKafka.start(groups.release, settings) as kafka:
-        hand = KafkaStageHand(kafka)
+        session = KafkaSession(kafka)
         for position, script in enumerate(groups.files[number]):
-            found += _one(script, hand, f"-play{position}")
-        hand.close()
+            found += _one(script, session, f"-play{position}")
+        session.close()
     return found
 
 
@@ -99,10 +99,10 @@ def play_on_kafka(
     return found
 
 
-def _one(script: Script, hand: KafkaStageHand, suffix: str) -> list[str]:
-    profile = hand.kafka.profile
-    hand.clear_topics()
-    backend = KafkaBackend(hand)
+def _one(script: Script, session: KafkaSession, suffix: str) -> list[str]:
+    profile = session.kafka.profile
+    session.clear_topics()
+    backend = KafkaBackend(session)
     try:
         printed = play(script, backend, suffix=suffix)
     finally:

@@ -9,8 +9,8 @@ from typing import Final
 
 from tests.scenarios.commands import run
 from tests.scenarios.notation import NotationError
+from tests.scenarios.scenario_run import Backend, ScenarioRun, Unplayable
 from tests.scenarios.script import Script, ScriptError, expand
-from tests.scenarios.stage import Backend, Stage, Unplayable
 
 __all__ = ["FOLDER", "Printed", "differences", "play", "scripts"]
 
@@ -27,11 +27,11 @@ def scripts() -> list[Path]:
 
 def play(script: Script, backend: Backend, *, suffix: str = "") -> Printed:
     """Run every command of a file. Raises ``ScriptError`` for one that makes no sense."""
-    stage = Stage(backend, suffix)
+    scenario = ScenarioRun(backend, suffix)
     printed: dict[int, list[str] | None] = {}
     for block in script.blocks:
         try:
-            printed[block.line] = run(stage, expand(block.command, backend.profile))
+            printed[block.line] = run(scenario, expand(block.command, backend.profile))
         except Unplayable:
             printed[block.line] = None
         except NotationError as err:

@@ -35,7 +35,7 @@ from mock_coordinator.core.groups.records import (
 )
 from tests.scenarios.classic_texts import assignment_text, subscription_text
 from tests.scenarios.notation import partitions_text, words
-from tests.scenarios.stage import GroupView, MemberView
+from tests.scenarios.scenario_run import GroupView, MemberView
 
 __all__ = ["fold", "record_lines"]
 

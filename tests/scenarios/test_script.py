@@ -17,8 +17,8 @@ from tests.scenarios.notation import (
     partitions_text,
     read_partitions,
 )
+from tests.scenarios.scenario_run import ScenarioRun
 from tests.scenarios.script import PROFILES, Script, ScriptError, expand, merge
-from tests.scenarios.stage import Stage
 from tests.scenarios.suite import check, rewrite
 
 GOOD = """\
@@ -107,7 +107,7 @@ def test_a_broken_file_is_refused(tmp_path: Path, text: str, message: str) -> No
 )
 def test_a_command_that_makes_no_sense_is_refused(line: str, message: str) -> None:
     with pytest.raises(NotationError, match=message):
-        run(Stage(CoreBackend("4.4", {})), line)
+        run(ScenarioRun(CoreBackend("4.4", {})), line)
 
 
 def test_a_file_with_such_a_command_names_the_place(tmp_path: Path) -> None:

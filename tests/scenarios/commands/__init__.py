@@ -1,6 +1,6 @@
 """The commands of scenario files: one handler each.
 
-A handler takes the stage and the split command line and returns the lines it prints; nothing is
+A handler takes the run and the split command line and returns the lines it prints; nothing is
 printed as ``ok``. Its docstring is the command's reference, with examples. What else has been
 answered in the meantime follows.
 """
@@ -39,11 +39,11 @@ from tests.scenarios.commands.workers import (
     worker_stabilize,
 )
 from tests.scenarios.notation import Arguments, NotationError
-from tests.scenarios.stage import Stage
+from tests.scenarios.scenario_run import ScenarioRun
 
 __all__ = ["COMMANDS", "Handler", "run"]
 
-Handler = Callable[[Stage, Arguments], list[str]]
+Handler = Callable[[ScenarioRun, Arguments], list[str]]
 
 COMMANDS: Final[Mapping[str, Handler]] = {
     "join": join,
@@ -84,12 +84,12 @@ COMMANDS: Final[Mapping[str, Handler]] = {
 }
 
 
-def run(stage: Stage, line: str) -> list[str]:
+def run(scenario: ScenarioRun, line: str) -> list[str]:
     """Run one command line. Raises ``NotationError`` for one that cannot be read."""
     arguments = Arguments.parse(line)
     handler = COMMANDS.get(arguments.command)
     if handler is None:
         raise NotationError(f"no command {arguments.command!r}; there are {', '.join(COMMANDS)}")
-    printed = handler(stage, arguments) or ["ok"]
+    printed = handler(scenario, arguments) or ["ok"]
     arguments.done()
-    return printed + stage.late_answers()
+    return printed + scenario.late_answers()

@@ -29,14 +29,14 @@ from mock_coordinator.core.groups.classic.consumer_protocol import (
 )
 from tests.scenarios.classic_texts import assignment_text, subscription_text
 from tests.scenarios.notation import Arguments, NotationError, read_partitions
-from tests.scenarios.stage import DEFAULT_GROUP, Stage
+from tests.scenarios.scenario_run import DEFAULT_GROUP, ScenarioRun
 
 __all__ = ["group_heartbeat", "join_group", "leave_group", "sync_group"]
 
 _CONSUMER: Final = "consumer"
 
 
-def join_group(stage: Stage, arguments: Arguments) -> list[str]:
+def join_group(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """JoinGroup. A member without an id sends none, is given one (79) and uses it from then on.
 
     join-group A topics=foo
@@ -55,8 +55,8 @@ def join_group(stage: Stage, arguments: Arguments) -> list[str]:
     protocols = arguments.words("protocols", ["range"]) or ()
     metadata = _subscriptions(arguments, protocols)
     request = JoinGroupRequest(
-        group_id=stage.group_id(group),
-        member_id=_member_id(stage, name, arguments),
+        group_id=scenario.group_id(group),
+        member_id=_member_id(scenario, name, arguments),
         group_instance_id=arguments.text("instance"),
         protocol_type=arguments.text("type", _CONSUMER) or "",
         protocols=tuple(
@@ -70,21 +70,21 @@ def join_group(stage: Stage, arguments: Arguments) -> list[str]:
 
     def note(answer: Any) -> None:
         if answer.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
-            stage.alias(answer.member_id, name)
+            scenario.alias(answer.member_id, name)
         if answer.error_code == ErrorCode.NONE:
-            member = stage.member(name, group)
+            member = scenario.member(name, group)
             member.epoch = answer.generation_id
             member.protocol = (answer.protocol_type or request.protocol_type, answer.protocol_name)
 
     def report(answer: Any) -> list[str]:
-        return _joined(stage, name, answer, verbose=verbose)
+        return _joined(scenario, name, answer, verbose=verbose)
 
-    return stage.ask(name, request, version, note, report)
+    return scenario.ask(name, request, version, note, report)
 
 
-def _member_id(stage: Stage, name: str, arguments: Arguments) -> str:
-    given = arguments.text("id", stage.known_id(name))
-    return "" if given is None else stage.member_id(given)
+def _member_id(scenario: ScenarioRun, name: str, arguments: Arguments) -> str:
+    given = arguments.text("id", scenario.known_id(name))
+    return "" if given is None else scenario.member_id(given)
 
 
 def _subscriptions(arguments: Arguments, protocols: tuple[str, ...]) -> dict[str, bytes]:
@@ -112,19 +112,21 @@ def _subscriptions(arguments: Arguments, protocols: tuple[str, ...]) -> dict[str
     }
 
 
-def _joined(stage: Stage, name: str, answer: Any, *, verbose: bool) -> list[str]:
+def _joined(scenario: ScenarioRun, name: str, answer: Any, *, verbose: bool) -> list[str]:
     if answer.error_code:
-        lines = [f"{name}: {stage.error_text(answer.error_code)}"]
+        lines = [f"{name}: {scenario.error_text(answer.error_code)}"]
     else:
-        leads = "leads" if answer.leader == answer.member_id else f"led by {_leader(stage, answer)}"
+        leads = (
+            "leads" if answer.leader == answer.member_id else f"led by {_leader(scenario, answer)}"
+        )
         skips = ", assigns nothing" if answer.skip_assignment else ""
         lines = [
             f"{name}: generation {answer.generation_id}, {answer.protocol_name}, {leads}{skips}"
         ]
-    lines += sorted(f"  {_listed(stage, member)}" for member in answer.members)
+    lines += sorted(f"  {_listed(scenario, member)}" for member in answer.members)
     if verbose:
-        given = stage.shown(answer.member_id) if answer.member_id else "none"
-        leader = stage.shown(answer.leader) if answer.leader else "none"
+        given = scenario.shown(answer.member_id) if answer.member_id else "none"
+        leader = scenario.shown(answer.leader) if answer.leader else "none"
         lines.append(f"  member id {given}, leader {leader}, generation {answer.generation_id}")
         lines.append(
             f"  protocol type {_quoted(answer.protocol_type)}, name {_quoted(answer.protocol_name)}"
@@ -132,20 +134,20 @@ def _joined(stage: Stage, name: str, answer: Any, *, verbose: bool) -> list[str]
     return lines
 
 
-def _leader(stage: Stage, answer: Any) -> str:
-    return stage.shown(answer.leader) or "nobody"
+def _leader(scenario: ScenarioRun, answer: Any) -> str:
+    return scenario.shown(answer.leader) or "nobody"
 
 
 def _quoted(text: str | None) -> str:
     return "null" if text is None else f'"{text}"'
 
 
-def _listed(stage: Stage, member: Any) -> str:
+def _listed(scenario: ScenarioRun, member: Any) -> str:
     instance = "" if member.group_instance_id is None else f" (instance {member.group_instance_id})"
-    return f"{stage.shown_id(member.member_id)}{instance}: {subscription_text(member.metadata)}"
+    return f"{scenario.shown_id(member.member_id)}{instance}: {subscription_text(member.metadata)}"
 
 
-def sync_group(stage: Stage, arguments: Arguments) -> list[str]:
+def sync_group(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """SyncGroup in the generation of the member's last JoinGroup; leaders bring the assignment.
 
     sync-group A assign=(A:foo[0-2] A:bar[0] B:foo[3-5])
@@ -157,23 +159,23 @@ def sync_group(stage: Stage, arguments: Arguments) -> list[str]:
     """
     name = arguments.word("a member")
     group = arguments.text("group", DEFAULT_GROUP) or ""
-    member_id = _member_id(stage, name, arguments)
-    member = stage.member(member_id, group)
+    member_id = _member_id(scenario, name, arguments)
+    member = scenario.member(member_id, group)
     kind, protocol = member.protocol
     version = arguments.number("version", 5)
     verbose = arguments.flag("verbose")
     request = SyncGroupRequest(
-        group_id=stage.group_id(group),
+        group_id=scenario.group_id(group),
         generation_id=arguments.number("generation", member.epoch),
         member_id=member_id,
         group_instance_id=arguments.text("instance"),
         protocol_type=arguments.text("type", kind),
         protocol_name=arguments.text("protocol", protocol),
-        assignments=_assignments(stage, arguments),
+        assignments=_assignments(scenario, arguments),
     )
 
     def report(answer: Any) -> list[str]:
-        lines = [f"{name}: {stage.error_text(answer.error_code)}"]
+        lines = [f"{name}: {scenario.error_text(answer.error_code)}"]
         if not answer.error_code:
             lines = [f"{name}: assigned {assignment_text(answer.assignment)}"]
         if verbose:
@@ -181,17 +183,19 @@ def sync_group(stage: Stage, arguments: Arguments) -> list[str]:
             lines.append(f"  protocol type {kind}, name {protocol}")
         return lines
 
-    return stage.ask(name, request, version, lambda _answer: None, report)
+    return scenario.ask(name, request, version, lambda _answer: None, report)
 
 
-def _assignments(stage: Stage, arguments: Arguments) -> tuple[SyncGroupRequestAssignment, ...]:
+def _assignments(
+    scenario: ScenarioRun, arguments: Arguments
+) -> tuple[SyncGroupRequestAssignment, ...]:
     given: dict[str, dict[str, tuple[int, ...]]] = {}
     for text in arguments.words("assign", []) or ():
         name, colon, partitions = text.partition(":")
         if not colon:
             raise NotationError(f"{text!r} is not MEMBER:PARTITIONS")
         topic, numbers, _ = read_partitions(partitions)
-        given.setdefault(stage.member_id(name), {})[topic] = numbers
+        given.setdefault(scenario.member_id(name), {})[topic] = numbers
     data = arguments.text("user-data")
     return tuple(
         SyncGroupRequestAssignment(
@@ -210,7 +214,7 @@ def _assignments(stage: Stage, arguments: Arguments) -> tuple[SyncGroupRequestAs
     )
 
 
-def group_heartbeat(stage: Stage, arguments: Arguments) -> list[str]:
+def group_heartbeat(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """Heartbeat, the classic one, in the generation of the member's last JoinGroup.
 
     group-heartbeat A
@@ -218,18 +222,18 @@ def group_heartbeat(stage: Stage, arguments: Arguments) -> list[str]:
     """
     name = arguments.word("a member")
     group = arguments.text("group", DEFAULT_GROUP) or ""
-    member_id = _member_id(stage, name, arguments)
+    member_id = _member_id(scenario, name, arguments)
     request = HeartbeatRequest(
-        group_id=stage.group_id(group),
-        generation_id=arguments.number("generation", stage.member(member_id, group).epoch),
+        group_id=scenario.group_id(group),
+        generation_id=arguments.number("generation", scenario.member(member_id, group).epoch),
         member_id=member_id,
         group_instance_id=arguments.text("instance"),
     )
-    answer = stage.request(request, arguments.number("version", 4))
-    return [f"{name}: {stage.error_text(answer.error_code)}"]
+    answer = scenario.request(request, arguments.number("version", 4))
+    return [f"{name}: {scenario.error_text(answer.error_code)}"]
 
 
-def leave_group(stage: Stage, arguments: Arguments) -> list[str]:
+def leave_group(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """LeaveGroup of one member or several; ``@i1`` names a static member by its instance id.
 
     leave-group A
@@ -240,9 +244,9 @@ def leave_group(stage: Stage, arguments: Arguments) -> list[str]:
     group = arguments.text("group", DEFAULT_GROUP) or ""
     version = arguments.number("version", 5)
     named = [arguments.word("members").partition("@") for _ in range(len(arguments.positional))]
-    ids = [stage.member_id(stage.known_id(name) or name) for name, _, _ in named]
+    ids = [scenario.member_id(scenario.known_id(name) or name) for name, _, _ in named]
     if version < 3:
-        request = LeaveGroupRequest(group_id=stage.group_id(group), member_id=ids[0])
+        request = LeaveGroupRequest(group_id=scenario.group_id(group), member_id=ids[0])
     else:
         members = tuple(
             LeaveGroupRequestMemberIdentity(
@@ -250,12 +254,12 @@ def leave_group(stage: Stage, arguments: Arguments) -> list[str]:
             )
             for member_id, (_, at, instance) in zip(ids, named, strict=True)
         )
-        request = LeaveGroupRequest(group_id=stage.group_id(group), members=members)
-    answer = stage.request(request, version)
+        request = LeaveGroupRequest(group_id=scenario.group_id(group), members=members)
+    answer = scenario.request(request, version)
     lines = [
-        f"{name}{at}{instance}: {stage.error_text(each.error_code)}"
+        f"{name}{at}{instance}: {scenario.error_text(each.error_code)}"
         for (name, at, instance), each in zip(named, answer.members, strict=bool(answer.members))
     ]
     if answer.error_code or not lines:
-        lines.insert(0, f"{group}: {stage.error_text(answer.error_code)}")
+        lines.insert(0, f"{group}: {scenario.error_text(answer.error_code)}")
     return lines

@@ -15,7 +15,7 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestClientAssignor,
 )
 from tests.scenarios.notation import Arguments, NotationError
-from tests.scenarios.stage import DEFAULT_GROUP, Member, Stage
+from tests.scenarios.scenario_run import DEFAULT_GROUP, Member, ScenarioRun
 
 __all__ = ["install", "offers", "prepare"]
 
@@ -51,7 +51,7 @@ def offers(
     return tuple(found)
 
 
-def prepare(stage: Stage, arguments: Arguments) -> list[str]:
+def prepare(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """The member that was asked to compute takes the group as it is.
 
     prepare A
@@ -59,31 +59,31 @@ def prepare(stage: Stage, arguments: Arguments) -> list[str]:
 
     Prints the group epoch, the assignor, and every member with the version of its metadata.
     """
-    member = _member(stage, arguments)
+    member = _member(scenario, arguments)
     request = ConsumerGroupPrepareAssignmentRequest(
-        group_id=stage.group_id(member.group),
+        group_id=scenario.group_id(member.group),
         member_id=member.member_id,
         member_epoch=arguments.number("epoch", member.epoch),
     )
-    response = stage.request(request, 0)
-    shown = stage.shown(member.member_id)
+    response = scenario.request(request, 0)
+    shown = scenario.shown(member.member_id)
     if response.error_code:
-        return [f"{shown}: {stage.error_text(response.error_code, response.error_message)}"]
+        return [f"{shown}: {scenario.error_text(response.error_code, response.error_message)}"]
     member.prepared_epoch = response.group_epoch
     topics = sorted(f"{each.topic_name}({each.num_partitions})" for each in response.topics)
     what = f"group epoch {response.group_epoch}, assignor {response.assignor_name}"
     lines = [f"{shown}: {what}, topics {' '.join(topics)}"]
-    for each in sorted(response.members, key=lambda each: stage.shown(each.member_id)):
+    for each in sorted(response.members, key=lambda each: scenario.shown(each.member_id)):
         version, target = each.assignor.metadata_version, each.topic_partitions
         what = f"epoch {each.member_epoch}, version {version}"
         if each.assignor.metadata_bytes:
             what += f", metadata {each.assignor.metadata_bytes.decode()}"
-        given = stage.partitions_text(target)
-        lines.append(f"  {stage.shown(each.member_id)}: {what}, target {given}")
+        given = scenario.partitions_text(target)
+        lines.append(f"  {scenario.shown(each.member_id)}: {what}, target {given}")
     return lines
 
 
-def install(stage: Stage, arguments: Arguments) -> list[str]:
+def install(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """The member returns what it computed: the partitions of each member.
 
     install A A=foo[0-2] B=foo[3-5]
@@ -94,30 +94,30 @@ def install(stage: Stage, arguments: Arguments) -> list[str]:
     ``prepared`` is the group epoch; it and the member epoch are those of the last answers.
     ``metadata`` is what the assignor says to some of the members, and in which version.
     """
-    member = _member(stage, arguments)
-    shown = stage.shown(member.member_id)
+    member = _member(scenario, arguments)
+    shown = scenario.shown(member.member_id)
     version = arguments.number("version", 1)
     said = _metadata(arguments.words("metadata") or ())
     request = ConsumerGroupInstallAssignmentRequest(
-        group_id=stage.group_id(member.group),
+        group_id=scenario.group_id(member.group),
         member_id=member.member_id,
         member_epoch=arguments.number("epoch", member.epoch),
         group_epoch=arguments.number("prepared", member.prepared_epoch),
         error=arguments.number("error", 0),
         members=tuple(
-            _row(stage, name, arguments.words(name), said.get(name, (version, b"")))
+            _row(scenario, name, arguments.words(name), said.get(name, (version, b"")))
             for name in list(arguments.options)
         ),
     )
-    response = stage.request(request, 0)
+    response = scenario.request(request, 0)
     if response.error_code:
-        return [f"{shown}: {stage.error_text(response.error_code, response.error_message)}"]
+        return [f"{shown}: {scenario.error_text(response.error_code, response.error_message)}"]
     return [f"{shown}: installed"]
 
 
-def _member(stage: Stage, arguments: Arguments) -> Member:
+def _member(scenario: ScenarioRun, arguments: Arguments) -> Member:
     name = arguments.word("a member")
-    return stage.member(name, arguments.text("group", DEFAULT_GROUP) or "")
+    return scenario.member(name, arguments.text("group", DEFAULT_GROUP) or "")
 
 
 def _metadata(texts: tuple[str, ...]) -> dict[str, tuple[int, bytes]]:
@@ -129,13 +129,13 @@ def _metadata(texts: tuple[str, ...]) -> dict[str, tuple[int, bytes]]:
 
 
 def _row(
-    stage: Stage, name: str, texts: tuple[str, ...] | None, said: tuple[int, bytes]
+    scenario: ScenarioRun, name: str, texts: tuple[str, ...] | None, said: tuple[int, bytes]
 ) -> ConsumerGroupInstallAssignmentRequestMember:
     return ConsumerGroupInstallAssignmentRequestMember(
-        member_id=stage.member_id(name),
+        member_id=scenario.member_id(name),
         partitions=tuple(
             AssignmentTopicPartitions(topic_id=topic_id, partitions=partitions)
-            for _, topic_id, partitions in stage.read_partitions(texts or ())
+            for _, topic_id, partitions in scenario.read_partitions(texts or ())
         ),
         metadata_version=said[0],
         metadata_bytes=said[1],

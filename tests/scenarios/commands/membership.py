@@ -11,14 +11,14 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
 )
 from tests.scenarios.commands.computing import offers
 from tests.scenarios.notation import Arguments, NotationError, partitions_text
-from tests.scenarios.stage import DEFAULT_GROUP, Member, Stage
+from tests.scenarios.scenario_run import DEFAULT_GROUP, Member, ScenarioRun
 
 __all__ = ["heartbeat", "join", "leave", "stabilize"]
 
 _ROUNDS_MAX: Final = 12
 
 
-def join(stage: Stage, arguments: Arguments) -> list[str]:
+def join(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """A heartbeat with epoch 0, as a member sends that wants to enter the group.
 
     join A topics=foo
@@ -33,10 +33,10 @@ def join(stage: Stage, arguments: Arguments) -> list[str]:
     arguments.options.setdefault("owned", [])
     arguments.options.setdefault("timeout", "30s")
     arguments.options.setdefault("epoch", str(JOIN_EPOCH))
-    return heartbeat(stage, arguments)
+    return heartbeat(scenario, arguments)
 
 
-def heartbeat(stage: Stage, arguments: Arguments) -> list[str]:
+def heartbeat(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """Any other heartbeat. It carries the group, the member id and the member epoch of the last
     response, and nothing else unless it is given.
 
@@ -48,12 +48,12 @@ def heartbeat(stage: Stage, arguments: Arguments) -> list[str]:
     """
     name = arguments.word("a member")
     group = arguments.text("group", DEFAULT_GROUP) or ""
-    member = stage.member(name, group)
+    member = scenario.member(name, group)
     verbose = arguments.flag("verbose")
     shown = arguments.text("as", name) or name
     version = arguments.number("version", 1)
     request = ConsumerGroupHeartbeatRequest(
-        group_id=stage.group_id(group),
+        group_id=scenario.group_id(group),
         member_id=member.member_id,
         member_epoch=arguments.number("epoch", member.epoch),
         instance_id=arguments.text("instance"),
@@ -62,18 +62,18 @@ def heartbeat(stage: Stage, arguments: Arguments) -> list[str]:
         subscribed_topic_names=arguments.words("topics"),
         subscribed_topic_regex=arguments.text("regex"),
         server_assignor=arguments.text("assignor"),
-        topic_partitions=_owned(stage, arguments.words("owned")),
+        topic_partitions=_owned(scenario, arguments.words("owned")),
         client_assignors=offers(arguments.words("offers")),
     )
-    response = stage.request(request, version)
+    response = scenario.request(request, version)
     if not name and response.error_code == 0:
-        stage.alias(response.member_id, shown)
-        member = stage.member(shown, group)
-    _remember(stage, member, request, response)
-    return _report(stage, shown, response, verbose=verbose)
+        scenario.alias(response.member_id, shown)
+        member = scenario.member(shown, group)
+    _remember(scenario, member, request, response)
+    return _report(scenario, shown, response, verbose=verbose)
 
 
-def leave(stage: Stage, arguments: Arguments) -> list[str]:
+def leave(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """A heartbeat with epoch -1; with ``temporarily`` -2, which a static member sends.
 
     leave A
@@ -82,10 +82,10 @@ def leave(stage: Stage, arguments: Arguments) -> list[str]:
     temporarily = arguments.flag("temporarily")
     epoch = STATIC_LEAVE_EPOCH if temporarily else LEAVE_EPOCH
     arguments.options.setdefault("epoch", str(epoch))
-    return heartbeat(stage, arguments)
+    return heartbeat(scenario, arguments)
 
 
-def stabilize(stage: Stage, arguments: Arguments) -> list[str]:
+def stabilize(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """Every member (or those named) heartbeats and acknowledges, as a well-behaved client does,
     until nothing changes any more. Prints where each of them ends.
 
@@ -94,13 +94,13 @@ def stabilize(stage: Stage, arguments: Arguments) -> list[str]:
     """
     group = arguments.text("group", DEFAULT_GROUP) or ""
     names = [arguments.word("a member") for _ in range(len(arguments.positional))]
-    chosen = [stage.member(name, group) for name in names] or [
-        member for member in stage.members.values() if member.group == group and member.epoch > 0
+    chosen = [scenario.member(name, group) for name in names] or [
+        member for member in scenario.members.values() if member.group == group and member.epoch > 0
     ]
     for _ in range(_ROUNDS_MAX):
         before = [(member.epoch, dict(member.owned)) for member in chosen]
         for member in sorted(chosen, key=lambda each: each.member_id):
-            problem = _one_step(stage, member)
+            problem = _one_step(scenario, member)
             if problem is not None:
                 return [problem]
         idle = not any(member.must_acknowledge for member in chosen)
@@ -108,44 +108,44 @@ def stabilize(stage: Stage, arguments: Arguments) -> list[str]:
             break
     else:
         raise NotationError(f"the group did not settle in {_ROUNDS_MAX} rounds")
-    return [_where(stage, member) for member in sorted(chosen, key=lambda each: each.member_id)]
+    return [_where(scenario, member) for member in sorted(chosen, key=lambda each: each.member_id)]
 
 
-def _where(stage: Stage, member: Member) -> str:
+def _where(scenario: ScenarioRun, member: Member) -> str:
     owned = partitions_text(member.owned)
-    return f"{stage.shown(member.member_id)}: epoch {member.epoch}, owns {owned}"
+    return f"{scenario.shown(member.member_id)}: epoch {member.epoch}, owns {owned}"
 
 
-def _one_step(stage: Stage, member: Member) -> str | None:
+def _one_step(scenario: ScenarioRun, member: Member) -> str | None:
     owned = None
     if member.must_acknowledge:
         owned = [f"{topic}[{','.join(map(str, ps))}]" for topic, ps in member.owned.items()]
     request = ConsumerGroupHeartbeatRequest(
-        group_id=stage.group_id(member.group),
+        group_id=scenario.group_id(member.group),
         member_id=member.member_id,
         member_epoch=member.epoch,
-        topic_partitions=_owned(stage, None if owned is None else tuple(owned)),
+        topic_partitions=_owned(scenario, None if owned is None else tuple(owned)),
     )
-    response = stage.request(request, 1)
-    _remember(stage, member, request, response)
+    response = scenario.request(request, 1)
+    _remember(scenario, member, request, response)
     if response.error_code:
-        return _report(stage, stage.shown(member.member_id), response, verbose=False)[0]
+        return _report(scenario, scenario.shown(member.member_id), response, verbose=False)[0]
     return None
 
 
 def _owned(
-    stage: Stage, texts: tuple[str, ...] | None
+    scenario: ScenarioRun, texts: tuple[str, ...] | None
 ) -> tuple[ConsumerGroupHeartbeatRequestTopicPartitions, ...] | None:
     if texts is None:
         return None
     return tuple(
         ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=topic_id, partitions=partitions)
-        for _, topic_id, partitions in stage.read_partitions(texts)
+        for _, topic_id, partitions in scenario.read_partitions(texts)
     )
 
 
 def _remember(
-    stage: Stage, member: Member, request: ConsumerGroupHeartbeatRequest, response: Any
+    scenario: ScenarioRun, member: Member, request: ConsumerGroupHeartbeatRequest, response: Any
 ) -> None:
     if response.error_code:
         return
@@ -153,21 +153,21 @@ def _remember(
     if request.topic_partitions is not None:
         member.must_acknowledge = False
     if response.assignment is not None:
-        member.owned = stage.by_name(response.assignment.topic_partitions)
+        member.owned = scenario.by_name(response.assignment.topic_partitions)
         member.must_acknowledge = True
 
 
-def _report(stage: Stage, name: str, response: Any, *, verbose: bool) -> list[str]:
+def _report(scenario: ScenarioRun, name: str, response: Any, *, verbose: bool) -> list[str]:
     shown = name or '""'
     if response.error_code:
-        lines = [f"{shown}: {stage.error_text(response.error_code, response.error_message)}"]
+        lines = [f"{shown}: {scenario.error_text(response.error_code, response.error_message)}"]
     elif response.assignment is None:
         lines = [f"{shown}: epoch {response.member_epoch}"]
     else:
-        given = stage.partitions_text(response.assignment.topic_partitions)
+        given = scenario.partitions_text(response.assignment.topic_partitions)
         lines = [f"{shown}: epoch {response.member_epoch}, assignment {given}"]
         if response.assignment.pending_topic_partitions:
-            pending = stage.partitions_text(response.assignment.pending_topic_partitions)
+            pending = scenario.partitions_text(response.assignment.pending_topic_partitions)
             lines[0] += f", waits for {pending}"
         if response.assignment.metadata_bytes:
             lines[0] += f", metadata {response.assignment.metadata_bytes.decode()}"
@@ -177,7 +177,7 @@ def _report(stage: Stage, name: str, response: Any, *, verbose: bool) -> list[st
         lines[0] += ", computes"
     if verbose:
         member_id = "null" if response.member_id is None else f'"{response.member_id}"'
-        if response.member_id and stage.shown(response.member_id) != response.member_id:
+        if response.member_id and scenario.shown(response.member_id) != response.member_id:
             member_id = f"of {len(response.member_id)} characters, chosen by the coordinator"
         lines.append(f"  member id {member_id}")
         lines.append(f"  next heartbeat in {response.heartbeat_interval_ms} ms")

@@ -20,7 +20,7 @@ from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from tests.scenarios.notation import Arguments, NotationError, read_partitions
-from tests.scenarios.stage import DEFAULT_GROUP, Stage
+from tests.scenarios.scenario_run import DEFAULT_GROUP, ScenarioRun
 
 __all__ = ["commit", "delete_offsets", "fetch", "identity", "wanted_partitions"]
 
@@ -29,12 +29,12 @@ _COMMIT_BY_ID: Final = 10
 """First version of OffsetCommit and OffsetFetch that names topics by id (KIP-848)."""
 
 
-def identity(stage: Stage, arguments: Arguments, group: str) -> tuple[str | None, int]:
+def identity(scenario: ScenarioRun, arguments: Arguments, group: str) -> tuple[str | None, int]:
     """Member id and epoch; ``nobody`` is a consumer that is not a member."""
     name = arguments.word("a member, or nobody")
     if name == NOBODY:
         return None, arguments.number("epoch", -1)
-    member = stage.member(name, group)
+    member = scenario.member(name, group)
     return member.member_id, arguments.number("epoch", member.epoch)
 
 
@@ -45,7 +45,7 @@ def wanted_partitions(arguments: Arguments) -> list[tuple[str, tuple[int, ...], 
     return [read_partitions(text) for text in texts]
 
 
-def commit(stage: Stage, arguments: Arguments) -> list[str]:
+def commit(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """OffsetCommit with the member's id and epoch; ``nobody`` commits without both.
 
     commit A foo[0]=10 foo[4]=11
@@ -55,14 +55,14 @@ def commit(stage: Stage, arguments: Arguments) -> list[str]:
     ``metadata-length=4097`` sends that many characters of metadata.
     """
     group = arguments.text("group", DEFAULT_GROUP) or ""
-    member_id, epoch = identity(stage, arguments, group)
+    member_id, epoch = identity(scenario, arguments, group)
     version = arguments.number("version", 9)
     length = arguments.number("metadata-length", 0)
     metadata = arguments.text("metadata", "x" * length)
     topics = tuple(
         OffsetCommitRequestTopic(
             name=topic if version < _COMMIT_BY_ID else "",
-            topic_id=stage.topic_id(topic) if version >= _COMMIT_BY_ID else bytes(16),
+            topic_id=scenario.topic_id(topic) if version >= _COMMIT_BY_ID else bytes(16),
             partitions=tuple(
                 OffsetCommitRequestPartition(
                     partition_index=number,
@@ -75,27 +75,27 @@ def commit(stage: Stage, arguments: Arguments) -> list[str]:
         for topic, numbers, offset in wanted_partitions(arguments)
     )
     request = OffsetCommitRequest(
-        group_id=stage.group_id(group),
+        group_id=scenario.group_id(group),
         generation_id_or_member_epoch=epoch,
         member_id=member_id or "",
         group_instance_id=arguments.text("instance"),
         topics=topics,
     )
-    response = stage.request(request, version)
-    return _results(stage, response.topics)
+    response = scenario.request(request, version)
+    return _results(scenario, response.topics)
 
 
-def _results(stage: Stage, topics: Any) -> list[str]:
+def _results(scenario: ScenarioRun, topics: Any) -> list[str]:
     pieces = [
-        f"{topic.name or stage.topic_name(topic.topic_id)}[{each.partition_index}] "
-        f"{stage.error_text(each.error_code)}"
+        f"{topic.name or scenario.topic_name(topic.topic_id)}[{each.partition_index}] "
+        f"{scenario.error_text(each.error_code)}"
         for topic in topics
         for each in topic.partitions
     ]
     return [", ".join(sorted(pieces))]
 
 
-def fetch(stage: Stage, arguments: Arguments) -> list[str]:
+def fetch(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """OffsetFetch with the member's id and epoch; ``nobody`` fetches without both.
 
     fetch A foo[0,4]
@@ -106,14 +106,14 @@ def fetch(stage: Stage, arguments: Arguments) -> list[str]:
     """
     group = arguments.text("group", DEFAULT_GROUP) or ""
     everything, stable = arguments.flag("all"), arguments.flag("stable")
-    member_id, epoch = identity(stage, arguments, group)
+    member_id, epoch = identity(scenario, arguments, group)
     version = arguments.number("version", 9)
     topics = None
     if not everything:
         topics = tuple(
             OffsetFetchRequestTopics(
                 name=topic if version < _COMMIT_BY_ID else "",
-                topic_id=stage.topic_id(topic) if version >= _COMMIT_BY_ID else bytes(16),
+                topic_id=scenario.topic_id(topic) if version >= _COMMIT_BY_ID else bytes(16),
                 partition_indexes=numbers,
             )
             for topic, numbers, _ in wanted_partitions(arguments)
@@ -121,7 +121,7 @@ def fetch(stage: Stage, arguments: Arguments) -> list[str]:
     request = OffsetFetchRequest(
         groups=(
             OffsetFetchRequestGroup(
-                group_id=stage.group_id(group),
+                group_id=scenario.group_id(group),
                 member_id=member_id,
                 member_epoch=epoch,
                 topics=topics,
@@ -129,33 +129,33 @@ def fetch(stage: Stage, arguments: Arguments) -> list[str]:
         ),
         require_stable=stable,
     )
-    answer = stage.request(request, version).groups[0]
+    answer = scenario.request(request, version).groups[0]
     if answer.error_code:
-        return [stage.error_text(answer.error_code)]
+        return [scenario.error_text(answer.error_code)]
     pieces = [
-        f"{topic.name or stage.topic_name(topic.topic_id)}[{each.partition_index}] "
-        f"{_position(stage, each)}"
+        f"{topic.name or scenario.topic_name(topic.topic_id)}[{each.partition_index}] "
+        f"{_position(scenario, each)}"
         for topic in answer.topics
         for each in topic.partitions
     ]
     return [", ".join(sorted(pieces)) or "nothing"]
 
 
-def _position(stage: Stage, partition: Any) -> str:
+def _position(scenario: ScenarioRun, partition: Any) -> str:
     if partition.error_code:
-        return stage.error_text(partition.error_code)
+        return scenario.error_text(partition.error_code)
     offset = "none" if partition.committed_offset == -1 else str(partition.committed_offset)
     return f'{offset} "{partition.metadata}"' if partition.metadata else offset
 
 
-def delete_offsets(stage: Stage, arguments: Arguments) -> list[str]:
+def delete_offsets(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """OffsetDelete.
 
     delete-offsets foo[0] bar[0]
     """
     group = arguments.text("group", DEFAULT_GROUP) or ""
     request = OffsetDeleteRequest(
-        group_id=stage.group_id(group),
+        group_id=scenario.group_id(group),
         topics=tuple(
             OffsetDeleteRequestTopic(
                 name=topic,
@@ -166,11 +166,11 @@ def delete_offsets(stage: Stage, arguments: Arguments) -> list[str]:
             for topic, numbers, _ in wanted_partitions(arguments)
         ),
     )
-    response = stage.request(request, 0)
+    response = scenario.request(request, 0)
     if response.error_code:
-        return [stage.error_text(response.error_code)]
+        return [scenario.error_text(response.error_code)]
     pieces = [
-        f"{topic.name}[{each.partition_index}] {stage.error_text(each.error_code)}"
+        f"{topic.name}[{each.partition_index}] {scenario.error_text(each.error_code)}"
         for topic in response.topics
         for each in topic.partitions
     ]

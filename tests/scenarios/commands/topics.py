@@ -9,7 +9,7 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
 from tests.scenarios.notation import Arguments, NotationError
-from tests.scenarios.stage import DEFAULT_GROUP, Stage
+from tests.scenarios.scenario_run import DEFAULT_GROUP, ScenarioRun
 
 __all__ = ["group_config", "topic"]
 
@@ -17,7 +17,7 @@ _GROUP_RESOURCE = 32
 _SET = 0
 
 
-def topic(stage: Stage, arguments: Arguments) -> list[str]:
+def topic(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """Create, enlarge or delete a topic, and wait until groups see it.
 
     topic create foo partitions=6
@@ -30,21 +30,21 @@ def topic(stage: Stage, arguments: Arguments) -> list[str]:
     what = arguments.word("create, grow or delete")
     name = arguments.word("a topic")
     if what == "create":
-        numbered = TopicId((len(stage.topic_ids) + 1).to_bytes(16, "big"))
+        numbered = TopicId((len(scenario.topic_ids) + 1).to_bytes(16, "big"))
         text = arguments.text("id")
         wanted = numbered if text is None else parse_topic_id(text)
         partitions = arguments.number("partitions", 1)
-        stage.add_topic(name, stage.backend.create_topic(name, partitions, wanted))
+        scenario.add_topic(name, scenario.backend.create_topic(name, partitions, wanted))
     elif what == "grow":
-        stage.backend.grow_topic(name, arguments.number("partitions", 1))
+        scenario.backend.grow_topic(name, arguments.number("partitions", 1))
     elif what == "delete":
-        stage.backend.delete_topic(name)
+        scenario.backend.delete_topic(name)
     else:
         raise NotationError(f"topic create, grow or delete, not {what!r}")
     return []
 
 
-def group_config(stage: Stage, arguments: Arguments) -> list[str]:
+def group_config(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """Set configurations of a group (IncrementalAlterConfigs).
 
     group-config consumer.session.timeout.ms=50000 consumer.heartbeat.interval.ms=6000
@@ -55,7 +55,7 @@ def group_config(stage: Stage, arguments: Arguments) -> list[str]:
         resources=(
             IncrementalAlterConfigsRequestAlterConfigsResource(
                 resource_type=_GROUP_RESOURCE,
-                resource_name=stage.group_id(group),
+                resource_name=scenario.group_id(group),
                 configs=tuple(
                     IncrementalAlterConfigsRequestAlterableConfig(
                         name=key, config_operation=_SET, value=arguments.text(key)
@@ -65,6 +65,6 @@ def group_config(stage: Stage, arguments: Arguments) -> list[str]:
             ),
         )
     )
-    answer = stage.request(request, 1).responses[0]
-    stage.backend.settle()
-    return [stage.error_text(answer.error_code, answer.error_message)]
+    answer = scenario.request(request, 1).responses[0]
+    scenario.backend.settle()
+    return [scenario.error_text(answer.error_code, answer.error_message)]

@@ -14,7 +14,7 @@ from kip848_client.wire.messages.txn_offset_commit import (
 )
 from tests.scenarios.commands.offsets import identity, wanted_partitions
 from tests.scenarios.notation import Arguments, NotationError
-from tests.scenarios.stage import DEFAULT_GROUP, Stage
+from tests.scenarios.scenario_run import DEFAULT_GROUP, ScenarioRun
 
 __all__ = ["end", "producer", "txn_commit"]
 
@@ -27,50 +27,50 @@ _COMMIT_BY_ID: Final = 6
 _UNDER_WAY: Final = ("PrepareCommit", "PrepareAbort")
 
 
-def _known(stage: Stage, name: str) -> tuple[int, int]:
-    if name not in stage.producers:
+def _known(scenario: ScenarioRun, name: str) -> tuple[int, int]:
+    if name not in scenario.producers:
         raise NotationError(f"there is no producer {name!r} yet")
-    return stage.producers[name]
+    return scenario.producers[name]
 
 
-def producer(stage: Stage, arguments: Arguments) -> list[str]:
+def producer(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """InitProducerId: the producer's name is its transactional id.
 
     producer P
     """
     name = arguments.word("a producer")
     find = FindCoordinatorRequest(
-        key_type=_TRANSACTION, coordinator_keys=(stage.transactional_id(name),)
+        key_type=_TRANSACTION, coordinator_keys=(scenario.transactional_id(name),)
     )
     init = InitProducerIdRequest(
-        transactional_id=stage.transactional_id(name), transaction_timeout_ms=_TIMEOUT_MS
+        transactional_id=scenario.transactional_id(name), transaction_timeout_ms=_TIMEOUT_MS
     )
-    stage.request(find, 4)
-    answer: Any = stage.request(init, 5)
+    scenario.request(find, 4)
+    answer: Any = scenario.request(init, 5)
     for _ in range(_ATTEMPTS):  # a coordinator that has just been created is loaded first
         if answer.error_code not in _NOT_READY:
             break
-        stage.backend.settle()
-        answer = stage.request(init, 5)
+        scenario.backend.settle()
+        answer = scenario.request(init, 5)
     if answer.error_code:
-        return [stage.error_text(answer.error_code)]
-    stage.producers[name] = (answer.producer_id, answer.producer_epoch)
+        return [scenario.error_text(answer.error_code)]
+    scenario.producers[name] = (answer.producer_id, answer.producer_epoch)
     return [f"{name}: producer epoch {answer.producer_epoch}"]
 
 
-def txn_commit(stage: Stage, arguments: Arguments) -> list[str]:
+def txn_commit(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """TxnOffsetCommit by a producer, with the id and epoch of a member; ``nobody`` names none.
 
     txn-commit P A foo[0]=10 foo[4]=11
     txn-commit P nobody foo[0]=10 version=4
     """
-    producer_id, producer_epoch = _known(stage, name := arguments.word("a producer"))
+    producer_id, producer_epoch = _known(scenario, name := arguments.word("a producer"))
     group = arguments.text("group", DEFAULT_GROUP) or ""
-    member_id, epoch = identity(stage, arguments, group)
+    member_id, epoch = identity(scenario, arguments, group)
     version = arguments.number("version", 5)
     request = TxnOffsetCommitRequest(
-        transactional_id=stage.transactional_id(name),
-        group_id=stage.group_id(group),
+        transactional_id=scenario.transactional_id(name),
+        group_id=scenario.group_id(group),
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         generation_id_or_member_epoch=epoch,
@@ -79,7 +79,7 @@ def txn_commit(stage: Stage, arguments: Arguments) -> list[str]:
         topics=tuple(
             TxnOffsetCommitRequestTopic(
                 name=topic if version < _COMMIT_BY_ID else "",
-                topic_id=stage.topic_id(topic) if version >= _COMMIT_BY_ID else bytes(16),
+                topic_id=scenario.topic_id(topic) if version >= _COMMIT_BY_ID else bytes(16),
                 partitions=tuple(
                     TxnOffsetCommitRequestPartition(
                         partition_index=number, committed_offset=offset or 0, committed_metadata=""
@@ -90,41 +90,41 @@ def txn_commit(stage: Stage, arguments: Arguments) -> list[str]:
             for topic, numbers, offset in wanted_partitions(arguments)
         ),
     )
-    response = stage.request(request, version)
+    response = scenario.request(request, version)
     pieces = [
-        f"{topic.name or stage.topic_name(topic.topic_id)}[{each.partition_index}] "
-        f"{stage.error_text(each.error_code)}"
+        f"{topic.name or scenario.topic_name(topic.topic_id)}[{each.partition_index}] "
+        f"{scenario.error_text(each.error_code)}"
         for topic in response.topics
         for each in topic.partitions
     ]
     return [", ".join(sorted(pieces))]
 
 
-def end(stage: Stage, arguments: Arguments) -> list[str]:
+def end(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """EndTxn, and wait until the markers are written.
 
     end P commit
     end P abort
     """
-    producer_id, producer_epoch = _known(stage, name := arguments.word("a producer"))
+    producer_id, producer_epoch = _known(scenario, name := arguments.word("a producer"))
     outcome = arguments.word("commit or abort")
     if outcome not in ("commit", "abort"):
         raise NotationError(f"a transaction ends with commit or abort, not {outcome!r}")
-    transactional_id = stage.transactional_id(name)
+    transactional_id = scenario.transactional_id(name)
     request = EndTxnRequest(
         transactional_id=transactional_id,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         committed=outcome == "commit",
     )
-    answer = stage.request(request, 5)
+    answer = scenario.request(request, 5)
     if answer.error_code:
-        return [stage.error_text(answer.error_code)]
-    stage.producers[name] = (answer.producer_id, answer.producer_epoch)
+        return [scenario.error_text(answer.error_code)]
+    scenario.producers[name] = (answer.producer_id, answer.producer_epoch)
     describe = DescribeTransactionsRequest(transactional_ids=(transactional_id,))
     for _ in range(_ATTEMPTS):
-        found: Any = stage.backend.request(describe, 0)
+        found: Any = scenario.backend.request(describe, 0)
         if found.transaction_states[0].transaction_state not in _UNDER_WAY:
             break
-        stage.backend.settle()
+        scenario.backend.settle()
     return [f"{name}: producer epoch {answer.producer_epoch}"]

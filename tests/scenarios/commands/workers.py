@@ -22,7 +22,7 @@ from kip848_client.wire.messages.connect_group import (
 from mock_coordinator.core.groups.connect.items import ITSELF, resource_of
 from tests.scenarios.commands.computing import offers
 from tests.scenarios.notation import Arguments, NotationError, partitions_text, read_numbers
-from tests.scenarios.stage import DEFAULT_GROUP, Member, Stage
+from tests.scenarios.scenario_run import DEFAULT_GROUP, Member, ScenarioRun
 
 __all__ = [
     "worker_heartbeat",
@@ -39,7 +39,7 @@ _ITEMS: Final = re.compile(
 _ROUNDS_MAX: Final = 12
 
 
-def worker_join(stage: Stage, arguments: Arguments) -> list[str]:
+def worker_join(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """A heartbeat with epoch 0.
 
     worker-join W1
@@ -52,10 +52,10 @@ def worker_join(stage: Stage, arguments: Arguments) -> list[str]:
     arguments.options.setdefault("timeout", "30s")
     arguments.options.setdefault("offers", "inc:1-2")
     arguments.options.setdefault("epoch", str(JOIN_EPOCH))
-    return worker_heartbeat(stage, arguments)
+    return worker_heartbeat(scenario, arguments)
 
 
-def worker_heartbeat(stage: Stage, arguments: Arguments) -> list[str]:
+def worker_heartbeat(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """Any other heartbeat, in the epoch of the last answer and with nothing else unless it is
     given.
 
@@ -64,24 +64,24 @@ def worker_heartbeat(stage: Stage, arguments: Arguments) -> list[str]:
 
     Prints the new epoch, and the items when the response has an assignment.
     """
-    member = _member(stage, arguments)
+    member = _member(scenario, arguments)
     owned = arguments.words("owned")
     request = ConnectGroupHeartbeatRequest(
-        group_id=stage.group_id(member.group),
+        group_id=scenario.group_id(member.group),
         member_id=member.member_id,
         member_epoch=arguments.number("epoch", member.epoch),
         instance_id=arguments.text("instance"),
         rebalance_timeout_ms=arguments.duration("timeout", None),
         server_assignor=arguments.text("assignor"),
         client_assignors=_offers(arguments.words("offers")),
-        owned=None if owned is None else _items(stage, owned),
+        owned=None if owned is None else _items(scenario, owned),
     )
-    response = stage.request(request, 0)
+    response = scenario.request(request, 0)
     _remember(member, request, response)
-    return [_report(stage, member, response)]
+    return [_report(scenario, member, response)]
 
 
-def worker_leave(stage: Stage, arguments: Arguments) -> list[str]:
+def worker_leave(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """A heartbeat with epoch -1; with ``temporarily`` -2, which a static member sends.
 
     worker-leave W1
@@ -90,54 +90,54 @@ def worker_leave(stage: Stage, arguments: Arguments) -> list[str]:
     temporarily = arguments.flag("temporarily")
     epoch = STATIC_LEAVE_EPOCH if temporarily else LEAVE_EPOCH
     arguments.options.setdefault("epoch", str(epoch))
-    return worker_heartbeat(stage, arguments)
+    return worker_heartbeat(scenario, arguments)
 
 
-def worker_stabilize(stage: Stage, arguments: Arguments) -> list[str]:
+def worker_stabilize(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """Every worker heartbeats and acknowledges until nothing changes. Prints where each ends.
 
     worker-stabilize
     """
     group = arguments.text("group", DEFAULT_GROUP) or ""
-    workers = [each for each in stage.members.values() if each.group == group and each.epoch > 0]
+    workers = [each for each in scenario.members.values() if each.group == group and each.epoch > 0]
     workers.sort(key=lambda each: each.member_id)
     for _ in range(_ROUNDS_MAX):
         before = [(each.epoch, each.owned, each.must_acknowledge) for each in workers]
         for each in workers:
-            owned = _items(stage, _texts(each)) if each.must_acknowledge else None
+            owned = _items(scenario, _texts(each)) if each.must_acknowledge else None
             request = ConnectGroupHeartbeatRequest(
-                group_id=stage.group_id(group),
+                group_id=scenario.group_id(group),
                 member_id=each.member_id,
                 member_epoch=each.epoch,
                 owned=owned,
             )
-            response = stage.request(request, 0)
+            response = scenario.request(request, 0)
             _remember(each, request, response)
             if response.error_code:
-                return [_report(stage, each, response)]
+                return [_report(scenario, each, response)]
         if before == [(each.epoch, each.owned, each.must_acknowledge) for each in workers]:
             return [
-                f"{stage.shown(each.member_id)}: epoch {each.epoch}, runs {_text(each.owned)}"
+                f"{scenario.shown(each.member_id)}: epoch {each.epoch}, runs {_text(each.owned)}"
                 for each in workers
             ]
     raise NotationError(f"the group did not settle in {_ROUNDS_MAX} rounds")
 
 
-def worker_prepare(stage: Stage, arguments: Arguments) -> list[str]:
+def worker_prepare(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """The worker that was asked to compute takes the group as it is.
 
     worker-prepare W1
     """
-    member = _member(stage, arguments)
+    member = _member(scenario, arguments)
     request = ConnectGroupPrepareAssignmentRequest(
-        group_id=stage.group_id(member.group),
+        group_id=scenario.group_id(member.group),
         member_id=member.member_id,
         member_epoch=arguments.number("epoch", member.epoch),
     )
-    response = stage.request(request, 0)
-    shown = stage.shown(member.member_id)
+    response = scenario.request(request, 0)
+    shown = scenario.shown(member.member_id)
     if response.error_code:
-        return [f"{shown}: {stage.error_text(response.error_code, response.error_message)}"]
+        return [f"{shown}: {scenario.error_text(response.error_code, response.error_message)}"]
     member.prepared_epoch = response.group_epoch
     deferred = f", deferred {_rows_text(response.deferred)}" if response.deferred else ""
     what = f"group epoch {response.group_epoch}, assignor {response.assignor_name}{deferred}"
@@ -148,11 +148,11 @@ def worker_prepare(stage: Stage, arguments: Arguments) -> list[str]:
         pieces += [f"version {each.version}"]
         pieces += [f"reason {each.reason}"] if each.reason else []
         pieces.append(f"target {_rows_text(each.items)}")
-        lines.append(f"  {stage.shown(each.member_id)}: {', '.join(pieces)}")
+        lines.append(f"  {scenario.shown(each.member_id)}: {', '.join(pieces)}")
     return lines
 
 
-def worker_install(stage: Stage, arguments: Arguments) -> list[str]:
+def worker_install(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
     """The worker returns what it computed: the items of each worker, and the deferred ones.
 
     worker-install W1 W1=A[c,0-1] W2=B[c,0]
@@ -162,16 +162,16 @@ def worker_install(stage: Stage, arguments: Arguments) -> list[str]:
     ``prepared`` is the group epoch; it and the member epoch are those of the last answers.
     ``told=W2:5`` gives a worker an error of its own.
     """
-    member = _member(stage, arguments)
-    shown = stage.shown(member.member_id)
+    member = _member(scenario, arguments)
+    shown = scenario.shown(member.member_id)
     version = arguments.number("version", 2)
     told, _, error = (arguments.text("told") or "").partition(":")
     epoch = arguments.number("epoch", member.epoch)
     group_epoch = arguments.number("prepared", member.prepared_epoch)
     failed = arguments.number("error", 0)
-    deferred = _items(stage, arguments.words("deferred") or ())
+    deferred = _items(scenario, arguments.words("deferred") or ())
     request = ConnectGroupInstallAssignmentRequest(
-        group_id=stage.group_id(member.group),
+        group_id=scenario.group_id(member.group),
         member_id=member.member_id,
         member_epoch=epoch,
         group_epoch=group_epoch,
@@ -180,22 +180,22 @@ def worker_install(stage: Stage, arguments: Arguments) -> list[str]:
             ConnectGroupInstallAssignmentRequestMember(
                 member_id=name,
                 error=int(error) if name == told else 0,
-                items=_items(stage, arguments.words(name) or ()),
+                items=_items(scenario, arguments.words(name) or ()),
                 version=version,
             )
             for name in list(arguments.options)
         ),
         deferred=deferred,
     )
-    response = stage.request(request, 0)
+    response = scenario.request(request, 0)
     if response.error_code:
-        return [f"{shown}: {stage.error_text(response.error_code, response.error_message)}"]
+        return [f"{shown}: {scenario.error_text(response.error_code, response.error_message)}"]
     return [f"{shown}: installed"]
 
 
-def _member(stage: Stage, arguments: Arguments) -> Member:
+def _member(scenario: ScenarioRun, arguments: Arguments) -> Member:
     name = arguments.word("a worker")
-    return stage.member(name, arguments.text("group", DEFAULT_GROUP) or "")
+    return scenario.member(name, arguments.text("group", DEFAULT_GROUP) or "")
 
 
 def _offers(
@@ -216,7 +216,7 @@ def _offers(
     )
 
 
-def _items(stage: Stage, texts: Iterable[str]) -> tuple[ConnectGroupItems, ...]:
+def _items(scenario: ScenarioRun, texts: Iterable[str]) -> tuple[ConnectGroupItems, ...]:
     rows: list[ConnectGroupItems] = []
     for text in texts:
         match = _ITEMS.fullmatch(text)
@@ -228,8 +228,8 @@ def _items(stage: Stage, texts: Iterable[str]) -> tuple[ConnectGroupItems, ...]:
         row = ConnectGroupItems(
             connector=connector, generation=generation, runs_connector="c" in pieces, tasks=tasks
         )
-        stage.name_resource(resource_of(connector, ITSELF), connector)
-        stage.name_resource(resource_of(connector, generation), _shown_name(row))
+        scenario.name_resource(resource_of(connector, ITSELF), connector)
+        scenario.name_resource(resource_of(connector, generation), _shown_name(row))
         rows.append(row)
     return tuple(rows)
 
@@ -272,10 +272,10 @@ def _remember(member: Member, request: ConnectGroupHeartbeatRequest, response: A
         member.must_acknowledge = True
 
 
-def _report(stage: Stage, member: Member, response: Any) -> str:
-    shown = stage.shown(member.member_id)
+def _report(scenario: ScenarioRun, member: Member, response: Any) -> str:
+    shown = scenario.shown(member.member_id)
     if response.error_code:
-        return f"{shown}: {stage.error_text(response.error_code, response.error_message)}"
+        return f"{shown}: {scenario.error_text(response.error_code, response.error_message)}"
     line = f"{shown}: epoch {response.member_epoch}"
     if response.assignment is not None:
         line += f", runs {_rows_text(response.assignment.items)}"

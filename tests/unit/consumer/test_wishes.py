@@ -40,7 +40,7 @@ class FakeCommits:
         return CommitDone(1, stored, {tp: self.refuse[tp] for tp in offsets if tp in self.refuse})
 
 
-class Scene:
+class WishesHarness:
     """A member that has A and B, and got 10 records of A."""
 
     def __init__(self) -> None:
@@ -71,79 +71,79 @@ class Scene:
 
 
 async def test_everything_handed_out_is_stored() -> None:
-    scene = Scene()
-    assert await scene.wishes.commit(None) == {
+    harness = WishesHarness()
+    assert await harness.wishes.commit(None) == {
         A: OffsetAndMetadata(10),
         B: OffsetAndMetadata(0),
     }
-    assert scene.hand_outs.open() == {A: 10}  # an automatic commit must not fall behind that
+    assert harness.hand_outs.open() == {A: 10}  # an automatic commit must not fall behind that
 
 
 async def test_after_a_loss_it_says_what_was_lost_and_says_it_once() -> None:
-    scene = Scene()
-    scene.take(A, B)
+    harness = WishesHarness()
+    harness.take(A, B)
     with pytest.raises(CommitFailed, match=r"t-0 \(offset 10\).*not ours any more") as caught:
-        await scene.wishes.commit(None)
+        await harness.wishes.commit(None)
     assert caught.value.offsets == {A: OffsetAndMetadata(10)}
     assert isinstance(caught.value.cause, NotAssigned)
-    assert scene.commits.asked == []
-    assert await scene.wishes.commit(None) == {}
+    assert harness.commits.asked == []
+    assert await harness.wishes.commit(None) == {}
 
 
 async def test_what_is_left_is_stored_all_the_same() -> None:
-    scene = Scene()
-    scene.tracker.delivered(B, 5)
-    scene.take(A)
+    harness = WishesHarness()
+    harness.tracker.delivered(B, 5)
+    harness.take(A)
     with pytest.raises(CommitFailed) as caught:
-        await scene.wishes.commit(None)
+        await harness.wishes.commit(None)
     assert caught.value.offsets == {A: OffsetAndMetadata(10)}
-    assert scene.commits.asked == [{B: CommittableOffset(5)}]
+    assert harness.commits.asked == [{B: CommittableOffset(5)}]
 
 
 async def test_explicit_offsets_of_what_was_ours_fail_each_time() -> None:
-    scene = Scene()
-    scene.take(A)
+    harness = WishesHarness()
+    harness.take(A)
     wanted = {A: CommittableOffset(7, metadata="x"), B: CommittableOffset(3)}
     for _ in range(2):
         with pytest.raises(CommitFailed, match=r"t-0 \(offset 7\)") as caught:
-            await scene.wishes.commit(wanted)
+            await harness.wishes.commit(wanted)
         assert caught.value.offsets == {A: OffsetAndMetadata(7, "x")}
-    assert scene.commits.asked == [{B: CommittableOffset(3)}] * 2
+    assert harness.commits.asked == [{B: CommittableOffset(3)}] * 2
 
 
 async def test_out_of_the_group_nothing_of_the_groups_is_sent() -> None:
     """Without its epoch a commit could overwrite what the new owner has stored."""
-    scene = Scene()
-    scene.in_group = False
+    harness = WishesHarness()
+    harness.in_group = False
     with pytest.raises(CommitFailed) as caught:
-        await scene.wishes.commit(None)
+        await harness.wishes.commit(None)
     assert caught.value.offsets == {A: OffsetAndMetadata(10)}  # of B nothing is missing
     with pytest.raises(CommitFailed):
-        await scene.wishes.commit({B: CommittableOffset(0)})
-    assert scene.commits.asked == []
+        await harness.wishes.commit({B: CommittableOffset(0)})
+    assert harness.commits.asked == []
 
 
 async def test_a_dead_consumer_says_so_and_what_is_not_stored() -> None:
-    scene = Scene()
+    harness = WishesHarness()
     fatal = Kip848Error("it is over")
-    scene.errors.raise_always(fatal)
+    harness.errors.raise_always(fatal)
     with pytest.raises(CommitFailed, match="it is over") as caught:
-        await scene.wishes.commit(None)
+        await harness.wishes.commit(None)
     assert caught.value.cause is fatal
     assert caught.value.offsets[A] == OffsetAndMetadata(10)
-    scene.take(A, B)
-    scene.tracker.told([A])
+    harness.take(A, B)
+    harness.tracker.told([A])
     with pytest.raises(Kip848Error, match="it is over"):
-        await scene.wishes.commit(None)
+        await harness.wishes.commit(None)
 
 
 @pytest.mark.parametrize("how", ["refused", "closed"])
 async def test_a_failure_carries_the_offsets_that_were_meant(how: str) -> None:
-    scene = Scene()
+    harness = WishesHarness()
     if how == "refused":
-        scene.commits.refuse[A] = RequestTimedOut("no answer")
+        harness.commits.refuse[A] = RequestTimedOut("no answer")
     else:
-        scene.commits.closed = ConsumerClosed("no answer")
+        harness.commits.closed = ConsumerClosed("no answer")
     with pytest.raises(CommitFailed, match="no answer") as caught:
-        await scene.wishes.commit({A: CommittableOffset(4)})
+        await harness.wishes.commit({A: CommittableOffset(4)})
     assert caught.value.offsets == {A: OffsetAndMetadata(4)}

@@ -19,7 +19,15 @@ from kip848_client.error_codes import error_name
 from mock_coordinator.core.groups.records import StateRecord
 from tests.scenarios.notation import NotationError, partitions_text, read_partitions
 
-__all__ = ["DEFAULT_GROUP", "Backend", "GroupView", "Member", "MemberView", "Stage", "Unplayable"]
+__all__ = [
+    "DEFAULT_GROUP",
+    "Backend",
+    "GroupView",
+    "Member",
+    "MemberView",
+    "ScenarioRun",
+    "Unplayable",
+]
 
 DEFAULT_GROUP: Final = "g"
 _GENERATED: Final = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -108,7 +116,7 @@ class Member:
     """the group epoch that it was given to compute an assignment for"""
 
 
-class Stage:
+class ScenarioRun:
     """One run of one scenario. ``suffix`` makes group ids unique on a shared broker; it never
     shows in outputs."""
 
