@@ -1,205 +1,274 @@
-"""The application of one process: it polls, works on records, and has rebalance callbacks.
+"""The application of one process: it polls, works on records, and has a rebalance listener.
 
-It does what applications do: it takes its time in callbacks and in between polls, its callbacks
-fail now and then, and sometimes it does not come back for longer than ``max.poll.interval.ms``.
-Callbacks run one at a time in the order in which they were asked for, beside the polling.
+It does what applications do: it takes its time in the listener and in between polls, its listener
+fails now and then, it pauses partitions, and sometimes it does not come back for longer than
+``max.poll.interval.ms``. When its listener is called, and what it is given, is the group core's to
+say; here is only what the user's side does then.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+from typing import Final, Protocol
 
 from kip848_client._types import TopicIdPartition, TopicPartition
-from kip848_client.member import (
-    AssignedPartition,
-    MemberState,
-    PartitionsReleased,
-    PartitionsStarted,
-    Polled,
-    PollEnded,
-    ReleasePartitions,
-    StartPartitions,
+from kip848_client.group import (
+    ApplicationDone,
+    AssignPartitions,
+    AwaitApplication,
+    CallListener,
+    CommittedAsked,
+    Input,
+    ListenerMethod,
+    ListenerReturned,
 )
+from kip848_client.member import AssignedPartition, MemberState, Polled, PollEnded
+from kip848_client.offsets import CommitAsked, CommitKind, CommittableOffset, OffsetTracker
+from mock_coordinator.sim.context import SimContext
+from mock_coordinator.sim.invariants import MemberView
 
-if TYPE_CHECKING:
-    from mock_coordinator.sim.process import MemberProcess
-
-__all__ = ["Application"]
+__all__ = ["Application", "Host"]
 
 HEALED_CALLBACK_MS: Final = 100
 POLL_WAIT_MS_MAX: Final = 500
 RECORDS_MAX: Final = 5
+_MANUAL_DEADLINE_MS: Final = 20_000
+_LOOKUP_DEADLINE_MS: Final = 60_000
+_RETRY_MS: Final = 300
+
+
+class Host(MemberView, Protocol):
+    """What an application needs of the process that it is part of."""
+
+    @property
+    def context(self) -> SimContext:
+        """The world."""
+        ...
+
+    @property
+    def rng(self) -> Random:
+        """The process's own dice."""
+        ...
+
+    @property
+    def leaving(self) -> bool:
+        """Whether it is being closed."""
+        ...
+
+    def feed(self, event: Input) -> None:
+        """Give the group core an event."""
+        ...
+
+    def after(self, delay_ms: int, action: Callable[[], None]) -> None:
+        """Do something inside of the process in ``delay_ms``."""
+        ...
 
 
 class Application:
-    """Everything that is the user's in a process."""
+    """Everything that is the user's in a process. ``tracker`` is the one that commits read."""
 
-    def __init__(self, process: MemberProcess) -> None:
-        self._process = process
-        self._queue: deque[ReleasePartitions | StartPartitions] = deque()
-        self._running: ReleasePartitions | StartPartitions | None = None
+    def __init__(self, host: Host, tracker: OffsetTracker, *, auto_commit: bool) -> None:
+        self._host = host
+        self._tracker = tracker
+        self._auto_commit = auto_commit
         self._assignment: dict[TopicIdPartition, AssignedPartition] = {}
-        self._surrendered = False
+        self._waits: list[AwaitApplication] = []
         self._poll_wanted_ms = 0
+        self._tickets = 0
+        self._lookups: dict[int, dict[TopicPartition, int]] = {}
+        """Open look-ups of committed offsets: the tenures of the partitions."""
+        self._user_paused: set[TopicIdPartition] = set()
+        """What the user paused and has had ever since."""
+        self._paused: set[TopicPartition] = set()
+        """What the consumer takes for paused: the state of a partition that begins anew is gone."""
+        self.releasing = False
+        """The revoked callback runs."""
         self.fetchable: dict[TopicIdPartition, TopicPartition] = {}
         """Of which records may be handed out."""
 
     @property
     def held(self) -> frozenset[TopicIdPartition]:
-        """What it was given and has not given back. After a leave that did not wait for a callback
-        nothing: the user was asked, took too long, and the partitions are out of reach anyway."""
-        return frozenset() if self._surrendered else frozenset(self._assignment)
+        """What it was given and has not given back."""
+        return frozenset(self._assignment)
 
-    @property
-    def idle(self) -> bool:
-        """No callback runs or waits."""
-        return self._running is None and not self._queue
+    # -- what it is given --------------------------------------------------------------------
 
-    @property
-    def releasing(self) -> bool:
-        """The revoked callback runs."""
-        return isinstance(self._running, ReleasePartitions) and not self._running.lost
-
-    def surrender(self) -> None:
-        """The membership has ended; what callbacks still have in hand is not owned any more."""
-        if not self.idle:
-            self._surrendered = True
-            self._process.scene.watch.holding_changed(self._process)
-
-    def sync(self, fetchable: Iterable[AssignedPartition]) -> None:
-        """What may be handed out from this moment on."""
-        now = {(p.topic_id, p.partition): p.tp for p in fetchable}
-        added = [tp for partition, tp in now.items() if partition not in self.fetchable]
-        self.fetchable = now
-        if added:
-            self._process.committing.tracker.assign(added)
-
-    # -- callbacks ---------------------------------------------------------------------------
-
-    def call_back(self, command: ReleasePartitions | StartPartitions) -> None:
-        """Run a callback when those before it are done."""
-        self._queue.append(command)
-        self._next()
-
-    def _next(self) -> None:
-        if self._running is not None or not self._queue:
-            return
-        process = self._process
-        command = self._running = self._queue.popleft()
-        is_call = isinstance(command, StartPartitions) or bool(command.partitions)
-        if isinstance(command, StartPartitions):
-            self._give(command)
-        options, rng, healed = process.scene.options, process.rng, process.scene.healed
-        longest = min(HEALED_CALLBACK_MS, options.callback_ms_max) if healed else None
-        duration_ms = rng.randint(0, options.callback_ms_max if longest is None else longest)
-        fails = is_call and not healed and rng.random() < options.callback_failure
-        if not is_call:
-            duration_ms = 0
-        if fails:
-            process.scene.probes.reached("callback failure")
-        process.after(duration_ms, lambda: self._returned(command, failed=fails))
-
-    def _give(self, command: StartPartitions) -> None:
+    def assigned(self, command: AssignPartitions) -> None:
+        """The user sees this assignment from now on."""
+        new = [each.tp for each in command.new]
         self._assignment = {(p.topic_id, p.partition): p for p in command.assignment}
-        self._process.committing.name(command.assignment)
-        self._process.scene.watch.holding_changed(self._process)
+        self._tracker.forget(new)
+        self._tracker.assign([each.tp for each in command.assignment])
+        self._paused.difference_update(new)
+        self._host.context.checkers.holding_changed(self._host)
 
-    def _returned(self, command: ReleasePartitions | StartPartitions, *, failed: bool) -> None:
-        process = self._process
-        self._running = None
-        self._tell(command, failed=failed)
-        event: PartitionsStarted | PartitionsReleased
-        if isinstance(command, StartPartitions):
-            event = PartitionsStarted(command.plan, failed)
-            outlasts = process.state is not MemberState.RECONCILING
-        else:
-            kept = failed and not command.last
-            if not kept:
-                self._take(command)
-            event = PartitionsReleased(command.plan, kept)
-            outlasts = not command.lost and process.state in (
-                MemberState.FENCED,
-                MemberState.STALE,
-                MemberState.JOINING,
-            )
-        if outlasts:
-            process.scene.probes.reached("callback outlasts membership")
-        process.feed(event)
-        self._next()
-        if self.idle:
-            self._surrendered = False
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """These are gone."""
+        gone = set(partitions)
+        self._tracker.forget(gone)
+        self._assignment = {k: each for k, each in self._assignment.items() if each.tp not in gone}
+        self._paused -= gone
+        self._user_paused &= self._assignment.keys()
+        self._host.context.checkers.holding_changed(self._host)
 
-    def _take(self, command: ReleasePartitions) -> None:
-        gone = [(p.topic_id, p.partition) for p in command.partitions]
-        if command.last:
-            gone = list(self._assignment)
-        for partition in gone:
-            assigned = self._assignment.pop(partition, None)
-            if assigned is not None:
-                self._process.committing.tracker.forget([assigned.tp])
-        self._process.scene.watch.holding_changed(self._process)
+    def fetch_only(self, fetchable: Iterable[AssignedPartition]) -> None:
+        """What may be handed out from this moment on."""
+        self.fetchable = {(p.topic_id, p.partition): p.tp for p in fetchable}
 
-    def _tell(self, command: ReleasePartitions | StartPartitions, *, failed: bool) -> None:
+    # -- the listener ------------------------------------------------------------------------
+
+    def call_listener(self, command: CallListener) -> None:
+        """It takes its time, and fails now and then."""
+        host = self._host
+        options, rng, healed = host.context.options, host.rng, host.context.healed
+        longest_ms = min(HEALED_CALLBACK_MS, options.callback_ms_max) if healed else None
+        duration_ms = rng.randint(0, options.callback_ms_max if longest_ms is None else longest_ms)
+        failed = not healed and rng.random() < options.callback_failure
+        if failed:
+            host.context.probes.reached("callback failure")
+        self.releasing = command.method is ListenerMethod.REVOKED
+        if self.releasing and self._auto_commit:
+            not_committed = self._not_committed(command.partitions)
+            host.context.checkers.revoking(host.context.kernel.now_ms, host, not_committed)
+        if command.method is ListenerMethod.ASSIGNED:
+            new = {(p.topic_id, p.partition) for p in command.partitions}
+            self._user_paused -= new
+        host.after(duration_ms, lambda: self._returned(command, failed=failed))
+
+    def _returned(self, command: CallListener, *, failed: bool) -> None:
+        host = self._host
+        self.releasing = False
         names = " ".join(f"{p.topic}-{p.partition}" for p in command.partitions)
-        if isinstance(command, StartPartitions):
-            what = "assigned"
+        what = command.method.value.removeprefix("on_partitions_")
+        host.context.tell(host.name, what, f"{names or '-'}{' FAILED' if failed else ''}")
+        if command.method is ListenerMethod.ASSIGNED:
+            outlasts = host.state is not MemberState.RECONCILING
         else:
-            what = "lost" if command.lost else "revoked"
-        suffix = " FAILED" if failed else ""
-        self._process.scene.tell(self._process.name, what, f"{names or '-'}{suffix}")
+            out_of_group = (MemberState.FENCED, MemberState.STALE, MemberState.JOINING)
+            outlasts = command.method is ListenerMethod.REVOKED and host.state in out_of_group
+        if outlasts:
+            host.context.probes.reached("callback outlasts membership")
+        host.feed(ListenerReturned(command.number, failed=failed))
+
+    def _not_committed(
+        self, partitions: Iterable[AssignedPartition]
+    ) -> Mapping[TopicPartition, CommittableOffset]:
+        """What the user is done with of these, and what is not known to be stored."""
+        dirty = self._tracker.dirty()
+        return {each.tp: dirty[each.tp] for each in partitions if each.tp in dirty}
+
+    # -- positions ---------------------------------------------------------------------------
+
+    def needs(self, tp: TopicPartition) -> bool:
+        """Whether a partition is held and its position is not known."""
+        return self._tracker.owns(tp) and self._tracker.position(tp) is None
+
+    def find_positions(self, partitions: Iterable[TopicPartition]) -> None:
+        """Ask for the committed offsets of partitions that have no position."""
+        asked = {tp: t for tenures in self._lookups.values() for tp, t in tenures.items()}
+        tenures = {tp: self._tracker.tenure(tp) for tp in partitions if self.needs(tp)}
+        lacking = {tp: t for tp, t in tenures.items() if asked.get(tp) != t}
+        if not lacking:
+            return
+        self._tickets += 1
+        self._lookups[self._tickets] = lacking
+        deadline_ms = self._host.context.kernel.now_ms + _LOOKUP_DEADLINE_MS
+        self._host.feed(CommittedAsked(self._tickets, tuple(lacking), deadline_ms))
+
+    def found(self, ticket: int, found: Mapping[TopicPartition, CommittableOffset | None]) -> None:
+        """A look-up ended; what it did not find is looked for again."""
+        host = self._host
+        tenures = self._lookups.pop(ticket)
+        for tp, stored in found.items():
+            if self._tracker.tenure(tp) != tenures[tp] or not self.needs(tp):
+                continue
+            offset = 0 if stored is None else stored.offset
+            host.context.tell(host.name, "position", f"{tp.topic}-{tp.partition}={offset}")
+            self._tracker.seek(tp, offset, committed=offset)
+        if any(self.needs(tp) for tp in tenures):
+            host.after(_RETRY_MS, lambda: self.find_positions(tenures))
 
     # -- polling -----------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin to poll."""
-        self._schedule_poll(self._process.rng.randint(0, 300))
+        self._schedule_poll(self._host.rng.randint(0, 300))
 
     def hurry(self) -> None:
         """Poll now, whatever it is doing (the end of a stall)."""
         self._schedule_poll(0)
 
+    def wait_for(self, command: AwaitApplication) -> None:
+        """Say when it is done with its records of these partitions."""
+        if set(command.partitions).isdisjoint(self._tracker.pending()):
+            self._host.feed(ApplicationDone(command.number))
+        else:
+            self._waits.append(command)
+
     def _schedule_poll(self, delay_ms: int) -> None:
         """Only the newest plan to poll is carried out."""
-        process = self._process
-        due_ms = self._poll_wanted_ms = process.scene.kernel.now_ms + delay_ms
+        host = self._host
+        due_ms = self._poll_wanted_ms = host.context.kernel.now_ms + delay_ms
 
         def poll() -> None:
             if self._poll_wanted_ms == due_ms:
                 self._poll()
 
-        process.after(delay_ms, poll)
+        host.after(delay_ms, poll)
 
     def _poll(self) -> None:
-        process = self._process
-        if process.leaving or process.state is MemberState.FATAL:
+        host = self._host
+        self._tracker.confirm()
+        waits, self._waits = self._waits, []
+        for each in waits:
+            host.feed(ApplicationDone(each.number))
+        if host.leaving or host.state is MemberState.FATAL:
             return
-        process.committing.tracker.confirm()
         self._poll_wanted_ms = -1
-        process.feed(Polled(waiting=True))
-        process.after(process.rng.randint(0, POLL_WAIT_MS_MAX), self._end_poll)
+        host.feed(Polled(waiting=True))
+        host.after(host.rng.randint(0, POLL_WAIT_MS_MAX), self._end_poll)
 
     def _end_poll(self) -> None:
-        process = self._process
-        options, rng = process.scene.options, process.rng
+        host = self._host
+        options, rng = host.context.options, host.rng
         self._deliver()
-        process.feed(PollEnded())
-        if rng.random() < options.manual_commit and not process.leaving:
-            process.committing.commit_all()
+        host.feed(PollEnded())
+        if rng.random() < options.manual_commit and not host.leaving:
+            self._commit_all()
+        self._pause_and_resume()
         pause_ms = rng.randint(options.poll_pause_ms // 2, options.poll_pause_ms * 3 // 2)
-        if not process.scene.healed and rng.random() < options.stall:
+        if not host.context.healed and rng.random() < options.stall:
             pause_ms = rng.randint(0, 2 * options.max_poll_interval_ms)
         self._schedule_poll(pause_ms)
 
+    def _commit_all(self) -> None:
+        """The user commits all positions."""
+        self._tickets += 1
+        deadline_ms = self._host.context.kernel.now_ms + _MANUAL_DEADLINE_MS
+        offsets = self._tracker.snapshot()
+        self._host.feed(CommitAsked(self._tickets, CommitKind.MANUAL, offsets, deadline_ms))
+
+    def _pause_and_resume(self) -> None:
+        """The user pauses a partition now and then, and resumes all of them."""
+        host = self._host
+        if self._user_paused and (host.context.healed or host.rng.random() < 0.2):
+            self._user_paused.clear()
+            self._paused.clear()
+        elif self.fetchable and not host.context.healed and host.rng.random() < 0.05:
+            partition = host.rng.choice(sorted(self.fetchable))
+            self._user_paused.add(partition)
+            self._paused.add(self.fetchable[partition])
+
     def _deliver(self) -> None:
         """Hand out records; each partition has as many as anybody could want."""
-        process = self._process
-        tracker, watch = process.committing.tracker, process.scene.watch
+        host, tracker = self._host, self._tracker
         for partition, tp in self.fetchable.items():
             position = tracker.position(tp)
-            count = process.rng.randint(0, RECORDS_MAX)
-            if position is None or count == 0:
+            count = host.rng.randint(0, RECORDS_MAX)
+            if position is None or count == 0 or tp in self._paused:
                 continue
             assert tracker.delivered(tp, position + count), f"{tp} is fetchable and not tracked"
-            watch.delivered(process, partition, tp.topic, position, position + count)
+            checkers = host.context.checkers
+            checkers.not_paused(host, partition, self._user_paused)
+            checkers.delivered(host, partition, tp.topic, position, position + count)

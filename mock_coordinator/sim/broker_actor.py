@@ -54,12 +54,12 @@ from mock_coordinator.core.inputs import (
 from mock_coordinator.core.outputs import Output, Reply
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
-from mock_coordinator.sim.checkers import Violation
+from mock_coordinator.sim.checkers import Tag
+from mock_coordinator.sim.client_connection import pack, unpack_request
+from mock_coordinator.sim.context import BROKER, SimContext, server_name
+from mock_coordinator.sim.invariants import Violation
 from mock_coordinator.sim.kernel import Timer
-from mock_coordinator.sim.lane import pack, unpack_request
 from mock_coordinator.sim.network import Connection, Packet
-from mock_coordinator.sim.scene import BROKER, Scene, server_name
-from mock_coordinator.sim.watch import Tag
 
 __all__ = ["BrokerActor"]
 
@@ -73,15 +73,15 @@ class ReplayDiffers(Exception):
 class BrokerActor:
     """One broker process after the other, on one disk."""
 
-    def __init__(self, scene: Scene, config: BrokerConfig) -> None:
-        self._scene = scene
-        self._rng = scene.kernel.rng("broker")
-        ids = scene.kernel.rng("uuid")
+    def __init__(self, context: SimContext, config: BrokerConfig) -> None:
+        self._context = context
+        self._rng = context.kernel.rng("broker")
+        ids = context.kernel.rng("uuid")
         self.core = ClusterCore.create(
             config,
             lambda: ids.randbytes(16),
-            scene.kernel.now_ms,
-            brokers=scene.options.brokers,
+            context.kernel.now_ms,
+            brokers=context.options.brokers,
         )
         self._relocating: dict[str, GroupSnapshot] | None = None
         self.up = True
@@ -101,7 +101,7 @@ class BrokerActor:
     def _listen(self) -> None:
         """Every node takes requests."""
         for node in self.core.broker.nodes:
-            self._scene.network.servers[server_name(node.node_id)] = partial(
+            self._context.network.servers[server_name(node.node_id)] = partial(
                 self.receive, node.node_id
             )
 
@@ -116,7 +116,7 @@ class BrokerActor:
             if refusal is not None:
                 self._answer_later(connection, packet, refusal)
                 return
-        late = tag is not None and self._scene.watch.is_late(tag, again=packet.again)
+        late = tag is not None and self._context.checkers.is_late(tag, again=packet.again)
         event = RequestReceived(
             connection.number,
             packet.correlation,
@@ -125,7 +125,7 @@ class BrokerActor:
             request,
             node_id,
         )
-        for output in self.core.step(self._scene.kernel.now_ms, event):
+        for output in self.core.step(self._context.kernel.now_ms, event):
             assert isinstance(output, Reply), f"{output} for {request}"
             self._after_step(tag, late=late)
             self._watch(tag, request, output.response, late=late)
@@ -140,15 +140,17 @@ class BrokerActor:
         if tag is None or not isinstance(request, ConsumerGroupHeartbeatRequest):
             return
         if response.error_code == ErrorCode.NOT_COORDINATOR:
-            self._scene.probes.reached("former coordinator asked")
+            self._context.probes.reached("former coordinator asked")
         elif response.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            self._scene.probes.reached("new coordinator asked too early")
-        self._scene.watch.heartbeat_served(self._scene.kernel.now_ms, tag, response, late=late)
+            self._context.probes.reached("new coordinator asked too early")
+        self._context.checkers.heartbeat_served(
+            self._context.kernel.now_ms, tag, response, late=late
+        )
         if response.error_code:
             code, said = response.error_code, ""
         else:
             code, said = 0, f"e={response.member_epoch}"
-        self._scene.tell(
+        self._context.tell(
             BROKER,
             "heartbeat",
             f"{tag.member.name} #{tag.number} e={tag.epoch}{' LATE' if late else ''} -> "
@@ -166,17 +168,17 @@ class BrokerActor:
         )
         codes = {p.error_code for topic in response.topics for p in topic.partitions}
         shown = f"{tag.member.name} e={epoch}{' LATE' if late else ''} {offsets} -> {sorted(codes)}"
-        self._scene.tell(BROKER, "commit", shown)
+        self._context.tell(BROKER, "commit", shown)
 
     def _answer_later(self, connection: Connection, packet: Packet, response: Message) -> None:
         """Answer when everything written before is safe, in order."""
-        kernel, life = self._scene.kernel, self._life
-        body = pack(response, packet.version, codec=self._scene.options.codec)
+        kernel, life = self._context.kernel, self._life
+        body = pack(response, packet.version, codec=self._context.options.codec)
         answer = Packet(packet.correlation, packet.api_key, packet.version, body, packet.tag)
 
         def send() -> None:
             if life == self._life:
-                self._scene.network.answer(connection, answer)
+                self._context.network.answer(connection, answer)
 
         kernel.at(max(self._answers_ms, kernel.now_ms), send)
 
@@ -185,7 +187,7 @@ class BrokerActor:
         if not self.up:
             return None
         event = RequestReceived(0, 0, version, _OPERATOR, request)
-        outputs: tuple[Output, ...] = self.core.step(self._scene.kernel.now_ms, event)
+        outputs: tuple[Output, ...] = self.core.step(self._context.kernel.now_ms, event)
         self._after_step(None)
         self._safe = self._booked
         self._set_timer()
@@ -198,10 +200,10 @@ class BrokerActor:
         due_ms = self.core.deadline_ms if self.up else None
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if due_ms is None else self._scene.kernel.at(due_ms, self._fire)
+        self._timer = None if due_ms is None else self._context.kernel.at(due_ms, self._fire)
 
     def _fire(self) -> None:
-        self.core.step(self._scene.kernel.now_ms, TimerFired())
+        self.core.step(self._context.kernel.now_ms, TimerFired())
         self._check_relocated()
         self._after_step(None)
         self._set_timer()
@@ -217,11 +219,11 @@ class BrokerActor:
             return
         new = records[self._booked :]
         self._booked = len(records)
-        now_ms = self._scene.kernel.now_ms
-        slowest = 0 if self._scene.healed else self._scene.options.write_ms_max
+        now_ms = self._context.kernel.now_ms
+        slowest = 0 if self._context.healed else self._context.options.write_ms_max
         self._answers_ms = max(self._answers_ms, now_ms + self._rng.randint(0, slowest))
         self._writes.append((self._answers_ms, self._booked))
-        self._scene.watch.written(now_ms, new, tag, late=late)
+        self._context.checkers.written(now_ms, new, tag, late=late)
 
     # -- crashes -----------------------------------------------------------------------------
 
@@ -229,16 +231,16 @@ class BrokerActor:
         """The process dies and is started again after a while."""
         if not self.up:
             return
-        self._scene.tell(BROKER, "crash", f"down {down_ms} ms, loading {load_ms} ms")
-        self._scene.probes.reached("coordinator crash")
+        self._context.tell(BROKER, "crash", f"down {down_ms} ms, loading {load_ms} ms")
+        self._context.probes.reached("coordinator crash")
         if not self._is_quiet():
-            self._scene.probes.reached("crash during reconciliation")
+            self._context.probes.reached("crash during reconciliation")
         self._die()
         for node in self.core.broker.nodes:
-            del self._scene.network.servers[server_name(node.node_id)]
-            self._scene.network.reset_all(server_name(node.node_id))
+            del self._context.network.servers[server_name(node.node_id)]
+            self._context.network.reset_all(server_name(node.node_id))
         life = self._life
-        self._scene.kernel.after(
+        self._context.kernel.after(
             down_ms, lambda: self._restart(life, load_ms, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         )
 
@@ -247,13 +249,13 @@ class BrokerActor:
         loads. Connections stay."""
         if not self.up:
             return
-        self._scene.tell(BROKER, "move", f"nobody for {moving_ms} ms, loading {load_ms} ms")
-        self._scene.probes.reached("coordinator moved")
+        self._context.tell(BROKER, "move", f"nobody for {moving_ms} ms, loading {load_ms} ms")
+        self._context.probes.reached("coordinator moved")
         self._die()
         self.up = True
         self._refuse = ErrorCode.NOT_COORDINATOR
         life = self._life
-        self._scene.kernel.after(
+        self._context.kernel.after(
             moving_ms, lambda: self._restart(life, load_ms, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         )
 
@@ -264,14 +266,14 @@ class BrokerActor:
             return
         if self.core.broker.coordinator_node(0) == node_id:
             return
-        self._scene.tell(BROKER, "relocate", f"to node {node_id}, loading {load_ms} ms")
-        self._scene.probes.reached("coordinator relocated")
+        self._context.tell(BROKER, "relocate", f"to node {node_id}, loading {load_ms} ms")
+        self._context.probes.reached("coordinator relocated")
         if not self._is_quiet():
-            self._scene.probes.reached("relocated during reconciliation")
+            self._context.probes.reached("relocated during reconciliation")
         if self._relocating is None:
             self._relocating = self._snapshots()
         self.core.groups.load_ms = load_ms
-        self.core.step(self._scene.kernel.now_ms, LeaderMoved(OFFSETS_TOPIC, 0, node_id))
+        self.core.step(self._context.kernel.now_ms, LeaderMoved(OFFSETS_TOPIC, 0, node_id))
         self.core.groups.load_ms = 0  # after a crash this actor lets the load take its time
         self._check_relocated()
         self._set_timer()
@@ -291,7 +293,7 @@ class BrokerActor:
         return all(s is None or s.state.value in ("Stable", "Empty") for s in snapshots)
 
     def _die(self) -> None:
-        now_ms = self._scene.kernel.now_ms
+        now_ms = self._context.kernel.now_ms
         while self._writes and self._writes[0][0] <= now_ms:
             self._safe = max(self._safe, self._writes.popleft()[1])
         self._writes.clear()
@@ -301,8 +303,8 @@ class BrokerActor:
             self._timer.cancel()
         records = self._written
         if self._safe < len(records):
-            self._scene.tell(BROKER, "forget", f"{len(records) - self._safe} records")
-            self._scene.probes.reached("crash loses records")
+            self._context.tell(BROKER, "forget", f"{len(records) - self._safe} records")
+            self._context.probes.reached("crash loses records")
         known = self._safe == len(records) and not self.core.groups.is_loading
         before = self._snapshots() if known else None
         self._relocating = None
@@ -313,7 +315,7 @@ class BrokerActor:
         self._answers_ms = now_ms
         if before is not None and before != self._snapshots():
             raise Violation(ReplayDiffers, f"{before} became {self._snapshots()}")
-        self._scene.watch.rewound(self._written)
+        self._context.checkers.rewound(self._written)
 
     def _snapshots(self) -> dict[str, GroupSnapshot]:
         groups = self.core.groups
@@ -323,19 +325,19 @@ class BrokerActor:
     def _restart(self, life: int, load_ms: int, refuse: int) -> None:
         if life != self._life:
             return
-        self._scene.tell(BROKER, "restart", f"{len(self._written)} records")
-        now_ms = self._scene.kernel.now_ms
+        self._context.tell(BROKER, "restart", f"{len(self._written)} records")
+        now_ms = self._context.kernel.now_ms
         self.core = self.core.restarted(now_ms)  # sessions begin when the load is done
         self.up = True
         self._refuse = refuse
         self._listen()
-        self._scene.kernel.after(load_ms, lambda: self._loaded(life))
+        self._context.kernel.after(load_ms, lambda: self._loaded(life))
 
     def _loaded(self, life: int) -> None:
         if life == self._life and self._refuse is not None:
-            self.core = self.core.restarted(self._scene.kernel.now_ms)
+            self.core = self.core.restarted(self._context.kernel.now_ms)
             self._refuse = None
-            self._scene.tell(BROKER, "loaded")
+            self._context.tell(BROKER, "loaded")
             self._set_timer()
 
     def heal(self) -> None:

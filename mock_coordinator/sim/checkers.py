@@ -1,339 +1,228 @@
-"""What must hold, whatever the network and the processes do: one class an invariant.
-
-What the protocol guarantees, and what it does not
---------------------------------------------------
-A coordinator cannot stop a process that it cannot reach. A member that is cut off for longer than
-its session timeout is removed, its partitions go to others, and until it hears of that it believes
-to own them: *lawfully*. The guarantee is about leases. A member has a *lease* while the coordinator
-has it in the group with a positive epoch. Then:
-
-- ``SoleHolder``: no partition is held (assigned, or still to be given up) by two members in the
-  coordinator's records.
-- ``Lease``: all that the application of a member with a lease has been given and has not yet
-  given back is held for it by the coordinator. With the first: no partition is ever in the hands
-  of two applications whose members have a lease.
-- ``Deliveries``: a member hands out records only of such partitions, and never after it learnt that
-  it is out of the group; no record is skipped.
-
-The protocol leans on TCP for one more thing: heartbeats carry no number. When a request arrives
-after a younger one of the same member (see ``network``), the coordinator may take an old
-acknowledgement for a new one. Neither side can do anything about that, so a member for which such a
-request was acted on is exempt until it is told its assignment again, or is out of the group.
-"""
+"""All checkers together, and the one place that the actors report to."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from kip848_client._types import STATIC_LEAVE_EPOCH, GroupId, TopicIdPartition
-from kip848_client.member import MemberState
-from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from kip848_client._types import TopicIdPartition, TopicPartition
+from kip848_client.offsets import CommittableOffset
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from mock_coordinator.core.groups.records import (
     CurrentMemberAssignment,
-    GroupEpochMetadata,
+    MemberMetadata,
     OffsetCommit,
     StateRecord,
-    TargetAssignmentMetadata,
 )
-from mock_coordinator.sim.book import Book
+from mock_coordinator.sim.invariants import (
+    Commits,
+    Deliveries,
+    EpochsRise,
+    Flushed,
+    Lease,
+    MemberView,
+    Rates,
+    Responses,
+    SoleHolder,
+    Violation,
+)
+from mock_coordinator.sim.probes import Probes
+from mock_coordinator.sim.recorded_groups import RecordedGroups
+from mock_coordinator.sim.swarm import SESSION_MS_MIN
 from mock_coordinator.sim.trace import shown_partitions
 
-__all__ = [
-    "Commits",
-    "Deliveries",
-    "EpochsRise",
-    "Lease",
-    "MemberView",
-    "Rates",
-    "Responses",
-    "SoleHolder",
-    "Violation",
-]
+__all__ = ["Checkers", "Tag"]
 
 
-class Violation(Exception):
-    """An invariant does not hold. ``invariant`` is the name of its class."""
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """What a request is about, for the checkers: who sent it, as its how-manieth of that kind."""
 
-    def __init__(self, invariant: type, what: str) -> None:
-        super().__init__(f"{invariant.__name__}: {what}")
-        self.invariant = invariant.__name__
-
-
-class MemberView(Protocol):
-    """What the checkers see of a process that is a member."""
-
-    @property
-    def name(self) -> str:
-        """For messages: which process, and its how-manieth life."""
-        ...
-
-    @property
-    def group_id(self) -> GroupId:
-        """The group it belongs to."""
-        ...
-
-    @property
-    def member_id(self) -> str:
-        """The id of this life."""
-        ...
-
-    @property
-    def state(self) -> MemberState:
-        """Where its core says it is."""
-        ...
-
-    @property
-    def held(self) -> frozenset[TopicIdPartition]:
-        """What its application has been given and has not given back; nothing when it is dead."""
-        ...
+    member: MemberView
+    number: int
+    epoch: int
+    subscription: tuple[tuple[str, ...], str] | None = None
+    """What the request says about it; ``None`` for nothing."""
 
 
-class SoleHolder:
-    """No partition is held by two members of a group in the coordinator's records."""
+class Checkers:
+    """Keeps the groups, and calls each checker with what concerns it."""
 
-    def __init__(self) -> None:
-        self._holders: dict[tuple[str, TopicIdPartition], str] = {}
-        self._held: dict[tuple[str, str], frozenset[TopicIdPartition]] = {}
+    def __init__(self, probes: Probes, first_epoch: int) -> None:
+        self._probes = probes
+        self._first_epoch = first_epoch
+        self.groups = RecordedGroups(first_epoch)
+        self.lease = Lease()
+        self.deliveries = Deliveries()
+        self.rates = Rates()
+        self._sole = SoleHolder()
+        self._epochs = EpochsRise()
+        self._commits = Commits()
+        self._responses = Responses()
+        self._flushed = Flushed()
+        self._members: dict[str, list[MemberView]] = {}
+        self._heard_ms: dict[str, int] = {}
+        self._served: dict[MemberView, int] = {}
+        self._answers: dict[tuple[MemberView, int], tuple[int, int]] = {}
+        self.overwritten: set[MemberView] = set()
+        """Members whose newest subscription was overwritten by a request out of order."""
+        self.renamed: set[str] = set()
+        """Topics that were deleted and made again, where commits name topics (before 4.2), or that
+        were deleted while the coordinator loaded: the offsets of the old one may still be there."""
 
-    def note(self, book: Book, record: StateRecord) -> None:
-        """Look at one record, after it was booked."""
-        if not isinstance(record, CurrentMemberAssignment):
-            return
-        group_id, member_id = record.group_id, record.member_id
-        member = book.member(group_id, member_id)
-        now = frozenset[TopicIdPartition]() if member is None else member.held
-        before = self._held.get((group_id, member_id), frozenset[TopicIdPartition]())
-        for partition in sorted(before - now):
-            del self._holders[group_id, partition]
-        for partition in sorted(now - before):
-            other = self._holders.setdefault((group_id, partition), member_id)
-            if other != member_id:
-                shown = shown_partitions([partition])
-                raise Violation(SoleHolder, f"{shown} given to {member_id} while {other} has it")
-        self._held[group_id, member_id] = now
+    # -- processes ---------------------------------------------------------------------------
 
+    def enter(self, member: MemberView) -> None:
+        """A process was started."""
+        self._members.setdefault(member.group_id, []).append(member)
 
-class EpochsRise:
-    """Group epoch and assignment epoch only rise and the second never passes the first; a member's
-    epoch only rises, except to -2 (a static member that is away)."""
+    def leave(self, member: MemberView) -> None:
+        """A process is gone."""
+        self._members[member.group_id].remove(member)
 
-    def __init__(self) -> None:
-        self._groups: dict[str, tuple[int, int]] = {}
-        self._members: dict[tuple[str, str], int] = {}
+    def holding_changed(self, member: MemberView) -> None:
+        """Its application was given something, or gave it back."""
+        self._check_lease(member.group_id)
 
-    def note(self, book: Book, record: StateRecord) -> None:
-        """Look at one record, after it was booked."""
-        group_id = record.group_id
-        if isinstance(record, GroupEpochMetadata | TargetAssignmentMetadata):
-            if record.value is None:
-                self._groups.pop(group_id, None)
-                return
-            group = book.group(group_id)
-            epoch, assignment_epoch = self._groups.get(group_id, (0, 0))
-            if group.epoch < epoch or group.assignment_epoch < assignment_epoch:
-                raise Violation(
-                    EpochsRise,
-                    f"{group_id} went from {epoch}/{assignment_epoch} "
-                    f"to {group.epoch}/{group.assignment_epoch}",
-                )
-            if group.assignment_epoch > group.epoch:
-                raise Violation(
-                    EpochsRise, f"{group_id}: target {group.assignment_epoch} of {group.epoch}"
-                )
-            self._groups[group_id] = (group.epoch, group.assignment_epoch)
-        elif isinstance(record, CurrentMemberAssignment):
-            self._note_member((group_id, record.member_id), record)
-
-    def _note_member(self, key: tuple[str, str], record: CurrentMemberAssignment) -> None:
-        if record.value is None:
-            self._members.pop(key, None)
-            return
-        new, old = record.value.member_epoch, self._members.get(key, 0)
-        if new < old and new != STATIC_LEAVE_EPOCH:
-            raise Violation(EpochsRise, f"{key[1]} went from {old} to {new}")
-        self._members[key] = max(new, 0)
-
-
-@dataclass(slots=True)
-class Lease:
-    """Members with a lease: what their applications have is held for them, and by them alone."""
-
-    zombies: int = 0
-    """How often a partition was in the hands of a member without a lease beside its holder."""
-    _suspects: dict[MemberView, int] = field(default_factory=dict[MemberView, int])
-    """Members of which a request out of order was acted on, with their newest heartbeat then."""
-    _informed: set[MemberView] = field(default_factory=set[MemberView])
-    """Those of them that were told their assignment since, and may still be on the way to it."""
-
-    def suspect(self, member: MemberView, newest: int) -> None:
-        """A request out of order was acted on: this member may be out of step, now or as soon as
-        it starts what it was told before."""
-        self._suspects[member] = newest
-        self._informed.discard(member)
-
-    def informed(self, member: MemberView, number: int) -> None:
-        """It learnt its assignment from the answer to this heartbeat."""
-        if number > self._suspects.get(member, number):
-            self._informed.add(member)
-
-    def is_suspect(self, member: MemberView) -> bool:
-        """Whether a request out of order may have put this member out of step."""
-        return member in self._suspects
-
-    def check(self, book: Book, members: Iterable[MemberView]) -> None:
-        """Look at all processes of a group."""
-        owners: dict[TopicIdPartition, MemberView] = {}
-        unleased: list[MemberView] = []
-        for member in members:
-            if not member.held:
-                continue
-            booked = book.member(member.group_id, member.member_id)
-            if booked is None or booked.epoch <= 0:
-                unleased.append(member)
-                continue
-            beyond = member.held - booked.held
-            if not beyond and member in self._informed:
-                self._informed.discard(member)
-                del self._suspects[member]
-            if beyond and member not in self._suspects:
-                raise Violation(
-                    Lease,
-                    f"{member.name} ({member.state.value}) has {shown_partitions(beyond)}, which "
-                    f"the coordinator, at {booked.state.name} epoch {booked.epoch}, took from it",
-                )
-            for partition in sorted(member.held - beyond):
-                other = owners.setdefault(partition, member)
-                if other is not member:
-                    shown = shown_partitions([partition])
-                    raise Violation(Lease, f"{shown} is used by {other.name} and {member.name}")
-        self.zombies += sum(bool(z.held & owners.keys()) for z in unleased)
-
-    def covers(self, book: Book, member: MemberView, partition: TopicIdPartition) -> bool:
-        """Whether this member may use the partition: held for it, or it has no lease to break."""
-        booked = book.member(member.group_id, member.member_id)
-        return booked is None or booked.epoch <= 0 or partition in booked.held
-
-
-class Deliveries:
-    """Records are handed out in order, by members that may, and none is skipped."""
-
-    OUT_OF_GROUP: Final = frozenset(
-        {
-            MemberState.UNSUBSCRIBED,
-            MemberState.FENCED,
-            MemberState.PREPARE_LEAVING,
-            MemberState.LEAVING,
-            MemberState.STALE,
-            MemberState.FATAL,
-        }
-    )
-    """States in which a member knows that it has nothing to hand out (any more)."""
-
-    def __init__(self) -> None:
-        self._delivered: dict[tuple[str, TopicIdPartition], int] = {}
+    def informed(self, tag: Tag) -> None:
+        """It took in an answer with an assignment, or one that puts it out of the group."""
+        self.lease.informed(tag.member, tag.number)
 
     def delivered(
         self,
         member: MemberView,
         partition: TopicIdPartition,
+        topic: str,
         first: int,
         after_last: int,
-        *,
-        renamed: bool,
     ) -> None:
-        """Records from ``first`` up to ``after_last`` (exclusive) are handed to the application.
+        """Its application is handed records."""
+        renamed = topic in self.renamed
+        self.deliveries.delivered(member, partition, first, after_last, renamed=renamed)
+        covered = self.lease.covers(self.groups, member, partition)
+        if not covered and not self.lease.is_suspect(member):
+            raise Violation(Deliveries, f"{member.name} delivers what is not held for it")
 
-        ``renamed``: the topic had a forerunner of its name and commits name topics (before 4.2),
-        so that a position in the one may have been stored for the other.
-        """
-        if member.state in self.OUT_OF_GROUP:
-            raise Violation(Deliveries, f"{member.name} delivers while {member.state.value}")
-        key = (member.group_id, partition)
-        so_far = self._delivered.get(key, 0)
-        if first > so_far and not renamed:
+    def commit_sent(
+        self, member: MemberView, offsets: Mapping[TopicPartition, CommittableOffset]
+    ) -> None:
+        """It sends a commit."""
+        self._flushed.commit_sent(member, offsets)
+
+    def revoking(
+        self,
+        now_ms: int,
+        member: MemberView,
+        not_committed: Mapping[TopicPartition, CommittableOffset],
+    ) -> None:
+        """Its revoked callback is called, and what it is done with is not stored."""
+        self._flushed.revoking(now_ms, member, not_committed)
+
+    def not_paused(
+        self, member: MemberView, partition: TopicIdPartition, paused: Collection[TopicIdPartition]
+    ) -> None:
+        """Its application is handed records of a partition, and has paused these."""
+        if partition in paused:
             shown = shown_partitions([partition])
-            raise Violation(Deliveries, f"{member.name} skips {so_far} to {first} of {shown}")
-        self._delivered[key] = max(so_far, after_last)
+            raise Violation(Deliveries, f"{member.name} is handed records of {shown}: it is paused")
 
-    def total(self) -> int:
-        """How many records were delivered at least once."""
-        return sum(self._delivered.values())
+    def _check_lease(self, group_id: str) -> None:
+        zombies = self.lease.zombies
+        self.lease.check(self.groups, self._members.get(group_id, []))
+        if self.lease.zombies > zombies:
+            self._probes.reached("zombie")
 
+    # -- the coordinator ---------------------------------------------------------------------
 
-class Commits:
-    """A committed offset never goes back while its topic lives (nothing in here ever seeks)."""
+    def is_late(self, tag: Tag, *, again: bool) -> bool:
+        """Whether a request comes after a younger one of the same member. Asked once for each."""
+        newest = self._served.get(tag.member, 0)
+        self._served[tag.member] = max(newest, tag.number)
+        if tag.number < newest and not again:
+            self._probes.reached("late request")
+        return again or tag.number < newest
 
-    def __init__(self) -> None:
-        self._doubtful: set[tuple[str, str, int]] = set()
-
-    def note(self, book: Book, record: StateRecord, *, doubtful: bool) -> None:
-        """Look at one record, *before* it is booked. ``doubtful``: it comes from a request out of
-        order, or from a member that was harmed by one."""
-        if not isinstance(record, OffsetCommit):
-            return
-        key = (record.group_id, record.topic, record.partition)
-        if record.value is None:
-            self._doubtful.discard(key)
-            return
-        before = book.group(record.group_id).offsets.get((record.topic, record.partition), 0)
-        if record.value.offset < before and not doubtful and key not in self._doubtful:
-            raise Violation(Commits, f"{key} went back from {before} to {record.value.offset}")
-        if doubtful:
-            self._doubtful.add(key)
-        else:
-            self._doubtful.discard(key)
-
-
-class Responses:
-    """A heartbeat's answer is what the records say."""
-
-    def check(
-        self, book: Book, member: MemberView, response: ConsumerGroupHeartbeatResponse
+    def written(
+        self,
+        now_ms: int,
+        records: Sequence[StateRecord],
+        tag: Tag | None = None,
+        *,
+        late: bool = False,
     ) -> None:
-        """Look at an answer, after the records of its step were booked."""
-        if response.error_code != 0:
-            rest = (response.member_id, response.member_epoch, response.heartbeat_interval_ms)
-            if rest != (None, 0, 0) or response.assignment is not None:
-                raise Violation(Responses, f"{member.name}: an error and an answer: {response}")
-            return
-        if response.member_id != member.member_id:
-            raise Violation(Responses, f"{member.name} is called {response.member_id}")
-        if response.member_epoch <= 0:
-            return
-        booked = book.member(member.group_id, member.member_id)
-        if booked is None or booked.epoch != response.member_epoch:
-            raise Violation(Responses, f"{member.name} is told an epoch that nobody wrote")
-        if response.assignment is not None:
-            told = frozenset(
-                (topic.topic_id, partition)
-                for topic in response.assignment.topic_partitions
-                for partition in topic.partitions
-            )
-            if told != booked.assigned:
-                raise Violation(Responses, f"{member.name} is told {told}, not {booked.assigned}")
+        """The coordinator wrote records in one step, on behalf of a request or on its own."""
+        groups: dict[str, None] = {}
+        if tag is None:
+            self._probe_expiries(now_ms, records)
+        if late and tag is not None:
+            self.lease.suspect(tag.member, self._served[tag.member])
+        harmed = tag is not None and self.lease.is_suspect(tag.member)
+        for record in records:
+            doubtful = late or harmed
+            if isinstance(record, OffsetCommit):
+                doubtful = doubtful or record.topic in self.renamed
+            self._commits.note(self.groups, record, doubtful=doubtful)
+            self.groups.note(record)
+            self._sole.note(self.groups, record)
+            self._epochs.note(self.groups, record)
+            if isinstance(record, CurrentMemberAssignment | MemberMetadata):
+                groups[record.group_id] = None
+        for group_id in groups:
+            self._check_lease(group_id)
+
+    def _probe_expiries(self, now_ms: int, records: Sequence[StateRecord]) -> None:
+        """Members that the coordinator removes on its own have been silent, or hold on to what
+        they were to give up, and then they may have been heard of a moment ago."""
+        for record in records:
+            if not isinstance(record, MemberMetadata) or record.value is not None:
+                continue
+            silent_ms = now_ms - self._heard_ms.get(record.member_id, 0)
+            held_on = silent_ms < SESSION_MS_MIN
+            self._probes.reached("rebalance timeout expiry" if held_on else "session expiry")
+
+    def heartbeat_served(
+        self, now_ms: int, tag: Tag, response: ConsumerGroupHeartbeatResponse, *, late: bool
+    ) -> None:
+        """The coordinator answered a heartbeat; its records were reported before."""
+        if response.error_code == 0:
+            self._heard_ms[tag.member.member_id] = now_ms
+        self._responses.check(self.groups, tag.member, response)
+        self._answers[tag.member, tag.number] = (response.error_code, response.member_epoch)
+        if response.error_code == 0 and 0 < tag.epoch < response.member_epoch:
+            self._probe_previous(tag)
+        if late and tag.subscription is not None and response.error_code == 0:
+            self.overwritten.add(tag.member)
+        elif not late and tag.subscription is not None:
+            self.overwritten.discard(tag.member)
+
+    def _probe_previous(self, tag: Tag) -> None:
+        before = self._answers.get((tag.member, tag.number - 1))
+        if before is not None and before[1] > tag.epoch:
+            self._probes.reached("previous epoch accepted")
+
+    def answer_of(self, tag: Tag) -> tuple[int, int] | None:
+        """The error code and epoch that the coordinator answered, ``None`` when it did not."""
+        return self._answers.get((tag.member, tag.number))
+
+    def rewound(self, records: Iterable[StateRecord]) -> None:
+        """The coordinator crashed and knows only these records any more."""
+        self.groups = RecordedGroups(self._first_epoch)
+        self._sole = SoleHolder()
+        self._epochs = EpochsRise()
+        for record in records:
+            self.groups.note(record)
+            self._sole.note(self.groups, record)
+            self._epochs.note(self.groups, record)
+        for group_id in self._members:
+            self._check_lease(group_id)
 
 
-class Rates:
-    """No member asks more than so often a second, whatever happens to it. (Commits are counted and
-    not limited: there are as many as the application wishes for.)"""
-
-    PER_SECOND_MAX: Final = 15
-
-    def __init__(self) -> None:
-        self._counts: Counter[tuple[str, str]] = Counter()
-        self._second = -1
-        self.requests: Counter[str] = Counter()
-
-    def asked(self, now_ms: int, member: MemberView, what: str) -> None:
-        """A member sent a request of this kind."""
-        self.requests[what] += 1
-        if now_ms // 1_000 != self._second:
-            self._second = now_ms // 1_000
-            self._counts.clear()
-        key = (member.name, what)
-        self._counts[key] += 1
-        if what != "commits" and self._counts[key] > self.PER_SECOND_MAX:
-            raise Violation(Rates, f"{member.name}: {self._counts[key]} times {what} in a second")
+def subscription_of(
+    request: ConsumerGroupHeartbeatRequest,
+) -> tuple[tuple[str, ...], str] | None:
+    """What a heartbeat says about the subscription, ``None`` for nothing."""
+    names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+    return None if names is None and regex is None else (tuple(names or ()), regex or "")

@@ -17,20 +17,20 @@ from collections.abc import Iterator
 
 from kip848_client._types import TopicIdPartition
 from kip848_client.member import MemberState
-from mock_coordinator.core.groups import MemberState as BookedState
+from mock_coordinator.core.groups import MemberState as RecordedState
 from mock_coordinator.core.topics.catalog import Topic
-from mock_coordinator.sim.book import BookedGroup
+from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.population import Population
 from mock_coordinator.sim.process import MemberProcess
-from mock_coordinator.sim.scene import Scene
+from mock_coordinator.sim.recorded_groups import RecordedGroup
 from mock_coordinator.sim.trace import shown_partitions
 
 __all__ = ["pending"]
 
 
-def pending(scene: Scene, population: Population, topics: list[Topic]) -> Iterator[str]:
+def pending(context: SimContext, population: Population, topics: list[Topic]) -> Iterator[str]:
     """What is stuck, if anything."""
-    groups: dict[str, list[MemberProcess]] = {g: [] for g in scene.watch.book.groups}
+    groups: dict[str, list[MemberProcess]] = {g: [] for g in context.checkers.groups.groups}
     for consumer in population.consumers:
         process = consumer.process
         name = consumer.plan.name
@@ -44,13 +44,13 @@ def pending(scene: Scene, population: Population, topics: list[Topic]) -> Iterat
         elif process.state is not MemberState.UNSUBSCRIBED or process.held:
             yield f"{name} unsubscribed and is {process.state.value}"
     for group_id, processes in groups.items():
-        yield from _pending_group(scene, group_id, processes, topics)
+        yield from _pending_group(context, group_id, processes, topics)
 
 
 def _pending_group(
-    scene: Scene, group_id: str, processes: list[MemberProcess], topics: list[Topic]
+    context: SimContext, group_id: str, processes: list[MemberProcess], topics: list[Topic]
 ) -> Iterator[str]:
-    group = scene.watch.book.group(group_id)
+    group = context.checkers.groups.group(group_id)
     known, present = set(group.members), {p.member_id for p in processes}
     for member_id in sorted(known - present):
         yield f"{group_id} has a member that is gone: {member_id}"
@@ -59,26 +59,26 @@ def _pending_group(
     expected: set[TopicIdPartition] = set()
     orphans: set[TopicIdPartition] = set()
     for process in processes:
-        wanted = _subscribed(scene, group, process, topics)
+        wanted = _subscribed(context, group, process, topics)
         expected |= wanted
         orphans |= group.targets.get(process.member_id, frozenset()) - wanted
         yield from _pending_member(group, process, wanted)
     held = {partition for process in processes for partition in process.held}
     if orphans & expected:
-        scene.probes.reached("orphaned partition")
+        context.probes.reached("orphaned partition")
     if expected - held - orphans:
         yield f"{group_id}: nobody has {shown_partitions(expected - held - orphans)}"
 
 
 def _subscribed(
-    scene: Scene, group: BookedGroup, process: MemberProcess, topics: list[Topic]
+    context: SimContext, group: RecordedGroup, process: MemberProcess, topics: list[Topic]
 ) -> set[TopicIdPartition]:
     """The partitions that this member could be given."""
     names, pattern = process.topics, process.pattern or ""
-    booked = group.members.get(process.member_id)
-    if process in scene.watch.overwritten and booked is not None:
-        names = frozenset(booked.subscription.subscribed_topic_names)
-        pattern = booked.subscription.subscribed_topic_regex
+    recorded = group.members.get(process.member_id)
+    if process in context.checkers.overwritten and recorded is not None:
+        names = frozenset(recorded.subscription.subscribed_topic_names)
+        pattern = recorded.subscription.subscribed_topic_regex
     return {
         (topic.topic_id, partition)
         for topic in topics
@@ -88,25 +88,25 @@ def _subscribed(
 
 
 def _pending_member(
-    group: BookedGroup, process: MemberProcess, wanted: set[TopicIdPartition]
+    group: RecordedGroup, process: MemberProcess, wanted: set[TopicIdPartition]
 ) -> Iterator[str]:
     name = process.name
-    booked = group.members.get(process.member_id)
-    if booked is None:
+    recorded = group.members.get(process.member_id)
+    if recorded is None:
         yield f"{name} ({process.state.value}) is not known to the coordinator"
         return
     if process.state is not MemberState.STABLE:
         yield f"{name} is {process.state.value} at epoch {process.core.snapshot().member_epoch}"
-    if booked.epoch != group.epoch or booked.state is not BookedState.STABLE:
-        yield f"{name} is {booked.state.name} at epoch {booked.epoch} of {group.epoch}"
-    if process.held != booked.assigned:
-        has, should = shown_partitions(process.held), shown_partitions(booked.assigned)
+    if recorded.epoch != group.epoch or recorded.state is not RecordedState.STABLE:
+        yield f"{name} is {recorded.state.name} at epoch {recorded.epoch} of {group.epoch}"
+    if process.held != recorded.assigned:
+        has, should = shown_partitions(process.held), shown_partitions(recorded.assigned)
         yield f"{name} has {has} and the coordinator says {should}"
-    if booked.assigned - wanted:
-        yield f"{name} has unwanted {shown_partitions(booked.assigned - wanted)}"
+    if recorded.assigned - wanted:
+        yield f"{name} has unwanted {shown_partitions(recorded.assigned - wanted)}"
     application = process.application
     if frozenset(application.fetchable) != process.held:
         yield f"{name} does not fetch all that it has"
-    without = [tp for tp in application.fetchable.values() if process.committing.needs(tp)]
+    without = [tp for tp in application.fetchable.values() if application.needs(tp)]
     if without:
         yield f"{name} has no position for {', '.join(f'{t}-{p}' for t, p in without)}"

@@ -22,7 +22,7 @@ from kip848_client.wire.messages.topics import (
 )
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.sim.broker_actor import BrokerActor
-from mock_coordinator.sim.scene import Scene
+from mock_coordinator.sim.context import SimContext
 
 __all__ = ["Operator"]
 
@@ -33,10 +33,10 @@ _SET: Final = 0
 class Operator:
     """Administers the broker while it is up; what is asked while it is down does not happen."""
 
-    def __init__(self, scene: Scene, broker: BrokerActor) -> None:
-        self._scene = scene
+    def __init__(self, context: SimContext, broker: BrokerActor) -> None:
+        self._context = context
         self._broker = broker
-        self._rng: Random = scene.kernel.rng("operator")
+        self._rng: Random = context.kernel.rng("operator")
         self._known: set[str] = set()
 
     @property
@@ -46,16 +46,16 @@ class Operator:
         return [known[name] for name in sorted(known) if not known[name].internal]
 
     def _version(self, api: str) -> int:
-        return self._scene.profile.api_versions[api][1]
+        return self._context.profile.api_versions[api][1]
 
     def _done(self, what: str, details: str, error_code: int) -> bool:
         suffix = f" !{error_code}" if error_code else ""
-        self._scene.tell("operator", what, f"{details}{suffix}")
+        self._context.tell("operator", what, f"{details}{suffix}")
         return error_code == 0
 
     def create_topic(self, name: str) -> bool:
         """Make a topic of a few partitions; whether that was done."""
-        partitions = self._rng.randint(1, self._scene.options.partitions_max)
+        partitions = self._rng.randint(1, self._context.options.partitions_max)
         topic = CreateTopicsRequestCreatableTopic(
             name=name, num_partitions=partitions, replication_factor=1
         )
@@ -64,8 +64,8 @@ class Operator:
         )
         if response is None:
             return False
-        if name in self._known and not self._scene.profile.offsets_by_topic_id:
-            self._scene.watch.renamed.add(name)
+        if name in self._known and not self._context.profile.offsets_by_topic_id:
+            self._context.checkers.renamed.add(name)
         self._known.add(name)
         return self._done("create", f"{name}:{partitions}", response.topics[0].error_code)
 
@@ -80,21 +80,21 @@ class Operator:
         if response is None:
             return
         if self._done("grow", f"{topic.name}:{count}", response.results[0].error_code):
-            self._scene.probes.reached("topic growth")
+            self._context.probes.reached("topic growth")
 
     def delete_topic(self, topic: Topic) -> bool:
         """Delete it with its records and committed offsets; whether that was done."""
         was_used = self._is_held(topic.topic_id)
         if self._broker.core.groups.is_loading:
             # a coordinator that loads does not hear of it: the committed offsets outlive the topic
-            self._scene.watch.renamed.add(topic.name)
+            self._context.checkers.renamed.add(topic.name)
         state = DeleteTopicsRequestDeleteTopicState(name=topic.name, topic_id=bytes(16))
         request = DeleteTopicsRequest(topics=(state,), timeout_ms=1_000)
         response = self._broker.operate(request, self._version("DeleteTopics"))
         if response is None:
             return False
         if was_used:
-            self._scene.probes.reached("topic deletion")
+            self._context.probes.reached("topic deletion")
         return self._done("delete", topic.name, response.responses[0].error_code)
 
     def recreate_topic(self, topic: Topic) -> bool:
@@ -103,11 +103,11 @@ class Operator:
         if not self.delete_topic(topic):
             return False
         if was_used:
-            self._scene.probes.reached("topic re-creation")
+            self._context.probes.reached("topic re-creation")
         return self.create_topic(topic.name)
 
     def _is_held(self, topic_id: TopicId) -> bool:
-        groups = self._scene.watch.book.groups.values()
+        groups = self._context.checkers.groups.groups.values()
         return any(
             held_id == topic_id
             for group in groups
@@ -125,7 +125,7 @@ class Operator:
 
     def configure_group(self, group_id: str) -> None:
         """Change its session timeout or its heartbeat interval."""
-        options = self._scene.options
+        options = self._context.options
         if self._rng.random() < 0.5:
             name = "consumer.session.timeout.ms"
             value = self._rng.randint(options.session_timeout_ms, 45_000)

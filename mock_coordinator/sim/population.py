@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from kip848_client._types import GroupId
 from kip848_client.member import LeaveMode
+from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.process import MemberPlan, MemberProcess
-from mock_coordinator.sim.scene import Scene
 
 __all__ = ["Consumer", "Population"]
 
@@ -32,9 +32,9 @@ class Consumer:
 class Population:
     """All consumers, in the order in which they came."""
 
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._rng = scene.kernel.rng("population")
+    def __init__(self, context: SimContext) -> None:
+        self._context = context
+        self._rng = context.kernel.rng("population")
         self.consumers: list[Consumer] = []
 
     @property
@@ -55,7 +55,7 @@ class Population:
         self, group_id: GroupId, topics: frozenset[str], pattern: str | None, instance: str = ""
     ) -> Consumer:
         """A new consumer, started at once."""
-        options, rng = self._scene.options, self._rng
+        options, rng = self._context.options, self._rng
         number = len(self.consumers)
         instance_id = instance or (f"i{number}" if rng.random() < options.static else None)
         assignor = self._wish(group_id)
@@ -80,10 +80,10 @@ class Population:
         to whoever's heartbeat is being handled, each such change moves the group epoch, and the
         group never comes to rest (so does the real broker).
         """
-        wish = self._scene.options.assignor
+        wish = self._context.options.assignor
         if wish != "any":
             return wish
-        if self._scene.profile.assignor_change_bumps:
+        if self._context.profile.assignor_change_bumps:
             return ("uniform", "range")[int(group_id[1:]) % 2]
         return self._rng.choice(("uniform", "range", None))
 
@@ -93,7 +93,7 @@ class Population:
             return
         consumer.lives += 1
         consumer.subscribed = True
-        scene, plan = self._scene, consumer.plan
+        context, plan = self._context, consumer.plan
         self._probe_return(plan)
 
         def ended(process: MemberProcess) -> None:
@@ -101,20 +101,20 @@ class Population:
                 consumer.process = None
                 self._start_later(consumer)
 
-        consumer.process = MemberProcess(scene, plan, consumer.lives, ended)
+        consumer.process = MemberProcess(context, plan, consumer.lives, ended)
 
     def _start_later(self, consumer: Consumer) -> None:
         if consumer.wanted:
-            self._scene.kernel.after(
+            self._context.kernel.after(
                 self._rng.randint(1, RESTART_MS_MAX), lambda: self.start(consumer)
             )
 
     def _probe_return(self, plan: MemberPlan) -> None:
         if plan.instance_id is None:
             return
-        for member in self._scene.watch.book.group(plan.group_id).members.values():
+        for member in self._context.checkers.groups.group(plan.group_id).members.values():
             if member.subscription.instance_id == plan.instance_id and member.epoch == -2:
-                self._scene.probes.reached("static -2 return")
+                self._context.probes.reached("static -2 return")
 
     def heal(self) -> None:
         """Everybody runs on, and what shall run and does not is started."""

@@ -7,9 +7,9 @@ from typing import Final
 
 from kip848_client._types import GroupId
 from kip848_client.member import LeaveMode
+from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.operator import Operator
 from mock_coordinator.sim.population import Consumer, Population
-from mock_coordinator.sim.scene import Scene
 
 __all__ = ["Workload"]
 
@@ -22,11 +22,11 @@ AWAY_MS_MAX: Final = 30_000
 class Workload:
     """Does something every now and then until it is told to stop."""
 
-    def __init__(self, scene: Scene, operator: Operator, population: Population) -> None:
-        self._scene = scene
+    def __init__(self, context: SimContext, operator: Operator, population: Population) -> None:
+        self._context = context
         self._operator = operator
         self._population = population
-        self._rng = scene.kernel.rng("workload")
+        self._rng = context.kernel.rng("workload")
         self._over = False
         self._acts: list[tuple[int, Callable[[], None]]] = [
             (4, self._change_subscription),
@@ -48,22 +48,22 @@ class Workload:
 
     def set_up(self) -> None:
         """Topics and the first members."""
-        options = self._scene.options
+        options = self._context.options
         for number in range(options.topics):
             self._operator.create_topic(f"t{number}")
         for _ in range(options.members * options.groups):
-            self._scene.kernel.after(self._rng.randint(0, 8_000), self._add)
+            self._context.kernel.after(self._rng.randint(0, 8_000), self._add)
 
     def start(self) -> None:
         """From now on."""
-        mean_ms = self._scene.options.act_every_ms
+        mean_ms = self._context.options.act_every_ms
 
         def again() -> None:
             if not self._over:
                 self._act()
                 self.start()
 
-        self._scene.kernel.after(1 + int(self._rng.expovariate(1 / mean_ms)), again)
+        self._context.kernel.after(1 + int(self._rng.expovariate(1 / mean_ms)), again)
 
     def stop(self) -> None:
         """No new acts. Those that were begun are brought to their end by healing."""
@@ -76,7 +76,7 @@ class Workload:
     # -- choices -----------------------------------------------------------------------------
 
     def _group(self) -> GroupId:
-        return GroupId(f"g{self._rng.randrange(self._scene.options.groups)}")
+        return GroupId(f"g{self._rng.randrange(self._context.options.groups)}")
 
     def _subscription(self) -> tuple[frozenset[str], str | None]:
         """Mostly names, sometimes of topics that do not exist; or a pattern; now and then both."""
@@ -86,7 +86,7 @@ class Workload:
         if rng.random() < 0.6:
             topics = frozenset(topic.name for topic in self._operator.topics) or topics
         pattern = None
-        if rng.random() < self._scene.options.pattern:
+        if rng.random() < self._context.options.pattern:
             pattern = rng.choice(("t.*", "t[0-2]", "t[13]", "nothing"))
             if rng.random() < 0.7:
                 topics = frozenset()
@@ -119,7 +119,7 @@ class Workload:
         process.enter(lambda: process.leave(LeaveMode.DEFAULT, final=False))
         consumer.subscribed = False
         if self._rng.random() < 0.7:
-            self._scene.kernel.after(self._rng.randint(0, 10_000), self._resubscriber(consumer))
+            self._context.kernel.after(self._rng.randint(0, 10_000), self._resubscriber(consumer))
 
     def _resubscriber(self, consumer: Consumer) -> Callable[[], None]:
         def resubscribe() -> None:
@@ -135,7 +135,7 @@ class Workload:
         process = consumer.process
         if process is None:
             return
-        if self._rng.random() < self._scene.options.process_crash:
+        if self._rng.random() < self._context.options.process_crash:
             process.die("killed")
         else:
             mode = self._rng.choice(list(LeaveMode))
@@ -155,7 +155,7 @@ class Workload:
         consumer.wanted = False
         self._end_process(consumer)
         if self._rng.random() < 0.4:
-            self._scene.kernel.after(self._rng.randint(0, AWAY_MS_MAX), self._returner(consumer))
+            self._context.kernel.after(self._rng.randint(0, AWAY_MS_MAX), self._returner(consumer))
 
     def _returner(self, consumer: Consumer) -> Callable[[], None]:
         def come_back() -> None:
@@ -172,7 +172,7 @@ class Workload:
         process = consumer.process
         process.pause()
         duration_ms = int(PAUSE_MS_MAX * self._rng.random() ** 2)
-        self._scene.kernel.after(duration_ms, process.resume)
+        self._context.kernel.after(duration_ms, process.resume)
 
     def _replace_static(self) -> None:
         """A static member hangs, and a new process is given its instance id (as when a container
@@ -184,7 +184,7 @@ class Workload:
         if plan.instance_id is None:
             return
         process.pause()
-        self._scene.kernel.after(self._rng.randint(0, PAUSE_MS_MAX), process.resume)
+        self._context.kernel.after(self._rng.randint(0, PAUSE_MS_MAX), process.resume)
         consumer.wanted = False
         self._population.add(plan.group_id, plan.topics, plan.pattern, plan.instance_id)
 

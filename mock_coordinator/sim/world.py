@@ -11,9 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kip848_client.member import EXTRA_INTERVALS
 from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.sim.broker_actor import BrokerActor
+from mock_coordinator.sim.checkers import Checkers
+from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.convergence import pending
 from mock_coordinator.sim.faults import CLOG_MS_MAX, Faults
 from mock_coordinator.sim.kernel import Kernel
@@ -21,10 +24,8 @@ from mock_coordinator.sim.network import Network
 from mock_coordinator.sim.operator import Operator
 from mock_coordinator.sim.population import Population
 from mock_coordinator.sim.probes import Probes
-from mock_coordinator.sim.scene import Scene
 from mock_coordinator.sim.swarm import Options, changes_of
 from mock_coordinator.sim.trace import Trace
-from mock_coordinator.sim.watch import Watch
 from mock_coordinator.sim.workload import Workload
 
 __all__ = ["Failure", "Result", "World", "replay_command", "simulate"]
@@ -90,14 +91,14 @@ class World:
         kernel = Kernel(options.seed)
         trace, probes = Trace(kernel.now_ms, sink), Probes()
         profile = profile_named(options.profile)
-        self.scene = Scene(
+        self.context = SimContext(
             options=options,
             profile=profile,
             kernel=kernel,
             network=Network(kernel, options, trace, probes),
             trace=trace,
             probes=probes,
-            watch=Watch(probes, profile.first_group_epoch),
+            checkers=Checkers(probes, profile.first_group_epoch),
         )
         config = BrokerConfig(
             profile,
@@ -111,11 +112,11 @@ class World:
             },
         )
         self._start_ms = kernel.now_ms
-        self.broker = BrokerActor(self.scene, config)
-        self.population = Population(self.scene)
-        self.operator = Operator(self.scene, self.broker)
-        self._workload = Workload(self.scene, self.operator, self.population)
-        self._faults = Faults(self.scene, self.broker, self.population.names)
+        self.broker = BrokerActor(self.context, config)
+        self.population = Population(self.context)
+        self.operator = Operator(self.context, self.broker)
+        self._workload = Workload(self.context, self.operator, self.population)
+        self._faults = Faults(self.context, self.broker, self.population.names)
 
     def run(self) -> Result:
         """The whole story. Raises ``Failure``."""
@@ -124,23 +125,23 @@ class World:
             self._be_unsafe()
             converged_ms = self._be_live()
         except Exception as err:
-            raise Failure(self.scene.options, err, self.scene.trace) from err
-        scene = self.scene
+            raise Failure(self.context.options, err, self.context.trace) from err
+        context = self.context
         return Result(
-            options=scene.options,
-            digest=scene.trace.digest,
-            lines=scene.trace.lines,
-            events=scene.kernel.events,
-            virtual_ms=scene.kernel.now_ms - self._start_ms,
+            options=context.options,
+            digest=context.trace.digest,
+            lines=context.trace.lines,
+            events=context.kernel.events,
+            virtual_ms=context.kernel.now_ms - self._start_ms,
             converged_ms=converged_ms,
-            records=scene.watch.deliveries.total(),
-            requests=dict(scene.watch.rates.requests),
-            probes=dict(scene.probes.counts),
+            records=context.checkers.deliveries.total(),
+            requests=dict(context.checkers.rates.requests),
+            probes=dict(context.probes.counts),
         )
 
     def pending(self) -> list[str]:
         """What is not in order yet; see ``convergence``."""
-        return list(pending(self.scene, self.population, self.operator.topics))
+        return list(pending(self.context, self.population, self.operator.topics))
 
     # -- phases ------------------------------------------------------------------------------
 
@@ -149,56 +150,62 @@ class World:
         self._run_for(SETUP_MS)
 
     def _be_unsafe(self) -> None:
-        self.scene.tell("world", "safety")
+        self.context.tell("world", "safety")
         self._faults.start()
         self._workload.start()
-        self._run_for(self.scene.options.safety_ms)
+        self._run_for(self.context.options.safety_ms)
 
     def _be_live(self) -> int:
         """Returns how long it took."""
-        scene = self.scene
+        context = self.context
         self._faults.stop()
         self._workload.stop()
-        scene.tell("world", "liveness")
-        scene.healed = True
-        scene.network.heal()
+        context.tell("world", "liveness")
+        context.healed = True
+        context.network.heal()
         self.broker.heal()
         self.population.heal()
-        healed_ms = scene.kernel.now_ms
+        healed_ms = context.kernel.now_ms
         self._await_order(healed_ms + LIVENESS_MS_MAX)
-        converged_ms = scene.kernel.now_ms - healed_ms
+        converged_ms = context.kernel.now_ms - healed_ms
         # what was sent before the healing may still be on its way, or waited for
-        self._run_for(max(scene.options.request_timeout_ms, CLOG_MS_MAX))
-        self._await_order(scene.kernel.now_ms + LIVENESS_MS_MAX)
+        self._run_for(max(context.options.request_timeout_ms, CLOG_MS_MAX))
+        self._await_order(context.kernel.now_ms + LIVENESS_MS_MAX)
+        # a member asks more often than the interval for a while after its assignment has changed
+        self._run_for(EXTRA_INTERVALS * self._longest_interval_ms())
         self._stay_quiet()
         return converged_ms
 
     def _await_order(self, until_ms: int) -> None:
         while self.pending():
             self._run_for(CHECK_EVERY_MS)
-            if self.scene.kernel.now_ms > until_ms:
+            if self.context.kernel.now_ms > until_ms:
                 raise Stuck("; ".join(self.pending()))
 
     def _stay_quiet(self) -> None:
         """Order lasts: no epoch moves and nobody asks more than heartbeats need."""
-        scene = self.scene
-        scene.tell("world", "quiet")
-        epochs = {g: group.epoch for g, group in scene.watch.book.groups.items()}
-        before = dict(scene.watch.rates.requests)
+        context = self.context
+        context.tell("world", "quiet")
+        epochs = {g: group.epoch for g, group in context.checkers.groups.groups.items()}
+        before = dict(context.checkers.rates.requests)
         self._run_for(QUIET_MS)
         stuck = self.pending()
         if stuck:
             raise Stuck(f"order did not last: {'; '.join(stuck)}")
-        after = {g: group.epoch for g, group in scene.watch.book.groups.items()}
+        after = {g: group.epoch for g, group in context.checkers.groups.groups.items()}
         if after != epochs:
             raise Stuck(f"epochs moved from {epochs} to {after} and nothing happened")
-        asked = scene.watch.rates.requests
+        asked = context.checkers.rates.requests
         allowed = self._heartbeats_allowed()
         if asked["heartbeats"] - before.get("heartbeats", 0) > allowed:
             raise Stuck(f"more than {allowed} heartbeats in {QUIET_MS} ms of quiet")
         for what in ("lookups", "metadata"):
             if asked[what] != before.get(what, 0):
                 raise Stuck(f"{asked[what] - before.get(what, 0)} {what} while all was quiet")
+
+    def _longest_interval_ms(self) -> int:
+        interval_ms = self.broker.core.broker.config.consumer_heartbeat_interval_ms
+        return max((interval_ms(p.group_id) for p in self.population.processes), default=0)
 
     def _heartbeats_allowed(self) -> int:
         config = self.broker.core.broker.config
@@ -208,7 +215,7 @@ class World:
         )
 
     def _run_for(self, duration_ms: int) -> None:
-        self.scene.kernel.run_until(self.scene.kernel.now_ms + duration_ms)
+        self.context.kernel.run_until(self.context.kernel.now_ms + duration_ms)
 
 
 def simulate(options: Options, sink: Callable[[str], None] | None = None) -> Result:

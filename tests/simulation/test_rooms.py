@@ -1,4 +1,4 @@
-"""The rooms of the simulation, each for itself: clock, network, lane, book, checkers, options."""
+"""The rooms of the simulation, each for itself: clock, network, lane, groups, checkers, options."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from mock_coordinator.core.groups.records import (
     TargetAssignmentMetadata,
     TargetEpoch,
 )
-from mock_coordinator.sim.book import Book
-from mock_coordinator.sim.checkers import (
+from mock_coordinator.sim.client_connection import ClientConnection
+from mock_coordinator.sim.command_line import main, seeds_of
+from mock_coordinator.sim.invariants import (
     Commits,
     Deliveries,
     EpochsRise,
@@ -33,11 +34,10 @@ from mock_coordinator.sim.checkers import (
     SoleHolder,
     Violation,
 )
-from mock_coordinator.sim.command_line import main, seeds_of
 from mock_coordinator.sim.kernel import Kernel, Spinning
-from mock_coordinator.sim.lane import Lane
 from mock_coordinator.sim.network import Connection, Network, Packet
 from mock_coordinator.sim.probes import Probes
+from mock_coordinator.sim.recorded_groups import RecordedGroups
 from mock_coordinator.sim.swarm import Options, draw_options, with_changes
 from mock_coordinator.sim.trace import Trace, shown_partitions
 
@@ -218,8 +218,8 @@ class TestNetwork:
 
 
 class TestLane:
-    def lane(self, wires: Wires) -> Lane:
-        return Lane(wires.kernel, wires.network, "m", "broker", codec=False)
+    def lane(self, wires: Wires) -> ClientConnection:
+        return ClientConnection(wires.kernel, wires.network, "m", "broker", codec=False)
 
     def test_one_late_answer_takes_the_connection_with_it(self) -> None:
         wires, seen = Wires(lose_response=1.0), list[Any]()
@@ -262,6 +262,8 @@ class Member:
     held: frozenset[TopicIdPartition] = frozenset()
     state: MemberState = MemberState.STABLE
 
+    last_commit_ms: int = 0
+
     @property
     def group_id(self) -> GroupId:
         return GroupId("g")
@@ -284,11 +286,11 @@ def current(member: str, epoch: int, *assigned: int, revoking: int | None = None
     )
 
 
-def booked(*records: StateRecord) -> Iterator[tuple[Book, StateRecord]]:
-    book = Book(0)
+def recorded(*records: StateRecord) -> Iterator[tuple[RecordedGroups, StateRecord]]:
+    groups = RecordedGroups(0)
     for record in records:
-        book.note(record)
-        yield book, record
+        groups.note(record)
+        yield groups, record
 
 
 def holds(*partitions: int) -> frozenset[TopicIdPartition]:
@@ -298,23 +300,23 @@ def holds(*partitions: int) -> frozenset[TopicIdPartition]:
 class TestCheckers:
     def test_a_partition_has_one_holder(self) -> None:
         checker = SoleHolder()
-        for book, record in booked(
+        for groups, record in recorded(
             current("a", 1, 0, 1), current("a", 1, 0, revoking=1), current("a", 2, 0)
         ):
-            checker.note(book, record)
-        for book, record in booked(current("a", 2, 0), current("b", 2, 1)):
-            checker.note(book, record)
+            checker.note(groups, record)
+        for groups, record in recorded(current("a", 2, 0), current("b", 2, 1)):
+            checker.note(groups, record)
 
     def test_what_is_being_revoked_is_held(self) -> None:
         checker = SoleHolder()
-        records = booked(current("a", 1, 0, revoking=1), current("b", 2, 1))
+        records = recorded(current("a", 1, 0, revoking=1), current("b", 2, 1))
         checker.note(*next(records))
         with pytest.raises(Violation, match="given to b while a has it"):
             checker.note(*next(records))
 
     def test_a_members_epoch_falls_to_minus_two_alone(self) -> None:
         checker = EpochsRise()
-        records = booked(current("a", 3), current("a", -2), current("a", 3), current("a", 2))
+        records = recorded(current("a", 3), current("a", -2), current("a", 3), current("a", 2))
         for _ in range(3):
             checker.note(*next(records))
         with pytest.raises(Violation, match="a went from 3 to 2"):
@@ -329,40 +331,40 @@ class TestCheckers:
     )
     def test_a_groups_epochs_rise_in_step(self, second: StateRecord) -> None:
         checker = EpochsRise()
-        records = booked(GroupEpochMetadata("g", GroupEpoch(5)), second)
+        records = recorded(GroupEpochMetadata("g", GroupEpoch(5)), second)
         checker.note(*next(records))
         with pytest.raises(Violation):
             checker.note(*next(records))
 
     def test_a_lease_covers_what_is_held(self) -> None:
-        book = Book(0)
-        book.note(current("a", 2, 0, revoking=1))
+        groups = RecordedGroups(0)
+        groups.note(current("a", 2, 0, revoking=1))
         checker = Lease()
-        checker.check(book, [Member("a", holds(0, 1))])
+        checker.check(groups, [Member("a", holds(0, 1))])
         with pytest.raises(Violation, match="took from it"):
-            checker.check(book, [Member("a", holds(0, 1, 2))])
+            checker.check(groups, [Member("a", holds(0, 1, 2))])
 
     def test_without_a_lease_anything_may_be_believed(self) -> None:
-        book = Book(0)
-        book.note(current("b", 2, 0))
+        groups = RecordedGroups(0)
+        groups.note(current("b", 2, 0))
         checker = Lease()
-        checker.check(book, [Member("gone", holds(0)), Member("b", holds(0))])
+        checker.check(groups, [Member("gone", holds(0)), Member("b", holds(0))])
         assert checker.zombies == 1
 
     def test_whom_a_late_request_harmed_is_exempt_until_it_is_told(self) -> None:
-        book, member = Book(0), Member("a", holds(0, 1))
-        book.note(current("a", 2, 0))
+        groups, member = RecordedGroups(0), Member("a", holds(0, 1))
+        groups.note(current("a", 2, 0))
         checker = Lease()
         checker.suspect(member, 5)
-        checker.check(book, [member])
+        checker.check(groups, [member])
         checker.informed(member, 5)  # the answer to a heartbeat that was served before
         checker.informed(member, 6)
-        checker.check(book, [member])  # told, and still giving back
+        checker.check(groups, [member])  # told, and still giving back
         member.held = holds(0)
-        checker.check(book, [member])
+        checker.check(groups, [member])
         member.held = holds(0, 1)
         with pytest.raises(Violation):
-            checker.check(book, [member])
+            checker.check(groups, [member])
 
     def test_records_are_not_skipped(self) -> None:
         checker, member = Deliveries(), Member("a")
@@ -378,15 +380,15 @@ class TestCheckers:
             checker.delivered(Member("a", state=MemberState.FENCED), (T, 0), 0, 1, renamed=False)
 
     def test_a_commit_does_not_go_back(self) -> None:
-        checker, book = Commits(), Book(0)
+        checker, groups = Commits(), RecordedGroups(0)
 
         def commit(offset: int | None, *, doubtful: bool = False) -> None:
             value = None
             if offset is not None:
                 value = OffsetAndMetadata(offset=offset, commit_timestamp_ms=0)
             record = OffsetCommit("g", "t", 0, value)
-            checker.note(book, record, doubtful=doubtful)
-            book.note(record)
+            checker.note(groups, record, doubtful=doubtful)
+            groups.note(record)
 
         for offset in (5, 7, None, 3):
             commit(offset)

@@ -321,7 +321,7 @@ class Consumer(Generic[K, V]):
             return self.assignment()
         timeout_s = None if timeout_ms is None else checked_timeout_ms(timeout_ms) / 1000
         async with asyncio.timeout(timeout_s):
-            while supervisor.core.state is not MemberState.STABLE or not self.assignment():
+            while supervisor.member.state is not MemberState.STABLE or not self.assignment():
                 await supervisor.change()
                 self._run()
         return self.assignment()

@@ -25,19 +25,19 @@ from kip848_client._types import GroupId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._backoff import Backoff
 from kip848_client.consumer._closing import Closing
-from kip848_client.consumer._commits import CommitDriver, GroupIdentity
+from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._parts import (
     Network,
-    committer_core,
     connections,
     fetch_path,
-    member_core,
+    group_core,
     new_member_id,
 )
 from kip848_client.consumer._poller import Caller, Poller, calling_task
 from kip848_client.consumer._positions import OffsetLookup, Positions
 from kip848_client.consumer._records import OffsetAndMetadata
+from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.consumer._wishes import CommitWishes
 from kip848_client.errors import (
@@ -47,16 +47,12 @@ from kip848_client.errors import (
     UnsupportedVersion,
 )
 from kip848_client.member import (
-    CoordinatorLost,
-    Event,
     LeaveMode,
     LeaveRequested,
     Polled,
     Subscribed,
 )
 from kip848_client.offsets import (
-    CommitDone,
-    CommitKind,
     CommittableOffset,
     OffsetTracker,
 )
@@ -107,14 +103,15 @@ class Engine(Generic[R]):
         )
         self.backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self.lookup = self._build_lookup()
-        self.commits = self._build_commits() if config.group_id is not None else None
+        self._membership = self._build_membership() if config.group_id is not None else None
+        self.commits = None if self._membership is None else self._membership.commits
         self.wishes = None if self.commits is None else self._build_wishes(self.commits)
         self.positions = self._build_positions()
         self.supervisor: Supervisor | None = None
+        """The membership, once there was a subscription."""
         self._group: TaskGroup | None = None
         self._task: asyncio.Task[None] | None = None
         self._running = asyncio.Event()
-        self._member_done = anyio.Event()
         self._closing: Closing | None = None
         self._close_by_ms = self._drain_by_ms = 0
         self._leave_mode = LeaveMode.DEFAULT
@@ -146,23 +143,7 @@ class Engine(Generic[R]):
             spawn=self._spawn,
         )
 
-    def _build_commits(self) -> CommitDriver:
-        config = self.config
-        assert config.group_id is not None
-        return CommitDriver(
-            committer_core(config, self.tracker),
-            self.tracker,
-            GroupIdentity(config.group_id, self.member_id, config.group_instance_id),
-            self.transport,
-            self.topics,
-            self.clock,
-            refresh_tracker=lambda: self.fetch.report(self.tracker),
-            tell_member=self._tell_member,
-            assigned_id=self._assigned_id,
-            backoff=self.backoff,
-        )
-
-    def _build_wishes(self, commits: CommitDriver) -> CommitWishes:
+    def _build_wishes(self, commits: Commits) -> CommitWishes:
         return CommitWishes(
             commits,
             self.tracker,
@@ -174,25 +155,26 @@ class Engine(Generic[R]):
             timeout_ms=self.config.default_api_timeout_ms,
         )
 
-    def _build_supervisor(self) -> Supervisor:
+    def _build_membership(self) -> Supervisor:
         config = self.config
         assert config.group_id is not None
-        supervisor = Supervisor(
-            member_core(config, self.member_id),
+        requests = GroupRequests(
             GroupId(config.group_id),
+            self.member_id,
+            config.group_instance_id,
             self.transport,
             self.topics,
-            self.fetch,
+            _unsupported,
+        )
+        return Supervisor(
+            group_core(config, self.member_id, self.tracker, self.topics.id_of),
+            requests,
             self,
             self.errors,
             self.clock,
             listener=self._listener,
-            unsupported=_unsupported,
             callback_timeout_ms=config.callback_timeout_ms,
         )
-        supervisor.attach(self.poller)
-        self.poller.observe(supervisor)
-        return supervisor
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -235,8 +217,8 @@ class Engine(Generic[R]):
     async def _run(self) -> None:
         async with anyio.create_task_group() as group:
             self._group = group
-            if self.commits is not None:
-                group.start_soon(self.commits.run, group)
+            if self._membership is not None:
+                group.start_soon(self._run_membership, self._membership)
             group.start_soon(self._watch_fetching)
             self._running.set()
 
@@ -320,14 +302,14 @@ class Engine(Generic[R]):
             now = self.clock.now_ms()
             half_ms = (self._close_by_ms - now) // 2
             await self.commits.drain(now + min(half_ms, _CLOSE_PATIENCE_MS))
-        if auto_commit and self._by_hand:
-            await self.flush(self._close_by_ms)
+            if auto_commit and self._by_hand:
+                await self.commits.flush(self._close_by_ms)
         if self.supervisor is not None:
             self.supervisor.post(
                 LeaveRequested(self._leave_mode, self._close_by_ms, flush=auto_commit, final=True)
             )
             with anyio.move_on_after(self._left_s() + _GRACE_S):
-                await self._member_done.wait()
+                await self.supervisor.left()
         if self.commits is not None and self.errors.fatal is None:
             await self.commits.drain(self._close_by_ms)
 
@@ -352,9 +334,10 @@ class Engine(Generic[R]):
 
     def subscribe(self, topics: frozenset[str], pattern: str | None) -> None:
         """Be a member of the group with this subscription, joining at once."""
+        assert self._membership is not None, "checked by who calls"
         if self.supervisor is None:
-            self.supervisor = self._build_supervisor()
-            self._spawn(self._run_member, self.supervisor)
+            self.supervisor = self._membership
+            self.poller.observe(self.supervisor)
         # Partitions of topics that are not wanted any more are not handed out from now on, though
         # they stay assigned until the coordinator has heard of it (KAFKA-19356).
         self.fetch.live.limit_to(None if pattern is not None else topics)
@@ -363,7 +346,7 @@ class Engine(Generic[R]):
         self.supervisor.post(Subscribed(topics, pattern))
         self.supervisor.post(Polled())
 
-    async def _run_member(self, supervisor: Supervisor) -> None:
+    async def _run_membership(self, supervisor: Supervisor) -> None:
         cause: Exception | None = None
         try:
             await supervisor.run()
@@ -372,11 +355,10 @@ class Engine(Generic[R]):
             raise
         finally:
             group = self._group
-            if not supervisor.core.closed and group and not group.cancel_scope.cancel_called:
+            if group and not group.cancel_scope.cancel_called:
                 # No heartbeats are sent any more: what is assigned is soon another member's.
                 why = f"by a bug of its own: {cause!r}" if cause else "although nobody asked for it"
                 self._fail(f"the membership ended {why}", cause)
-            self._member_done.set()
 
     async def _refresh_topics(self) -> None:
         try:
@@ -420,7 +402,10 @@ class Engine(Generic[R]):
     def _give_up(self, partitions: Collection[TopicPartition]) -> None:
         """The application wants these no more: commit what is done of them, with auto-commit."""
         if self.commits is not None and self.config.enable_auto_commit:
-            self.commits.commit_soon(partitions, self._api_deadline_ms())
+            self.fetch.report(self.tracker)
+            dirty = self.tracker.dirty()
+            offsets = {tp: dirty[tp] for tp in partitions if tp in dirty}
+            self.commits.commit_soon(offsets, self._api_deadline_ms())
         self.released(partitions)
 
     async def _start_manually(self, partitions: Collection[TopicPartition]) -> None:
@@ -435,23 +420,10 @@ class Engine(Generic[R]):
                 )
         self.started([tp for tp in partitions if tp in self.fetch.live.assigned])
 
-    # -- the supervisor's ``Offsets`` ------------------------------------------------------------
+    # -- the supervisor's ``Assignment`` ---------------------------------------------------------
 
-    def note_epoch(self, member_epoch: int | None) -> None:
-        if self.commits is not None:
-            self.commits.note_epoch(member_epoch)
-
-    async def flush(self, deadline_ms: int) -> None:
-        if self.commits is None or self.errors.fatal is not None:
-            return
-        patience_ms = self.clock.now_ms() + _CLOSE_PATIENCE_MS
-        if self._closing is not None and patience_ms < deadline_ms:
-            # A close does not wait to its end for a coordinator that is not there (KAFKA-19357).
-            done = await self.commits.commit(None, CommitKind.REVOCATION, patience_ms)
-            if not done.failed or not self.transport.knows_coordinator:
-                _complain(done)
-                return
-        _complain(await self.commits.commit(None, CommitKind.REVOCATION, deadline_ms))
+    def refresh(self) -> None:
+        self.fetch.report(self.tracker)
 
     def assigned(
         self, assignment: Collection[TopicPartition], new: Collection[TopicPartition]
@@ -481,6 +453,17 @@ class Engine(Generic[R]):
         self.topics.watch(names)
         self.topics.retain(names)
 
+    def fetch_only(
+        self, fetchable: Collection[TopicPartition], of: Mapping[TopicPartition, TopicId]
+    ) -> None:
+        self.fetch.live.hold_all_but(of, fetchable)
+
+    def want_poll(self) -> None:
+        self.poller.attention = True
+
+    async def until_done(self, partitions: Collection[TopicPartition]) -> None:
+        await self.poller.until_done(partitions)
+
     # -- commits ---------------------------------------------------------------------------------
 
     async def commit(
@@ -504,23 +487,9 @@ class Engine(Generic[R]):
     def _out_of_range(self, tp: TopicPartition, offset: int) -> bool:
         return self.positions.out_of_range(tp, offset)
 
-    def _tell_member(self, event: Event) -> None:
-        if self.supervisor is not None:
-            self.supervisor.post(event)
-        elif isinstance(event, CoordinatorLost):
-            self.transport.forget_coordinator()
-
-    def _assigned_id(self, tp: TopicPartition) -> TopicId | None:
-        return None if self.supervisor is None else self.supervisor.assigned_id(tp)
-
     def _on_error(self) -> None:
         self.poller.attention = True
         self.fetch.wake()
-
-
-def _complain(done: CommitDone) -> None:
-    for tp, error in sorted(done.failed.items()):
-        _log.warning("%s-%d is given up without a commit: %s", tp.topic, tp.partition, error)
 
 
 def _unsupported(error: UnsupportedVersion) -> Kip848Error:

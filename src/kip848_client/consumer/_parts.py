@@ -18,13 +18,14 @@ from kip848_client._aiokafka._tokens import with_token_provider
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._aiokafka._unreadable import Unreadable
 from kip848_client._ports import Clock
-from kip848_client._types import MemberId, TopicPartition
+from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._backoff import jittered
-from kip848_client.member import MemberCore, MemberSettings
+from kip848_client.group import GroupCore
+from kip848_client.member import MemberCore, MemberSettings, backoff_ms
 from kip848_client.offsets import CommitterCore, CommitterSettings, OffsetTracker
 
-__all__ = ["Network", "committer_core", "connections", "fetch_path", "member_core", "new_member_id"]
+__all__ = ["Network", "connections", "fetch_path", "group_core", "new_member_id"]
 
 R = TypeVar("R")
 
@@ -83,7 +84,7 @@ def fetch_path(
     )
 
 
-def committer_core(config: ConsumerConfig, tracker: OffsetTracker) -> CommitterCore:
+def _committer_core(config: ConsumerConfig, tracker: OffsetTracker) -> CommitterCore:
     """What decides when and what to commit."""
     settings = CommitterSettings(
         auto_commit_interval_ms=config.commit_interval_ms,
@@ -94,7 +95,7 @@ def committer_core(config: ConsumerConfig, tracker: OffsetTracker) -> CommitterC
     return CommitterCore(settings, tracker, jittered)
 
 
-def member_core(config: ConsumerConfig, member_id: MemberId) -> MemberCore:
+def _member_core(config: ConsumerConfig, member_id: MemberId) -> MemberCore:
     """What decides about the membership."""
     settings = MemberSettings(
         instance_id=config.group_instance_id,
@@ -107,6 +108,23 @@ def member_core(config: ConsumerConfig, member_id: MemberId) -> MemberCore:
         retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
     )
     return MemberCore(settings, member_id, jittered)
+
+
+def group_core(
+    config: ConsumerConfig,
+    member_id: MemberId,
+    tracker: OffsetTracker,
+    newest_id: Callable[[str], TopicId | None],
+) -> GroupCore:
+    """What decides about everything that concerns the group."""
+    base_ms = config.retry_backoff_ms
+    cap_ms = max(base_ms, config.retry_backoff_max_ms)
+    return GroupCore(
+        _member_core(config, member_id),
+        _committer_core(config, tracker),
+        newest_id,
+        lambda failures: backoff_ms(failures, base_ms, cap_ms, jittered),
+    )
 
 
 def new_member_id() -> MemberId:

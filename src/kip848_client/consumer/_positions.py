@@ -22,7 +22,7 @@ from kip848_client._ports import Clock, TopicView, Transport, VersionLimits
 from kip848_client._types import TopicPartition
 from kip848_client.config import parse_duration_ms
 from kip848_client.consumer._backoff import Backoff
-from kip848_client.consumer._commits import CommitDriver
+from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._records import OffsetAndTimestamp
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
@@ -182,7 +182,7 @@ class Positions:
         self,
         fetch: FetchPath[Any],
         tracker: OffsetTracker,
-        commits: CommitDriver | None,
+        commits: Commits | None,
         lookup: OffsetLookup,
         errors: ErrorBox,
         clock: Clock,

@@ -1,19 +1,9 @@
-"""The one task that runs the member core, and performs what it asks for.
+"""Performs what the group core asks for. No rule of the protocol is in here.
 
-Theory of operation
--------------------
-Events come into an inbox, from the application's calls and from the tasks that perform commands.
-The supervisor's task takes them one by one, steps the core, and performs the commands of the step
-in order. What a command wants done "before awaiting" is done in that loop, synchronously; what
-takes time is a task of the task group, which lives inside ``run`` and nowhere else.
-
-The listener is called by one more task, one call after another, while heartbeats go on.
-
-Two things are added to what the core asks for. Partitions are not given up while the application is
-in the middle of their records: the flush before a revocation, and the listener's call, wait until
-it comes back for more (as Kafka's Java client does by reconciling inside of poll), at the longest
-as long as the group waits for us. And where the loss of partitions has overtaken a call of the
-listener, the listener gets the loss instead.
+``post`` gives the core an event and performs the commands of the step at once, before anything is
+awaited: a ``commit()`` is on its way before its caller is suspended, and no record is handed out
+of a partition that has just been taken. What takes time is a task of the task group, which lives
+inside ``run`` and nowhere else; its end is the next event.
 """
 
 from __future__ import annotations
@@ -21,173 +11,151 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
-from kip848_client._aiokafka._fetch import FetchPath
-from kip848_client._heartbeat_wire import heartbeat_outcome, heartbeat_request
-from kip848_client._ports import (
-    Clock,
-    ConnectionBroken,
-    TopicView,
-    Transport,
-    VersionLimits,
-)
-from kip848_client._types import GroupId, TopicId, TopicPartition
+from kip848_client._ports import Clock
+from kip848_client._types import TopicId, TopicPartition
+from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._listener import call_listener, listener_method
-from kip848_client.consumer._poller import Poller
-from kip848_client.errors import (
-    BrokerError,
-    CallbackError,
-    Kip848Error,
-    LocalProtocolError,
-    ProtocolError,
-    RequestTimedOut,
-    TransportError,
-    UnsupportedVersion,
+from kip848_client.consumer._requests import GroupRequests
+from kip848_client.errors import CallbackError, LocalProtocolError
+from kip848_client.group import (
+    ApplicationDone,
+    AssignPartitions,
+    AutomaticCommitFailed,
+    AwaitApplication,
+    CallListener,
+    CommittedFailed,
+    CommittedFound,
+    Detached,
+    FetchCommitted,
+    FlushDone,
+    ForgetPartitions,
+    GroupCore,
+    Input,
+    ListenerReturned,
+    Output,
+    PollWanted,
+    StartFetching,
 )
 from kip848_client.member import (
     Announce,
     AssignedPartition,
-    Command,
-    CoordinatorFound,
-    CoordinatorLookupFailed,
     CoordinatorRecovered,
-    EpochChanged,
-    Event,
     FindCoordinator,
-    FlushOffsets,
     ForgetCoordinator,
     HeartbeatAnswered,
-    HeartbeatFailed,
-    HeartbeatLost,
     LeaveCompleted,
-    LossReason,
     MemberCore,
-    OffsetsFlushed,
-    PartitionsReleased,
-    PartitionsStarted,
     Polled,
     PollEnded,
-    ReleasePartitions,
     Report,
     ResolveTopics,
     SendHeartbeat,
     Severity,
-    StartPartitions,
-    Subscribed,
     TimerFired,
-    TopicsResolved,
 )
+from kip848_client.offsets import CommitDone, SendCommit
 
-__all__ = ["Offsets", "Supervisor"]
+__all__ = ["Assignment", "Supervisor"]
 
 _log = logging.getLogger("kip848_client")
 
-_HEARTBEAT_VERSIONS: VersionLimits = (1, 1)
-"""Version 1: the member makes its id (KIP-1082) and may send a pattern."""
-
 _LEAVE_GRACE_S: Final = 0.5
-"""What the last leave gets beyond the time that the user gave."""
-
-Callback = ReleasePartitions | StartPartitions
+"""What the last leave gets beyond the time that the user gave: perhaps it is not even written."""
 
 
-class Offsets(Protocol):
-    """What the supervisor needs of positions and commits."""
+class Assignment(Protocol):
+    """What the application has, as far as the supervisor changes it. All of it is synchronous, but
+    for the waiting."""
 
-    def note_epoch(self, member_epoch: int | None) -> None:
-        """The epoch that offset requests carry changed."""
-        ...
-
-    async def flush(self, deadline_ms: int) -> None:
-        """Commit what is confirmed; never raises."""
+    def refresh(self) -> None:
+        """Bring the tracker of offsets up to date."""
         ...
 
     def assigned(
         self, assignment: Collection[TopicPartition], new: Collection[TopicPartition]
     ) -> None:
-        """The user's assignment is now this."""
+        """The user's assignment is now this; ``new`` of it begins without a position."""
         ...
 
     def started(self, assignment: Collection[TopicPartition]) -> None:
-        """The assigned callback is done: fetch, find positions where there are none."""
+        """Fetch it; find positions where there are none."""
         ...
 
     def released(self, partitions: Collection[TopicPartition]) -> None:
         """These are not assigned any more."""
         ...
 
+    def fetch_only(
+        self, fetchable: Collection[TopicPartition], of: Mapping[TopicPartition, TopicId]
+    ) -> None:
+        """Hand out, of what the group assigned (``of``), nothing that is not ``fetchable``."""
+        ...
+
+    def want_poll(self) -> None:
+        """Tell us of the next poll, even if one was told a moment ago."""
+        ...
+
+    async def until_done(self, partitions: Collection[TopicPartition]) -> None:
+        """Return when the application is done with what it has of these."""
+        ...
+
 
 class Supervisor:
-    """Drives one member. Run ``run`` in a task; ``post`` events to it.
+    """Drives one group core. Run ``run`` in a task; ``post`` events to it.
 
-    ``listener`` gives the user's listener of the moment. ``unsupported`` makes the error for a
-    broker without KIP-848.
+    ``listener`` gives the user's listener of the moment.
     """
 
     def __init__(
         self,
-        core: MemberCore,
-        group_id: GroupId,
-        transport: Transport,
-        topics: TopicView,
-        fetch: FetchPath[Any],
-        offsets: Offsets,
+        core: GroupCore,
+        requests: GroupRequests,
+        assignment: Assignment,
         errors: ErrorBox,
         clock: Clock,
         *,
         listener: Callable[[], object | None],
-        unsupported: Callable[[UnsupportedVersion], Kip848Error],
         callback_timeout_ms: int,
     ) -> None:
         self._core = core
-        self._group_id = group_id
-        self._transport = transport
-        self._topics = topics
-        self._fetch = fetch
-        self._offsets = offsets
+        self._requests = requests
+        self._assignment = assignment
         self._errors = errors
         self._clock = clock
         self._listener = listener
-        self._unsupported = unsupported
         self._callback_timeout_ms = callback_timeout_ms
-        self._poller: Poller[Any] | None = None
-        self._inbox: deque[Event] = deque()
-        self._mail = anyio.Event()
-        self._callbacks: deque[Callback] = deque()
-        self._callback_wanted = anyio.Event()
+        self._group: TaskGroup | None = None
+        self._inbox: deque[Input] = deque()
+        self._stepping = False
+        self._stepped = anyio.Event()
+        self._broken: Exception | None = None
         self._callback_task: asyncio.Task[None] | None = None
-        self._lost_plan = 0
-        self._announced: set[TopicPartition] = set()
-        self._ids: dict[TopicPartition, TopicId] = {}
-        self._detached = False
         self._leaves_in_flight = 0
-        self._leave_answered = anyio.Event()
-        self._leaves: list[anyio.Event] = []
         self._changed = anyio.Event()
+        self.commits: Final = Commits(core, self.post, clock)
         self.callback_failures: list[CallbackError] = []
         self.heartbeats_sent = 0
         self.heartbeats_answered = 0
         self.last_heartbeat_ms: int | None = None
 
-    def attach(self, poller: Poller[Any]) -> None:
-        """Say who knows whether the application is in the middle of records."""
-        self._poller = poller
+    # -- for the application's side ----------------------------------------------------------
 
     @property
-    def core(self) -> MemberCore:
+    def member(self) -> MemberCore:
         """The member, for looking at."""
-        return self._core
+        return self._core.member
 
     @property
     def wants_poll(self) -> bool:
         """See ``PollObserver``."""
-        return self._core.wants_poll
+        return self._core.member.wants_poll
 
     @property
     def in_listener(self) -> bool:
@@ -202,60 +170,71 @@ class Supervisor:
         """See ``PollObserver``."""
         self.post(PollEnded())
 
-    def assigned_id(self, tp: TopicPartition) -> TopicId | None:
-        """The topic id under which a partition is assigned."""
-        return self._ids.get(tp)
-
-    def post(self, event: Event) -> None:
-        """Give the member an event; it is taken soon, in order."""
-        if isinstance(event, Subscribed):
-            self._detached = False
-        self._inbox.append(event)
-        self._mail.set()
-
     def detach(self) -> None:
-        """The member is on its way out, and what is assigned from now on is not the group's: leave
-        it alone until there is a subscription again. The listener still hears the end."""
-        self._detached = True
-        self._ids = {}
+        """The application assigns by hand from now on."""
+        self.post(Detached())
 
     async def change(self) -> None:
         """Return at the next change of the member's state."""
         await self._changed.wait()
 
-    def leave_done(self) -> anyio.Event:
-        """An event that is set by the next ``LeaveCompleted``."""
-        done = anyio.Event()
-        self._leaves.append(done)
-        return done
+    async def left(self) -> None:
+        """Return when the final leave is over and its heartbeat was answered or had its grace."""
+        while not self.member.closed and self._group is not None:
+            await self._stepped.wait()
+        with anyio.move_on_after(_LEAVE_GRACE_S):
+            while self._leaves_in_flight and self._group is not None:
+                await self._stepped.wait()
+
+    # -- the loop ----------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Drive the member until it is closed and its listener has returned, or cancelled."""
+        """Drive the core until cancelled. Raises what shows a bug of ours."""
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._call_back)
-                while not self._core.closed:
-                    self._step(await self._next_event(), group)
-                # A leave that was given up at its deadline was perhaps not even written yet.
-                with anyio.move_on_after(_LEAVE_GRACE_S):
-                    while self._leaves_in_flight:
-                        await self._leave_answered.wait()
-                group.cancel_scope.cancel()
+                self._group = group
+                self._drain()
+                while True:
+                    if self._broken is not None:
+                        raise self._broken
+                    await self._until_due()
         finally:
+            self._group = None
             self._changed.set()
+            self._stepped.set()
 
-    async def _next_event(self) -> Event:
-        if not self._inbox:
-            self._mail = anyio.Event()
-            deadline_ms = self._core.deadline_ms
-            if deadline_ms is None:
-                await self._mail.wait()
-            else:
-                with anyio.move_on_after((deadline_ms - self._clock.now_ms()) / 1000):
-                    await self._mail.wait()
-        return self._inbox.popleft() if self._inbox else TimerFired()
+    async def _until_due(self) -> None:
+        """Until the core wants its timer, which it gets, or took a step."""
+        deadline_ms = self._core.deadline_ms
+        if deadline_ms is None:
+            await self._stepped.wait()
+            return
+        with anyio.move_on_after((deadline_ms - self._clock.now_ms()) / 1000) as scope:
+            await self._stepped.wait()
+        if scope.cancelled_caught:
+            self.post(TimerFired())
 
-    def _step(self, event: Event, group: TaskGroup) -> None:
+    def post(self, event: Input) -> None:
+        """Give the core an event; it is taken now, or when the step of the moment is done."""
+        self._inbox.append(event)
+        if self._group is not None and not self._stepping:
+            self._drain()
+
+    def _drain(self) -> None:
+        self._stepping = True
+        try:
+            while self._inbox and self._broken is None:
+                self._step(self._inbox.popleft())
+        except Exception as err:  # noqa: BLE001 - raised by run(), which everybody hears of
+            self._broken = err
+        finally:
+            self._stepping = False
+        self._stepped.set()
+        self._stepped = anyio.Event()
+        self.commits.stir()
+
+    def _step(self, event: Input) -> None:
+        self._assignment.refresh()
         try:
             commands = self._core.step(self._clock.now_ms(), event)
         except LocalProtocolError as err:
@@ -263,255 +242,115 @@ class Supervisor:
             _log.debug("event %r was refused: %s", event, err)
             return
         for command in commands:
-            self._perform(command, group)
+            self._perform(command)
         # What may be fetched is the core's to say, in both directions and before anything is
         # awaited; a callback that has ended only counts once the core has heard of it.
-        fetchable = {each.tp for each in self._core.fetchable}
-        self._fetch.live.hold_all_but(self._ids, fetchable)
+        self._assignment.fetch_only({p.tp for p in self._core.fetchable}, self._core.assigned_ids)
 
-    def _perform(self, command: Command, group: TaskGroup) -> None:
+    # -- commands ----------------------------------------------------------------------------
+
+    def _perform(self, command: Output) -> None:
         match command:
             case SendHeartbeat():
                 self.heartbeats_sent += 1
-                if command.intent.member_epoch < 0:
-                    self._leaves_in_flight += 1
-                group.start_soon(self._send_heartbeat, command)
-            case EpochChanged():
-                self._offsets.note_epoch(command.member_epoch)
-            case FlushOffsets():
-                group.start_soon(self._flush, command, _tps(command.revoked))
-            case ReleasePartitions():
-                if command.lost:
-                    self._lost_plan = command.plan
-                self._queue(command)
-            case StartPartitions():
-                self._take(command)
-                self._queue(command)
-            case ResolveTopics():
-                group.start_soon(self._resolve, command)
+                self._leaves_in_flight += command.intent.member_epoch < 0
+                self._start(self._send_heartbeat, command)
             case FindCoordinator():
-                group.start_soon(self._find_coordinator, command)
+                self._start(self._answer, self._requests.find_coordinator, command)
+            case ResolveTopics():
+                self._start(self._answer, self._requests.resolve, command)
+            case SendCommit():
+                self._start(self._answer, self._requests.commit, command)
+            case FetchCommitted():
+                self._start(self._answer, self._requests.committed, command)
+            case CallListener():
+                self._start(self._call_listener, command)
+            case AwaitApplication():
+                self._start(self._await_application, command)
+            case CommitDone() | CommittedFound() | CommittedFailed() | FlushDone():
+                self.commits.finish(command)
+            case AssignPartitions():
+                self._assignment.assigned(_tps(command.assignment), _tps(command.new))
+            case StartFetching():
+                self._assignment.started(_tps(command.assignment))
+            case ForgetPartitions():
+                self._assignment.released(command.partitions)
+            case PollWanted():
+                self._assignment.want_poll()
             case _:
-                self._take_note(command)
+                self._tell(command)
 
-    def _take_note(self, command: Command) -> None:
+    def _tell(self, command: Output) -> None:
+        """Commands that only say something."""
+        group_id = self._requests.group_id
         match command:
-            case ForgetCoordinator():
-                _log.info("group %s: coordinator unknown: %s", self._group_id, command.why)
-                self._transport.forget_coordinator()
-            case Announce():
-                self._announce(command)
+            case ForgetCoordinator(why=why):
+                _log.info("group %s: coordinator unknown: %s", group_id, why)
+                self._requests.forget_coordinator()
+            case Announce(old=old, new=new, why=why):
+                _log.info("group %s: %s -> %s: %s", group_id, old.value, new.value, why)
+                self._changed.set()
+                self._changed = anyio.Event()
             case Report():
                 self._report(command)
-            case CoordinatorRecovered():
-                _log.warning(
-                    "group %s: the coordinator answers again, after %d ms",
-                    self._group_id,
-                    command.silent_ms,
-                )
-            case LeaveCompleted():
-                self._complete_leave(command)
+            case CoordinatorRecovered(silent_ms=silent_ms):
+                text = "group %s: the coordinator answers again, after %d ms"
+                _log.warning(text, group_id, silent_ms)
+            case LeaveCompleted(error=error):
+                if error is not None:
+                    _log.warning("group %s was left without its knowing: %s", group_id, error)
+            case AutomaticCommitFailed(partition=tp, error=error, passing=passing):
+                level = logging.INFO if passing else logging.WARNING
+                _log.log(level, "automatic commit of %s-%d: %s", tp.topic, tp.partition, error)
             case _:
                 raise AssertionError(f"no such command: {command!r}")
-
-    # -- commands that are done at once ----------------------------------------------------------
-
-    def _announce(self, command: Announce) -> None:
-        _log.info(
-            "group %s: %s -> %s: %s",
-            self._group_id,
-            command.old.value,
-            command.new.value,
-            command.why,
-        )
-        self._changed.set()
-        self._changed = anyio.Event()
-        if self.wants_poll and self._poller is not None:
-            self._poller.attention = True
 
     def _report(self, command: Report) -> None:
         match command.severity:
             case Severity.NOTICE:
-                _log.warning("group %s: %s", self._group_id, command.error)
+                _log.warning("group %s: %s", self._requests.group_id, command.error)
             case Severity.RAISE:
                 self._errors.raise_once(command.error)
             case Severity.FATAL:
                 self._errors.raise_always(command.error)
 
-    def _take(self, command: StartPartitions) -> None:
-        if self._detached:
-            return
-        self._ids = {each.tp: each.topic_id for each in command.assignment}
-        self._offsets.assigned(_tps(command.assignment), _tps(command.partitions))
+    # -- what takes time ---------------------------------------------------------------------
 
-    def _complete_leave(self, command: LeaveCompleted) -> None:
-        if command.error is not None:
-            _log.warning("group %s was left without its knowing: %s", self._group_id, command.error)
-        self._let_go_of(self._ids)  # a callback that was cut short may have left some
-        for done in self._leaves:
-            done.set()
-        self._leaves.clear()
+    def _start(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+        assert self._group is not None, "commands are performed while run() runs"
+        self._group.start_soon(function, *arguments)
 
-    def _let_go_of(self, partitions: Iterable[TopicPartition]) -> None:
-        gone = [tp for tp in partitions if tp in self._ids]
-        for tp in partitions:
-            self._announced.discard(tp)
-        for tp in gone:
-            del self._ids[tp]
-        self._offsets.released(gone)
-
-    # -- commands that take time -----------------------------------------------------------------
+    async def _answer(self, ask: Callable[[Any], Awaitable[Input]], command: Output) -> None:
+        self.post(await ask(command))
 
     async def _send_heartbeat(self, command: SendHeartbeat) -> None:
-        attempt = command.attempt
-        request = heartbeat_request(self._group_id, command.intent)
-        event: Event
-        try:
-            answer = await self._transport.coordinator(
-                request, versions=_HEARTBEAT_VERSIONS, timeout_ms=command.timeout_ms
-            )
-        except UnsupportedVersion as err:
-            event = HeartbeatFailed(attempt, self._unsupported(err))
-        except RequestTimedOut:
-            event = HeartbeatLost(attempt, LossReason.TIMED_OUT)
-        except (ConnectionBroken, ProtocolError):
-            event = HeartbeatLost(attempt, LossReason.DISCONNECTED)
-        except TransportError:
-            event = HeartbeatLost(attempt, LossReason.NOT_SENT)
-        except BrokerError as err:
-            event = HeartbeatFailed(attempt, err)
-        else:
+        answer = await self._requests.heartbeat(command)
+        if isinstance(answer, HeartbeatAnswered):
             self.heartbeats_answered += 1
             self.last_heartbeat_ms = self._clock.now_ms()
-            event = HeartbeatAnswered(attempt, heartbeat_outcome(answer))
-        if command.intent.member_epoch < 0:
-            self._leaves_in_flight -= 1
-            self._leave_answered.set()
-            self._leave_answered = anyio.Event()
-        self.post(event)
+        self._leaves_in_flight -= command.intent.member_epoch < 0
+        self.post(answer)
 
-    async def _find_coordinator(self, command: FindCoordinator) -> None:
-        try:
-            await self._transport.find_coordinator()
-        except BrokerError as err:
-            self.post(CoordinatorLookupFailed(command.lookup, None if err.retriable else err))
-        except UnsupportedVersion as err:
-            self.post(CoordinatorLookupFailed(command.lookup, self._unsupported(err)))
-        except Kip848Error as err:
-            _log.debug("group %s: no coordinator: %s", self._group_id, err)
-            self.post(CoordinatorLookupFailed(command.lookup))
-        else:
-            self.post(CoordinatorFound(command.lookup))
+    async def _await_application(self, command: AwaitApplication) -> None:
+        await self._assignment.until_done(command.partitions)
+        self.post(ApplicationDone(command.number))
 
-    async def _resolve(self, command: ResolveTopics) -> None:
-        try:
-            names = await self._topics.resolve(command.ids)
-        except Kip848Error as err:
-            _log.info("topics could not be resolved: %s", err)
-            names = {}
-        self._topics.watch(set(names.values()))
-        self.post(TopicsResolved(command.query, names))
+    async def _call_listener(self, command: CallListener) -> None:
+        failure: CallbackError | None = None
+        hook = listener_method(self._listener(), command.method.value)
+        if hook is not None:
+            failure = await call_listener(
+                hook, _tps(command.partitions), self._callback_timeout_ms, began=self._note_task
+            )
+        if failure is not None:
+            cause = failure.__cause__
+            _log.error("group %s: %s", self._requests.group_id, failure, exc_info=cause)
+            self.callback_failures.append(failure)
+            self._errors.raise_once(failure)
+        self.post(ListenerReturned(command.number, failed=failure is not None))
 
-    async def _flush(self, command: FlushOffsets, revoked: Collection[TopicPartition]) -> None:
-        remaining_s = (command.deadline_ms - self._clock.now_ms()) / 1000
-        with anyio.move_on_after(remaining_s):
-            await self._until_done(revoked)
-        await self._offsets.flush(command.deadline_ms)
-        self.post(OffsetsFlushed(command.plan))
-
-    async def _until_done(self, partitions: Collection[TopicPartition]) -> None:
-        if self._poller is not None:
-            await self._poller.until_done(partitions)
-
-    # -- the listener ----------------------------------------------------------------------------
-
-    def _queue(self, command: Callback) -> None:
-        self._callbacks.append(command)
-        self._callback_wanted.set()
-
-    async def _call_back(self) -> None:
-        while True:
-            while not self._callbacks:
-                self._callback_wanted = anyio.Event()
-                await self._callback_wanted.wait()
-            command = self._callbacks.popleft()
-            if isinstance(command, StartPartitions):
-                await self._start(command)
-            else:
-                await self._release(command)
-
-    async def _release(self, command: ReleasePartitions) -> None:
-        partitions = _tps(command.partitions)
-        if not command.lost:
-            await self._wait_unless_lost(command, partitions)
-        lost = command.lost or self._is_overtaken(command)
-        named = [tp for tp in partitions if tp in self._announced]
-        failed = False
-        if named:
-            name = "on_partitions_lost" if lost else "on_partitions_revoked"
-            failed = await self._call(name, named)
-        if command.lost or command.last:
-            self._let_go_of(list(self._ids))
-        elif lost or not failed:
-            self._let_go_of(partitions)
-        else:
-            self._ask_for_poll()
-        self.post(PartitionsReleased(command.plan, failed=failed))
-
-    def _is_overtaken(self, command: Callback) -> bool:
-        """Whether the group has taken everything since the command was given."""
-        return command.plan < self._lost_plan
-
-    def _ask_for_poll(self) -> None:
-        if self._poller is not None:
-            self._poller.attention = True
-
-    async def _wait_unless_lost(
-        self, command: ReleasePartitions, partitions: Collection[TopicPartition]
-    ) -> None:
-        """Wait for the application to be done with records of these partitions, or for a newer
-        command that makes this one void."""
-        async with anyio.create_task_group() as group:
-
-            async def watch() -> None:
-                while not self._is_overtaken(command):
-                    self._callback_wanted = anyio.Event()
-                    await self._callback_wanted.wait()
-                group.cancel_scope.cancel()
-
-            group.start_soon(watch)
-            await self._until_done(partitions)
-            group.cancel_scope.cancel()
-
-    async def _start(self, command: StartPartitions) -> None:
-        failed = False
-        if not self._is_overtaken(command) and not self._detached:
-            new = _tps(command.partitions)
-            self._announced.update(new)
-            failed = await self._call("on_partitions_assigned", new)
-        if failed:
-            self._ask_for_poll()
-        elif not self._is_overtaken(command) and not self._detached:
-            self._offsets.started(_tps(command.assignment))
-        self.post(PartitionsStarted(command.plan, failed=failed))
-
-    def _note_callback(self, task: asyncio.Task[None]) -> None:
+    def _note_task(self, task: asyncio.Task[None]) -> None:
         self._callback_task = task
-
-    async def _call(self, name: str, partitions: Collection[TopicPartition]) -> bool:
-        """Call the listener; returns whether it failed."""
-        hook = listener_method(self._listener(), name)
-        if hook is None:
-            return False
-        failure = await call_listener(
-            hook, partitions, self._callback_timeout_ms, began=self._note_callback
-        )
-        if failure is None:
-            return False
-        _log.error("group %s: %s", self._group_id, failure, exc_info=failure.__cause__)
-        self.callback_failures.append(failure)
-        self._errors.raise_once(failure)
-        return True
 
 
 def _tps(partitions: Iterable[AssignedPartition]) -> list[TopicPartition]:

@@ -37,7 +37,7 @@ class MemberView:
 
 def view_of(supervisor: Supervisor, now_ms: int, fatal: Kip848Error | None) -> MemberView:
     """The membership that ``supervisor`` drives, or drove until ``fatal`` happened."""
-    seen = supervisor.core.snapshot()
+    seen = supervisor.member.snapshot()
     last = supervisor.last_heartbeat_ms
     return MemberView(
         member_id=seen.member_id,

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 
 from kip848_client._ports import Clock
 from kip848_client._types import TopicPartition
-from kip848_client.consumer._commits import CommitDriver
+from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.errors import CommitFailed, Kip848Error, NotAssigned
-from kip848_client.offsets import CommitKind, CommittableOffset, HandOuts, OffsetTracker
+from kip848_client.offsets import CommittableOffset, HandOuts, OffsetTracker
 
 __all__ = ["CommitWishes"]
 
@@ -28,7 +28,7 @@ class CommitWishes:
 
     def __init__(
         self,
-        commits: CommitDriver,
+        commits: Commits,
         tracker: OffsetTracker,
         hand_outs: HandOuts,
         errors: ErrorBox,
@@ -77,7 +77,7 @@ class CommitWishes:
         self._hand_outs.processed(wanted, delivered)
         deadline_ms = self._clock.now_ms() + self._timeout_ms
         try:
-            done = await self._commits.commit(wanted, CommitKind.MANUAL, deadline_ms)
+            done = await self._commits.commit(wanted, deadline_ms)
         except Kip848Error as err:
             failed.update(dict.fromkeys(wanted, err))
             return {}

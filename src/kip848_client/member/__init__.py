@@ -80,6 +80,7 @@ from kip848_client.member._events import (
     TimerFired,
     TopicsResolved,
 )
+from kip848_client.member._heartbeat import EXTRA_INTERVALS, backoff_ms
 from kip848_client.member._model import (
     AssignedPartition,
     Assignment,
@@ -96,6 +97,7 @@ from kip848_client.member._model import (
 from kip848_client.member._states import TRANSITIONS, MemberState
 
 __all__ = [
+    "EXTRA_INTERVALS",
     "TRANSITIONS",
     "Announce",
     "AssignedPartition",
@@ -140,4 +142,5 @@ __all__ = [
     "Subscribed",
     "TimerFired",
     "TopicsResolved",
+    "backoff_ms",
 ]

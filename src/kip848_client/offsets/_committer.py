@@ -6,7 +6,8 @@ A *ticket* is one wish to commit: by the user, by the interval, or before a revo
 *attempt* is one OffsetCommit request. At most one attempt is open: a second one could overtake it
 and leave the lower offset stored. An attempt is never cancelled for the same reason; a ticket may
 end at its deadline while its attempt is still open. Tickets go in the order they came, except that
-one that waits (for a backoff or a newer epoch) does not hold up the others.
+one that waits (for a backoff or a newer epoch) does not hold up the others. Only when reply after
+reply is missing do all wait: many wishes must not ask a coordinator that is away many times.
 
 A retry must not undo a newer commit: partitions that a younger ticket has stored meanwhile count
 as done, and where the answer to a younger commit was lost its offset is repeated instead, since it
@@ -261,6 +262,9 @@ class CommitterCore:
         self._stored_by: dict[TopicPartition, int] = {}
         self._unsure: dict[TopicPartition, tuple[int, CommittableOffset]] = {}
         self._interval_at_ms: int | None = None
+        self._losses = 0
+        """Attempts without a reply in a row, of whichever tickets."""
+        self._silent_until_ms = 0
         self._out: list[CommitCommand] = []
         self._stale_answers = 0
 
@@ -286,7 +290,8 @@ class CommitterCore:
         if self._interval_at_ms is not None:
             times.append(self._interval_at_ms)
         if self._attempt is None:
-            times += [t.not_before_ms for t in self._tickets if not self._waits_for_epoch(t)]
+            waiting = [t for t in self._tickets if not self._waits_for_epoch(t)]
+            times += [max(t.not_before_ms, self._silent_until_ms) for t in waiting]
         return min(times, default=None)
 
     def step(self, now_ms: int, event: CommitEvent) -> tuple[CommitCommand, ...]:
@@ -415,7 +420,7 @@ class CommitterCore:
     def _send_next(self) -> None:
         """Send the first ticket that may go; those that have nothing left to send end here."""
         for ticket in list(self._tickets):
-            if self._attempt is not None:
+            if self._attempt is not None or self._now < self._silent_until_ms:
                 return
             if ticket.not_before_ms > self._now or self._waits_for_epoch(ticket):
                 continue
@@ -455,6 +460,7 @@ class CommitterCore:
         attempt = self._take_attempt(event.attempt)
         if attempt is None:
             return
+        self._losses = 0
         ticket = attempt.ticket
         stale, retry, moved = False, False, ""
         for tp, offset in attempt.offsets.items():
@@ -535,6 +541,9 @@ class CommitterCore:
         for tp, offset in attempt.offsets.items():
             if self._unsure.get(tp, (0, offset))[0] <= attempt.ticket.sequence:
                 self._unsure[tp] = (attempt.ticket.sequence, offset)
+        if self._losses:  # one loss says nothing about the next attempt
+            self._silent_until_ms = self._now + self._backoff(self._losses - 1)
+        self._losses += 1
         attempt.ticket.last_error = event.why
         if attempt.ticket.kind is CommitKind.INTERVAL:
             self._end_attempt(attempt, RequestTimedOut(f"OffsetCommit got no answer: {event.why}"))
@@ -561,11 +570,10 @@ class CommitterCore:
         if __debug__:
             numbers = [t.number for t in self._tickets if t.number is not None]
             assert len(numbers) == len(set(numbers)), "a ticket is open twice"
-            sendable = [
-                t
-                for t in self._tickets
-                if t.not_before_ms <= self._now and not self._waits_for_epoch(t)
-            ]
+            due = [t for t in self._tickets if t.not_before_ms <= self._now]
+            sendable = [t for t in due if not self._waits_for_epoch(t)]
+            if self._now < self._silent_until_ms:
+                sendable = []
             assert self._attempt is not None or not sendable, "a commit that may go was not sent"
             assert all(t.deadline_ms > self._now for t in self._tickets), "a ticket is overdue"
             sent = [c for c in self._out if isinstance(c, SendCommit)]

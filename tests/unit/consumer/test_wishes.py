@@ -29,7 +29,7 @@ class FakeCommits:
         self._tracker = tracker
 
     async def commit(
-        self, offsets: Mapping[TopicPartition, CommittableOffset], _kind: Any, _deadline_ms: int
+        self, offsets: Mapping[TopicPartition, CommittableOffset], _deadline_ms: int
     ) -> CommitDone:
         self.asked.append(offsets)
         if self.closed is not None:

@@ -77,8 +77,8 @@ def test_a_wish_that_reads_positions_anew_is_as_young_as_its_reading() -> None:
     core.step(3, CommitLost(1, "disconnected"))
     core.step(4, CommitLost(2, "disconnected"))
     tracker.seek(A, 9, committed=0)
-    assert sent(core.step(103, CommitTimer()))[0].offsets == {A: CommittableOffset(9)}
-    after = core.step(104, CommitAnswered(3, {A: None}))
+    assert sent(core.step(104, CommitTimer()))[0].offsets == {A: CommittableOffset(9)}
+    after = core.step(105, CommitAnswered(3, {A: None}))
     assert all(commit.offsets[A].offset >= 9 for commit in sent(after))
     later = core.step(1_000, CommitTimer())
     assert all(commit.offsets[A].offset >= 9 for commit in sent(later))

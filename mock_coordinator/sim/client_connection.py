@@ -16,7 +16,7 @@ from kip848_client.wire.registry import APIS
 from mock_coordinator.sim.kernel import Kernel, Timer
 from mock_coordinator.sim.network import Connection, Network, Packet
 
-__all__ = ["Answer", "Lane", "pack", "unpack_request", "unpack_response"]
+__all__ = ["Answer", "ClientConnection", "pack", "unpack_request", "unpack_response"]
 
 Answer = Any
 """A response message, or a ``LossReason``."""
@@ -48,7 +48,7 @@ class _Waiting:
     repeats: bool
 
 
-class Lane:
+class ClientConnection:
     """One connection of a client to the broker, opened when it is needed."""
 
     def __init__(

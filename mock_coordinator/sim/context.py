@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mock_coordinator.core.profile import Profile
+from mock_coordinator.sim.checkers import Checkers
 from mock_coordinator.sim.kernel import Kernel
 from mock_coordinator.sim.network import Network
 from mock_coordinator.sim.probes import Probes
 from mock_coordinator.sim.swarm import Options
 from mock_coordinator.sim.trace import Trace
-from mock_coordinator.sim.watch import Watch
 
-__all__ = ["BROKER", "Scene", "server_name"]
+__all__ = ["BROKER", "SimContext", "server_name"]
 
 BROKER = "broker"
 """The first server's name in the network; where there is one, it is all of them."""
@@ -24,7 +24,7 @@ def server_name(node_id: int) -> str:
 
 
 @dataclass(slots=True)
-class Scene:
+class SimContext:
     """The clock, the network, and those who watch. ``healed``: nothing goes wrong any more."""
 
     options: Options
@@ -33,7 +33,7 @@ class Scene:
     network: Network
     trace: Trace
     probes: Probes
-    watch: Watch
+    checkers: Checkers
     healed: bool = False
 
     def tell(self, who: str, what: str, details: str = "") -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 
 from kip848_client import TopicPartition
-from kip848_client._types import TopicId
-from kip848_client.consumer._messages import (
+from kip848_client._offsets_wire import (
     TopicTable,
     commit_request,
     commit_results,
     committed_offsets,
     fetch_request,
 )
+from kip848_client._types import TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import RemoteProtocolError
+from kip848_client.group import CommittedRow
 from kip848_client.offsets import CommittableOffset
 from kip848_client.wire import decode, encode
 from kip848_client.wire.messages.offset_commit import (
@@ -109,6 +110,6 @@ def test_what_is_committed() -> None:
     )
     code, found = committed_offsets(OffsetFetchResponse(groups=(group,)), table)
     assert code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    assert found == {TopicPartition("alpha", 0): row}
+    assert found == {TopicPartition("alpha", 0): CommittedRow(9)}
     with pytest.raises(RemoteProtocolError, match="0 groups"):
         committed_offsets(OffsetFetchResponse(), table)

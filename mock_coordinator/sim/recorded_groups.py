@@ -1,8 +1,8 @@
 """What the coordinator's records say about its groups, read by somebody who does not trust it.
 
-The checkers do not ask the coordinator what it thinks; they keep this book from the records that it
-writes (``__consumer_offsets``, in effect) and judge by that. The book knows nothing about why a
-record was written, so an error in the coordinator's decisions cannot hide in it.
+The checkers do not ask the coordinator what it thinks; they keep these groups from the records that
+it writes (``__consumer_offsets``, in effect) and judge by that. Nothing here knows why a record was
+written, so an error in the coordinator's decisions cannot hide in it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mock_coordinator.core.groups.records import (
     TargetAssignmentMetadata,
 )
 
-__all__ = ["Book", "BookedGroup", "BookedMember", "partitions_of"]
+__all__ = ["RecordedGroup", "RecordedGroups", "RecordedMember", "partitions_of"]
 
 NOBODY: Final = frozenset[TopicIdPartition]()
 
@@ -36,7 +36,7 @@ def partitions_of(owned: OwnedPartitions) -> frozenset[TopicIdPartition]:
 
 
 @dataclass(slots=True)
-class BookedMember:
+class RecordedMember:
     """A member as its latest records have it."""
 
     subscription: MemberSubscription = field(default_factory=MemberSubscription)
@@ -53,19 +53,19 @@ class BookedMember:
 
 
 @dataclass(slots=True)
-class BookedGroup:
+class RecordedGroup:
     """A group as its latest records have it."""
 
     epoch: int = 0
     assignment_epoch: int = 0
-    members: dict[str, BookedMember] = field(default_factory=dict[str, BookedMember])
+    members: dict[str, RecordedMember] = field(default_factory=dict[str, RecordedMember])
     targets: dict[str, frozenset[TopicIdPartition]] = field(
         default_factory=dict[str, frozenset[TopicIdPartition]]
     )
     offsets: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
 
 
-class Book:
+class RecordedGroups:
     """All groups. ``note`` must be called with every record, in order.
 
     ``first_epoch`` is that of a group of which no record gives one: from 4.3 on a group may have
@@ -74,8 +74,8 @@ class Book:
 
     def __init__(self, first_epoch: int) -> None:
         self._first_epoch = first_epoch
-        self.groups: dict[str, BookedGroup] = {}
-        self._notes: dict[type[StateRecord], Callable[[BookedGroup, Any], None]] = {
+        self.groups: dict[str, RecordedGroup] = {}
+        self._notes: dict[type[StateRecord], Callable[[RecordedGroup, Any], None]] = {
             GroupEpochMetadata: self._group_epoch,
             TargetAssignmentMetadata: self._assignment_epoch,
             MemberMetadata: self._member,
@@ -84,11 +84,11 @@ class Book:
             OffsetCommit: self._offset,
         }
 
-    def group(self, group_id: str) -> BookedGroup:
+    def group(self, group_id: str) -> RecordedGroup:
         """The group of this id; an empty one when no record spoke of it."""
         return self.groups.get(group_id) or self._new()
 
-    def member(self, group_id: str, member_id: str) -> BookedMember | None:
+    def member(self, group_id: str, member_id: str) -> RecordedMember | None:
         """The member of this id, ``None`` when it is not in the group."""
         group = self.groups.get(group_id)
         return None if group is None else group.members.get(member_id)
@@ -102,40 +102,40 @@ class Book:
                 group = self.groups[record.group_id] = self._new()
             enter(group, record)
 
-    def _new(self) -> BookedGroup:
-        return BookedGroup(epoch=self._first_epoch, assignment_epoch=self._first_epoch)
+    def _new(self) -> RecordedGroup:
+        return RecordedGroup(epoch=self._first_epoch, assignment_epoch=self._first_epoch)
 
-    def _group_epoch(self, group: BookedGroup, record: GroupEpochMetadata) -> None:
+    def _group_epoch(self, group: RecordedGroup, record: GroupEpochMetadata) -> None:
         if record.value is None:
             self.groups[record.group_id] = replace(self._new(), offsets=group.offsets)
         else:
             group.epoch = record.value.epoch
 
-    def _assignment_epoch(self, group: BookedGroup, record: TargetAssignmentMetadata) -> None:
+    def _assignment_epoch(self, group: RecordedGroup, record: TargetAssignmentMetadata) -> None:
         group.assignment_epoch = 0 if record.value is None else record.value.assignment_epoch
 
-    def _member(self, group: BookedGroup, record: MemberMetadata) -> None:
+    def _member(self, group: RecordedGroup, record: MemberMetadata) -> None:
         if record.value is None:
             group.members.pop(record.member_id, None)
         else:
-            member = group.members.setdefault(record.member_id, BookedMember())
+            member = group.members.setdefault(record.member_id, RecordedMember())
             member.subscription = record.value
 
-    def _current(self, group: BookedGroup, record: CurrentMemberAssignment) -> None:
+    def _current(self, group: RecordedGroup, record: CurrentMemberAssignment) -> None:
         value = record.value
         if value is None:
             member = group.members.get(record.member_id)
             if member is not None:
                 member.assigned = member.revoking = NOBODY
             return
-        member = group.members.setdefault(record.member_id, BookedMember())
+        member = group.members.setdefault(record.member_id, RecordedMember())
         member.epoch = value.member_epoch
         member.previous_epoch = value.previous_member_epoch
         member.state = value.state
         member.assigned = partitions_of(value.assigned)
         member.revoking = partitions_of(value.pending_revocation)
 
-    def _target(self, group: BookedGroup, record: TargetAssignmentMember) -> None:
+    def _target(self, group: RecordedGroup, record: TargetAssignmentMember) -> None:
         if record.value is None:
             group.targets.pop(record.member_id, None)
         else:
@@ -143,7 +143,7 @@ class Book:
                 (TopicId(t), p) for t, numbers in record.value.items() for p in numbers
             )
 
-    def _offset(self, group: BookedGroup, record: OffsetCommit) -> None:
+    def _offset(self, group: RecordedGroup, record: OffsetCommit) -> None:
         key = (record.topic, record.partition)
         if record.value is None:
             group.offsets.pop(key, None)

@@ -1,4 +1,6 @@
-"""Between the words of the cores and the messages on the wire; no I/O.
+"""Commits and committed offsets between the cores' terms and the wire's: pure translation.
+
+Every driver of the group core (the consumer, the simulation) translates through here.
 
 OffsetCommit and OffsetFetch name topics by name up to version 9 and by id from version 10. The
 builders fill in both, so the message fits whichever is negotiated, and say whether version 10 is
@@ -15,6 +17,7 @@ from kip848_client._ports import VersionLimits
 from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicPartition
 from kip848_client.error_codes import default_message, error_name
 from kip848_client.errors import RemoteProtocolError
+from kip848_client.group import CommittedRow
 from kip848_client.offsets import CommitRefusal, CommittableOffset
 from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -27,7 +30,6 @@ from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
-    OffsetFetchResponsePartitions,
 )
 
 __all__ = [
@@ -141,7 +143,7 @@ def fetch_request(
 
 def committed_offsets(
     response: OffsetFetchResponse, table: TopicTable
-) -> tuple[int, dict[TopicPartition, OffsetFetchResponsePartitions]]:
+) -> tuple[int, dict[TopicPartition, CommittedRow]]:
     """The group's error code, and what is stored per partition."""
     if len(response.groups) != 1:
         raise RemoteProtocolError(
@@ -149,10 +151,15 @@ def committed_offsets(
             hint="ask again",
         )
     group = response.groups[0]
-    found: dict[TopicPartition, OffsetFetchResponsePartitions] = {}
+    found: dict[TopicPartition, CommittedRow] = {}
     for topic in group.topics:
         name = table.name_of(topic.name, topic.topic_id)
         if name is not None:
             for each in topic.partitions:
-                found[TopicPartition(name, each.partition_index)] = each
+                found[TopicPartition(name, each.partition_index)] = CommittedRow(
+                    each.committed_offset,
+                    each.committed_leader_epoch,
+                    each.metadata or "",
+                    each.error_code,
+                )
     return group.error_code, found

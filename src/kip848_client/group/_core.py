@@ -1,0 +1,356 @@
+"""Membership, commits and listener of one consumer, as one pure core.
+
+Theory of operation
+-------------------
+``MemberCore`` decides when to heartbeat and when partitions come and go, ``CommitterCore`` when
+offsets are committed. Each asks for things that concern the other, the application or the user's
+listener. ``GroupCore`` passes these on, keeps the order of the listener's calls, flushes before
+something is given up, and looks committed offsets up. What is left for the driver is to send
+requests, to call the listener, to log, and to change what is fetched.
+
+Nothing here is re-entered: what one part tells another waits in a queue until the part that spoke
+has finished.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kip848_client._types import TopicId, TopicPartition
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, LocalProtocolError
+from kip848_client.group._commands import AutomaticCommitFailed, FlushDone, Output, PollWanted
+from kip848_client.group._committed import CommittedLookups
+from kip848_client.group._events import (
+    ApplicationDone,
+    CommittedAnswered,
+    CommittedAsked,
+    CommittedImpossible,
+    CommittedLost,
+    Detached,
+    FlushAsked,
+    GroupEvent,
+    Input,
+    ListenerReturned,
+)
+from kip848_client.group._flushes import Flushes
+from kip848_client.group._listener_calls import ListenerCalls, Numbers
+from kip848_client.member import (
+    AssignedPartition,
+    Command,
+    CoordinatorFound,
+    CoordinatorLost,
+    EpochChanged,
+    Event,
+    FlushOffsets,
+    ForgetCoordinator,
+    HeartbeatAnswered,
+    HeartbeatWanted,
+    LeaveCompleted,
+    LeaveRequested,
+    MemberCore,
+    OffsetsFlushed,
+    ReleasePartitions,
+    StartPartitions,
+    Subscribed,
+    TimerFired,
+)
+from kip848_client.offsets import (
+    CommitAnswered,
+    CommitCommand,
+    CommitDone,
+    CommitEvent,
+    CommitImpossible,
+    CommitLost,
+    CommitRefusal,
+    CommitterCore,
+    CommitTimer,
+    CoordinatorSuspect,
+    EpochNoted,
+    RefreshEpoch,
+    SendCommit,
+)
+
+__all__ = ["GroupCore"]
+
+_RECREATED: Final = CommitRefusal(
+    ErrorCode.UNKNOWN_TOPIC_ID, "UNKNOWN_TOPIC_ID", "the topic was created again"
+)
+
+
+class GroupCore:
+    """One consumer of a group.
+
+    ``newest_id`` looks up which topic a name means by the newest metadata, ``None`` when that is
+    not known; it must not wait. ``backoff_ms`` gives the pause after so many failures in a row.
+    """
+
+    def __init__(
+        self,
+        member: MemberCore,
+        committer: CommitterCore,
+        newest_id: Callable[[str], TopicId | None],
+        backoff_ms: Callable[[int], int],
+    ) -> None:
+        self.member: Final = member
+        """For looking at; only ``step`` may change it."""
+        self._committer = committer
+        self._newest_id = newest_id
+        self._now = 0
+        """The time of the step."""
+        self._out: list[Output] = []
+        """The commands of the step so far."""
+        self._inner: deque[Event | CommitEvent] = deque()
+        """What parts have told each other in this step."""
+        self._closing = False
+        """A final leave was asked for."""
+        self._coordinator_heard = False
+        """The coordinator answered, or was found, since it was suspected last."""
+        self._set_aside: dict[int, Mapping[TopicPartition, CommitRefusal]] = {}
+        """By commit attempt, what was left out of the request, with the reason."""
+        numbers = Numbers()
+        self._calls = ListenerCalls(numbers, self._out_append, self._inner.append)
+        """The listener's calls, and what the user sees as assigned."""
+        self._flushes = Flushes(
+            numbers,
+            self._out_append,
+            self._inner.append,
+            coordinator_was_heard=lambda: self._coordinator_heard,
+        )
+        """Commits before something is given up."""
+        self._lookups = CommittedLookups(
+            backoff_ms,
+            numbers,
+            self._out_append,
+            suspect_coordinator=self._suspect,
+            refresh_epoch=lambda: self._inner.append(HeartbeatWanted()),
+        )
+        """Look-ups of committed offsets."""
+        self._started = False
+        """The committer's interval runs."""
+
+    # -- what a driver reads -----------------------------------------------------------------
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
+        times = (
+            self.member.deadline_ms,
+            self._committer.deadline_ms,
+            self._flushes.due_ms,
+            self._lookups.due_ms,
+        )
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def fetchable(self) -> tuple[AssignedPartition, ...]:
+        """Of which records may be handed out; make the fetch set equal to it after every step."""
+        return self.member.fetchable
+
+    @property
+    def assigned_ids(self) -> Mapping[TopicPartition, TopicId]:
+        """What the user sees as assigned by the group, with the topic id it is assigned under."""
+        return self._calls.ids
+
+    @property
+    def open_commits(self) -> int:
+        """Wishes to commit that have not ended."""
+        return self._committer.open_tickets
+
+    @property
+    def listener_is_idle(self) -> bool:
+        """Whether no call of the listener is open or waits."""
+        return self._calls.idle
+
+    # -- the step ----------------------------------------------------------------------------
+
+    def step(self, now_ms: int, event: Input) -> tuple[Output, ...]:
+        """Take one event; returns what to do, in order.
+
+        Raises ``LocalProtocolError``, with nothing changed, for what the member or the committer
+        does not allow.
+        """
+        self._now = max(self._now, now_ms)
+        self._out.clear()
+        poll_was_wanted = self.member.wants_poll
+        self._take(event)
+        self._settle()
+        if self.member.wants_poll and not poll_was_wanted:
+            self._out_append(PollWanted())
+        return tuple(self._out)
+
+    def _take(self, event: Input) -> None:
+        match event:
+            case GroupEvent():
+                self._on_own(event)
+            case CommitEvent():
+                self._on_commit_event(event)
+            case _:
+                self._step_member(event)
+
+    def _settle(self) -> None:
+        """Until nobody has anything to say and nothing is due."""
+        if not self._started:
+            self._started = True
+            self._step_committer(CommitTimer())
+        while True:
+            if self._inner:
+                told = self._inner.popleft()
+                if isinstance(told, CommitEvent):
+                    self._step_committer(told)
+                else:
+                    self._step_member(told)
+            elif self._is_due(self.member.deadline_ms):
+                self._step_member(TimerFired())
+            elif self._is_due(self._committer.deadline_ms):
+                self._step_committer(CommitTimer())
+            elif self._is_due(self._flushes.due_ms):
+                self._flushes.give_up_waiting(self._now)
+            elif self._is_due(self._lookups.due_ms):
+                self._lookups.send_due(self._now)
+            else:
+                return
+
+    def _is_due(self, time_ms: int | None) -> bool:
+        return time_ms is not None and time_ms <= self._now
+
+    def _out_append(self, command: Output) -> None:
+        self._out.append(command)
+
+    def _note(self, event: Event) -> None:
+        """What an event that the member has taken means beside the member."""
+        match event:
+            case Subscribed():
+                self._calls.attach()
+            case LeaveRequested():
+                self._closing = self._closing or event.final
+            case CoordinatorFound() | HeartbeatAnswered():
+                self._coordinator_heard = True
+            case _:
+                pass
+
+    def _on_own(self, event: GroupEvent) -> None:
+        match event:
+            case ListenerReturned():
+                self._calls.returned(event.number, failed=event.failed)
+            case ApplicationDone():
+                self._calls.application_done(event.number)
+                self._flushes.application_done(self._now, event.number)
+            case CommittedAsked():
+                self._lookups.ask(self._now, event)
+            case CommittedAnswered() | CommittedLost() | CommittedImpossible():
+                self._coordinator_heard |= isinstance(event, CommittedAnswered)
+                self._lookups.answered(self._now, event)
+            case FlushAsked():
+                done = FlushDone(event.ticket)
+                self._flush((), event.deadline_ms, lambda: self._out_append(done), closing=True)
+            case Detached():
+                self._calls.detach()
+            case _:
+                raise LocalProtocolError(f"not an event of a group: {event!r}")
+
+    def _flush(
+        self,
+        partitions: tuple[TopicPartition, ...],
+        deadline_ms: int,
+        done: Callable[[], None],
+        *,
+        closing: bool,
+    ) -> None:
+        self._flushes.begin(self._now, partitions, deadline_ms, done, closing=closing)
+
+    # -- the member --------------------------------------------------------------------------
+
+    def _step_member(self, event: Event) -> None:
+        commands = self.member.step(self._now, event)
+        self._note(event)
+        for command in commands:
+            self._route(command)
+
+    def _route(self, command: Command) -> None:
+        match command:
+            case EpochChanged():
+                self._inner.append(EpochNoted(command.member_epoch))
+                self._lookups.note_epoch(self._now, command.member_epoch)
+            case FlushOffsets():
+                flushed = OffsetsFlushed(command.plan)
+                partitions = tuple(each.tp for each in command.revoked)
+                by_ms, closing = command.deadline_ms, self._closing
+                done = self._inner.append
+                self._flush(partitions, by_ms, lambda: done(flushed), closing=closing)
+            case ReleasePartitions() | StartPartitions():
+                self._calls.request(command)
+            case LeaveCompleted():
+                self._calls.forget_everything()  # a call that was not waited for may have left some
+                self._out_append(command)
+            case _:
+                self._out_append(command)
+
+    def _suspect(self, why: str) -> None:
+        """A request showed that the coordinator moved, or cannot be reached."""
+        self._coordinator_heard = False
+        self._out_append(ForgetCoordinator(why))
+        self._inner.append(CoordinatorLost(why))
+
+    # -- the committer -----------------------------------------------------------------------
+
+    def _on_commit_event(self, event: CommitEvent) -> None:
+        match event:
+            case CommitAnswered():
+                refused = self._set_aside.pop(event.attempt, {})
+                self._coordinator_heard = True
+                event = CommitAnswered(event.attempt, {**event.results, **refused})
+            case CommitLost() | CommitImpossible():
+                self._set_aside.pop(event.attempt, None)
+            case _:
+                pass
+        self._step_committer(event)
+        if isinstance(event, CommitLost):
+            self._suspect(event.why)
+
+    def _step_committer(self, event: CommitEvent) -> None:
+        for command in self._committer.step(self._now, event):
+            self._route_commit(command)
+
+    def _route_commit(self, command: CommitCommand) -> None:
+        match command:
+            case SendCommit():
+                self._send_commit(command)
+            case CommitDone():
+                self._on_commit_done(command)
+            case RefreshEpoch():
+                self._inner.append(HeartbeatWanted())
+            case CoordinatorSuspect():
+                self._suspect(command.why)
+            case _:
+                raise AssertionError(f"no such command: {command!r}")
+
+    def _send_commit(self, command: SendCommit) -> None:
+        """Leave partitions out whose topic was deleted and created again meanwhile: by name, their
+        offset would be stored for the new topic."""
+        recreated = {tp: _RECREATED for tp in command.offsets if self._is_recreated(tp)}
+        offsets = {tp: each for tp, each in command.offsets.items() if tp not in recreated}
+        if not offsets:
+            self._inner.append(CommitAnswered(command.attempt, recreated))
+            return
+        if recreated:
+            self._set_aside[command.attempt] = recreated
+        attempt, epoch, timeout_ms = command.attempt, command.member_epoch, command.timeout_ms
+        self._out_append(SendCommit(attempt, epoch, offsets, timeout_ms))
+
+    def _is_recreated(self, tp: TopicPartition) -> bool:
+        assigned, newest = self._calls.ids.get(tp), self._newest_id(tp.topic)
+        return assigned is not None and newest is not None and assigned != newest
+
+    def _on_commit_done(self, done: CommitDone) -> None:
+        if done.ticket is None:
+            for tp, error in sorted(done.failed.items()):
+                stale = ErrorCode.STALE_MEMBER_EPOCH
+                passing = isinstance(error, BrokerError) and error.code == stale
+                self._out_append(AutomaticCommitFailed(tp, error, passing))
+        elif done.ticket < 0:
+            self._flushes.committed(self._now, done)
+        else:
+            self._out_append(done)

@@ -1,0 +1,109 @@
+"""What can happen to the group core, beyond the events of member and committer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kip848_client._types import TopicPartition
+from kip848_client.errors import Kip848Error
+from kip848_client.member import Event
+from kip848_client.offsets import CommitEvent
+
+__all__ = [
+    "ApplicationDone",
+    "CommittedAnswered",
+    "CommittedAsked",
+    "CommittedImpossible",
+    "CommittedLost",
+    "CommittedRow",
+    "Detached",
+    "FlushAsked",
+    "GroupEvent",
+    "Input",
+    "ListenerReturned",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEvent:
+    """Base of the events that are the group core's own."""
+
+
+Input = Event | CommitEvent | GroupEvent
+"""Whatever a step takes."""
+
+
+class CommittedRow(NamedTuple):
+    """What OffsetFetch answers for one partition; offset -1 means that nothing is stored."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    error_code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerReturned(GroupEvent):
+    """Answer to ``CallListener``; ``failed``: it raised, or did not return in time."""
+
+    number: int
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationDone(GroupEvent):
+    """Answer to ``AwaitApplication``."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedAsked(GroupEvent):
+    """Someone wants to know what is stored. Answer: ``CommittedFound`` or ``CommittedFailed`` with
+    the same ticket, a number that is not in use."""
+
+    ticket: int
+    partitions: tuple[TopicPartition, ...]
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedAnswered(GroupEvent):
+    """Answer to ``FetchCommitted``: the error code of the group, and what is said per partition."""
+
+    attempt: int
+    error_code: int
+    rows: Mapping[TopicPartition, CommittedRow]
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedLost(GroupEvent):
+    """Answer to ``FetchCommitted``: no reply; a retry may help."""
+
+    attempt: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedImpossible(GroupEvent):
+    """Answer to ``FetchCommitted``: no retry can help."""
+
+    attempt: int
+    error: Kip848Error
+
+
+@dataclass(frozen=True, slots=True)
+class FlushAsked(GroupEvent):
+    """Commit what is confirmed, as before a revocation, for a consumer that assigns by hand and
+    closes. Answer: ``FlushDone`` with the same ticket."""
+
+    ticket: int
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Detached(GroupEvent):
+    """The application assigns by hand from now on: what is assigned is not the group's, and is left
+    alone until there is a subscription again. The listener still hears the end."""

@@ -1,0 +1,118 @@
+"""Commits before partitions are given up: wait for the application, then store what is done.
+
+Who gives partitions up first waits until the application is done with the records of them that it
+has in its hands, but not so long that no time is left to commit: a record that is being processed
+then is not committed, and comes again.
+
+A close does not wait to its end for a coordinator that is not there (KAFKA-19357): its first commit
+gets some seconds, and the rest of the time only if the coordinator was heard of meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client._types import TopicPartition
+from kip848_client.group._commands import (
+    AutomaticCommitFailed,
+    AwaitApplication,
+    GroupCommand,
+)
+from kip848_client.group._listener_calls import Numbers
+from kip848_client.offsets import CommitAsked, CommitDone, CommitKind
+
+__all__ = ["Flushes"]
+
+_CLOSE_PATIENCE_MS: Final = 5_000
+_COMMIT_SHARE_MAX_MS: Final = 1_000
+"""What of the time is kept for the commit, at most; a quarter of it if that is less."""
+
+
+@dataclass(slots=True)
+class _Flush:
+    done: Callable[[], None]
+    deadline_ms: int
+    closing: bool
+    wait: int | None = None
+    """The number of the open ``AwaitApplication``."""
+    wait_until_ms: int = 0
+    ticket: int = 0
+    """The ticket of the open commit; negative, so that no other wish has it."""
+    patient: bool = False
+    """The open commit has all of the time; another one makes no sense."""
+
+
+class Flushes:
+    """The flushes that are open; mostly one."""
+
+    def __init__(
+        self,
+        numbers: Numbers,
+        emit: Callable[[GroupCommand], None],
+        commit: Callable[[CommitAsked], None],
+        *,
+        coordinator_was_heard: Callable[[], bool],
+    ) -> None:
+        self._numbers = numbers
+        self._emit = emit
+        self._commit = commit
+        self._coordinator_was_heard = coordinator_was_heard
+        self._flushes: list[_Flush] = []
+
+    @property
+    def due_ms(self) -> int | None:
+        """When a wait for the application is given up; ``None`` for never."""
+        waits = [each.wait_until_ms for each in self._flushes if each.wait is not None]
+        return min(waits, default=None)
+
+    def begin(
+        self,
+        now_ms: int,
+        partitions: tuple[TopicPartition, ...],
+        deadline_ms: int,
+        done: Callable[[], None],
+        *,
+        closing: bool,
+    ) -> None:
+        """Flush; ``done`` is called when it is over, whether or not something was stored."""
+        flush = _Flush(done, deadline_ms, closing)
+        self._flushes.append(flush)
+        if not partitions:
+            self._ask(now_ms, flush)
+            return
+        flush.wait = self._numbers.next()
+        flush.wait_until_ms = deadline_ms - min((deadline_ms - now_ms) // 4, _COMMIT_SHARE_MAX_MS)
+        self._emit(AwaitApplication(flush.wait, partitions))
+
+    def application_done(self, now_ms: int, number: int) -> None:
+        """The application came back for more."""
+        for flush in [each for each in self._flushes if each.wait == number]:
+            self._ask(now_ms, flush)
+
+    def give_up_waiting(self, now_ms: int) -> None:
+        """Commit without the records that the application still has in its hands."""
+        for flush in list(self._flushes):
+            if flush.wait is not None and flush.wait_until_ms <= now_ms:
+                self._ask(now_ms, flush)
+
+    def committed(self, now_ms: int, done: CommitDone) -> None:
+        """A commit of a flush ended."""
+        for flush in [each for each in self._flushes if each.ticket == done.ticket]:
+            if done.failed and not flush.patient and self._coordinator_was_heard():
+                self._ask(now_ms, flush, patient=True)
+                continue
+            self._flushes.remove(flush)
+            for tp, error in sorted(done.failed.items()):
+                self._emit(AutomaticCommitFailed(tp, error, passing=False))
+            flush.done()
+
+    def _ask(self, now_ms: int, flush: _Flush, *, patient: bool = False) -> None:
+        flush.wait = None
+        deadline_ms = flush.deadline_ms
+        if flush.closing and not patient:
+            deadline_ms = min(deadline_ms, now_ms + _CLOSE_PATIENCE_MS)
+        flush.patient = deadline_ms == flush.deadline_ms
+        flush.ticket = -self._numbers.next()
+        self._commit(CommitAsked(flush.ticket, CommitKind.REVOCATION, None, deadline_ms))
