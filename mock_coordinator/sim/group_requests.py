@@ -3,7 +3,7 @@ event for the group core. The messages are made and read by what the consumer us
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 from kip848_client._heartbeat_wire import heartbeat_outcome, heartbeat_request
@@ -14,7 +14,7 @@ from kip848_client._offsets_wire import (
     committed_offsets,
     fetch_request,
 )
-from kip848_client._types import MemberId, TopicId
+from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.group import CommittedAnswered, CommittedLost, FetchCommitted
 from kip848_client.member import (
@@ -50,6 +50,8 @@ _PROBED_CODES: Final = {
     ErrorCode.FENCED_MEMBER_EPOCH: "fence",
     ErrorCode.UNRELEASED_INSTANCE_ID: "UNRELEASED_INSTANCE_ID",
 }
+_WITH_TOPIC_IDS: Final = 10
+"""The version of OffsetCommit and OffsetFetch from which on topics are named by id."""
 _RECONCILING: Final = (MemberState.RECONCILING, MemberState.ACKNOWLEDGING)
 _GIVING_UP: Final = (MemberState.RECONCILING, MemberState.PREPARE_LEAVING)
 
@@ -204,7 +206,7 @@ class GroupRequests:
         """OffsetCommit, to the coordinator, which is looked up if need be."""
         sender, context = self._sender, self._sender.context
         epoch, offsets = command.member_epoch, command.offsets
-        table = TopicTable((tp.topic for tp in offsets), self.newest_id)
+        table = self._table(offsets)
         member = None
         if epoch is not None:
             member = (MemberId(sender.member_id), epoch, self._instance_id)
@@ -233,7 +235,7 @@ class GroupRequests:
     def committed(self, command: FetchCommitted) -> None:
         """OffsetFetch, to the coordinator, which is looked up if need be."""
         sender, context = self._sender, self._sender.context
-        table = TopicTable((tp.topic for tp in command.partitions), self.newest_id)
+        table = self._table(command.partitions)
         epoch = command.member_epoch
         member = None if epoch is None else (MemberId(sender.member_id), epoch)
         request = fetch_request(sender.group_id, member, command.partitions, table)
@@ -247,6 +249,13 @@ class GroupRequests:
 
         timeout_ms = context.options.request_timeout_ms
         self._ask_coordinator(request, timeout_ms, table.versions[1], done, None)
+
+    def _table(self, partitions: Iterable[TopicPartition]) -> TopicTable:
+        """The topics of a request; without ids where no version has them, so that a message says as
+        much as its bytes would."""
+        has_ids = self._sender.context.profile.api_versions["OffsetCommit"][1] >= _WITH_TOPIC_IDS
+        id_of = self.newest_id if has_ids else _unknown
+        return TopicTable((tp.topic for tp in partitions), id_of)
 
     # -- inside ------------------------------------------------------------------------------
 
@@ -320,3 +329,7 @@ class GroupRequests:
             context.options.request_timeout_ms,
             lambda answer: sender.enter(lambda: done(answer)),
         )
+
+
+def _unknown(_topic: str) -> TopicId | None:
+    return None

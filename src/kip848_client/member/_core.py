@@ -356,8 +356,8 @@ class MemberCore:
 
     def _cut_callbacks_short(self) -> bool:
         """At its deadline a leave is sent even though a callback still runs (KAFKA-16985)."""
-        runs = self._leave is not None and self.state is MemberState.PREPARE_LEAVING
-        if not runs or self._leave is None or self._now < self._leave.deadline_ms:
+        leave = self._leave if self.state is MemberState.PREPARE_LEAVING else None
+        if leave is None or self._now < leave.deadline_ms:
             return False
         self._callbacks_done("the time to leave is over")
         return True
@@ -397,8 +397,7 @@ class MemberCore:
 
     def _send_leave(self) -> bool:
         leave = self._leave
-        assert leave is not None, "LEAVING without a leave"
-        if not leave.may_send(self._now):
+        if leave is None or not leave.may_send(self._now):
             return False
         intent = self._fields.build_leave(self._standing.epoch)
         leave.sent(self._emit_heartbeat(intent, leave.timeout_ms(self._now)))
@@ -541,8 +540,8 @@ class MemberCore:
         return ending is not None
 
     def _resolve(self) -> bool:
-        unresolved = self._work.assignment.unresolved
-        return self.state in st.TAKES_ASSIGNMENT and self._names.ask(self._now, unresolved())
+        wanted = self.state in st.TAKES_ASSIGNMENT
+        return wanted and self._names.ask(self._now, self._work.assignment.unresolved())
 
     def _on_names(self, event: ev.TopicsResolved) -> None:
         asked = self._names.answered(self._now, event.query)

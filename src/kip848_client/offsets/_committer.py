@@ -262,8 +262,7 @@ class CommitterCore:
         self._stored_by: dict[TopicPartition, int] = {}
         self._unsure: dict[TopicPartition, tuple[int, CommittableOffset]] = {}
         self._interval_at_ms: int | None = None
-        self._losses = 0
-        """Attempts without a reply in a row, of whichever tickets."""
+        self._losses = 0  # attempts without a reply in a row
         self._silent_until_ms = 0
         self._out: list[CommitCommand] = []
         self._stale_answers = 0
@@ -417,12 +416,14 @@ class CommitterCore:
     def _waits_for_epoch(self, ticket: _Ticket) -> bool:
         return ticket.stale_epoch is not None and ticket.stale_epoch == self._member_epoch
 
+    def _may_go(self, ticket: _Ticket) -> bool:
+        not_before_ms = max(ticket.not_before_ms, self._silent_until_ms)
+        return not_before_ms <= self._now and not self._waits_for_epoch(ticket)
+
     def _send_next(self) -> None:
         """Send the first ticket that may go; those that have nothing left to send end here."""
         for ticket in list(self._tickets):
-            if self._attempt is not None or self._now < self._silent_until_ms:
-                return
-            if ticket.not_before_ms > self._now or self._waits_for_epoch(ticket):
+            if self._attempt is not None or not self._may_go(ticket):
                 continue
             if ticket.wanted is None:  # positions are read now, so this is the youngest wish
                 self._sequence += 1
@@ -541,8 +542,8 @@ class CommitterCore:
         for tp, offset in attempt.offsets.items():
             if self._unsure.get(tp, (0, offset))[0] <= attempt.ticket.sequence:
                 self._unsure[tp] = (attempt.ticket.sequence, offset)
-        if self._losses:  # one loss says nothing about the next attempt
-            self._silent_until_ms = self._now + self._backoff(self._losses - 1)
+        pause_ms = self._backoff(self._losses - 1) if self._losses else 0
+        self._silent_until_ms = self._now + pause_ms
         self._losses += 1
         attempt.ticket.last_error = event.why
         if attempt.ticket.kind is CommitKind.INTERVAL:
@@ -570,10 +571,7 @@ class CommitterCore:
         if __debug__:
             numbers = [t.number for t in self._tickets if t.number is not None]
             assert len(numbers) == len(set(numbers)), "a ticket is open twice"
-            due = [t for t in self._tickets if t.not_before_ms <= self._now]
-            sendable = [t for t in due if not self._waits_for_epoch(t)]
-            if self._now < self._silent_until_ms:
-                sendable = []
+            sendable = any(self._may_go(ticket) for ticket in self._tickets)
             assert self._attempt is not None or not sendable, "a commit that may go was not sent"
             assert all(t.deadline_ms > self._now for t in self._tickets), "a ticket is overdue"
             sent = [c for c in self._out if isinstance(c, SendCommit)]

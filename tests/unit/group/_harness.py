@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from kip848_client._types import MemberId, TopicId, TopicPartition
+from kip848_client.error_codes import ErrorCode
 from kip848_client.group import (
     ApplicationDone,
     AwaitApplication,
@@ -134,7 +135,7 @@ class GroupHarness:
             deadline_ms = self.core.deadline_ms
             assert deadline_ms is not None
             self.advance(deadline_ms - self.now)
-        refused = HeartbeatRefused(25, "UNKNOWN_MEMBER_ID")
+        refused = HeartbeatRefused(ErrorCode.UNKNOWN_MEMBER_ID, "UNKNOWN_MEMBER_ID")
         return self.feed(HeartbeatAnswered(self.newest_of(SendHeartbeat).attempt, refused))
 
     def leave(self, *, final: bool, within_ms: int = 30_000) -> tuple[Output, ...]:
