@@ -1,4 +1,4 @@
-"""Tasks that run behind a broker's ``async with`` block, whichever task enters it and leaves it.
+"""Tasks that run behind a broker's ``async with`` block; different tasks may enter and leave it.
 
 Theory of operation
 ===================

@@ -226,7 +226,7 @@ class MockBroker:
         through_bytes: bool = True,
         principal: str = ANONYMOUS,
     ) -> InProcessConnection:
-        """A connection without a socket, of whichever principal you like."""
+        """A connection without a socket, as any principal."""
         return InProcessConnection(
             self._driver,
             client_id=client_id,

@@ -92,7 +92,7 @@ class ConnectionCore:
         self._since_ms = now_ms
         """When something last happened on the connection."""
         self._is_paused = False
-        """Whether the driver was told to read nothing more."""
+        """Whether the driver reads nothing more."""
         self._is_at_end = False
         """Whether the client has said everything."""
         self._last: Close | None = None

@@ -114,7 +114,7 @@ class ClusterCore:
     ) -> ClusterCore:
         """A new cluster, with an empty disk.
 
-        ``host`` and ``port`` are what clients are told to connect to; a server that picks its port
+        ``host`` and ``port`` are the address that clients get; a server that picks its port
         corrects them (``advertise``). The ids of several ``brokers`` go up from ``node.id``;
         ``racks`` are theirs in turn, else all are in ``broker.rack``.
         """
@@ -168,7 +168,7 @@ class ClusterCore:
         return first
 
     def advertise(self, host: str, port: int, node_id: int | None = None) -> None:
-        """Change where clients are told to connect for a node (the first one)."""
+        """Change the address that clients get for a node (the first one)."""
         node = self._brokers[node_id].node
         node.host, node.port = host, port
 

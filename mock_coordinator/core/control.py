@@ -1,8 +1,8 @@
 """What happens to the nodes of a cluster: leaders move, brokers stop, die, and come back.
 
 Everything that follows is done at once: logs begin their new leader epoch, the coordinators of
-moved partitions are unloaded and loaded elsewhere, and the partitions are remembered for whoever
-wakes the fetches that wait for them. Only that a dead broker is noticed takes its time.
+moved partitions are unloaded and loaded elsewhere, and the partitions are remembered for the
+driver, which wakes the fetches that wait for them. Only a dead broker takes time to be noticed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ClusterControl:
             self._start(now_ms, event.node_id)
 
     def run_due(self, now_ms: int) -> None:
-        """Notice whoever has been dead for long enough."""
+        """Notice brokers that have been dead for long enough."""
         if not self._unnoticed:
             return
         for node_id in [n for n, due_ms in self._unnoticed.items() if due_ms <= now_ms]:
@@ -117,7 +117,8 @@ class ClusterControl:
             return
         node.up = False
         self._unnoticed[node.node_id] = now_ms + event.noticed_after_ms
-        if event.noticed_after_ms > 0:  # its coordinators are gone, and nobody has taken over yet
+        # its coordinators are gone, and no broker has taken over yet
+        if event.noticed_after_ms > 0:
             self._unload(now_ms, self._broker.disk.leaders.led_by(node.node_id))
         else:
             self._fence(now_ms, node.node_id)

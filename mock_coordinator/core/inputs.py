@@ -97,7 +97,7 @@ class LeaderMoved(Input):
 class CoordinatorMoved(Input):
     """The coordinator of a group is to be another node: this one, or the next that runs.
 
-    ``__consumer_offsets`` is created for it when nobody has asked for a coordinator yet. Where
+    ``__consumer_offsets`` is created for it when no client has asked for a coordinator yet. Where
     there is no other node the same one is elected again, and loads its groups anew.
     ``transactional``: ``key`` is no group but a transactional id, of ``__transaction_state``.
     """
@@ -112,7 +112,8 @@ class NodeStopped(Input):
     """A broker does not run any more; its connections are gone.
 
     ``noticed_after_ms`` is how long the others go on believing in it: 0 for one that stops in good
-    order, ``broker.session.timeout.ms`` for one that dies. Until then nobody leads what it led.
+    order, ``broker.session.timeout.ms`` for one that dies. Until then its partitions have no
+    leader.
     """
 
     node_id: int

@@ -4,9 +4,9 @@ Theory of operation
 ===================
 
 What a member may be using follows from what was said. A response gives it partitions; from then on
-it may use them, and goes on using what it is told to give up, until a heartbeat of its own reports
-them gone (KIP-848, reconciliation) or it joins again. ``OwnershipChecker`` reads along and objects
-to these things:
+it may use them, and goes on using what it has to give up, until a heartbeat of its own reports them
+gone (KIP-848, reconciliation) or it joins again. ``OwnershipChecker`` reads along and objects to
+these things:
 
 * two members of a group may be using the same partition: a wrong coordinator, or in a classic group
   a wrong assignor of its leader;
@@ -16,8 +16,8 @@ to these things:
 * a member commits an offset of a partition that another one may be using: a zombie, or a client
   that commits after it has let go. Kafka accepts that, and the offset of the new owner is lost.
 
-A member that is not in the group any more may still be at work; nobody can see that from here, so
-it is forgotten: when somebody else is given what it had, and whenever the number of members in the
+A member that is not in the group any more may still be at work; that cannot be seen from here, so
+it is forgotten: when another member is given what it had, and whenever the number of members in the
 book has doubled, for most that die are never heard of again. Violations carry the conversation that
 led to them.
 """
@@ -70,9 +70,9 @@ _TIMELINE: Final = 1000
 _LONG: Final = 100
 """A heartbeat that names more than this is not kept, and its line in the timeline is cut short."""
 _FEW_MEMBERS: Final = 1000
-"""So many may be in the book before the dead among them are looked for."""
+"""How many may be in the book before the dead among them are looked for."""
 _VIOLATIONS: Final = 100
-"""How many are told in full: one may be a thousand lines, and a wrong client makes many."""
+"""How many are described in full: one may be a thousand lines, and a wrong client makes many."""
 
 _WATCHED: Final = (
     ConsumerGroupHeartbeatRequest,
@@ -266,7 +266,7 @@ class OwnershipChecker:
         reported: set[_Partition] | None,
         given: set[_Partition],
     ) -> None:
-        """What a heartbeat reported as owned, if anything, and was told to use."""
+        """What a heartbeat reported as owned, if anything, and what its answer assigned."""
         member_id = response.member_id or request.member_id
         if response.error_code or request.member_epoch < 0:
             if response.error_code in _GIVES_UP or not response.error_code:
@@ -300,7 +300,7 @@ class OwnershipChecker:
                 self._object(group_id, what + ", which it was not given or has given up")
 
     def _give(self, group: _Group, group_id: str, member_id: str, new: set[_Partition]) -> None:
-        """The member is told to use these from now on."""
+        """The member may use these from now on."""
         for each in sorted(new):
             name = self._name(group, *each)
             for other in self._other_users(group, group_id, member_id, each):
@@ -327,7 +327,7 @@ class OwnershipChecker:
     # --- The classic protocol ---------------------------------------------------------------------
 
     def _classic_join(self, request: JoinGroupRequest) -> None:
-        """Whoever joins uses what it says that it kept: nothing, unless it is cooperative."""
+        """A joining member uses what it says that it kept: nothing, unless it is cooperative."""
         group = self._groups.get(request.group_id)
         if group is None or not request.member_id or not request.protocols:
             return

@@ -114,7 +114,7 @@ class Profile:
     duration_form: str = "PnDTnHnMn.nS."
     """How a refused ``share.auto.offset.reset`` describes a duration."""
     offset_commit_value_version: int = 3
-    """The version of the value of an OffsetCommit record; 4 has room for a topic id."""
+    """The version of the value of an OffsetCommit record; 4 has a field for a topic id."""
     named_commits_store_topic_id: bool = False
     """A commit that names its topic stores the id that the topic has then."""
     share_groups: bool = False
@@ -146,7 +146,7 @@ class Profile:
     produce_knows_topic_ids: bool = False
     """Produce keeps partitions in maps by topic id and name, not by name alone: their order."""
     missing_topics_hashed: bool = False
-    """Metadata tells of topics that do not exist in the order of a Java set."""
+    """Metadata names topics that do not exist in the order of a Java set."""
     empty_offset_fetch_unanswered: bool = True
     """OffsetFetch that names no group is never answered."""
     partition_growth_limited: bool = False

@@ -38,7 +38,7 @@ class Alarm:
 
 
 class VirtualClock:
-    """A clock that stands still until it is told to move: ``MockBroker(clock=VirtualClock())``.
+    """A clock that stands still until ``advance`` moves it: ``MockBroker(clock=VirtualClock())``.
 
     ``advance`` moves it and lets the brokers that use it do, in order, whatever becomes due on the
     way; connections that have been idle for too long end, and failed authentications are answered.

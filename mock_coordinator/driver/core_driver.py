@@ -214,7 +214,7 @@ class CoreDriver:
 
     def _step(self, now_ms: int, event: Input) -> tuple[Output, ...]:
         """One step of the core, wherever a fault lets it happen: a request that fails, or a move
-        that a fault wants and that cannot be, must not cost anybody else anything."""
+        that a fault wants and that cannot be, must not cost other connections anything."""
         if not isinstance(event, _MAY_FAIL):
             return self._plain_step(now_ms, event)
         try:

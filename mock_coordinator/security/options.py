@@ -168,7 +168,7 @@ class SecurityOptions:
 
     @property
     def has_authorizer(self) -> bool:
-        """Whether anything is refused: rights of anybody imply an authorizer."""
+        """Whether anything is refused: access control lists imply an authorizer."""
         return self.authorizer or bool(self.acls or self.super_users)
 
     def state(self) -> SecurityState:

@@ -214,7 +214,8 @@ class ServedApi:
     request: type[Message]
     handle: Handler
     rule: AuthorizationRule | None = None
-    """Who may ask; ``None`` where nobody is authorized yet, or the handler judges (Fetch)."""
+    """Who may ask; ``None`` where no principal is known yet, or where the handler judges
+    (Fetch)."""
     writes_documents: bool = False
     """It may change what the documents of a data folder say, and no counter tells."""
     names_brokers: bool = False
@@ -222,7 +223,7 @@ class ServedApi:
     fails_on: Callable[[ApiCall[Any]], str | None] | None = None
     """What Kafka fails on in a request, so that it is never answered; ``None`` for a good one."""
     fails_first: bool = False
-    """Kafka fails before anything is done. Otherwise the request is carried out all the same."""
+    """Kafka fails before anything is done. Otherwise the request is carried out, too."""
 
 
 SERVED: Final[tuple[ServedApi, ...]] = (

@@ -1,9 +1,9 @@
 """Requests that Kafka never answers: it fails on them where it would have to answer.
 
-The connection stays open, and nothing more is read from it, until it has been idle for too long.
-No client of good faith sends these. They are not answered here, either, so that whoever writes a
-client learns of the mistake here already; the server's log says what is wrong with the request.
-Each function says what Kafka fails on in a request of its API; ``None`` for a good one.
+The connection stays open, and nothing more is read from it, until it has been idle for too long. No
+client of good faith sends these. They are not answered here, either, so that the author of a client
+learns of the mistake before a real broker shows it; the server's log says what is wrong with the
+request. Each function says what Kafka fails on in a request of its API; ``None`` for a good one.
 """
 
 from __future__ import annotations

@@ -4,19 +4,19 @@ KIP-152, KIP-368).
 Theory of operation
 ===================
 
-A conversation is a state machine in front of the broker. While nobody is authenticated it answers
+A conversation is a state machine in front of the broker. Until a client is authenticated it answers
 itself: one ApiVersions is let through, then SaslHandshake names the mechanism, then tokens are
 exchanged, in SaslAuthenticate requests (handshake version 1) or as bare frames (version 0). What is
-out of order closes the connection, without an answer before the handshake, with
-ILLEGAL_SASL_STATE after it. A failed authentication is answered with SASL_AUTHENTICATION_FAILED,
-and then the connection is closed.
+out of order closes the connection, without an answer before the handshake, with ILLEGAL_SASL_STATE
+after it. A failed authentication is answered with SASL_AUTHENTICATION_FAILED, and then the
+connection is closed.
 
 Once authenticated, requests pass, with the principal. Where sessions are limited
 (``connections.max.reauth.ms``) a later SaslHandshake begins a re-authentication, at most once a
 second; it must end with the same mechanism and principal. A session that is over closes the
 connection with the next request that is not such a handshake.
 
-What comes of a failed authentication, an answer or none, is to be told only after
+What comes of a failed authentication, an answer or none, goes out only after
 ``connection.failed.authentication.delay.ms``, which slows guessers down: ``SaslReaction.fails``.
 """
 
@@ -83,7 +83,7 @@ class SaslRules:
 class SaslReaction:
     """What to do with what was received: pass it on to the broker, or write an answer (a response
     message, or a bare token), or neither; and then perhaps close the connection. ``fails``: an
-    authentication failed, which is to be told late."""
+    authentication failed, which is answered late."""
 
     passes: bool = False
     response: Message | None = None

@@ -55,7 +55,7 @@ def admitted_in_part(
 @dataclass(frozen=True, slots=True)
 class Denied:
     """The handler does not see the request. Without a response the connection is closed, which is
-    how a producer with acks=0 is told."""
+    all that a producer with acks=0 can see."""
 
     response: Message | None
 

@@ -43,7 +43,7 @@ class Answer(Action):
 
 @dataclass(frozen=True, slots=True)
 class Refuse(Action):
-    """Answer with an error everywhere where the response has room for one; the broker does not see
+    """Answer with an error in every field that the response has for one; the broker does not see
     the request. ``message`` None is Kafka's own text for the code."""
 
     code: int

@@ -76,7 +76,7 @@ class Fault:
             raise ConfigError(f"fault {self.name!r}: {amount} is negative")
 
     def _check_answer(self, response: Message) -> None:
-        """Its values have to be possible, and some version must have room for all of them."""
+        """Its values have to be possible, and some version must have a field for each of them."""
         if self.match.api is None:
             raise ConfigError(f"fault {self.name!r}: an answer needs the API that it is for")
         api = api_named(self.match.api)

@@ -1,4 +1,4 @@
-"""Between the driver and the core: lets most steps through and spoils the ones it was told to.
+"""Between the driver and the core: lets most steps through and spoils those that a fault asks for.
 
 Theory of operation
 ===================
@@ -96,7 +96,7 @@ class _Armed:
 
 @dataclass(frozen=True, slots=True)
 class _Unread:
-    """A request of a throttled connection, which nobody has looked at yet."""
+    """A request of a throttled connection, which has not been looked at yet."""
 
     received: RequestReceived
 

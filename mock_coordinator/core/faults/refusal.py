@@ -1,6 +1,6 @@
 """The response that refuses a whole request with one error, for any API.
 
-Kafka has one rule for all: an error at the top where the version has room for it, else the same
+Kafka has one rule for all: an error at the top where the version has a field for it, else the same
 error in every row that the request asked for. Rows are found by comparing the two messages: an
 array of the response that carries errors answers an array of the request.
 """
@@ -58,7 +58,8 @@ _UNKNOWN: Final[dict[str, dict[str, Any]]] = {
 def refusal(request: Message, version: int, code: int, message: str | None = None) -> Message:
     """The response of the request's API in this version with the error everywhere.
 
-    ``message`` is used where the response has room for one; ``None`` is Kafka's text for the code.
+    ``message`` is used where the response has a field for one; ``None`` is Kafka's text for the
+    code.
     """
     text = default_message(code) if message is None else message
     response: Message = _Refusal(version, code, text).of(

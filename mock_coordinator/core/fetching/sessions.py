@@ -5,16 +5,16 @@ Theory of operation
 ===================
 
 A session remembers the partitions in the order in which they will be read, and for each what the
-client was told last. An incremental request changes the set; the response names only partitions
-that have something new: records, another high watermark or log start, or an error. A partition that
+client saw last. An incremental request changes the set; the response names only partitions that
+have something new: records, another high watermark or log start, or an error. A partition that
 delivered records moves to the end, so that one busy partition cannot starve the others when the
-response is full. Session ids are chosen by the broker, epochs count requests: whoever is out of
-step is told to start again and loses nothing but one round trip.
+response is full. Session ids are chosen by the broker, epochs count requests: a client that is out
+of step starts again and loses one round trip.
 
-There is room for so many sessions, divided among eight shards that take new ones in turn. When a
-shard is full, a session that nobody used for two minutes has to go; else one that is older than
-that and worth less, which is one with fewer partitions (and never one of a replica for one of a
-client). When there is none, the new client is served without a session.
+There may be ``max.incremental.fetch.session.cache.slots`` sessions, divided among eight shards that
+take new ones in turn. When a shard is full, a session that was not used for two minutes has to go;
+else one that is older than that and worth less, which is one with fewer partitions (and never one
+of a replica for one of a client). When there is none, the new client is served without a session.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ class FetchSession:
             told.log_start_offset = data.log_start_offset
             news = True
         if data.error_code:
-            told.high_watermark = -1  # so that the recovery is told even when nothing else changed
+            told.high_watermark = (
+                -1
+            )  # so that the client hears of the recovery even when nothing else changed
         if data.records:
             self._partitions[key] = self._partitions.pop(key)
         return news
@@ -115,8 +117,8 @@ class FetchSession:
         self.size = len(self._partitions)
 
     def is_worth_less_than(self, size: int, *, privileged: bool) -> bool:
-        """Whether a new session with so many partitions may take the place of this one."""
-        # whoever is young was not noted as evictable when it was last used
+        """Whether a new session with ``size`` partitions may take the place of this one."""
+        # a young session was not noted as evictable when it was last used
         young = self.last_used_ms - self.created_ms <= _EVICTABLE_AFTER_MS
         if young and (self.privileged or not privileged):
             return False
@@ -149,7 +151,7 @@ class FetchSessions:
         by_id: bool,
         privileged: bool = False,
     ) -> FetchSession | None:
-        """A new session for these partitions, or ``None`` when there is no room for it."""
+        """A new session for these partitions, or ``None`` when the cache is full."""
         shard = self._shards[self._opened % _SHARDS]
         self._opened += 1
         if session_id <= 0 or session_id in self._sessions:

@@ -213,7 +213,7 @@ class ConsumerGroup(ReconciledGroup):
     def _count_classic(self, classic: ClassicMemberMetadata | None, change: int) -> None:
         if classic is not None:
             self.classic_members += change
-            # a protocol that is offered twice counts twice, and then suits nobody: as in Kafka
+            # a protocol that is offered twice counts twice, and is then never elected: as in Kafka
             for protocol in classic.supported_protocols:
                 counted(self.classic_protocols, protocol.name, change)
 

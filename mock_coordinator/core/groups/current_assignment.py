@@ -2,12 +2,12 @@
 
 Pure: a member, its target and who holds which partition go in, the member's next current assignment
 comes out. Two rules carry everything. A member first gives up what its target does not have, stays
-at its epoch, and is told again only when something changes; it receives nothing meanwhile. And a
-partition that somebody still holds is not given to anybody else; the member waits in
-UNRELEASED_PARTITIONS at its new epoch. Each member moves on its own; nobody waits for the group.
+at its epoch, and hears of it again only when something changes; it receives nothing meanwhile. And
+a partition that one member still holds is not given to another; the member waits in
+UNRELEASED_PARTITIONS at its new epoch. Each member moves on its own; none waits for the group.
 
-What is called a topic and its partitions here is whatever the group assigns: nothing looks into the
-ids (see ``reconciled_group``).
+What is called a topic and its partitions here can be anything that a group assigns: nothing looks
+into the ids (see ``reconciled_group``).
 """
 
 from __future__ import annotations

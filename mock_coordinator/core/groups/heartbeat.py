@@ -5,9 +5,9 @@ Theory of operation
 
 A heartbeat goes through fixed stations: is it well formed, does it leave, which group, is there
 room, which member, is the member's epoch right, what did it change, does that move the group epoch,
-is there a new target to compute, and how far can this member go towards its target. Each station
-may refuse; nothing has happened then. What gets through is a list of records in the order in which
-a broker writes them, timers to move, and the answer.
+is there a new target to compute, and how far can this member go towards its target. Each step may
+refuse; nothing has happened then. What gets through is a list of records in the order in which a
+broker writes them, timers to move, and the answer.
 
 Two things are worth remembering. A heartbeat moves only its own member: others learn of a new
 target at their own next heartbeat. And a heartbeat that says nothing new must cost nothing that

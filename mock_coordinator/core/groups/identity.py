@@ -1,9 +1,9 @@
 """Who is sending this heartbeat: a new member, a known one, or a stand-in for a static one.
 
 And whether it is up to date. A member that is behind is fenced: told to give everything up and
-rejoin (110); the group keeps it until it leaves, rejoins or its session ends. The one tolerance: a
-member may repeat its previous epoch while it shows that it owns nothing it should not, because
-the answer that moved it forward may have been lost (KIP-848).
+rejoin (FENCED_MEMBER_EPOCH); the group keeps it until it leaves, rejoins or its session ends. The
+one tolerance: a member may repeat its previous epoch while it shows that it owns nothing it should
+not, because the answer that moved it forward may have been lost (KIP-848).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Members that go: for good (-1), for a while (-2), or because their time is up.
 
 Removing members takes their records away and moves the group epoch; the target of the others is
-computed by whoever heartbeats next. A static member that leaves for a while stays in the group and
-in its target; only its epoch says that it is away, and its session goes on counting down.
+computed by the next heartbeat of any other. A static member that leaves for a while stays in the
+group and in its target; only its epoch says that it is away, and its session goes on counting down.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _unused_regexes(group: ConsumerGroup, members: Iterable[Member]) -> list[str
 def _remaining_topics(
     group: ConsumerGroup, members: Iterable[Member], unused: Iterable[str]
 ) -> list[str]:
-    """The topics that somebody still subscribes to."""
+    """The topics that a member still subscribes to."""
     counts = {name: sum(count) for name, count in group.subscribed_topics().items()}
     for member in members:
         for name in member.subscription.subscribed_topic_names:

@@ -1,6 +1,6 @@
 """One member of a consumer group: what it said and how far it is. Immutable.
 
-A heartbeat builds a changed copy, compares it with the old one, and whatever differs becomes a
+A heartbeat builds a changed copy, compares it with the old one, and each difference becomes a
 record. A heartbeat that brings nothing new must not build anything (``merged`` returns the same
 object), because 10,000 members send one every few seconds.
 """
@@ -57,7 +57,7 @@ class Member:
 
     @property
     def pending_revocation(self) -> OwnedPartitions:
-        """What it was told to give up, until it acknowledges."""
+        """What it has to give up, until it acknowledges."""
         return self.current.pending_revocation
 
     @property
@@ -92,8 +92,8 @@ def merged(
 ) -> MemberSubscription:
     """The subscription after a heartbeat: what it carries replaces, null (or -1) keeps.
 
-    Client id and host always replace, and so does ``classic``: whoever sends a consumer heartbeat
-    uses the classic protocol no more. Returns the same object when nothing differs.
+    Client id and host always replace, and so does ``classic``: a member that sends a consumer
+    heartbeat uses the classic protocol no more. Returns the same object when nothing differs.
     """
     old = subscription
     wanted = old.subscribed_topic_names if names is None else tuple(sorted(set(names)))
@@ -113,7 +113,9 @@ def merged(
         return replace(old, subscribed_topic_names=wanted)
     asked = old.server_assignor if server_assignor is None else server_assignor
     offered = old.client_assignors if client_assignors is None else client_assignors
-    if client_assignors:  # whoever offers assignors asks for none of the broker's, and vice versa
+    if (
+        client_assignors
+    ):  # a member that offers assignors asks for none of the broker's, and vice versa
         asked = None
     elif server_assignor is not None or classic is not None:
         offered = ()
@@ -134,7 +136,7 @@ def merged(
 
 
 def outdated_error(member: Member) -> ErrorCode:
-    """How a member is told that its epoch is not the current one: as its protocol has it."""
+    """The error for an epoch that is not the current one, as the member's protocol has it."""
     if member.classic is None:
         return ErrorCode.STALE_MEMBER_EPOCH
     return ErrorCode.ILLEGAL_GENERATION

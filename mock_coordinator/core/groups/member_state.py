@@ -13,7 +13,7 @@ class MemberState(IntEnum):
     STABLE = 0
     """It holds what it should hold at its epoch."""
     UNREVOKED_PARTITIONS = 1
-    """It was told to give partitions up and has not said yet that it did."""
+    """It has to give partitions up and has not said yet that it did."""
     UNRELEASED_PARTITIONS = 2
     """It waits for partitions that other members have not given up yet."""
     UNKNOWN = 127

@@ -7,9 +7,9 @@ A consumer heartbeat and a JoinGroup of a classic member (KIP-848, migration) sa
 different words. Once the group is known, and the member as it was and as it will be, the stations
 are the same for both: note the changed subscription, start resolving regexes, move the group epoch
 when an input of the target changed, compute the target when it is due, and take the member one step
-towards it. Each station adds its records, in the order in which a broker writes them.
+towards it. Each step adds its records, in the order in which a broker writes them.
 
-Nothing is applied here; whoever decides turns ``records`` and ``timers`` into a ``Decision``.
+Nothing is applied here; the handler turns ``records`` and ``timers`` into a ``Decision``.
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ _MINUTE_MS = 60_000
 def decide_offset_delete(
     env: Environment, request: OffsetDeleteRequest
 ) -> Decision[OffsetDeleteResponse]:
-    """OffsetDelete. A topic that the group subscribes to keeps its offsets (86).
+    """OffsetDelete. A topic that the group subscribes to keeps its offsets
+    (GROUP_SUBSCRIBED_TO_TOPIC).
 
     The API layer answers for topics and partitions that do not exist, and its answers come first;
     but the coordinator is always asked, so a missing group is the whole answer

@@ -156,7 +156,7 @@ def _look_up(
 ) -> _Topics:
     """The committed offsets that are asked for; all of the group's for ``None``.
 
-    Who wants stable offsets is told which of them an open transaction may yet change.
+    A request for stable offsets learns which of them an open transaction may yet change.
     """
     topics = _committed(env, group_id, wanted, by_id=by_id)
     if not request.require_stable or not env.state.pending.has_open_transaction(group_id):

@@ -199,7 +199,7 @@ class _Commit:
         self._group_id = request.group_id
         self._now_ms = now_ms
         by_id = version >= TOPIC_ID_VERSION or env.profile.named_commits_store_topic_id
-        # the only record format that has a time of expiry has no room for an id
+        # the only record format that has a time of expiry has no field for an id
         self._stores_ids = by_id and request.retention_time_ms == -1
         self._metadata_max = env.config.integer("offset.metadata.max.bytes")
         retention_ms = request.retention_time_ms
@@ -272,7 +272,8 @@ def _require_committer(
     request: OffsetCommitRequest,
     topics: Sequence[_Topic],
 ) -> None:
-    """Raise ``Refused`` when this member, or nobody, may not commit to the group now."""
+    """Raise ``Refused`` when this member, or a client without one, may not commit to the group
+    now."""
     epoch = request.generation_id_or_member_epoch
     group = env.state.groups.get(request.group_id)
     if group is None:
@@ -310,7 +311,7 @@ def _require_member(
 def require_txn_committer(
     env: Environment, request: OffsetCommitRequest, topics: Sequence[_Topic]
 ) -> None:
-    """Raise ``Refused`` when a producer may not commit for this member, or for nobody, now."""
+    """Raise ``Refused`` when a producer may not commit now, for this member or without one."""
     epoch, member_id = request.generation_id_or_member_epoch, request.member_id
     group = env.state.groups.get(request.group_id)
     if group is None:

@@ -61,7 +61,7 @@ class PendingOffsets:
         return offsets
 
     def forget(self, group_id: str, topic: str, partition: int) -> None:
-        """A tombstone: nobody's pending offset of the partition counts any more."""
+        """A tombstone: no pending offset of the partition counts any more."""
         for producer_id in self._producers.get(group_id, {}):
             self._offsets[producer_id].pop((group_id, topic, partition), None)
 

@@ -4,11 +4,11 @@ Theory of operation
 ===================
 
 KIP-848's machine does not care what is assigned. Members have epochs, a target says what each of
-them should have, and nobody is given what another one still holds. What is assigned is a
-*resource*, an opaque id with numbered parts: a topic and its partitions in a consumer group, a
-connector and its tasks in a Connect group (``connect.items``). This class keeps the members, their
-targets, and who holds which part; subclasses know what members say about themselves and how their
-records are called (``records``).
+them should have, and none is given what another one still holds. What is assigned is a *resource*,
+an opaque id with numbered parts: a topic and its partitions in a consumer group, a connector and
+its tasks in a Connect group (``connect.items``). This class keeps the members, their targets, and
+who holds which part; subclasses know what members say about themselves and how their records are
+called (``records``).
 
 The ``apply_*`` methods are the only writers, one for each record type. What they keep beside the
 values of the records is *derived* from them, and makes every question of a heartbeat a dictionary

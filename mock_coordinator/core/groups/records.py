@@ -6,8 +6,8 @@ change. A broker that crashed is rebuilt by applying its records again; so is on
 The types mirror the records of Kafka's ``__consumer_offsets`` topic, key for key and in the order
 in which a broker writes them. Every record has a ``key``; ``value=None`` is a tombstone. Keeping
 only the last record of every key (log compaction) must not change what replaying gives, with one
-exception that Kafka has too: a simple group (one that exists only because somebody committed an
-offset without a member) is gone from a compacted log once its last offset was deleted.
+exception that Kafka has too: a simple group (one that exists only because of a committed offset
+without a member) is gone from a compacted log once its last offset was deleted.
 
 What is not in a record is lost in a crash: timers, the metadata refresh deadline, a regex
 resolution in flight.

@@ -67,7 +67,7 @@ _STANDING: Final = frozenset(
         ErrorCode.UNSUPPORTED_ASSIGNOR,
     }
 )
-"""Refusals that are decided before anybody looks for a coordinator."""
+"""Refusals that are decided before a coordinator is looked for."""
 
 _DENIED: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.GROUP_AUTHORIZATION_FAILED)
 

@@ -3,17 +3,17 @@
 Theory of operation
 ===================
 
-A group belongs to a partition of ``__consumer_offsets``, by the hash of its id, and whoever leads
-that partition coordinates it. ``GroupShards`` has the interface of one ``GroupCoordinator`` and
-sends each request to the coordinator of its group; requests that name several groups are cut and
-their answers merged (``splitting``). A coordinator is made when a partition is first asked for.
+A group belongs to a partition of ``__consumer_offsets``, by the hash of its id, and the node that
+leads that partition coordinates it. ``GroupShards`` has the interface of one ``GroupCoordinator``
+and sends each request to the coordinator of its group; requests that name several groups are cut
+and their answers merged (``splitting``). A coordinator is made when a partition is first asked for.
 
 A request says which node it reached. At a node that does not lead the group's partition it is
 refused with NOT_COORDINATOR. When the leader of a partition changes, its coordinator is unloaded:
 requests that wait get NOT_COORDINATOR, timers end, and only the journal stays. The new leader loads
 for ``load_ms``, during which it refuses with COORDINATOR_LOAD_IN_PROGRESS, and then goes on from a
 replay of the journal: every session begins anew. A request whose ``node_id`` is ``None`` comes from
-the broker's own user interface and reaches whoever is coordinator.
+the broker's own user interface and reaches the coordinator, wherever it is.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Shard:
 class GroupShards:
     """The coordinators of all groups.
 
-    ``leader_of`` says which node leads a partition of ``__consumer_offsets`` (``None``: nobody);
+    ``leader_of`` says which node leads a partition of ``__consumer_offsets`` (``None``: none does);
     tell ``leader_changed`` when that changes. ``journal_of`` gives the journal of a partition, the
     same one at each call; without it journals are kept in memory. ``may_describe`` says whether a
     client may know of a topic; without it everybody may. ``now_ms`` is when the cluster starts.
@@ -185,7 +185,7 @@ class GroupShards:
         return shard.coordinator.has_open_transaction(producer_id, producer_epoch)
 
     def complete_transaction(self, now_ms: int, partition: int, end: TransactionEnd) -> None:
-        """A marker has come for a partition, which whoever loads it later will find."""
+        """A marker has come for a partition; a later load will find it."""
         shard = self._shard(partition)
         if shard.coordinator is None:
             shard.journal.append(now_ms, [end])
@@ -224,7 +224,7 @@ class GroupShards:
             self._load(now_ms, partition, shard)
 
     def load_all(self, now_ms: int) -> None:
-        """Take over every partition that has a leader: the cluster starts. What nobody has written
+        """Take over every partition that has a leader: the cluster starts. What was never written
         to is not looked at, unless a load takes its time."""
         for partition in range(self.partitions):
             if self._leader_of(partition) is None:

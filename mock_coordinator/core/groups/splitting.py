@@ -27,7 +27,8 @@ _LOWEST: Final = -(1 << 31)
 
 
 def partition_for(key: str, partitions: int) -> int:
-    """Which of so many partitions of an internal topic is for a group, or a transactional id."""
+    """Which of the ``partitions`` of an internal topic a group, or a transactional id, belongs
+    to."""
     code = string_hash(key)
     return 0 if code == _LOWEST else abs(code) % partitions
 
@@ -51,7 +52,7 @@ class Split:
 
     ``groups`` gives its group ids as they come, ``only`` a request for some of its places, and
     ``merge`` one response of several. ``in_order``: the answers have the order of the request.
-    ``nameless``: an empty group id is refused before anybody is asked.
+    ``nameless``: an empty group id is refused before any node is asked.
     """
 
     groups: Callable[[Any], Sequence[str]]

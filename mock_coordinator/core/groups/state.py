@@ -105,7 +105,7 @@ class GroupsState:
             group.live = live
 
     def forget(self, group_id: str) -> None:
-        """Lose a consumer group from memory and leave its records, as Kafka does when somebody
+        """Lose a consumer group from memory and leave its records, as Kafka does when a member
         joins an empty one with a member id: its next life begins with the first epochs. What
         describes and lists groups reads what is written, and sees the group until the next
         record."""

@@ -179,7 +179,7 @@ class RegexChange(Enum):
 def changed_regex(
     env: Environment, group: ConsumerGroup, old: str, new: str, records: list[StateRecord]
 ) -> RegexChange:
-    """Compare the member's regexes; note a tombstone for one that nobody else uses.
+    """Compare the member's regexes; note a tombstone for one that no other member uses.
 
     Raises ``Refused`` INVALID_REGULAR_EXPRESSION when the new one is new to the group and not
     valid.

@@ -1,7 +1,7 @@
 """The target assignment of a whole group: the assignor's input, its run, and the records of it.
 
 A target is recomputed inside the heartbeat that finds the group epoch ahead of the assignment
-epoch, whoever sends it. The input must be in Kafka's order for the result to be Kafka's; the order
+epoch, from any member. The input must be in Kafka's order for the result to be Kafka's; the order
 is documented in ``kip848_client.assignors``.
 """
 

@@ -23,7 +23,7 @@ class TimerKind(StrEnum):
     REBALANCE = "rebalance"
     """A member has not acknowledged a revocation in time."""
     MEMBER_JOIN = "member join"
-    """A classic member of a consumer group was told to join again and has not."""
+    """A classic member of a consumer group has to join again and has not."""
     MEMBER_SYNC = "member sync"
     """A classic member of a consumer group has joined and not asked for its assignment."""
     REGEX = "regex"

@@ -2,8 +2,8 @@
 
 The producer, not the consumer, sends them, with the consumer's member id and epoch (or generation)
 if it knows them. The rules are those of OffsetCommit with two differences: a producer that names no
-member is always let through, because older producers cannot, and refusals are told in the words of
-the classic protocol before version 6 (KIP-1319).
+member is always let through, because older producers cannot, and refusals are in the words of the
+classic protocol before version 6 (KIP-1319).
 
 That the transaction exists was verified before this is called.
 """

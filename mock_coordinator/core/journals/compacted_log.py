@@ -37,8 +37,8 @@ _GROWTH_MIN: Final = 1024
 
 
 class CompactedLog:
-    """A partition of an internal topic. ``compacts`` False keeps every record, for whoever wants to
-    cut the log."""
+    """A partition of an internal topic. ``compacts`` False keeps every record, for a reader who
+    wants to cut the log."""
 
     def __init__(self, catalog: Catalog, logs: Logs, topic_name: str, partition: int) -> None:
         self._catalog: Final = catalog
@@ -57,7 +57,7 @@ class CompactedLog:
         return self._logs.of_internal(topic, self._topic_name, self._partition)
 
     def has_grown(self, by: int) -> None:
-        """So many records were appended: readers may be woken, and compaction may be due."""
+        """The log has grown ``by`` records: readers may be woken, and compaction may be due."""
         topic = self._catalog.topic(self._topic_name)
         if topic is not None:
             self._logs.note_growth(topic, self._partition)

@@ -42,7 +42,7 @@ Listener = Callable[[int, Sequence[StateRecord]], None]
 class OffsetsLog(CompactedLog):
     """A ``Journal`` in the log of a partition of ``__consumer_offsets``.
 
-    ``listener`` is told what is appended, in order; it must not change anything.
+    ``listener`` gets what is appended, in order; it must not change anything.
     """
 
     def __init__(self, profile: Profile, catalog: Catalog, logs: Logs, partition: int) -> None:

@@ -1,6 +1,6 @@
 """The journal of transaction coordinators as a log: the partitions of ``__transaction_state``.
 
-A transactional id belongs to a partition, by its hash, and whoever leads that partition coordinates
+A transactional id belongs to a partition, by its hash, and the leader of that partition coordinates
 it. Each change of an id is one batch of one record, the ids that are forgotten together are one
 batch of tombstones. The newest record of an id is all that counts (``CompactedLog``).
 """
@@ -48,8 +48,8 @@ class TransactionsLog(CompactedLog):
 
 
 class TransactionLogs:
-    """All partitions, so many as ``partitions`` says. ``listener`` is told the time and each
-    record, in order of writing; it must not change anything."""
+    """All partitions, as many as ``partitions`` says. ``listener`` gets the time and each record,
+    in order of writing; it must not change anything."""
 
     def __init__(self, profile: Profile, catalog: Catalog, logs: Logs, partitions: int) -> None:
         self._profile: Final = profile

@@ -1,9 +1,9 @@
 """Which ranges of a partition's log belong to aborted transactions: what read_committed consumers
-need to leave out records that are there all the same (KIP-98).
+need to leave out records that are there nevertheless (KIP-98).
 
 A real log keeps this list in a file beside each segment and cuts it for a fetch with the help of
-its sparse offset index: a fetch is told of every transaction that begins below the first index
-entry behind the bytes that it got. ``OffsetIndex`` has the entries that a real index would have.
+its sparse offset index: a fetch gets every transaction that begins below the first index entry
+behind the bytes that it got. ``OffsetIndex`` has the entries that a real index would have.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def encode_batch(
 
 def thinned_batch(header: BatchHeader, records: Iterable[RecordFields]) -> bytes:
     """What compaction leaves of a batch: some of its records, at their offsets. The batch belongs
-    to no producer any more, for whatever transaction it was part of is decided."""
+    to no producer any more, because the transaction that it was part of is decided."""
     kept = list(records)
     payload = b"".join(
         _record(r.offset_delta, r.timestamp_delta, r.key, r.value, r.headers) for r in kept

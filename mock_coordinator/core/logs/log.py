@@ -3,8 +3,8 @@
 There is one replica, so a batch is committed when it is appended: the high watermark is the end of
 the log. The last stable offset is where the oldest open transaction begins, or else the same;
 readers ask for it by isolation level, and learn which of the records below it belong to aborted
-transactions. ``Logs`` finds the log of a partition by topic id, so that a topic that was
-deleted and created again starts empty, and collects which partitions got records for whoever wakes
+transactions. ``Logs`` finds the log of a partition by topic id, so that a topic that was deleted
+and created again starts empty, and collects which partitions got records, for the core, which wakes
 the parked fetches.
 """
 
@@ -54,7 +54,7 @@ class TimestampedOffset:
 
 
 class PartitionLog:
-    """The batches of one partition, oldest first. ``watch`` is told when there are producers."""
+    """The batches of one partition, oldest first. ``watch`` is called when there are producers."""
 
     def __init__(self, watch: ProducerWatch | None = None) -> None:
         self.batches: list[StoredBatch] = []
@@ -87,7 +87,7 @@ class PartitionLog:
         return self.last_stable_offset if isolation_level == 1 else self.high_watermark
 
     def append(self, data: bytes, records: int, max_timestamp: int) -> int:
-        """Add a checked batch of so many records; returns its base offset."""
+        """Add a checked batch of that many ``records``; returns its base offset."""
         base = self._end
         stored = with_base_offset(data, base, self.leader_epoch)
         self._add(base, records, max_timestamp, stored)
@@ -135,7 +135,8 @@ class PartitionLog:
         self._end = end
 
     def forget_aborted_before(self, offset: int) -> None:
-        """Nobody will meet records of transactions that were aborted below an offset any more."""
+        """No reader will meet records of transactions that were aborted below an offset any
+        more."""
         self._aborted.forget_before(offset)
 
     def restore_all(self, batches: Sequence[bytes], start: int) -> None:
@@ -194,7 +195,7 @@ class PartitionLog:
         return offset
 
     def aborted_transactions(self, offset: int, read_bytes: int) -> tuple[AbortedTransaction, ...]:
-        """What a reader of so many bytes from ``offset`` on has to leave out, and maybe more."""
+        """What a reader of ``read_bytes`` from ``offset`` on has to leave out, and maybe more."""
         index = bisect_left(self._last_offsets, offset)
         if index == len(self._positions):
             return ()
@@ -314,7 +315,7 @@ class Logs:
 
     def of_internal(self, topic: Topic | None, name: str, partition: int) -> PartitionLog:
         """The log of a partition of an internal topic, which may not exist yet: a coordinator that
-        is asked directly writes before anybody has looked for one."""
+        is asked directly writes before any client has looked for one."""
         log = None if topic is None else self.of(topic, partition)
         if log is None:
             log = self._internal.setdefault((name, partition), PartitionLog(self._watch))
@@ -365,7 +366,7 @@ class Logs:
         return tuple(found)
 
     def known(self, topic_id: TopicId, partition: int) -> PartitionLog | None:
-        """The log of a partition, if anybody has asked for it."""
+        """The log of a partition, if it was ever used."""
         return self._logs.get((topic_id, partition))
 
     def all(self) -> tuple[tuple[TopicIdPartition, PartitionLog], ...]:

@@ -4,9 +4,9 @@ transaction is open since which offset.
 For each producer id the log keeps the epoch and the last five batches. A batch that is already
 among them is a retry and is answered with its old offset; one that does not continue the sequence
 is refused. A producer id that is unknown may start anywhere, because its earlier state may have
-been forgotten: whoever was silent for ``producer.id.expiration.ms``, and has no open transaction,
-is forgotten when somebody looks (``expire``), which happens at an interval, as in Kafka. What
-counts is the timestamp of the last batch, which a producer chooses.
+been forgotten: a producer that was silent for ``producer.id.expiration.ms``, and has no open
+transaction, is forgotten at the next look (``expire``), which happens at an interval, as in Kafka.
+What counts is the timestamp of the last batch, which a producer chooses.
 
 A transaction is open in a partition from its first batch to its marker. Before the first batch the
 broker asks the transaction coordinator whether the partition is part of a transaction (KIP-890);
@@ -86,13 +86,13 @@ class _Verification:
 
 @dataclass(slots=True)
 class ProducerWatch:
-    """Whether any partition of a broker knows any producer: else there is nobody to forget."""
+    """Whether any partition of a broker knows any producer: else there is none to forget."""
 
     any: bool = False
 
 
 class ProducerStates:
-    """The producers of one partition. ``watch`` is told when there are any."""
+    """The producers of one partition. ``watch`` is called when there are any."""
 
     def __init__(self, watch: ProducerWatch | None = None) -> None:
         self._watch: Final = watch or ProducerWatch()
@@ -109,7 +109,7 @@ class ProducerStates:
         return tuple(self._producers.items())
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget whoever was silent for so long and has no open transaction."""
+        """Forget producers that were silent for too long and have no open transaction."""
         latest = now_ms - expiration_ms
         for producer_id, state in tuple(self._producers.items()):
             if state.first_offset is None and state.last_timestamp <= latest:

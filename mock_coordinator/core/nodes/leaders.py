@@ -7,10 +7,10 @@ All nodes of this cluster share one disk, so a replica is never behind: the in-s
 those that run. A partition is led by one of them, and each change of leader raises the leader epoch
 by one, which is how clients notice that what they know is old (KIP-320). When a leader goes down,
 the next live replica in order takes over; when there is none, the partition has no leader and waits
-for the last one that it had. Nobody goes back to a preferred leader by itself.
+for the last one that it had. No partition goes back to its preferred leader by itself.
 
-A topic is placed when it is first looked at, unless somebody has placed it before (``place``): so
-whoever creates topics need not know of nodes.
+A topic is placed when it is first looked at, unless ``place`` did it before: so the code that
+creates topics need not know of nodes.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class Leaders:
         self._wanted: dict[tuple[TopicId, int], tuple[int, ...] | None] = {}
 
     def of(self, topic: Topic, partition: int, replication_factor: int = 1) -> PartitionState:
-        """One partition of a topic. A topic that nobody has placed yet gets so many replicas, or
-        one on each node. Raises ``IndexError`` for a partition that the topic does not have."""
+        """One partition of a topic. A topic that is not placed yet gets ``replication_factor``
+        replicas, or one on each node. Raises ``IndexError`` for a partition that the topic does not
+        have."""
         states = self._partitions.get(topic.topic_id)
         if states is None or len(states) < topic.partitions:
             states = self.place(topic, None, replication_factor)
@@ -101,7 +102,7 @@ class Leaders:
         partitions: Iterable[tuple[int | None, int, Sequence[int]]],
     ) -> None:
         """Partitions (leader, leader epoch, replicas) as they were when the whole cluster went
-        down. Now that all nodes run every replica is in sync, and whoever led leads again; a
+        down. Now that all nodes run every replica is in sync, and the last leader leads again; a
         partition that had no leader gets its first replica. Raises ``KeyError`` for an unknown
         node."""
         states: list[PartitionState] = []
@@ -228,7 +229,7 @@ class Leaders:
             changed = state
             if state.leader is None:
                 if node_id not in (*state.isr, *state.eligible):
-                    continue  # it may lack records, and nobody is there to copy them from
+                    continue  # it may lack records, and there is no broker to copy them from
                 changed = replace(
                     state,
                     isr=(node_id,),

@@ -15,7 +15,7 @@ __all__ = ["Node", "Nodes"]
 
 @dataclass(slots=True)
 class Node:
-    """One broker. ``host`` and ``port`` are what clients are told to connect to."""
+    """One broker. ``host`` and ``port`` are the address that clients get."""
 
     node_id: int
     host: str = "127.0.0.1"
@@ -59,8 +59,8 @@ class Nodes:
 
     @property
     def controller_id(self) -> int:
-        """The node that clients are told to be the controller. In KRaft any live broker will do,
-        because it forwards, and a real one names a random one; here it is the first.
+        """The node that clients see as the controller. In KRaft any live broker will do, because it
+        forwards, and a real one names a random one; here it is the first.
 
         -1 when all are down.
         """

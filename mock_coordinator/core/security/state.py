@@ -15,7 +15,7 @@ class SecurityState:
 
     ``authorizer`` is ``None`` where everybody may do everything. ``passwords`` are the SASL/PLAIN
     accounts. ``addresses`` has for each further listener, by name, where clients reach each node:
-    they are told the addresses of the listener that they came through.
+    they get the addresses of the listener that they came through.
     """
 
     authorizer: Authorizer | None = None

@@ -6,12 +6,12 @@ Theory of operation
 Every value is kept as the text that was given and, parsed, under its Kafka name; reading one is a
 dictionary look-up. Three layers decide a broker setting (altered at runtime, given at start,
 default) and one more stands before them for a group (``consumer.session.timeout.ms`` overrides
-``group.consumer.session.timeout.ms``, KIP-848). Whatever would leave the configuration inconsistent
-is refused as a whole and changes nothing.
+``group.consumer.session.timeout.ms``, KIP-848). A change that would leave the configuration
+inconsistent is refused as a whole and changes nothing.
 
 A name that Kafka does not know is an error that names near ones. A name that Kafka knows and this
 broker has no use for is accepted, so that an existing server.properties can be reused, and listed
-in ``without_effect``, so that nobody believes in it.
+in ``without_effect``, so that a user sees that it does nothing.
 """
 
 from __future__ import annotations
@@ -303,7 +303,7 @@ class BrokerConfig:
         return self.group_setting(group_id, "consumer.session.timeout.ms")
 
     def consumer_heartbeat_interval_ms(self, group_id: str) -> int:
-        """The heartbeat interval that members of this group are told."""
+        """The heartbeat interval that members of this group get."""
         return self.group_setting(group_id, "consumer.heartbeat.interval.ms")
 
     def consumer_assignment_interval_ms(self, group_id: str) -> int:

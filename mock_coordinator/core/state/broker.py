@@ -88,13 +88,13 @@ class Disk:
 
     @property
     def producer_ids_taken(self) -> int:
-        """Producer ids below this one may have been given to somebody. They are taken in blocks, as
-        Kafka's controller gives them to brokers: whoever writes this down need not do it for each
-        id, and after a crash the rest of a block is nobody's."""
+        """Producer ids below this one may have been given out. They are taken in blocks, as Kafka's
+        controller gives them to brokers: storage writes once a block, not once an id, and after a
+        crash the rest of a block is lost."""
         return -(-self.next_producer_id // _PRODUCER_IDS_BLOCK) * _PRODUCER_IDS_BLOCK
 
     def new_producer_id(self) -> int:
-        """A producer id that nobody had before."""
+        """A producer id that was never given out before."""
         self.next_producer_id += 1
         return self.next_producer_id - 1
 

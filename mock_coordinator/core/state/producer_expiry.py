@@ -2,7 +2,7 @@
 
 Kafka gives each partition a timer of its own, with the interval
 ``producer.id.expiration.check.interval.ms`` from when its log was opened. Here all partitions look
-at once, counted from the start of the broker; while nobody knows any producer nothing is waited
+at once, counted from the start of the broker; while no partition knows a producer nothing is waited
 for.
 """
 

@@ -1,4 +1,4 @@
-"""Topics: which there are, how they come and go, what clients are told of them."""
+"""Topics: which there are, how they come and go, what clients see of them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""The topics of a broker: by name and by id, with what changed since somebody last asked.
+"""The topics of a broker: by name and by id, with what changed since the last look.
 
 A topic's identity is its id: deleting a topic and creating one of the same name gives another
-topic. The catalog does not call anybody back. It collects changes, and whoever drives the broker
-takes them once after each step (``take_changes``) and tells the parts that care, so that no handler
-runs inside another.
+topic. The catalog calls nothing back. It collects changes, and the core takes them once after each
+step (``take_changes``) and tells the parts that care, so that no handler runs inside another.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class Catalog:
         """``version`` when a topic was last created: regexes are resolved again because of it."""
         self.racks_of: Callable[[Topic], tuple[tuple[str, ...], ...]] = _no_racks
         """The racks of the replicas of each partition; fewer entries than partitions are repeated.
-        Whoever places topics on nodes says so."""
+        The placement on nodes says so."""
 
     def topic(self, name: str) -> Topic | None:
         """By name."""

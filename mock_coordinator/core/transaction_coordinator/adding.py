@@ -81,7 +81,7 @@ def verified(
     producer: tuple[int, int],
     partitions: Sequence[TxnPartition],
 ) -> Results:
-    """Whether each partition is part of the producer's transaction (TRANSACTION_ABORTABLE 120 when
+    """Whether each partition is part of the producer's transaction (TRANSACTION_ABORTABLE when
     it is not). Raises ``Refused``."""
     known = _current(env, transactional_id, producer).value.partitions
     return {

@@ -5,20 +5,20 @@ Theory of operation
 
 ``handle`` looks up the decision for a request; the decision is an answer and at most one change of
 one transactional id, which is written to the journal and applied before the answer is given. A
-change whose outcome is decided (PrepareCommit, PrepareAbort) leaves an *ending* behind: whoever
-drives the coordinator takes the endings (``take_endings``), has the markers written, and says so
+change whose outcome is decided (PrepareCommit, PrepareAbort) leaves an *ending* behind: the core
+around the coordinator takes the endings (``take_endings``), has the markers written, and says so
 (``markers_written``), which completes the transaction.
 
-An id belongs to a partition of ``__transaction_state``, and whoever leads that partition
+An id belongs to a partition of ``__transaction_state``, and the leader of that partition
 coordinates it. At another node it is refused with NOT_COORDINATOR, and so it is everywhere before
 the first FindCoordinator for any id has made that topic. When the leader changes, the partition is
-unloaded; the new leader replays its journal, which takes ``load_ms``, and refuses
-with COORDINATOR_LOAD_IN_PROGRESS in the meantime. Then it goes on with what the journal says:
-the endings of transactions that were decided and not complete, and the time-outs of open ones.
+unloaded; the new leader replays its journal, which takes ``load_ms``, and refuses with
+COORDINATOR_LOAD_IN_PROGRESS in the meantime. Then it goes on with what the journal says: the
+endings of transactions that were decided and not complete, and the time-outs of open ones.
 
 Time does two things, at the intervals of Kafka's schedulers, counted from the start of the broker:
 transactions that are open for longer than their time-out are aborted under a raised epoch, and
-transactional ids that nobody used for ``transactional.id.expiration.ms`` are forgotten.
+transactional ids that were not used for ``transactional.id.expiration.ms`` are forgotten.
 """
 
 from __future__ import annotations
@@ -371,7 +371,7 @@ class TransactionCoordinator:
         return first
 
     def run_due(self, now_ms: int) -> None:
-        """Finish loads, abort what is open for too long, forget whom nobody needs."""
+        """Finish loads, abort what is open for too long, forget ids that are not used."""
         for partition in [p for p, due_ms in self._loads.items() if due_ms <= now_ms]:
             self._load(now_ms, partition)
         while self._time_outs and self._time_outs[0][0] <= now_ms:

@@ -181,7 +181,7 @@ def _bumped_answer(value: TransactionMetadata) -> EndTxnResponse:
 def fenced_abort(
     env: Environment, now_ms: int, transactional_id: str, entry: TransactionEntry
 ) -> Change:
-    """Abort an open transaction behind its producer's back, who is fenced by a raised epoch."""
+    """Abort an open transaction behind its producer's back; a raised epoch fences the producer."""
     following = _raised(env, now_ms, entry.value, _State.PREPARE_ABORT)
     if not env.profile.fencing_may_change_producer_id:
         following = replace(following, next_producer_id=NO_PRODUCER_ID)

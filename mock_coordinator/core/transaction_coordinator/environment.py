@@ -25,7 +25,8 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Everything that a decision may read. ``new_producer_id`` gives ids that nobody had before."""
+    """Everything that a decision may read. ``new_producer_id`` gives ids that were never given
+    out."""
 
     profile: Profile
     config: BrokerConfig

@@ -1,9 +1,9 @@
 """InitProducerId (API 22): who is the producer behind a transactional id from now on.
 
 Without a transactional id everybody gets a new producer id. With one, each call raises the epoch
-and thereby fences whoever had it before. A producer that says who it is goes on as itself after an
-error (KIP-360): it is fenced when somebody else came in between. A transaction that is still open
-is aborted first, under a raised epoch; the answer is CONCURRENT_TRANSACTIONS, and the client asks
+and thereby fences the producer that had it before. A producer that names itself goes on after an
+error (KIP-360): it is fenced when another one came in between. A transaction that is still open is
+aborted first, under a raised epoch; the answer is CONCURRENT_TRANSACTIONS, and the client asks
 again.
 """
 
@@ -88,8 +88,8 @@ def _unborn(env: Environment, now_ms: int, request: InitProducerIdRequest) -> Tr
 
 def _is_own(value: TransactionMetadata, request: InitProducerIdRequest) -> bool:
     """Whether the producer that the request names may be the current one; its epoch is checked
-    later. Nobody is fenced from an id that was just created; and a producer whose epochs were used
-    up may not have heard of the producer id that it goes on with."""
+    later. No producer is fenced from an id that was just created; and a producer whose epochs were
+    used up may not have heard of the producer id that it goes on with."""
     if value.producer_epoch == NO_PRODUCER_EPOCH or request.producer_id == value.producer_id:
         return True
     return (

@@ -78,7 +78,7 @@ def list_transactions(
     is_loading: bool = False,
 ) -> ListTransactionsResponse:
     """All transactional ids of a node that pass every filter; a filter that is empty lets
-    everything pass. A node that loads some of them tells of none."""
+    everything pass. A node that still loads some of them lists none."""
     if is_loading:
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     pattern = None

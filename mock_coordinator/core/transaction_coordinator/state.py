@@ -64,5 +64,5 @@ class TransactionsState:
             entry.value, entry.last_producer_epoch = record.value, last_producer_epoch
 
     def unload(self, partition: int) -> None:
-        """Forget the ids of a partition, which somebody else coordinates from now on."""
+        """Forget the ids of a partition, which another node coordinates from now on."""
         self._partitions.pop(partition, None)

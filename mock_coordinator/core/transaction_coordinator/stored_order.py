@@ -3,7 +3,7 @@
 Kafka keeps the partitions of a transaction in a set, groups them by topic when it writes a record,
 and writes both levels in the order in which the collections happen to iterate. Which collections
 these are changed twice: Scala's immutable sets (4.0), Scala's mutable ones (4.1 and 4.2), Java's
-(4.3 and later). Nobody relies on it; but a log is equal to a broker's only if this is.
+(4.3 and later). No client relies on it; but a log is equal to a broker's only if this is.
 
 Theory
 ------
@@ -16,7 +16,7 @@ Theory
   the mixed hash are the place, entries that have a place for themselves come first, then the
   subtrees. Up to four entries stay in the order in which they were put in, which here is the order
   of the mutable set that they were copied from; that has eight buckets when partitions were just
-  added, because it was made for so many. The map of topics is always such a tree.
+  added, because it was made for their number. The map of topics is always such a tree.
 """
 
 from __future__ import annotations

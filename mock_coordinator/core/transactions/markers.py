@@ -134,7 +134,7 @@ def write_txn_markers(
     broker: Broker, groups: PendingOffsets, now_ms: int, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
     """Write the markers that another broker, or an administrator, asks for. There is one row for
-    each producer, whatever it is named for, and none for one without partitions."""
+    each producer, also when it names several, and none for one without partitions."""
     producers: dict[int, dict[tuple[str, int], ErrorCode]] = {}
     for asked in request.markers:
         written = _written(broker, groups, now_ms, asked)

@@ -135,9 +135,8 @@ def refused_partitions(
 
 
 def translated(code: ErrorCode, *, knows_abortable: bool, adds: bool) -> Refusal:
-    """The coordinator's error as a producer is told it, with the message. Errors that older
-    producers would not expect become one that they retry; ``adds``: a producer of transaction
-    version 2."""
+    """The coordinator's error as a producer gets it, with the message. Errors that older producers
+    would not expect become one that they retry; ``adds``: a producer of transaction version 2."""
     if code in _UNAVAILABLE or (code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
         return ErrorCode.NOT_ENOUGH_REPLICAS, UNVERIFIED.format(code.name)
     if code is ErrorCode.PRODUCER_FENCED:
@@ -148,7 +147,7 @@ def translated(code: ErrorCode, *, knows_abortable: bool, adds: bool) -> Refusal
 
 
 def told_to_groups(code: ErrorCode, *, knows_abortable: bool) -> ErrorCode:
-    """The coordinator's error as whoever commits offsets is told it."""
+    """The coordinator's error as it answers a commit of offsets."""
     if code in _UNAVAILABLE:
         return code
     return translated(code, knows_abortable=knows_abortable, adds=True)[0]

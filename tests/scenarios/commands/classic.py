@@ -37,7 +37,8 @@ _CONSUMER: Final = "consumer"
 
 
 def join_group(scenario: ScenarioRun, arguments: Arguments) -> list[str]:
-    """JoinGroup. A member without an id sends none, is given one (79) and uses it from then on.
+    """JoinGroup. A member without an id sends none, is given one (MEMBER_ID_REQUIRED) and uses it
+    from then on.
 
     join-group A topics=foo
     join-group A topics=(foo bar) protocols=(range sticky) instance=i1 session=10s timeout=30s

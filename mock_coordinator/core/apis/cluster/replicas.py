@@ -61,8 +61,8 @@ def _none_elected(
 
 
 def elect_leaders(call: ApiCall[ElectLeadersRequest]) -> ElectLeadersResponse:
-    """Have the first replica of each partition lead; of all partitions, only those are told that
-    needed it."""
+    """Have the first replica of each partition lead; of all partitions, the answer names only those
+    that needed it."""
     broker, version, request = call.broker, call.version, call.request
     asked = request.topic_partitions
     if asked == ():
@@ -115,7 +115,7 @@ def _elected(broker: Broker, name: str, index: int, *, unclean: bool) -> _Electe
 
 def _election(broker: Broker, topic: Topic, index: int, *, unclean: bool) -> ErrorCode:
     """Have the first replica lead, when it can and does not; an unclean election is for partitions
-    that nobody leads."""
+    that have no leader."""
     state = broker.partition_state(topic, index)
     preferred = broker.nodes[state.replicas[0]]
     if state.leader == preferred.node_id or (unclean and state.leader is not None):
@@ -137,7 +137,7 @@ def alter_reassignments(
         return _not_reassigned_in_time(request)
     same_size = not request.allow_replication_factor_change
     return AlterPartitionReassignmentsResponse(
-        # who asks for nothing is told the default, whatever was said (seen on Kafka 4.4.0)
+        # a request for nothing is answered with the default (seen on Kafka 4.4.0)
         allow_replication_factor_change=not (request.topics and same_size),
         error_message=None if request.topics else "",
         responses=tuple(

@@ -2,7 +2,7 @@
 
 As a broker looks at them: all names, then all values in the order of the table, then what the
 administrator of the brokers allows, then whether sessions are longer than what keeps them alive.
-The first fault is the one that is told.
+Only the first fault is answered.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class _Checked:
 
 def produce(call: ApiCall[ProduceRequest]) -> ProduceResponse | NoReply | CloseConnection:
     """Append what can be appended; the response says for each partition what happened. With acks=0
-    there is none: a producer is told of a failure by hanging up."""
+    there is none: a failure closes the producer's connection."""
     verifier = call.services.transactions.coordinator
     response = _appended(call.broker, verifier, call.now_ms, call.version, call.request)
     if call.request.acks != 0:

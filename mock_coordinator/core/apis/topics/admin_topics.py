@@ -78,7 +78,7 @@ def _any_once(asked: tuple[DeleteTopicsRequestDeleteTopicState, ...]) -> bool:
 def _sorted_out(
     broker: Broker, asked: tuple[DeleteTopicsRequestDeleteTopicState, ...]
 ) -> tuple[list[_Deleted], list[Topic]]:
-    """Refusals, and topics to be deleted. Whatever is named twice is not deleted at all."""
+    """Refusals, and topics to be deleted. A topic that is named twice is not deleted at all."""
     names: dict[str, int] = {}
     ids: dict[bytes, int] = {}
     refused: list[_Deleted] = []
@@ -178,7 +178,7 @@ def _check_batch(grown_by: int) -> None:
 def _whole_refusal(
     broker: Broker, request: CreatePartitionsRequest, counts: dict[str, int]
 ) -> tuple[ErrorCode, str | None] | None:
-    """Why nothing is done at all, as an error and its words; then each topic is told so."""
+    """Why nothing is done at all, as an error and its words, which each topic gets."""
     if request.timeout_ms <= 0:
         return ErrorCode.REQUEST_TIMED_OUT, None
     if not broker.profile.partition_growth_limited:

@@ -59,7 +59,7 @@ def metadata(call: ApiCall[MetadataRequest]) -> MetadataResponse:
         topics = _by_name(broker, now_ms, entries, may_create=may_create)
     if request.include_topic_authorized_operations:
         for topic in topics:
-            if topic.name is not None:  # a topic that does not exist may be used all the same
+            if topic.name is not None:  # a topic that does not exist may be used nevertheless
                 topic.topic_authorized_operations = TOPIC_OPERATIONS
     cluster_operations = request.include_cluster_authorized_operations
     return MetadataResponse(

@@ -177,7 +177,8 @@ class _Filter:
         )
 
     def _matches_pattern(self, acl: Acl) -> bool:
-        """MATCH finds whatever covers the name; any other type finds the name as it stands."""
+        """MATCH finds every entry that covers the name; any other type finds the name as it
+        stands."""
         if self.pattern_type not in (_ANY, _MATCH, acl.pattern_type):
             return False
         if self.name is None:

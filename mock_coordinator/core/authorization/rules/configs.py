@@ -50,7 +50,7 @@ _PROTECTED_AS: Final = {
     _LOGGER: ResourceType.CLUSTER,
     _GROUP: ResourceType.GROUP,
 }
-"""The settings of brokers belong to the cluster; unknown types are nobody's."""
+"""The settings of brokers belong to the cluster; unknown types belong to no resource."""
 
 
 def _denied(requester: Requester, operation: Operation, resource: Any) -> ErrorCode | None:

@@ -125,7 +125,7 @@ def admit_offset_delete(requester: Requester, request: Any) -> Admission:
 
 def _by_topic(requester: Requester, request: Any, refusal: Any, nothing_left: Any) -> Admission:
     """Hold back the topics that the client may not READ. When all are, the answer is made from
-    ``nothing_left``; ``None`` for a coordinator that is asked all the same."""
+    ``nothing_left``; ``None`` for a coordinator that is asked nevertheless."""
     kept: list[Any] = []
     denied: list[Any] = []
     for topic in request.topics:

@@ -120,7 +120,7 @@ def _delete_by_name(requester: Requester, request: Any) -> Admission:
 
 
 def _may_delete(requester: Requester, name: str) -> bool:
-    """Whoever may describe a topic that does not exist is told so."""
+    """A principal that may describe a topic hears that it does not exist."""
     if requester.broker.catalog.topic(name) is None:
         return True
     return requester.may_topic(Operation.DELETE, name)

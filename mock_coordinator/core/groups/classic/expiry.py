@@ -31,7 +31,7 @@ def decide_timer(env: Environment, now_ms: int, timer: Timer, payload: int) -> D
 
 
 def _expire(step: Rebalance, member_id: str) -> None:
-    """A session is over. Whoever waits for the coordinator is excused, except a new member: it
+    """A session is over. A member that waits for the coordinator is excused, except a new one: it
     might be gone for good."""
     live = step.live
     if member_id in live.pending_joins:

@@ -28,7 +28,7 @@ __all__ = ["ClassicGroup"]
 
 class ClassicGroup:
     """A group of type classic. Without a protocol type it is a *simple* group: one that exists only
-    because somebody committed an offset without being a member."""
+    because an offset was committed without a member."""
 
     __slots__ = ("group_id", "live", "stored")
 

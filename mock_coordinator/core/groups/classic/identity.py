@@ -1,4 +1,4 @@
-"""Whether somebody is the member of a classic group that it says it is."""
+"""Whether a request comes from the member of a classic group that it names."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """JoinGroup (API 11) of a classic group: who may come in, and when that means a rebalance.
 
-A dynamic member comes twice: without an id, to be given one (79, from version 4 on; KIP-394), and
-with it. A static member without an id takes the place of the member that had its instance id, whose
-requests are fenced from then on (82; KIP-345); in a Stable group nobody else notices, unless the
-change elects another protocol. A known member that comes again begins a rebalance when it leads or
-has changed; else it is told where the group is.
+A dynamic member comes twice: without an id, to be given one (MEMBER_ID_REQUIRED, from version 4 on;
+KIP-394), and with it. A static member without an id takes the place of the member that had its
+instance id, whose requests are fenced from then on (FENCED_INSTANCE_ID, KIP-345); in a Stable group
+no other member notices, unless the change elects another protocol. A known member that comes again
+begins a rebalance when it leads or has changed; else the answer says where the group is.
 
 A group that does not exist is made by the first JoinGroup without a member id, even by one that is
 refused; a consumer group without members gives way to it (KIP-848).
@@ -49,7 +49,7 @@ JoinDecision = Decision[JoinGroupResponse | None]
 _KNOWN_ID_VERSION: Final = 4
 """From this version on a dynamic member is sent away once to come back with an id (KIP-394)."""
 _SKIPPED_ASSIGNMENT_VERSION: Final = 9
-"""From this version on a leader can be told not to assign (KIP-814)."""
+"""From this version on an answer can ask the leader not to assign (KIP-814)."""
 _UUID_TEXT_LENGTH: Final = 22
 _UUID_GROUPS: Final = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 
@@ -160,7 +160,7 @@ class _Join:
             return already_waits or live.awaiting_joins < max_size
         return member is not None or len(live.members) < max_size
 
-    # --- Somebody without an id -------------------------------------------------------------------
+    # --- A member without an id -------------------------------------------------------------------
 
     def _new_member(self) -> JoinGroupResponse | None:
         request = self._request
@@ -177,7 +177,7 @@ class _Join:
         return None
 
     def _expected_member(self) -> JoinGroupResponse | None:
-        """Somebody is back with the id that it was given. Only dynamic members are given one, and
+        """A member is back with the id that it was given. Only dynamic members are given one, and
         Kafka fails on a static one that has got hold of it."""
         if self._request.group_instance_id is not None:
             return refused_join(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -202,7 +202,7 @@ class _Join:
     # --- A static member that takes its place again -----------------------------------------------
 
     def _replace(self, old_id: str, new_id: str) -> None:
-        """Fence whoever used the old id, and join in its place."""
+        """Fence the member with the old id, and join in its place."""
         step, live = self._step, self._live
         old_leader = live.leader
         step.fence(old_id)
@@ -219,7 +219,7 @@ class _Join:
             step.maybe_complete_join()
 
     def _tell_replacement(self, new_id: str, old_leader: str | None) -> None:
-        """The group goes on as it is. A leader that cannot be told to skip the assignment is told
+        """The group goes on as it is. A leader that cannot be asked to skip the assignment hears
         that its former self leads, so that it does not assign."""
         live = self._live
         skips = self._received.version >= _SKIPPED_ASSIGNMENT_VERSION

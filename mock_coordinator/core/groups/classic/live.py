@@ -157,7 +157,7 @@ class LiveGroup:
 
     @property
     def has_all_joined(self) -> bool:
-        """Whether nobody is missing in the join phase."""
+        """Whether all members are there in the join phase."""
         return not self.pending_joins and all(
             member.awaiting_join is not None for member in self.members.values()
         )
@@ -168,7 +168,8 @@ class LiveGroup:
         return max((each.rebalance_timeout_ms for each in self.members.values()), default=0)
 
     def supports(self, protocol_type: str, protocols: Iterable[ClassicProtocol]) -> bool:
-        """Whether somebody who offers these protocols fits in: one of them is everybody's."""
+        """Whether a member that offers these protocols fits in: all others have one of them,
+        too."""
         names = list(dict.fromkeys(each.name for each in protocols))
         if self.state is GroupState.EMPTY:
             return bool(protocol_type and names)
@@ -231,7 +232,7 @@ class LiveGroup:
             self.leader = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Forget a member, or somebody who was expected; the first of the others leads then."""
+        """Forget a member, or an id that was expected; the first of the others leads then."""
         member = self.members.pop(member_id, None)
         if member is not None and member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
@@ -241,7 +242,7 @@ class LiveGroup:
         self.pending_syncs.pop(member_id, None)
 
     def rename(self, old_id: str, new_id: str) -> LiveMember:
-        """Give a static member another id: whoever used the old one is nobody any more."""
+        """Give a static member another id: the old one is unknown from then on."""
         member = self.members.pop(old_id)
         renamed = replace(
             member, member_id=new_id, is_new=False, awaiting_join=None, awaiting_sync=None

@@ -1,7 +1,7 @@
 """What a classic group allows with its offsets: who commits, what is kept, what expires.
 
-A commit names a member and its generation, or nobody; nobody may commit only to an empty group.
-Offsets of a group that was left by its members expire together, counted from when the last one
+A commit names a member and its generation, or no member; without a member only an empty group takes
+it. Offsets of a group that was left by its members expire together, counted from when the last one
 left (KIP-211); those of a simple group, and of topics that a Stable group of consumers no longer
 wants, each from its commit.
 """

@@ -4,11 +4,11 @@ Theory of operation
 ===================
 
 A rebalance has two phases. In the *join* phase (PreparingRebalance) JoinGroup requests wait until
-everybody is there, or the longest rebalance timeout is over; who is missing then is out, unless it
-is a static member (KIP-345). A new generation begins: a protocol that all members offer is elected,
-the requests are answered, and the leader gets to see what the members want. In the *sync* phase
-(CompletingRebalance) SyncGroup requests wait for the leader's, which brings the assignment of all.
-It is written down, handed out, and the group is Stable.
+everybody is there, or the longest rebalance timeout is over; a member that is missing then is out,
+unless it is a static member (KIP-345). A new generation begins: a protocol that all members offer
+is elected, the requests are answered, and the leader gets to see what the members want. In the
+*sync* phase (CompletingRebalance) SyncGroup requests wait for the leader's, which brings the
+assignment of all. It is written down, handed out, and the group is Stable.
 
 The first members of an empty group do not begin at once but after
 ``group.initial.rebalance.delay.ms``, and once more as long as others keep coming (KIP-134).
@@ -43,8 +43,8 @@ __all__ = ["NEW_MEMBER_JOIN_TIMEOUT_MS", "Rebalance", "generation_info", "join_a
 R = TypeVar("R")
 
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 300_000
-"""How long a member may wait for its first generation: it cannot heartbeat before, and nobody knows
-whether it still waits. Fixed in Kafka, too."""
+"""How long a member may wait for its first generation: it cannot heartbeat before, and nothing
+shows whether it still waits. Fixed in Kafka, too."""
 
 NULLABLE_PROTOCOL_VERSION: Final = 7
 """From this version on JoinGroup answers may have no protocol name (KIP-559)."""
@@ -66,7 +66,7 @@ def join_answer(received: RequestReceived, response: JoinGroupResponse) -> JoinG
 def generation_info(
     live: LiveGroup, member_id: str, *, with_members: bool = False
 ) -> JoinGroupResponse:
-    """What a member is told of the current generation; leaders get to see the members."""
+    """What a member gets of the current generation; leaders see the members."""
     members: tuple[JoinGroupResponseMember, ...] = ()
     if with_members:
         members = tuple(
@@ -219,7 +219,7 @@ class Rebalance:
             self._arm(Timer(TimerKind.JOIN_PHASE, self.group_id), live.rebalance_timeout_ms)
 
     def maybe_complete_join(self) -> None:
-        """End the join phase if nobody is missing; the first one only ends by time."""
+        """End the join phase if all are there; the first one only ends by time."""
         live = self.live
         if (
             live.state is GroupState.PREPARING_REBALANCE
@@ -229,7 +229,7 @@ class Rebalance:
             self.complete_join()
 
     def complete_join_if_all_joined(self) -> None:
-        """Somebody is gone: nobody else may be missing in the join phase, not even the first."""
+        """A member is gone: the join phase may be complete now, even the first one."""
         if self.live.state is GroupState.PREPARING_REBALANCE and self.live.has_all_joined:
             self.complete_join()
 
@@ -285,8 +285,8 @@ class Rebalance:
 
     def _fails(self) -> bool:
         """Whether Kafka fails to begin the generation, so that the members wait until they are
-        given up: when somebody offers a protocol twice, which counts as two offers and makes it
-        nobody's; and up to 4.3 when a subscription is nonsense."""
+        given up: when a member offers a protocol twice, which counts as two offers, so that no
+        protocol has the right number; and up to 4.3 when a subscription is nonsense."""
         live = self.live
         protocol = live.elected_protocol()
         if protocol is None:
@@ -338,7 +338,7 @@ class Rebalance:
         self.live.enter(GroupState.STABLE, self.now_ms)
 
     def synced(self, member_id: str) -> None:
-        """A member has asked for its assignment; when all have, nobody needs to be chased."""
+        """A member has asked for its assignment; when all have, no timer is needed."""
         self.live.pending_syncs.pop(member_id, None)
         if not self.live.pending_syncs:
             self._cancel(TimerKind.SYNC_PHASE)

@@ -1,4 +1,4 @@
-"""A classic group as a value, for tests and whoever else looks inside."""
+"""A classic group as a value, for tests and others that look inside."""
 
 from __future__ import annotations
 

@@ -61,10 +61,10 @@ class ResultOfChosenMember(FromChosenMember, Protocol):
 class Computation(Generic[G, I, P, R]):
     """How the members of one type of group compute.
 
-    ``given`` takes the group as it is, for an assignor; ``answer`` is how the member is told, and
+    ``given`` takes the group as it is, for an assignor; ``answer`` is the answer to the member, and
     ``installed`` the records of its result (group, what was given, result, time in ms). The latter
-    raises ``Refused`` for a result that does not fit. ``fences_ahead``: a member that is ahead
-    of what the coordinator knows is fenced; else it is told to retry, as one that is behind.
+    raises ``Refused`` for a result that does not fit. ``fences_ahead``: a member that is ahead of
+    what the coordinator knows is fenced; else it has to retry, as one that is behind.
     """
 
     kind: type[G]

@@ -52,7 +52,7 @@ def installed(
     """The records of the new target. Raises ``Refused`` INVALID_ASSIGNMENT when the result does
     not fit what it was computed from.
 
-    With an error the target stays; its epoch advances all the same, or the group would ask for the
+    With an error the target stays; its epoch advances nevertheless, or the group would ask for the
     same computation for ever.
     """
     records: list[StateRecord] = []
@@ -71,7 +71,7 @@ def refused(message: str) -> Refused:
 
 
 Computed = dict[str, tuple[Partitions, AssignmentMetadata]]
-"""Member id -> what it shall have, and what it is told beside."""
+"""Member id -> its assignment, and the metadata that goes with it."""
 
 
 def _validated(given: GroupInput, request: ConsumerGroupInstallAssignmentRequest) -> Computed:

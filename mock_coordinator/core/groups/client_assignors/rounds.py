@@ -6,9 +6,9 @@ Theory of operation
 A group whose epoch is ahead of its assignment epoch, and whose members can compute, has one *round*
 at a time. ``settle`` starts it: it chooses an assignor and a member. The member learns of it in its
 next heartbeat answer (``flag``), which is repeated until it asks for the group (``prepare``). It
-has its own rebalance timeout from the first notice to the result (``install``); a member that
-takes longer, or returns nonsense, is passed over for this group epoch while somebody else can do
-it. It is not fenced: that is what its session is for.
+has its own rebalance timeout from the first notice to the result (``install``); a member that takes
+longer, or returns nonsense, is passed over for this group epoch while another one can do it. It is
+not fenced: that is what its session is for.
 
 A result is installed even when the group epoch has moved meanwhile, so that a group that changes
 all the time makes progress; ``settle`` then starts the next round at once.
@@ -52,7 +52,7 @@ class Phase(StrEnum):
     CHOSEN = "chosen"
     """The member does not know yet."""
     NOTIFIED = "notified"
-    """It was told, and has not asked for the group yet."""
+    """It was chosen, and has not asked for the group yet."""
     PREPARED = "prepared"
     """It computes."""
 
@@ -136,7 +136,7 @@ class Rounds:
     def _start(self, now_ms: int, group: ReconciledGroup) -> None:
         choice = self._choose(group)
         if choice is None:
-            return  # nobody can: the broker computes at the next heartbeat, if it has an assignor
+            return  # the broker computes at the next heartbeat, if it has an assignor
         self._memory[group.group_id].last = choice.member_id
         self._rounds[group.group_id] = Round(choice, group.epoch)
         group.computing = choice.member_id
@@ -183,7 +183,7 @@ class Rounds:
         return running.phase is Phase.NOTIFIED
 
     def expired(self, now_ms: int, group_id: str) -> None:
-        """The member took longer than its rebalance timeout: somebody else computes."""
+        """The member took longer than its rebalance timeout: another one computes."""
         group, running = self._env.state.groups.get(group_id), self._rounds.get(group_id)
         if isinstance(group, ReconciledGroup) and running is not None:
             self._fail(group, running.choice.member_id)

@@ -36,8 +36,8 @@ def require_computable(
     replaced: str | None,
     broker_can: bool = True,
 ) -> None:
-    """Raise ``Refused`` UNSUPPORTED_ASSIGNOR when a changed offer cannot go together with those
-    of the others: no common version of an assignor, classic members whom it cannot serve, or nobody
+    """Raise ``Refused`` UNSUPPORTED_ASSIGNOR when a changed offer cannot go together with those of
+    the others: no common version of an assignor, classic members whom it cannot serve, or no member
     left who understands all the versions in use; and no common assignor, unless the broker could
     compute then (``broker_can``)."""
     offer = after.subscription.client_assignors
@@ -67,7 +67,8 @@ def require_computable(
 def _require_classic_version(
     group: ReconciledGroup, offer: Iterable[ClientAssignor], excepted: Collection[str | None]
 ) -> None:
-    """Whoever computes for classic members must read what they embed, and write what they read."""
+    """The member that computes for classic members must read what they embed, and write what they
+    read."""
     for member_id, member in group.members.items():
         if member.classic is None or member_id in excepted:
             continue

@@ -8,7 +8,7 @@ from typing import Final
 __all__ = ["CLASSIC_VERSION", "NO_METADATA", "AssignmentMetadata", "ClientAssignor"]
 
 CLASSIC_VERSION: Final = -1
-"""The version of what members of the classic protocol say and are told: the UserData that their
+"""The version of what members of the classic protocol send and get: the UserData that their
 assignor embeds, which the coordinator cannot translate (KIP-848, Client Side Assignor)."""
 
 

@@ -12,7 +12,7 @@ What is different follows from two facts. The coordinator does not know which co
 worker always computes the target (``client_assignors.rounds`` says who), may leave items out, and
 says which ones it holds back for a worker that may return (``computing``). And a task of a new
 generation must not start while one of an older generation may still run anywhere: so an item may
-have to wait although nobody has it (``group``).
+have to wait although no worker has it (``group``).
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 The rule about generations lives here. When the tasks of a connector are configured anew, the new
 ones must not start anywhere before the old ones have stopped everywhere: a task of a generation is
-not given to a worker while anybody has one of an older generation of the same connector. Nor is it
-while anybody has one of a newer generation, should a target go back to an older one or mix them:
+not given to a worker while another has one of an older generation of the same connector. Nor is it
+while another has one of a newer generation, should a target go back to an older one or mix them:
 which of two generations started first makes no difference to those who find them side by side, and
-a worker that missed the answer with the newer task would be given it again beside the older one.
-So whoever has tasks of a connector has those of one generation. The connector itself has no part
+a worker that missed the answer with the newer task would be given it again beside the older one. So
+all workers with tasks of a connector have those of one generation. The connector itself has no part
 in this.
 """
 
@@ -71,7 +71,7 @@ class ConnectGroup(ReconciledGroup):
 
     def release_rule(self, member_id: str, target: Partitions) -> Callable[[TopicId, int], bool]:
         """Whether this worker has to wait for a task of its target because there are still tasks of
-        another generation of the connector: somebody else's, or its own that it keeps. Where there
+        another generation of the connector: another worker's, or its own that it keeps. Where there
         are none at all, it begins with the oldest generation of its target."""
         held: dict[str, set[int]] = {}
         oldest: dict[str, int] = {}

@@ -4,8 +4,8 @@ The stations are those of a consumer heartbeat (``groups.heartbeat``), without t
 without a target to compute here. Three things are a Connect group's own. A reason is an event: a
 heartbeat that brings one moves the group epoch, even when the last one brought the same, and the
 reason stays on record until a target has been computed that knew of it. A worker that offers no
-assignor in common with the others is refused, because nobody else could compute. And an assignment
-is repeated until the worker reports that it has it.
+assignor in common with the others is refused, because no other could compute. And an assignment is
+repeated until the worker reports that it has it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def note_confirmation(
     before: OwnedPartitions,
     member: Member,
 ) -> None:
-    """Once a heartbeat is answered: whether the worker has yet to say that it has what it was told.
+    """Once a heartbeat is answered: whether the worker has yet to report what it was assigned.
 
     ``before`` is what it had been assigned so far, ``member`` what has become of it.
     """
@@ -85,7 +85,7 @@ def note_confirmation(
 
 def fence_workers(group: ConnectGroup, members: Iterable[Member]) -> Decision[None]:
     """Remove these workers, with one step of the group epoch for all of them. What the target gave
-    them is nobody's until the next target."""
+    them is unassigned until the next target."""
     gone = tuple(members)
     records: list[StateRecord] = []
     for member in gone:

@@ -120,8 +120,8 @@ def write_items(held: Mapping[TopicId, Iterable[int]]) -> tuple[ConnectGroupItem
 def taken_once(
     holder: str, held: Mapping[TopicId, Iterable[int]], taken: dict[tuple[str, int], str]
 ) -> None:
-    """Note who has these items. Raises ``ItemsError`` when somebody has one of them already, in
-    whatever generation."""
+    """Note which worker has these items. Raises ``ItemsError`` when another has one of them
+    already, in any generation."""
     for resource, parts in held.items():
         connector, _ = connector_of(resource)
         for task in parts:

@@ -1,6 +1,6 @@
 """SyncGroup and Heartbeat of a classic member in a consumer group (KIP-848, migration).
 
-SyncGroup brings what the member has now, whatever assignments the request carries: nobody leads
+SyncGroup brings what the member has now, whatever assignments the request carries: no member leads
 here. Heartbeat is the only way to call the member: REBALANCE_IN_PROGRESS when the group has a newer
 target, when the member has something to give up, and when what it waits for is free.
 """

@@ -3,11 +3,11 @@
 Theory of operation
 ===================
 
-The condition is that somebody is left, that all who are left use the classic protocol, that the
+The condition is that a member is left, that all who are left use the classic protocol, that the
 policy allows it and that a classic group may be as large as that. The consumer group's records are
 deleted, member by member, and one ``GroupMetadata`` record takes their place: its generation is the
 group epoch, its assignments are the *targets*, which members may not have reached. So the group
-begins a rebalance at once; until it is over the members are told so by their next Heartbeat.
+begins a rebalance at once; until it is over the members hear of it by their next Heartbeat.
 
 One case needs none: a static member comes back with the classic protocol in place of the last
 consumer member, and wants what was wanted before. Then the group is Stable as it is.
@@ -123,7 +123,7 @@ def downgrade_by_replacement(
 
 
 def joined(member: Member) -> JoinGroupResponse | None:
-    """The answer of a rebalance that is over before it began: nobody leads, nobody is listed."""
+    """The answer of a rebalance that is over before it began: without a leader, without a list."""
     protocols = () if member.classic is None else member.classic.supported_protocols
     return JoinGroupResponse(
         generation_id=member.epoch,

@@ -138,7 +138,8 @@ class _Join(MemberUpdate):
             )
 
     def _require_fit(self, member_id: str) -> None:
-        """Whether there is room, and a protocol that all classic members support."""
+        """Whether the group has place for one more, and a protocol that all classic members
+        support."""
         env, request = self.env, self.request
         max_size = env.config.integer("group.consumer.max.size")
         instance_id = request.group_instance_id
@@ -209,7 +210,7 @@ class _Join(MemberUpdate):
         if not group.offers or before.subscription is after.subscription:
             return False
         if before.state is not MemberState.STABLE or is_behind(self.env, group, before):
-            # It was told to join, and many assignors embed what they had or the generation of it:
+            # It had to join again, and many assignors embed what they had or the generation of it:
             # were that a reason to compute, the group would never come to rest.
             return False
         run = {

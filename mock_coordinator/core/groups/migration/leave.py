@@ -49,7 +49,7 @@ def decide_leave_from_consumer_group(
         return Decision(response)
     try:
         return fence(env, now_ms, group, tuple(leaving.values())).answering(response)
-    except Refused as err:  # a downgrade that cannot be done: nobody goes
+    except Refused as err:  # a downgrade that cannot be done: no member goes
         return Decision(LeaveGroupResponse(error_code=err.code))
 
 

@@ -40,7 +40,7 @@ def classic_member(
 
 def is_behind(env: Environment, group: ConsumerGroup, member: Member) -> bool:
     """Whether there is something newer than what the member joined for."""
-    # while somebody computes there is nothing to join for yet
+    # while a member computes there is nothing to join for yet
     by_target = env.profile.classic_rejoin_by_assignment_epoch or group.client_assigned
     return member.epoch < (group.assignment_epoch if by_target else group.epoch)
 

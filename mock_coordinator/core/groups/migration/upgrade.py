@@ -4,9 +4,9 @@ Theory of operation
 ===================
 
 The generation becomes the group epoch, and every member a classic member of the consumer group, at
-that epoch and with the assignment of that generation, which is its target, too. Whoever waited for
-the classic group to go on gets REBALANCE_IN_PROGRESS, joins again and finds itself in the new one.
-The heartbeat that began it is then decided as if the group had always been like this.
+that epoch and with the assignment of that generation, which is its target, too. A member that
+waited for the classic group to go on gets REBALANCE_IN_PROGRESS, joins again and finds itself in
+the new one. The heartbeat that began it is then decided as if the group had always been like this.
 
 That takes a group which exists only while the heartbeat is decided; what makes it so are its
 records, as always. The requests that waited are answered even when the conversion fails later on,
@@ -96,7 +96,7 @@ def upgrade(
     classic: ClassicGroup,
     offer: tuple[ClientAssignor, ...] = (),
 ) -> Upgrade:
-    """Convert a classic group that has members, because of somebody who offers these assignors.
+    """Convert a classic group that has members, because of a member that offers these assignors.
 
     Raises ``Refused`` GROUP_ID_NOT_FOUND (with the reason), or ``UpgradeRefused``.
     """
@@ -205,7 +205,7 @@ def _target(
     env: Environment, group_id: str, old: LiveMember, *, keeps_data: bool
 ) -> tuple[Partitions, AssignmentMetadata]:
     """What the member was assigned, and what the assignor said to it. The latter can be kept only
-    when somebody comes who runs that assignor; the broker does not."""
+    when a member comes that runs that assignor; the broker does not."""
     if not old.assignment:
         return NO_PARTITIONS, NO_METADATA
     try:

@@ -7,9 +7,9 @@ Theory of operation
 profile can write. What a release does not store is filled in as that release would: brokers before
 4.3 store no assignment epochs, and a partition's is then the member's own epoch.
 
-A key type that this module does not know is somebody else's record (share and streams groups live
-in the same log) and is skipped, as a broker does that was downgraded. Everything else that cannot
-be read is an error: a coordinator must not start from half of its records.
+A key type that this module does not know is another component's record (share and streams groups
+live in the same log) and is skipped, as a broker does that was downgraded. Everything else that
+cannot be read is an error: a coordinator must not start from half of its records.
 """
 
 from __future__ import annotations

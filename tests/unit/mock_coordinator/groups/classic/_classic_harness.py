@@ -2,7 +2,7 @@
 
 ``join("A")`` and ``sync("A")`` return the answer, or None while it has to wait; ``late()`` gives
 the answers that came since, by name. ``A`` is given a member id as a real client is: refused once
-(79) where the version wants that, and let in under the id.
+(MEMBER_ID_REQUIRED) where the version wants that, and let in under the id.
 """
 
 from __future__ import annotations
