@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from kip848_client.errors import BrokerError, TransportError
+from kip848_client.errors import BrokerError, ConfigError, TransportError
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kip848_client.wire.messages.fetch import (
     FetchRequest,
@@ -19,6 +19,7 @@ from kip848_client.wire.messages.fetch import (
 )
 from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator import InProcessConnection, MockBroker, MockCluster, VirtualClock
+from mock_coordinator.security import ListenerOptions, SecurityOptions
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -125,6 +126,21 @@ async def test_brokers_that_cannot_listen_let_go_of_what_they_had() -> None:
         with pytest.raises(OSError, match="in use"):
             await cluster.__aenter__()
         assert port_is_free(taken - 1)
+
+
+@pytest.mark.anyio
+async def test_a_listener_whose_certificate_cannot_be_read_leaves_no_port_bound() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    listener = ListenerOptions(
+        name="TLS", protocol="SSL", port=port, certificate="/nowhere.pem", key="/nowhere.key"
+    )
+    broker = MockBroker(security=SecurityOptions(listeners=(listener,)))
+    with pytest.raises(ConfigError, match="listener TLS") as refused:
+        await broker.__aenter__()
+    assert port_is_free(port), "although the error and all that it has seen is still there"
+    del refused
 
 
 def test_a_folder_is_free_after_topics_that_cannot_be(tmp_path: Path) -> None:
