@@ -36,7 +36,7 @@ from mock_coordinator.core.authorization.request_authorizer import RequestAuthor
 from mock_coordinator.core.control import ClusterControl
 from mock_coordinator.core.fetching.fetches import Fetches
 from mock_coordinator.core.fetching.parked import Parked, ParkedFetches
-from mock_coordinator.core.groups.shards import GroupShards
+from mock_coordinator.core.groups.service.shards import GroupShards
 from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
 from mock_coordinator.core.nodes import Node, Nodes
 from mock_coordinator.core.outputs import CloseConnection, Output, Persist, Reply, reply_to

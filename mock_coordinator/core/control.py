@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kip848_client._types import TopicId, TopicIdPartition
-from mock_coordinator.core.groups.shards import GroupShards
+from mock_coordinator.core.groups.service.shards import GroupShards
 from mock_coordinator.core.inputs import (
     CoordinatorMoved,
     Input,

@@ -48,18 +48,18 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from kip848_client.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from mock_coordinator.core.groups.classic.consumer_protocol import (
-    TopicPartitions,
-    read_assignment,
-    read_subscription,
-)
-from mock_coordinator.core.groups.connect.items import (
+from mock_coordinator.core.groups.records.connect_items import (
     ITSELF,
     connector_of,
     item_name,
     parts_of,
 )
-from mock_coordinator.core.groups.snapshot import GroupSnapshot
+from mock_coordinator.core.groups.records.consumer_protocol import (
+    TopicPartitions,
+    read_assignment,
+    read_subscription,
+)
+from mock_coordinator.core.groups.service.snapshot import GroupSnapshot
 from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
 from mock_coordinator.core.outputs import Output, Reply
 from mock_coordinator.core.topics.catalog import Catalog

@@ -22,7 +22,7 @@ from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.produce import ProduceRequest
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.faults import FaultInjector
-from mock_coordinator.core.groups.snapshot import GroupSnapshot
+from mock_coordinator.core.groups.service.snapshot import GroupSnapshot
 from mock_coordinator.core.inputs import (
     ConnectionLost,
     CoordinatorMoved,

@@ -11,7 +11,7 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.state_records import (
     CurrentMemberAssignment,
     MemberMetadata,
     OffsetCommit,

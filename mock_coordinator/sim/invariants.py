@@ -32,7 +32,7 @@ from kip848_client._types import STATIC_LEAVE_EPOCH, GroupId, TopicIdPartition, 
 from kip848_client.member import MemberState
 from kip848_client.offsets import CommittableOffset
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.state_records import (
     CurrentMemberAssignment,
     GroupEpochMetadata,
     OffsetCommit,

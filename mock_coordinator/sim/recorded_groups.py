@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kip848_client._types import TopicId, TopicIdPartition
-from mock_coordinator.core.groups.member_state import MemberState
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.member_state import MemberState
+from mock_coordinator.core.groups.records.state_records import (
     CurrentMemberAssignment,
     GroupEpochMetadata,
     MemberMetadata,

@@ -12,7 +12,8 @@ from typing import Final
 
 from kip848_client.assignors import BUILTIN
 from kip848_client.error_codes import ErrorCode
-from mock_coordinator.core.groups import environment, heartbeat
+from mock_coordinator.core.groups.consumer import heartbeat
+from mock_coordinator.core.groups.state import environment
 from mock_coordinator.core.refused import Refused
 from tests.differential import _mock_process
 

@@ -42,7 +42,7 @@ from kip848_client.wire.messages.produce import (
 )
 from mock_coordinator import MockBroker, NewRecord
 from mock_coordinator.batches import encode_batch
-from mock_coordinator.core.groups.splitting import partition_for
+from mock_coordinator.core.groups.service.splitting import partition_for
 from tests.support.kafka_tools import CONSOLE_CONSUMER, run_tool
 from tests.support.wire_connection import ConnectionLostError, WireConnection
 

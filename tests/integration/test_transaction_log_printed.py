@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mock_coordinator.core.groups.splitting import partition_for
+from mock_coordinator.core.groups.service.splitting import partition_for
 from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
 from tests.integration.test_data_dir import port_of, running
 from tests.support.kafka_tools import CONSOLE_CONSUMER, run_tool

@@ -20,9 +20,9 @@ from kip848_client.wire.messages.fetch import (
     FetchRequestFetchTopic,
 )
 from kip848_client.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.record_format import decode_record, encode_record
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.member_state import MemberState
+from mock_coordinator.core.groups.records.state_records import (
     ClassicGeneration,
     ClassicGroupMember,
     ClassicMemberMetadata,

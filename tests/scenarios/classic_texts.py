@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kip848_client.errors import WireError
-from mock_coordinator.core.groups.classic.consumer_protocol import (
+from mock_coordinator.core.groups.records.consumer_protocol import (
     read_assignment,
     subscribed_topics,
 )

@@ -15,7 +15,7 @@ from typing import Any, Final
 from kip848_client._types import TopicId
 from kip848_client.wire import request_api
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.groups.records.state_records import StateRecord
 from tests.scenarios.admin import grow_topic
 from tests.scenarios.broker_log import BrokerLog
 from tests.scenarios.given_ids import asks_for_an_id

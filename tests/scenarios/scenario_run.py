@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from kip848_client._types import TopicId
 from kip848_client.error_codes import error_name
-from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.groups.records.state_records import StateRecord
 from tests.scenarios.notation import NotationError, partitions_text, read_partitions
 
 __all__ = [

@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from kip848_client._types import TopicId
-from mock_coordinator.core.groups.connect.records import ConnectTargetEpoch, WorkerSubscription
-from mock_coordinator.core.groups.member_state import MemberState
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.connect_records import (
+    ConnectTargetEpoch,
+    WorkerSubscription,
+)
+from mock_coordinator.core.groups.records.member_state import MemberState
+from mock_coordinator.core.groups.records.state_records import (
     ClassicGeneration,
     ClassicGroupMember,
     CurrentAssignment,

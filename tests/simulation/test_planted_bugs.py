@@ -12,9 +12,9 @@ from kip848_client.member._model import HeartbeatRefused, group_by_topic
 from kip848_client.member._policy import Verdict
 from kip848_client.member._work import CallbackWork
 from kip848_client.offsets import OffsetTracker
-from mock_coordinator.core.groups import coordinator as groups
-from mock_coordinator.core.groups import current_assignment
-from mock_coordinator.core.groups.timers import Timer, TimerKind, Timers
+from mock_coordinator.core.groups.assignment import current_assignment
+from mock_coordinator.core.groups.service import coordinator as groups
+from mock_coordinator.core.groups.state.timers import Timer, TimerKind, Timers
 from tests.simulation.worlds import first_failure
 
 pytestmark = pytest.mark.timeout(240)
@@ -45,7 +45,9 @@ def test_a_coordinator_that_gives_away_what_somebody_holds(monkeypatch: pytest.M
         object.__setattr__(step, "holders", {})
         return original(member, step)
 
-    monkeypatch.setattr("mock_coordinator.core.groups.member_update.reconcile", reconcile)
+    monkeypatch.setattr(
+        "mock_coordinator.core.groups.membership.member_update.reconcile", reconcile
+    )
     assert "Violation: SoleHolder" in found()
 
 

@@ -12,7 +12,7 @@ from kip848_client._types import GroupId, TopicId, TopicIdPartition
 from kip848_client.errors import ConfigError
 from kip848_client.member import LossReason, MemberState
 from kip848_client.wire.messages.metadata import MetadataRequest
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.state_records import (
     CurrentAssignment,
     CurrentMemberAssignment,
     GroupEpoch,

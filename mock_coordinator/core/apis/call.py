@@ -15,7 +15,7 @@ from kip848_client.wire._fields import Message
 from mock_coordinator.core.authorization.request_authorizer import RequestAuthorizer
 from mock_coordinator.core.fetching.fetches import Fetches
 from mock_coordinator.core.fetching.parked import ParkedFetches
-from mock_coordinator.core.groups.shards import GroupShards
+from mock_coordinator.core.groups.service.shards import GroupShards
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.outputs import CloseConnection, NoReply
 from mock_coordinator.core.state.broker import Broker

@@ -15,13 +15,17 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-from mock_coordinator.core.groups.journal import BatchTooLargeError
 from mock_coordinator.core.groups.record_format import (
     RecordFormatError,
     decode_record,
     encode_record,
 )
-from mock_coordinator.core.groups.records import OffsetCommit, StateRecord, TransactionEnd
+from mock_coordinator.core.groups.records.journal import BatchTooLargeError
+from mock_coordinator.core.groups.records.state_records import (
+    OffsetCommit,
+    StateRecord,
+    TransactionEnd,
+)
 from mock_coordinator.core.journals.compacted_log import CompactedLog
 from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
 from mock_coordinator.core.logs.control_records import read_marker

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from mock_coordinator.core.groups.record_format import RecordFormatError
-from mock_coordinator.core.groups.splitting import partition_for
+from mock_coordinator.core.groups.service.splitting import partition_for
 from mock_coordinator.core.journals.compacted_log import CompactedLog
 from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
 from mock_coordinator.core.logs.log import Logs, StoredBatch

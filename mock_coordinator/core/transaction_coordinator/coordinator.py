@@ -40,7 +40,7 @@ from kip848_client.wire.messages.transactions import (
     EndTxnRequest,
     InitProducerIdRequest,
 )
-from mock_coordinator.core.groups.splitting import partition_for
+from mock_coordinator.core.groups.service.splitting import partition_for
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC

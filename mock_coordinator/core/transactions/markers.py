@@ -27,7 +27,7 @@ from kip848_client.wire.messages.transaction_admin import (
     WriteTxnMarkersResponseWritableTxnMarkerResult,
     WriteTxnMarkersResponseWritableTxnMarkerTopicResult,
 )
-from mock_coordinator.core.groups.records import TransactionEnd
+from mock_coordinator.core.groups.records.state_records import TransactionEnd
 from mock_coordinator.core.map_orders import java_order, partition_code, string_map_order
 from mock_coordinator.core.state.broker import Broker
 from mock_coordinator.core.state.leadership import leader_problem

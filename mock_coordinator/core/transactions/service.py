@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
-from mock_coordinator.core.groups.shards import GroupShards
-from mock_coordinator.core.groups.txn_offsets import refuse_txn_commit
+from mock_coordinator.core.groups.offsets.transactional import refuse_txn_commit
+from mock_coordinator.core.groups.service.shards import GroupShards
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.state.broker import Broker
 from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC

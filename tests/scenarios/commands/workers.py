@@ -19,7 +19,7 @@ from kip848_client.wire.messages.connect_group import (
     ConnectGroupItems,
     ConnectGroupPrepareAssignmentRequest,
 )
-from mock_coordinator.core.groups.connect.items import ITSELF, resource_of
+from mock_coordinator.core.groups.records.connect_items import ITSELF, resource_of
 from tests.scenarios.commands.computing import offers
 from tests.scenarios.notation import Arguments, NotationError, partitions_text, read_numbers
 from tests.scenarios.scenario_run import DEFAULT_GROUP, Member, ScenarioRun

@@ -15,7 +15,7 @@ from kip848_client.wire.messages.offset_commit import (
 )
 from mock_coordinator.batches import stored_records
 from mock_coordinator.core.groups.record_format import decode_record
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.state_records import (
     GroupEpoch,
     GroupEpochMetadata,
     OffsetAndMetadata,
@@ -23,7 +23,7 @@ from mock_coordinator.core.groups.records import (
     StateRecord,
     TransactionEnd,
 )
-from mock_coordinator.core.groups.state import GroupsState
+from mock_coordinator.core.groups.state.groups_state import GroupsState
 from mock_coordinator.core.journals.offsets_log import OffsetsLog
 from mock_coordinator.core.logs.log import Logs, PartitionLog
 from mock_coordinator.core.logs.record_batch import checksum_is_right, read_header

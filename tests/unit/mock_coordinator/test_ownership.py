@@ -29,7 +29,7 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from mock_coordinator import MockBroker, OwnershipViolation
-from mock_coordinator.core.groups.classic.consumer_protocol import (
+from mock_coordinator.core.groups.records.consumer_protocol import (
     ConsumerAssignment,
     ConsumerSubscription,
     TopicPartitions,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mock_coordinator.core.groups.splitting import partition_for
+from mock_coordinator.core.groups.service.splitting import partition_for
 from mock_coordinator.core.journals.transactions_log import TransactionLogs
 from mock_coordinator.core.logs.log import Logs, PartitionLog
 from mock_coordinator.core.logs.record_batch import checksum_is_right, read_header

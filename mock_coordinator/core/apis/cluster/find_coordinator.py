@@ -12,7 +12,7 @@ from kip848_client.wire.messages.find_coordinator import (
     FindCoordinatorResponseCoordinator,
 )
 from mock_coordinator.core.apis.call import ApiCall
-from mock_coordinator.core.groups.splitting import partition_for
+from mock_coordinator.core.groups.service.splitting import partition_for
 from mock_coordinator.core.state.broker import Broker
 from mock_coordinator.core.state.internal_topics import (
     create_offsets_topic,

@@ -6,8 +6,8 @@ from kip848_client.wire.messages.groups import (
     DescribeGroupsResponseDescribedGroup,
     DescribeGroupsResponseDescribedGroupMember,
 )
-from mock_coordinator.core.groups.classic.group import ClassicGroup
-from mock_coordinator.core.groups.consumer_group import GroupState
+from mock_coordinator.core.groups.state.classic_group import ClassicGroup
+from mock_coordinator.core.groups.state.consumer_group import GroupState
 
 __all__ = ["described_group"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mock_coordinator.core.groups.classic.group import ClassicGroup
 from mock_coordinator.core.groups.classic.rebalance import Rebalance
-from mock_coordinator.core.groups.consumer_group import GroupState
-from mock_coordinator.core.groups.environment import Decision, Environment
-from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.groups.state.classic_group import ClassicGroup
+from mock_coordinator.core.groups.state.consumer_group import GroupState
+from mock_coordinator.core.groups.state.environment import Decision, Environment
+from mock_coordinator.core.groups.state.timers import Timer, TimerKind
 
 __all__ = ["CLASSIC_TIMERS", "decide_loaded", "decide_timer"]
 

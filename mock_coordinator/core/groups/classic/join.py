@@ -20,17 +20,21 @@ from typing import Final
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupResponse
-from mock_coordinator.core.groups.classic.group import ClassicGroup
-from mock_coordinator.core.groups.classic.identity import require_member
-from mock_coordinator.core.groups.classic.live import LiveGroup, LiveMember
 from mock_coordinator.core.groups.classic.rebalance import (
     Rebalance,
     generation_info,
     join_answer,
 )
-from mock_coordinator.core.groups.consumer_group import GroupState
-from mock_coordinator.core.groups.environment import Decision, Environment
-from mock_coordinator.core.groups.records import ClassicProtocol, GroupMetadata, StateRecord
+from mock_coordinator.core.groups.records.state_records import (
+    ClassicProtocol,
+    GroupMetadata,
+    StateRecord,
+)
+from mock_coordinator.core.groups.state.classic_group import ClassicGroup
+from mock_coordinator.core.groups.state.classic_identity import require_member
+from mock_coordinator.core.groups.state.classic_live import LiveGroup, LiveMember
+from mock_coordinator.core.groups.state.consumer_group import GroupState
+from mock_coordinator.core.groups.state.environment import Decision, Environment
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.refused import Refused
 

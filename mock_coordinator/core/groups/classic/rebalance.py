@@ -30,12 +30,12 @@ from kip848_client.wire.messages.classic_group import (
     JoinGroupResponseMember,
     SyncGroupResponse,
 )
-from mock_coordinator.core.groups.classic.consumer_protocol import has_impossible_length
-from mock_coordinator.core.groups.classic.live import InitialDelay, LiveGroup, LiveMember
-from mock_coordinator.core.groups.consumer_group import GroupState
-from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
-from mock_coordinator.core.groups.records import GroupMetadata, StateRecord
-from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.groups.records.consumer_protocol import has_impossible_length
+from mock_coordinator.core.groups.records.state_records import GroupMetadata, StateRecord
+from mock_coordinator.core.groups.state.classic_live import InitialDelay, LiveGroup, LiveMember
+from mock_coordinator.core.groups.state.consumer_group import GroupState
+from mock_coordinator.core.groups.state.environment import Decision, Environment, TimerChange
+from mock_coordinator.core.groups.state.timers import Timer, TimerKind
 from mock_coordinator.core.inputs import RequestReceived
 
 __all__ = ["NEW_MEMBER_JOIN_TIMEOUT_MS", "Rebalance", "generation_info", "join_answer"]

@@ -18,12 +18,12 @@ from kip848_client.wire.messages.classic_group import (
     LeaveGroupResponse,
     LeaveGroupResponseMemberResponse,
 )
-from mock_coordinator.core.groups.classic.group import ClassicGroup
-from mock_coordinator.core.groups.classic.identity import require_generation, require_member
 from mock_coordinator.core.groups.classic.rebalance import Rebalance
-from mock_coordinator.core.groups.consumer_group import GroupState
-from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
-from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.groups.state.classic_group import ClassicGroup
+from mock_coordinator.core.groups.state.classic_identity import require_generation, require_member
+from mock_coordinator.core.groups.state.consumer_group import GroupState
+from mock_coordinator.core.groups.state.environment import Decision, Environment, TimerChange
+from mock_coordinator.core.groups.state.timers import Timer, TimerKind
 from mock_coordinator.core.refused import Refused
 
 __all__ = ["decide_heartbeat", "decide_leave", "leaving_members", "session_timer"]

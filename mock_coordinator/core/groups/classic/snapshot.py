@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mock_coordinator.core.groups.classic.group import ClassicGroup
-from mock_coordinator.core.groups.classic.live import LiveMember
-from mock_coordinator.core.groups.consumer_group import GroupState
-from mock_coordinator.core.groups.records import ClassicGeneration, ClassicProtocol
-from mock_coordinator.core.groups.timers import Timer, TimerKind, Timers
+from mock_coordinator.core.groups.records.state_records import ClassicGeneration, ClassicProtocol
+from mock_coordinator.core.groups.state.classic_group import ClassicGroup
+from mock_coordinator.core.groups.state.classic_live import LiveMember
+from mock_coordinator.core.groups.state.consumer_group import GroupState
+from mock_coordinator.core.groups.state.timers import Timer, TimerKind, Timers
 
 __all__ = ["ClassicMemberSnapshot", "ClassicSnapshot", "take_classic_snapshot"]
 

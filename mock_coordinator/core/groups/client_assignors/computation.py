@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
-from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.groups.records.state_records import StateRecord
+from mock_coordinator.core.groups.state.reconciled_group import ReconciledGroup
 from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["Computation", "FromChosenMember", "ResultOfChosenMember"]

@@ -26,18 +26,18 @@ from mock_coordinator.core.groups.client_assignors.prepare import (
     group_input,
     prepared,
 )
-from mock_coordinator.core.groups.client_assignors.values import (
+from mock_coordinator.core.groups.records.assignor_values import (
     NO_METADATA,
     AssignmentMetadata,
     ClientAssignor,
 )
-from mock_coordinator.core.groups.consumer_group import ConsumerGroup
-from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.state_records import (
     StateRecord,
     TargetAssignmentMetadata,
     TargetEpoch,
 )
+from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.state.reconciled_group import ReconciledGroup
 from mock_coordinator.core.refused import Refused
 
 __all__ = ["OF_PARTITIONS", "Computed", "installed", "refused", "require_version", "target_records"]

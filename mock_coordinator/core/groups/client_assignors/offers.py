@@ -13,7 +13,7 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
 )
-from mock_coordinator.core.groups.client_assignors.values import (
+from mock_coordinator.core.groups.records.assignor_values import (
     CLASSIC_VERSION,
     ClientAssignor,
 )

@@ -16,13 +16,16 @@ from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupPrepareAssignmentResponseMember,
     ConsumerGroupPrepareAssignmentResponseTopic,
 )
-from mock_coordinator.core.groups.classic.consumer_protocol import read_subscription
+from mock_coordinator.core.groups.assignment.subscriptions import (
+    subscribed_names,
+    subscribed_topic_ids,
+)
 from mock_coordinator.core.groups.client_assignors.selection import Offer
-from mock_coordinator.core.groups.client_assignors.values import CLASSIC_VERSION, ClientAssignor
-from mock_coordinator.core.groups.consumer_group import ConsumerGroup
-from mock_coordinator.core.groups.member import Member
-from mock_coordinator.core.groups.records import ClassicProtocol
-from mock_coordinator.core.groups.subscriptions import subscribed_names, subscribed_topic_ids
+from mock_coordinator.core.groups.records.assignor_values import CLASSIC_VERSION, ClientAssignor
+from mock_coordinator.core.groups.records.consumer_protocol import read_subscription
+from mock_coordinator.core.groups.records.state_records import ClassicProtocol
+from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.state.member import Member
 from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["GroupInput", "MemberInput", "TopicInput", "group_input", "member_offer", "prepared"]

@@ -32,11 +32,11 @@ from mock_coordinator.core.groups.client_assignors.computation import (
 from mock_coordinator.core.groups.client_assignors.install import refused
 from mock_coordinator.core.groups.client_assignors.prepare import member_offer
 from mock_coordinator.core.groups.client_assignors.selection import Choice, choose
-from mock_coordinator.core.groups.environment import Environment
-from mock_coordinator.core.groups.errors import group_id_not_found
-from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
-from mock_coordinator.core.groups.records import StateRecord
-from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.groups.records.state_records import StateRecord
+from mock_coordinator.core.groups.state.environment import Environment
+from mock_coordinator.core.groups.state.errors import group_id_not_found
+from mock_coordinator.core.groups.state.reconciled_group import ReconciledGroup
+from mock_coordinator.core.groups.state.timers import Timer, TimerKind
 from mock_coordinator.core.refused import Refused
 
 __all__ = ["Phase", "Round", "Rounds"]

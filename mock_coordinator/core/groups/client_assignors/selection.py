@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
+from mock_coordinator.core.groups.records.assignor_values import ClientAssignor
 
 __all__ = ["Choice", "Offer", "candidates", "choose"]
 

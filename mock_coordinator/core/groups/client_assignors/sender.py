@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from kip848_client.error_codes import ErrorCode
+from mock_coordinator.core.groups.assignment.target_assignment import Sender
 from mock_coordinator.core.groups.client_assignors.offers import require_overlap
 from mock_coordinator.core.groups.client_assignors.prepare import member_offer
 from mock_coordinator.core.groups.client_assignors.selection import Offer, candidates, choose
-from mock_coordinator.core.groups.client_assignors.values import CLASSIC_VERSION, ClientAssignor
-from mock_coordinator.core.groups.consumer_group import ConsumerGroup
-from mock_coordinator.core.groups.member import Member
-from mock_coordinator.core.groups.reconciled_group import ReconciledGroup
-from mock_coordinator.core.groups.target_assignment import Sender
+from mock_coordinator.core.groups.records.assignor_values import CLASSIC_VERSION, ClientAssignor
+from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.state.member import Member
+from mock_coordinator.core.groups.state.reconciled_group import ReconciledGroup
 from mock_coordinator.core.refused import Refused
 
 __all__ = ["members_compute", "require_computable"]

@@ -25,20 +25,20 @@ from mock_coordinator.core.groups.client_assignors.install import (
     require_version,
     target_records,
 )
-from mock_coordinator.core.groups.client_assignors.values import AssignmentMetadata, ClientAssignor
-from mock_coordinator.core.groups.connect.group import ConnectGroup, subscription_of
-from mock_coordinator.core.groups.connect.items import (
+from mock_coordinator.core.groups.records.assignor_values import AssignmentMetadata, ClientAssignor
+from mock_coordinator.core.groups.records.connect_items import (
     ItemsError,
     read_items,
     taken_once,
     write_items,
 )
-from mock_coordinator.core.groups.connect.records import (
+from mock_coordinator.core.groups.records.connect_records import (
     ConnectTargetEpoch,
     ConnectTargetMetadata,
     ConnectWorkerMetadata,
 )
-from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.groups.records.state_records import StateRecord
+from mock_coordinator.core.groups.state.connect_group import ConnectGroup, subscription_of
 from mock_coordinator.core.topics.catalog import Catalog
 
 __all__ = ["OF_ITEMS", "WorkersInput"]

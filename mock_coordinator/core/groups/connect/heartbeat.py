@@ -20,36 +20,39 @@ from kip848_client.wire.messages.connect_group import (
     ConnectGroupHeartbeatResponse,
     ConnectGroupHeartbeatResponseAssignment,
 )
-from mock_coordinator.core.groups.classic.group import ClassicGroup
+from mock_coordinator.core.groups.assignment.current_assignment import Reconciliation, away
 from mock_coordinator.core.groups.client_assignors.sender import require_computable
-from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
-from mock_coordinator.core.groups.connect.group import ConnectGroup, subscription_of
-from mock_coordinator.core.groups.connect.items import OwnedItems, write_items
-from mock_coordinator.core.groups.connect.records import ConnectGroupEpoch, ConnectWorkerMetadata
 from mock_coordinator.core.groups.connect.validation import (
     offered_assignors,
     reported_items,
     validate_connect_heartbeat,
 )
-from mock_coordinator.core.groups.current_assignment import Reconciliation, away
-from mock_coordinator.core.groups.environment import Decision, Environment
-from mock_coordinator.core.groups.errors import not_a_connect_group
-from mock_coordinator.core.groups.identity import (
+from mock_coordinator.core.groups.consumer.leave import stopped_timers
+from mock_coordinator.core.groups.membership.identity import (
     identify,
     leaving_member,
     removal_records,
     require_room,
 )
-from mock_coordinator.core.groups.leave import stopped_timers
-from mock_coordinator.core.groups.member import Member, same_owned
-from mock_coordinator.core.groups.member_update import MemberUpdate
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.membership.member_update import MemberUpdate
+from mock_coordinator.core.groups.records.assignor_values import ClientAssignor
+from mock_coordinator.core.groups.records.connect_items import OwnedItems, write_items
+from mock_coordinator.core.groups.records.connect_records import (
+    ConnectGroupEpoch,
+    ConnectWorkerMetadata,
+)
+from mock_coordinator.core.groups.records.state_records import (
     GroupEpoch,
     GroupMetadata,
     OwnedPartitions,
     StateRecord,
 )
-from mock_coordinator.core.groups.timers import TimerKind
+from mock_coordinator.core.groups.state.classic_group import ClassicGroup
+from mock_coordinator.core.groups.state.connect_group import ConnectGroup, subscription_of
+from mock_coordinator.core.groups.state.environment import Decision, Environment
+from mock_coordinator.core.groups.state.errors import not_a_connect_group
+from mock_coordinator.core.groups.state.member import Member, same_owned
+from mock_coordinator.core.groups.state.timers import TimerKind
 from mock_coordinator.core.inputs import ClientInfo
 from mock_coordinator.core.refused import Refused
 

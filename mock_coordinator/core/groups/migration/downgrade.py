@@ -23,16 +23,13 @@ from kip848_client.assignors import Partitions
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError
 from kip848_client.wire.messages.classic_group import JoinGroupResponse
-from mock_coordinator.core.groups.classic.live import CONSUMER_PROTOCOL_TYPE, LiveGroup, LiveMember
+from mock_coordinator.core.groups.assignment.current_assignment import OwnedReport
+from mock_coordinator.core.groups.assignment.target_assignment import Sender
 from mock_coordinator.core.groups.classic.rebalance import Rebalance
-from mock_coordinator.core.groups.consumer_group import ConsumerGroup, GroupState
-from mock_coordinator.core.groups.current_assignment import OwnedReport
-from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
-from mock_coordinator.core.groups.member import Member
-from mock_coordinator.core.groups.member_update import MemberUpdate
+from mock_coordinator.core.groups.membership.member_update import MemberUpdate
 from mock_coordinator.core.groups.migration.embedded import written_for
 from mock_coordinator.core.groups.migration.policy import allows_downgrade
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.state_records import (
     CurrentMemberAssignment,
     GroupEpochMetadata,
     MemberMetadata,
@@ -42,8 +39,15 @@ from mock_coordinator.core.groups.records import (
     TargetAssignmentMember,
     TargetAssignmentMetadata,
 )
-from mock_coordinator.core.groups.target_assignment import Sender
-from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.groups.state.classic_live import (
+    CONSUMER_PROTOCOL_TYPE,
+    LiveGroup,
+    LiveMember,
+)
+from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup, GroupState
+from mock_coordinator.core.groups.state.environment import Decision, Environment, TimerChange
+from mock_coordinator.core.groups.state.member import Member
+from mock_coordinator.core.groups.state.timers import Timer, TimerKind
 from mock_coordinator.core.refused import Refused
 
 __all__ = ["can_downgrade", "downgrade", "downgrade_by_replacement", "joined", "may_replace"]

@@ -10,15 +10,15 @@ from typing import Final
 
 from kip848_client._types import TopicId
 from kip848_client.errors import WireError
-from mock_coordinator.core.groups.classic.consumer_protocol import (
-    ConsumerAssignment,
-    TopicPartitions,
-    write_assignment,
-)
-from mock_coordinator.core.groups.client_assignors.values import (
+from mock_coordinator.core.groups.records.assignor_values import (
     CLASSIC_VERSION,
     NO_METADATA,
     AssignmentMetadata,
+)
+from mock_coordinator.core.groups.records.consumer_protocol import (
+    ConsumerAssignment,
+    TopicPartitions,
+    write_assignment,
 )
 from mock_coordinator.core.topics.catalog import Catalog
 

@@ -25,26 +25,22 @@ from kip848_client.assignors import NO_PARTITIONS, Partitions, string_map_order
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError
 from kip848_client.wire.messages.classic_group import JoinGroupResponse, SyncGroupResponse
-from mock_coordinator.core.groups.classic.consumer_protocol import (
-    ConsumerSubscription,
-    read_assignment,
-    read_subscription,
-)
-from mock_coordinator.core.groups.classic.group import ClassicGroup
-from mock_coordinator.core.groups.classic.live import LiveGroup, LiveMember
+from mock_coordinator.core.groups.assignment.subscriptions import TopicSummary, summarize
 from mock_coordinator.core.groups.classic.rebalance import Rebalance
-from mock_coordinator.core.groups.client_assignors.values import (
+from mock_coordinator.core.groups.migration.embedded import partitions_of
+from mock_coordinator.core.groups.migration.policy import allows_upgrade
+from mock_coordinator.core.groups.records.assignor_values import (
     CLASSIC_VERSION,
     NO_METADATA,
     AssignmentMetadata,
     ClientAssignor,
 )
-from mock_coordinator.core.groups.consumer_group import ConsumerGroup
-from mock_coordinator.core.groups.environment import Decision, Environment, TimerChange
-from mock_coordinator.core.groups.member import Member
-from mock_coordinator.core.groups.migration.embedded import partitions_of
-from mock_coordinator.core.groups.migration.policy import allows_upgrade
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.consumer_protocol import (
+    ConsumerSubscription,
+    read_assignment,
+    read_subscription,
+)
+from mock_coordinator.core.groups.records.state_records import (
     ClassicMemberMetadata,
     CurrentAssignment,
     CurrentMemberAssignment,
@@ -59,8 +55,12 @@ from mock_coordinator.core.groups.records import (
     TargetAssignmentMetadata,
     TargetEpoch,
 )
-from mock_coordinator.core.groups.subscriptions import TopicSummary, summarize
-from mock_coordinator.core.groups.timers import Timer, TimerKind
+from mock_coordinator.core.groups.state.classic_group import ClassicGroup
+from mock_coordinator.core.groups.state.classic_live import LiveGroup, LiveMember
+from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.state.environment import Decision, Environment, TimerChange
+from mock_coordinator.core.groups.state.member import Member
+from mock_coordinator.core.groups.state.timers import Timer, TimerKind
 from mock_coordinator.core.refused import Refused
 
 __all__ = ["Upgrade", "UpgradeRefused", "upgrade"]

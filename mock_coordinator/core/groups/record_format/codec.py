@@ -20,13 +20,6 @@ from typing import Any, Final
 
 from kip848_client.errors import WireError
 from kip848_client.wire import decode, encode
-from mock_coordinator.core.groups.connect.records import (
-    ConnectCurrentAssignment,
-    ConnectGroupEpoch,
-    ConnectTargetMember,
-    ConnectTargetMetadata,
-    ConnectWorkerMetadata,
-)
 from mock_coordinator.core.groups.record_format import connect, reading, writing
 from mock_coordinator.core.groups.record_format.keys import (
     GroupKey,
@@ -46,7 +39,14 @@ from mock_coordinator.core.groups.record_format.values import (
     TargetAssignmentMemberValue,
     TargetAssignmentMetadataValue,
 )
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.connect_records import (
+    ConnectCurrentAssignment,
+    ConnectGroupEpoch,
+    ConnectTargetMember,
+    ConnectTargetMetadata,
+    ConnectWorkerMetadata,
+)
+from mock_coordinator.core.groups.records.state_records import (
     CurrentMemberAssignment,
     GroupEpochMetadata,
     GroupMetadata,

@@ -15,14 +15,21 @@ from typing import ClassVar
 from kip848_client._types import TopicId
 from kip848_client.wire._fields import array, int8, int32, int64, string, struct
 from kip848_client.wire.messages.connect_group import ConnectGroupItems
-from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
-from mock_coordinator.core.groups.connect.items import (
+from mock_coordinator.core.groups.record_format.keys import GroupKey, GroupMemberKey
+from mock_coordinator.core.groups.record_format.reading import assignment_metadata, member_state
+from mock_coordinator.core.groups.record_format.values import (
+    MemberMetadataValueClientAssignor,
+    ValueMetadata,
+)
+from mock_coordinator.core.groups.record_format.writing import metadata_value
+from mock_coordinator.core.groups.records.assignor_values import ClientAssignor
+from mock_coordinator.core.groups.records.connect_items import (
     connector_of,
     read_items,
     resource_of,
     write_items,
 )
-from mock_coordinator.core.groups.connect.records import (
+from mock_coordinator.core.groups.records.connect_records import (
     ConnectCurrentAssignment,
     ConnectGroupEpoch,
     ConnectTargetEpoch,
@@ -31,14 +38,7 @@ from mock_coordinator.core.groups.connect.records import (
     ConnectWorkerMetadata,
     WorkerSubscription,
 )
-from mock_coordinator.core.groups.record_format.keys import GroupKey, GroupMemberKey
-from mock_coordinator.core.groups.record_format.reading import assignment_metadata, member_state
-from mock_coordinator.core.groups.record_format.values import (
-    MemberMetadataValueClientAssignor,
-    ValueMetadata,
-)
-from mock_coordinator.core.groups.record_format.writing import metadata_value
-from mock_coordinator.core.groups.records import CurrentAssignment, GroupEpoch
+from mock_coordinator.core.groups.records.state_records import CurrentAssignment, GroupEpoch
 from mock_coordinator.core.profile import Profile
 
 __all__ = [

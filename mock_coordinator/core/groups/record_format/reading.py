@@ -6,12 +6,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from kip848_client._types import TopicId
-from mock_coordinator.core.groups.client_assignors.values import (
-    NO_METADATA,
-    AssignmentMetadata,
-    ClientAssignor,
-)
-from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.record_format.keys import (
     GroupKey,
     GroupMemberKey,
@@ -32,7 +26,13 @@ from mock_coordinator.core.groups.record_format.values import (
     TargetAssignmentMetadataValue,
     ValueMetadata,
 )
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.assignor_values import (
+    NO_METADATA,
+    AssignmentMetadata,
+    ClientAssignor,
+)
+from mock_coordinator.core.groups.records.member_state import MemberState
+from mock_coordinator.core.groups.records.state_records import (
     ClassicGeneration,
     ClassicGroupMember,
     ClassicMemberMetadata,

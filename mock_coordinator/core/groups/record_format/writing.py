@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client._types import ZERO_TOPIC_ID
-from mock_coordinator.core.groups.client_assignors.values import NO_METADATA, AssignmentMetadata
 from mock_coordinator.core.groups.record_format.keys import (
     GroupKey,
     GroupMemberKey,
@@ -36,7 +35,8 @@ from mock_coordinator.core.groups.record_format.values import (
     TargetAssignmentMetadataValue,
     ValueMetadata,
 )
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.assignor_values import NO_METADATA, AssignmentMetadata
+from mock_coordinator.core.groups.records.state_records import (
     ClassicMemberMetadata,
     CurrentMemberAssignment,
     GroupEpochMetadata,

@@ -30,7 +30,7 @@ from mock_coordinator.core.faults import (
     Refuse,
     Throttle,
 )
-from mock_coordinator.core.groups.shards import GroupShards
+from mock_coordinator.core.groups.service.shards import GroupShards
 from mock_coordinator.driver.clock import VirtualClock
 
 JOIN = ConsumerGroupHeartbeatRequest(

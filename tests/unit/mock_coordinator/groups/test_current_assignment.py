@@ -12,14 +12,14 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
 from mock_coordinator.core.groups import MemberState
-from mock_coordinator.core.groups.current_assignment import (
+from mock_coordinator.core.groups.assignment.current_assignment import (
     Reconciliation,
     away,
     handed_over,
     reconcile,
 )
-from mock_coordinator.core.groups.member import Member, partition_count, same_owned
-from mock_coordinator.core.groups.records import CurrentAssignment, OwnedPartitions
+from mock_coordinator.core.groups.records.state_records import CurrentAssignment, OwnedPartitions
+from mock_coordinator.core.groups.state.member import Member, partition_count, same_owned
 from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.core.refused import Refused
 from tests.unit.mock_coordinator.groups._group_harness import BAR, FOO

@@ -6,8 +6,8 @@ import pytest
 
 from kip848_client._types import TopicId
 from kip848_client.wire import api_named
-from mock_coordinator.core.groups.metadata_hash import Racks, group_hash, topic_hash
-from mock_coordinator.core.groups.records import GroupEpochMetadata
+from mock_coordinator.core.groups.assignment.metadata_hash import Racks, group_hash, topic_hash
+from mock_coordinator.core.groups.records.state_records import GroupEpochMetadata
 from mock_coordinator.core.profiles import profile_named
 from tests.scenarios.broker_log import BrokerLog
 from tests.support.real_kafka import RealKafka

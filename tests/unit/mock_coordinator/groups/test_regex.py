@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.error_codes import ErrorCode
-from mock_coordinator.core.groups.regex import matching_topics, require_valid_regex
+from mock_coordinator.core.groups.assignment.regex import matching_topics, require_valid_regex
 from mock_coordinator.core.refused import Refused
 
 REFUSED = {

@@ -21,8 +21,8 @@ from kip848_client.wire.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from mock_coordinator.core.groups import GroupCoordinator, GroupState, MemberState, StateRecord
-from mock_coordinator.core.groups.consumer_group import ConsumerGroup
-from mock_coordinator.core.groups.state import ClassicGroup
+from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.state.groups_state import ClassicGroup
 from tests.support.examples import examples
 from tests.unit.mock_coordinator.groups._group_harness import ALL_PROFILES, GroupHarness
 

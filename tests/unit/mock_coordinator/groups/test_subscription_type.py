@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kip848_client.assignors import SubscriptionType
-from mock_coordinator.core.groups.consumer_group import ConsumerGroup
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.state_records import (
     CurrentAssignment,
     MemberSubscription,
     ResolvedRegex,
 )
+from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 
 HOMOGENEOUS, HETEROGENEOUS = SubscriptionType.HOMOGENEOUS, SubscriptionType.HETEROGENEOUS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mock_coordinator.core.groups.timers import Timer, TimerKind, Timers
+from mock_coordinator.core.groups.state.timers import Timer, TimerKind, Timers
 
 
 def _timer(name: str) -> Timer:

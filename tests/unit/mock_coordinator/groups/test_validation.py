@@ -10,7 +10,7 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
-from mock_coordinator.core.groups.validation import is_blank, validate_heartbeat
+from mock_coordinator.core.groups.consumer.validation import is_blank, validate_heartbeat
 from mock_coordinator.core.refused import Refused
 from tests.unit.mock_coordinator.groups._group_harness import GroupHarness
 

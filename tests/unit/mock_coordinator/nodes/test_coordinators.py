@@ -46,7 +46,7 @@ from kip848_client.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from mock_coordinator.core.groups.splitting import coordinator_order, partition_for
+from mock_coordinator.core.groups.service.splitting import coordinator_order, partition_for
 from tests.unit.mock_coordinator.nodes.cluster_harness import ClusterHarness, join
 
 LOADING, NOT_COORDINATOR = 14, 16

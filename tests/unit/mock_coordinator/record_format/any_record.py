@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
-from mock_coordinator.core.groups.client_assignors.values import AssignmentMetadata, ClientAssignor
-from mock_coordinator.core.groups.connect.items import ITSELF, resource_of
-from mock_coordinator.core.groups.connect.records import (
+from mock_coordinator.core.groups.records.assignor_values import AssignmentMetadata, ClientAssignor
+from mock_coordinator.core.groups.records.connect_items import ITSELF, resource_of
+from mock_coordinator.core.groups.records.connect_records import (
     ConnectCurrentAssignment,
     ConnectGroupEpoch,
     ConnectTargetEpoch,
@@ -18,8 +18,8 @@ from mock_coordinator.core.groups.connect.records import (
     ConnectWorkerMetadata,
     WorkerSubscription,
 )
-from mock_coordinator.core.groups.member_state import MemberState
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.member_state import MemberState
+from mock_coordinator.core.groups.records.state_records import (
     ClassicGeneration,
     ClassicGroupMember,
     ClassicMemberMetadata,

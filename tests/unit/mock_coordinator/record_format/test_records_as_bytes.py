@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kip848_client._types import TopicId
-from mock_coordinator.core.groups.client_assignors.values import AssignmentMetadata, ClientAssignor
 from mock_coordinator.core.groups.record_format import (
     RecordFormatError,
     decode_record,
     encode_record,
 )
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.assignor_values import AssignmentMetadata, ClientAssignor
+from mock_coordinator.core.groups.records.state_records import (
     ClassicGeneration,
     ClassicGroupMember,
     CurrentAssignment,

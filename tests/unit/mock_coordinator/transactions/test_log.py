@@ -9,7 +9,7 @@ import pytest
 
 from kip848_client.error_codes import ErrorCode
 from mock_coordinator.batches import StoredRecord
-from mock_coordinator.core.groups.splitting import partition_for
+from mock_coordinator.core.groups.service.splitting import partition_for
 from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
 from mock_coordinator.core.transaction_coordinator.record_format import decode_transaction
 from mock_coordinator.core.transaction_coordinator.records import TransactionLog, TransactionState

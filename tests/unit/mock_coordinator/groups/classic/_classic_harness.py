@@ -26,11 +26,11 @@ from kip848_client.wire.messages.classic_group import (
     SyncGroupResponse,
 )
 from mock_coordinator.core.groups import GroupCoordinator
-from mock_coordinator.core.groups.classic.consumer_protocol import (
+from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot
+from mock_coordinator.core.groups.records.consumer_protocol import (
     ConsumerSubscription,
     write_subscription,
 )
-from mock_coordinator.core.groups.classic.snapshot import ClassicSnapshot
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from tests.unit.mock_coordinator.groups._group_harness import GroupHarness
 

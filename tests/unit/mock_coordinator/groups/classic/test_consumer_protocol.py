@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kip848_client.errors import WireError
-from mock_coordinator.core.groups.classic.consumer_protocol import (
+from mock_coordinator.core.groups.records.consumer_protocol import (
     ConsumerAssignment,
     ConsumerSubscription,
     TopicPartitions,

@@ -6,7 +6,7 @@ import pytest
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.groups import ListGroupsRequest
-from mock_coordinator.core.groups.records import (
+from mock_coordinator.core.groups.records.state_records import (
     ClassicGeneration,
     ClassicGroupMember,
     ClassicProtocol,

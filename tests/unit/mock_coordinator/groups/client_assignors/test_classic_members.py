@@ -22,7 +22,7 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestClientAssignor,
     ConsumerGroupHeartbeatResponse,
 )
-from mock_coordinator.core.groups.classic.consumer_protocol import (
+from mock_coordinator.core.groups.records.consumer_protocol import (
     ConsumerSubscription,
     read_assignment,
     write_subscription,

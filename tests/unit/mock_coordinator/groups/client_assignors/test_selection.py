@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mock_coordinator.core.groups.client_assignors.selection import Offer, candidates, choose
-from mock_coordinator.core.groups.client_assignors.values import ClientAssignor
+from mock_coordinator.core.groups.records.assignor_values import ClientAssignor
 
 
 def one(low: int, high: int, used: int | None = None, name: str = "mine") -> ClientAssignor:

@@ -24,10 +24,15 @@ from kip848_client.wire.messages.connect_group import (
     ConnectGroupPrepareAssignmentResponse,
 )
 from mock_coordinator.core.groups import GroupCoordinator, GroupSnapshot
-from mock_coordinator.core.groups.connect.items import ITSELF, connector_of, parts_of, write_items
-from mock_coordinator.core.groups.member_state import MemberState
 from mock_coordinator.core.groups.record_format import decode_record, encode_record
-from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.groups.records.connect_items import (
+    ITSELF,
+    connector_of,
+    parts_of,
+    write_items,
+)
+from mock_coordinator.core.groups.records.member_state import MemberState
+from mock_coordinator.core.groups.records.state_records import StateRecord
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.ownership import OwnershipChecker

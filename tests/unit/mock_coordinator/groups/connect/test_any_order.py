@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mock_coordinator.core.groups.records import StateRecord
+from mock_coordinator.core.groups.records.state_records import StateRecord
 from tests.support.examples import examples
 from tests.unit.mock_coordinator.groups._group_harness import ALL_PROFILES
 from tests.unit.mock_coordinator.groups.connect._connect_harness import (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kip848_client.wire.messages.connect_group import ConnectGroupItems
-from mock_coordinator.core.groups.connect.items import (
+from mock_coordinator.core.groups.records.connect_items import (
     ITSELF,
     ItemsError,
     connector_of,

@@ -21,9 +21,9 @@ from kip848_client.wire.messages.connect_group import (
 )
 from mock_coordinator import MockBroker, OwnershipViolation, VirtualClock
 from mock_coordinator.core.groups import GroupType
-from mock_coordinator.core.groups.connect.group import ConnectGroup
-from mock_coordinator.core.groups.connect.items import ITSELF, resource_of, write_items
-from mock_coordinator.core.groups.records import CurrentAssignment
+from mock_coordinator.core.groups.records.connect_items import ITSELF, resource_of, write_items
+from mock_coordinator.core.groups.records.state_records import CurrentAssignment
+from mock_coordinator.core.groups.state.connect_group import ConnectGroup
 from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.ownership import OwnershipChecker

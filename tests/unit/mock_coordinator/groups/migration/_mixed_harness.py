@@ -15,7 +15,7 @@ from kip848_client.wire.messages.classic_group import (
     SyncGroupResponse,
 )
 from mock_coordinator.core.groups import GroupSnapshot
-from mock_coordinator.core.groups.classic.consumer_protocol import (
+from mock_coordinator.core.groups.records.consumer_protocol import (
     ConsumerAssignment,
     ConsumerSubscription,
     TopicPartitions,

@@ -13,7 +13,7 @@ from kip848_client.wire.messages.classic_group import (
     LeaveGroupRequestMemberIdentity,
 )
 from mock_coordinator.core.groups import GroupCoordinator
-from mock_coordinator.core.groups.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 from tests.support.examples import examples
 from tests.unit.mock_coordinator.groups._group_harness import ALL_PROFILES
 from tests.unit.mock_coordinator.groups.migration._mixed_harness import (

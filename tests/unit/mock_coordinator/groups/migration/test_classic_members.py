@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.error_codes import ErrorCode
-from mock_coordinator.core.groups.member_state import MemberState
+from mock_coordinator.core.groups.records.member_state import MemberState
 from tests.unit.mock_coordinator.groups._group_harness import EVERY_PROFILE, FOO, parts
 from tests.unit.mock_coordinator.groups.migration._mixed_harness import MixedGroupHarness, brings
 

@@ -14,7 +14,7 @@ from kip848_client.wire.messages.classic_group import (
     LeaveGroupRequestMemberIdentity,
 )
 from mock_coordinator.core.groups import GroupType
-from mock_coordinator.core.groups.classic.consumer_protocol import read_assignment
+from mock_coordinator.core.groups.records.consumer_protocol import read_assignment
 from tests.unit.mock_coordinator.groups._group_harness import EVERY_PROFILE
 from tests.unit.mock_coordinator.groups.migration._mixed_harness import MixedGroupHarness, brings
 

@@ -1,0 +1,68 @@
+"""Which member of a consumer group a classic request is from, and whether it may speak now.
+
+A classic member has a generation where a consumer member has an epoch, and both are one number. It
+learns of a new target only by REBALANCE_IN_PROGRESS, and then joins again; so whoever
+tells it that starts a timer, within which it must have done so.
+"""
+
+from __future__ import annotations
+
+from kip848_client.error_codes import ErrorCode
+from mock_coordinator.core.groups.membership.identity import leaving_member
+from mock_coordinator.core.groups.records.member_state import MemberState
+from mock_coordinator.core.groups.records.state_records import ClassicMemberMetadata
+from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.state.environment import Environment, TimerChange
+from mock_coordinator.core.groups.state.member import Member
+from mock_coordinator.core.groups.state.timers import Timer, TimerKind
+from mock_coordinator.core.refused import Refused
+
+__all__ = ["classic_member", "is_behind", "is_waiting_for_others", "rejoin_timer"]
+
+
+def classic_member(
+    group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
+) -> tuple[Member, ClassicMemberMetadata]:
+    """The member that sends SyncGroup or Heartbeat.
+
+    Raises ``Refused``: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
+    """
+    member = leaving_member(group, member_id, instance_id)
+    if member.classic is None:
+        raise Refused(
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            f"Member {member.member_id} does not use the classic protocol.",
+        )
+    if generation != member.epoch:
+        raise Refused(ErrorCode.ILLEGAL_GENERATION)
+    return member, member.classic
+
+
+def is_behind(env: Environment, group: ConsumerGroup, member: Member) -> bool:
+    """Whether there is something newer than what the member joined for."""
+    # while a member computes there is nothing to join for yet
+    by_target = env.profile.classic_rejoin_by_assignment_epoch or group.client_assigned
+    return member.epoch < (group.assignment_epoch if by_target else group.epoch)
+
+
+def is_waiting_for_others(group: ConsumerGroup, member: Member) -> bool:
+    """Whether a partition of the member's target is still held (by another member)."""
+    if member.state is not MemberState.UNRELEASED_PARTITIONS:
+        return False
+    for topic_id, partitions in group.target_of(member.member_id).items():
+        mine = member.assigned.get(topic_id, {})
+        holders = group.holders.get(topic_id, {})
+        if any(partition in holders and partition not in mine for partition in partitions):
+            return True
+    return False
+
+
+def rejoin_timer(
+    env: Environment, group: ConsumerGroup, member: Member, now_ms: int
+) -> list[TimerChange]:
+    """Give the member its rebalance timeout to join again, unless that is running already."""
+    timer = Timer(TimerKind.MEMBER_JOIN, group.group_id, member.member_id)
+    if env.timers.deadline_of(timer) is not None:
+        return []
+    timeout_ms = max(member.subscription.rebalance_timeout_ms, 0)
+    return [TimerChange(timer, now_ms + timeout_ms)]

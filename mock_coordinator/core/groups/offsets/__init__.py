@@ -1,0 +1,5 @@
+"""Committed offsets: stored, looked up, deleted, expired."""
+
+from __future__ import annotations
+
+__all__: list[str] = []

@@ -1,0 +1,5 @@
+"""What is written about groups: records, and the values in them."""
+
+from __future__ import annotations
+
+__all__: list[str] = []

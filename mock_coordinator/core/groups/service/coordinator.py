@@ -1,0 +1,551 @@
+"""The group coordinator: requests and the time in, answers and records out.
+
+Theory of operation
+===================
+
+``handle`` looks up the decision for a request, which reads the state and returns records, timers
+and an answer; then, and only then, the records are written to the journal and applied. They are all
+that is needed to rebuild the groups: ``GroupCoordinator.replay`` is what a broker does that takes
+over the group's partition of ``__consumer_offsets``.
+
+What happens without a request happens in ``run_due``: sessions and rebalance timeouts that are
+over, the resolution of regexes (asked for by a heartbeat, never done inside it), and the removal of
+expired offsets and forgotten groups. The driver calls it when ``deadline_ms`` has come.
+
+Groups of the classic protocol live here, too (``classic``). What their members wait for in memory
+is put in place last, after the records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kip848_client._types import JOIN_EPOCH
+from kip848_client.error_codes import ErrorCode
+from kip848_client.wire.messages.classic_group import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
+from kip848_client.wire.messages.client_assignors import (
+    ConsumerGroupInstallAssignmentRequest,
+    ConsumerGroupInstallAssignmentResponse,
+    ConsumerGroupPrepareAssignmentRequest,
+    ConsumerGroupPrepareAssignmentResponse,
+)
+from kip848_client.wire.messages.connect_group import (
+    ConnectGroupHeartbeatRequest,
+    ConnectGroupHeartbeatResponse,
+    ConnectGroupInstallAssignmentRequest,
+    ConnectGroupInstallAssignmentResponse,
+    ConnectGroupPrepareAssignmentRequest,
+    ConnectGroupPrepareAssignmentResponse,
+)
+from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from kip848_client.wire.messages.groups import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+)
+from kip848_client.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from kip848_client.wire.messages.offset_delete import OffsetDeleteRequest
+from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
+from kip848_client.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+from mock_coordinator.core.groups.assignment.resolution import decide_resolution
+from mock_coordinator.core.groups.classic.expiry import (
+    CLASSIC_TIMERS,
+    decide_loaded,
+    decide_timer,
+)
+from mock_coordinator.core.groups.client_assignors.computation import Computation
+from mock_coordinator.core.groups.client_assignors.install import OF_PARTITIONS
+from mock_coordinator.core.groups.client_assignors.rounds import Rounds
+from mock_coordinator.core.groups.connect.computing import OF_ITEMS
+from mock_coordinator.core.groups.connect.heartbeat import (
+    decide_connect_heartbeat,
+    fence_workers,
+    note_confirmation,
+)
+from mock_coordinator.core.groups.consumer.heartbeat import decide_heartbeat
+from mock_coordinator.core.groups.consumer.leave import fence
+from mock_coordinator.core.groups.migration.upgrade import UpgradeRefused
+from mock_coordinator.core.groups.offsets.administration import (
+    decide_cleanup,
+    decide_delete_groups,
+    decide_offset_delete,
+    forget_topics,
+)
+from mock_coordinator.core.groups.offsets.commit import decide_commit, too_large
+from mock_coordinator.core.groups.offsets.fetch import fetch_offsets
+from mock_coordinator.core.groups.offsets.transactional import decide_txn_commit
+from mock_coordinator.core.groups.records.journal import BatchTooLargeError, Journal, MemoryJournal
+from mock_coordinator.core.groups.records.member_state import MemberState
+from mock_coordinator.core.groups.records.state_records import (
+    NOTHING_OWNED,
+    StateRecord,
+    TransactionEnd,
+)
+from mock_coordinator.core.groups.service import classic_requests
+from mock_coordinator.core.groups.service.describe import (
+    describe_classic_groups,
+    describe_consumer_groups,
+)
+from mock_coordinator.core.groups.service.listing import list_groups
+from mock_coordinator.core.groups.service.snapshot import GroupSnapshot, take_snapshot
+from mock_coordinator.core.groups.state.connect_group import ConnectGroup
+from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
+from mock_coordinator.core.groups.state.environment import (
+    Decision,
+    Environment,
+    TimerChange,
+    configured_assignors,
+)
+from mock_coordinator.core.groups.state.groups_state import GroupsState
+from mock_coordinator.core.groups.state.reconciled_group import ReconciledGroup
+from mock_coordinator.core.groups.state.timers import Timer, TimerKind, Timers
+from mock_coordinator.core.inputs import ClientInfo, RequestReceived
+from mock_coordinator.core.profile import Profile
+from mock_coordinator.core.refused import Refused
+from mock_coordinator.core.settings.broker_config import BrokerConfig
+from mock_coordinator.core.settings.topic_config import topic_integer
+from mock_coordinator.core.topics.catalog import Catalog, Topic
+from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
+
+if TYPE_CHECKING:
+    from kip848_client.wire._fields import Message
+
+__all__ = ["GroupCoordinator"]
+
+R = TypeVar("R")
+C = TypeVar("C", OffsetCommitResponse, TxnOffsetCommitResponse)
+
+_Handler = Callable[[int, ClientInfo, int, Any], Any]
+_ParkingHandler = Callable[[int, RequestReceived, Any], "Message | None"]
+_CLEANUP: Final = Timer(TimerKind.CLEANUP)
+_MEMBER_TIMERS: Final = (TimerKind.SESSION, TimerKind.MEMBER_JOIN, TimerKind.MEMBER_SYNC)
+"""Timers of consumer groups' members that end the membership, at whatever epoch."""
+
+
+class GroupCoordinator:
+    """All groups of one broker.
+
+    ``catalog`` is read, never changed. ``new_member_id`` makes the id of a member that joins with
+    heartbeat version 0 and none of its own. ``now_ms`` is when the broker starts. ``journal`` is
+    where records are written; without one they are kept in memory.
+    Raises ``ConfigError`` for an assignor that is not bundled with Kafka.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        config: BrokerConfig,
+        catalog: Catalog,
+        new_member_id: Callable[[], str],
+        now_ms: int = 0,
+        journal: Journal | None = None,
+    ) -> None:
+        self._journal: Final[Journal] = MemoryJournal() if journal is None else journal
+        self._env: Final = Environment(
+            profile=profile,
+            config=config,
+            catalog=catalog,
+            state=GroupsState(profile),
+            timers=Timers(),
+            assignors=configured_assignors(config),
+            new_member_id=new_member_id,
+        )
+        self.may_describe: Callable[[ClientInfo, str], bool] | None = None
+        """Whether a client may know of a topic; ``None`` where everybody may. For regexes."""
+        self._resolving: dict[str, tuple[tuple[str, ...], ClientInfo]] = {}
+        self._client = ClientInfo()
+        self._rounds: Final = Rounds(self._env)
+        self._replies: list[tuple[RequestReceived, Message]] = []
+        self._handlers: Final[dict[type, _Handler]] = {
+            ConsumerGroupHeartbeatRequest: self._heartbeat,
+            ConsumerGroupDescribeRequest: self._consumer_group_describe,
+            OffsetCommitRequest: self._offset_commit,
+            TxnOffsetCommitRequest: self._txn_offset_commit,
+            OffsetFetchRequest: self._offset_fetch,
+            OffsetDeleteRequest: self._offset_delete,
+            DeleteGroupsRequest: self._delete_groups,
+            DescribeGroupsRequest: self._describe_groups,
+            ListGroupsRequest: self._list_groups,
+            ConsumerGroupPrepareAssignmentRequest: self._preparing(
+                OF_PARTITIONS, ConsumerGroupPrepareAssignmentResponse
+            ),
+            ConsumerGroupInstallAssignmentRequest: self._installing(
+                OF_PARTITIONS, ConsumerGroupInstallAssignmentResponse
+            ),
+            ConnectGroupHeartbeatRequest: self._connect_heartbeat,
+            ConnectGroupPrepareAssignmentRequest: self._preparing(
+                OF_ITEMS, ConnectGroupPrepareAssignmentResponse
+            ),
+            ConnectGroupInstallAssignmentRequest: self._installing(
+                OF_ITEMS, ConnectGroupInstallAssignmentResponse
+            ),
+        }
+        self._parking_handlers: Final[dict[type, _ParkingHandler]] = {
+            JoinGroupRequest: self._classic(classic_requests.join_group),
+            SyncGroupRequest: self._classic(classic_requests.sync_group),
+            HeartbeatRequest: self._classic(classic_requests.heartbeat),
+            LeaveGroupRequest: self._classic(classic_requests.leave_group),
+        }
+        self._arm_cleanup(now_ms)
+
+    @classmethod
+    def replay(
+        cls,
+        profile: Profile,
+        config: BrokerConfig,
+        catalog: Catalog,
+        new_member_id: Callable[[], str],
+        records: Iterable[StateRecord],
+        now_ms: int,
+        journal: Journal | None = None,
+    ) -> GroupCoordinator:
+        """A coordinator that takes over: the state that the records say, every session starting
+        anew, every member that is giving something up with its full rebalance timeout again.
+
+        ``journal`` is where it goes on writing; it holds ``records`` already. Without one a new
+        journal in memory begins with them.
+        """
+        kept = list(records)
+        journal = MemoryJournal(kept) if journal is None else journal
+        coordinator = cls(profile, config, catalog, new_member_id, now_ms, journal)
+        coordinator._apply(kept)
+        for group in coordinator._env.state.groups.values():
+            if isinstance(group, ReconciledGroup):
+                coordinator._restart_timers(group, now_ms)
+            else:
+                coordinator._perform(now_ms, decide_loaded(coordinator._env, now_ms, group))
+        return coordinator
+
+    # --- Requests ---------------------------------------------------------------------------------
+
+    def handle(self, now_ms: int, received: RequestReceived) -> Message | None:
+        """Answer one request; its records are applied when this returns.
+
+        Refusals are answers, too. ``None`` means that the request waits (for the other members of
+        its group, say): its answer comes out of ``take_replies`` after a later call of ``handle``
+        or ``run_due``. Raises ``KeyError`` for a request that is not the coordinator's.
+        """
+        request, self._client = received.request, received.client
+        parking = self._parking_handlers.get(type(request))
+        if parking is not None:
+            return parking(now_ms, received, request)
+        handler = self._handlers[type(request)]
+        response: Message = handler(now_ms, received.client, received.version, request)
+        return response
+
+    def take_replies(self) -> tuple[tuple[RequestReceived, Message], ...]:
+        """The answers of requests that have waited long enough, in order; each is given once."""
+        if not self._replies:
+            return ()
+        replies, self._replies = tuple(self._replies), []
+        return replies
+
+    def _classic(
+        self,
+        decide: Callable[[Environment, int, RequestReceived, Any], Decision[Message | None]],
+    ) -> _ParkingHandler:
+        """The handler of an API of the classic protocol: its requests may have to wait."""
+        return lambda now_ms, received, request: self._perform(
+            now_ms, decide(self._env, now_ms, received, request)
+        )
+
+    def _heartbeat(
+        self, now_ms: int, client: ClientInfo, version: int, request: ConsumerGroupHeartbeatRequest
+    ) -> ConsumerGroupHeartbeatResponse:
+        try:
+            decision = decide_heartbeat(self._env, now_ms, client, version, request)
+        except Refused as err:
+            if isinstance(err, UpgradeRefused):
+                self._perform(now_ms, err.anyway)
+            return ConsumerGroupHeartbeatResponse(error_code=err.code, error_message=err.message)
+        try:
+            limit = self._max_batch_bytes() if decision.records else None
+            response = self._perform(now_ms, decision, limit)
+        except BatchTooLargeError:
+            return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+        if request.member_epoch == JOIN_EPOCH:
+            self._rounds.rejoined(request.group_id, response.member_id or "")
+        self._rounds.settle(now_ms, request.group_id)
+        response.should_compute_assignment = self._rounds.flag(
+            now_ms, request.group_id, request.member_id
+        )
+        return response
+
+    def _connect_heartbeat(
+        self, now_ms: int, client: ClientInfo, _version: int, request: ConnectGroupHeartbeatRequest
+    ) -> ConnectGroupHeartbeatResponse:
+        group_id, member_id = request.group_id, request.member_id
+        group = self._env.state.groups.get(group_id)
+        known = group.members.get(member_id) if isinstance(group, ConnectGroup) else None
+        try:
+            decision = decide_connect_heartbeat(self._env, now_ms, client, request)
+        except Refused as err:
+            return ConnectGroupHeartbeatResponse(error_code=err.code, error_message=err.message)
+        response = self._perform(now_ms, decision)
+        group = self._env.state.groups.get(group_id)
+        member = group.members.get(member_id) if isinstance(group, ConnectGroup) else None
+        if isinstance(group, ConnectGroup) and member is not None:
+            before = NOTHING_OWNED if known is None else known.assigned
+            note_confirmation(group, request, before, member)
+        if request.member_epoch == JOIN_EPOCH:
+            self._rounds.rejoined(group_id, member_id)
+        self._rounds.settle(now_ms, group_id)
+        response.should_compute_assignment = self._rounds.flag(now_ms, group_id, member_id)
+        return response
+
+    def _preparing(
+        self, how: Computation[Any, Any, Any, Any], refused: Callable[..., Message]
+    ) -> _Handler:
+        """The handler of the API by which the chosen member of a type of group is given it."""
+
+        def prepare(_now_ms: int, _client: ClientInfo, _version: int, request: Any) -> Message:
+            try:
+                answer: Message = self._rounds.prepare(how, request)
+            except Refused as err:
+                return refused(error_code=err.code, error_message=err.message)
+            return answer
+
+        return prepare
+
+    def _installing(
+        self, how: Computation[Any, Any, Any, Any], answer: Callable[..., Message]
+    ) -> _Handler:
+        """The handler of the API by which the chosen member returns what it computed."""
+
+        def install(now_ms: int, _client: ClientInfo, _version: int, request: Any) -> Message:
+            try:
+                records = self._rounds.install(now_ms, how, request)
+            except Refused as err:
+                response = answer(error_code=err.code, error_message=err.message)
+            else:
+                self._perform(now_ms, Decision(None, records))
+                response = answer()
+            self._rounds.settle(now_ms, request.group_id)
+            return response
+
+        return install
+
+    def _consumer_group_describe(
+        self,
+        _now_ms: int,
+        _client: ClientInfo,
+        _version: int,
+        request: ConsumerGroupDescribeRequest,
+    ) -> Message:
+        return describe_consumer_groups(self._env, request)
+
+    def _offset_commit(
+        self, now_ms: int, _client: ClientInfo, version: int, request: OffsetCommitRequest
+    ) -> Message:
+        return self._commit(now_ms, decide_commit(self._env, now_ms, version, request))
+
+    def _txn_offset_commit(
+        self, now_ms: int, _client: ClientInfo, version: int, request: TxnOffsetCommitRequest
+    ) -> Message:
+        return self._commit(now_ms, decide_txn_commit(self._env, now_ms, version, request))
+
+    def _commit(self, now_ms: int, decision: Decision[C]) -> C:
+        """Commit all of the offsets, or none when their records do not fit into one batch."""
+        try:
+            return self._perform(now_ms, decision, self._max_batch_bytes())
+        except BatchTooLargeError:
+            return too_large(decision.response)
+
+    def _max_batch_bytes(self) -> int:
+        topic = self._env.catalog.topic(OFFSETS_TOPIC)
+        if topic is None:
+            return self._env.config.integer("message.max.bytes")
+        return topic_integer(self._env.config, topic, "max.message.bytes")
+
+    def _offset_fetch(
+        self, _now_ms: int, _client: ClientInfo, version: int, request: OffsetFetchRequest
+    ) -> Message:
+        return fetch_offsets(self._env, version, request)
+
+    def _offset_delete(
+        self, now_ms: int, _client: ClientInfo, _version: int, request: OffsetDeleteRequest
+    ) -> Message:
+        return self._perform(now_ms, decide_offset_delete(self._env, request))
+
+    def _delete_groups(
+        self, now_ms: int, _client: ClientInfo, _version: int, request: DeleteGroupsRequest
+    ) -> Message:
+        return self._perform(now_ms, decide_delete_groups(self._env, request))
+
+    def _describe_groups(
+        self, _now_ms: int, _client: ClientInfo, version: int, request: DescribeGroupsRequest
+    ) -> Message:
+        return describe_classic_groups(self._env, version, request)
+
+    def _list_groups(
+        self, _now_ms: int, _client: ClientInfo, _version: int, request: ListGroupsRequest
+    ) -> Message:
+        return list_groups(self._env, request)
+
+    # --- Transactions -----------------------------------------------------------------------------
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer has offsets pending: its transaction needs no verification."""
+        return self._env.state.pending.is_open(producer_id, producer_epoch)
+
+    def complete_transaction(self, now_ms: int, end: TransactionEnd) -> None:
+        """A marker has come: what is pending under the producer id is committed, or forgotten."""
+        self._perform(now_ms, Decision(None, [end]))
+
+    # --- Time and topics --------------------------------------------------------------------------
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When ``run_due`` has something to do."""
+        return self._env.timers.deadline_ms
+
+    def run_due(self, now_ms: int) -> None:
+        """Do everything whose time has come, in the order in which it became due."""
+        while (due := self._env.timers.pop_due(now_ms)) is not None:
+            timer, payload = due
+            if timer.kind in _MEMBER_TIMERS:
+                self._expire(now_ms, timer, None)
+            elif timer.kind is TimerKind.REBALANCE:
+                self._expire(now_ms, timer, payload)
+            elif timer.kind is TimerKind.COMPUTATION:
+                self._rounds.expired(now_ms, timer.group_id)
+            elif timer.kind is TimerKind.REGEX:
+                self._resolve(now_ms, timer.group_id)
+            elif timer.kind in CLASSIC_TIMERS:
+                self._perform(now_ms, decide_timer(self._env, now_ms, timer, payload))
+            else:
+                self._append(now_ms, decide_cleanup(self._env, now_ms))
+                self._arm_cleanup(now_ms)
+
+    def _resolve(self, now_ms: int, group_id: str) -> None:
+        """Match a group's regexes with the topics that the member may see that asked for it."""
+        regexes, client = self._resolving.pop(group_id)
+        may_describe = self.may_describe
+        is_visible = None if may_describe is None else partial(may_describe, client)
+        found = decide_resolution(self._env, now_ms, group_id, regexes, is_visible)
+        self._perform(now_ms, found)
+
+    def topics_changed(
+        self, now_ms: int, names: Iterable[str], deleted: Iterable[Topic | str] = ()
+    ) -> None:
+        """Tell the coordinator that the catalog changed.
+
+        Groups that subscribe to one of the topics look at them again at their next heartbeat; the
+        offsets of deleted topics are removed now.
+        """
+        changed = list(names)
+        for group in self._env.state.groups.values():
+            if isinstance(group, ConsumerGroup) and any(map(group.is_subscribed_to, changed)):
+                group.metadata_fresh = False
+        gone = [topic if isinstance(topic, str) else topic.name for topic in deleted]
+        if gone:
+            self._append(now_ms, forget_topics(self._env, gone))
+
+    def _expire(self, now_ms: int, timer: Timer, epoch: int | None) -> None:
+        """Fence a member whose time is up, if it is still there (and at the epoch of its timer)."""
+        group = self._env.state.groups.get(timer.group_id)
+        if not isinstance(group, ReconciledGroup):
+            return
+        member = group.members.get(timer.member_id)
+        if member is None or epoch not in (None, member.epoch):
+            return
+        if isinstance(group, ConnectGroup):
+            self._perform(now_ms, fence_workers(group, (member,)))
+        else:
+            # a downgrade that fails keeps the member where it is, as in Kafka
+            with contextlib.suppress(Refused):
+                self._perform(now_ms, fence(self._env, now_ms, group, (member,)))
+
+    # --- Inspection -------------------------------------------------------------------------------
+
+    @property
+    def records(self) -> Sequence[StateRecord]:
+        """What the journal holds: all that a coordinator which takes over would know."""
+        return self._journal.records
+
+    @property
+    def group_ids(self) -> tuple[str, ...]:
+        """The groups of all types, in order of creation."""
+        return tuple(self._env.state.groups)
+
+    def snapshot(self, group_id: str) -> GroupSnapshot | None:
+        """A group as a value; ``None`` when there is none."""
+        return take_snapshot(self._env, group_id)
+
+    # --- Changes ----------------------------------------------------------------------------------
+
+    def _perform(self, now_ms: int, decision: Decision[R], max_bytes: int | None = None) -> R:
+        """Make a decision happen. Raises ``BatchTooLargeError`` when it is larger than that."""
+        self._append(now_ms, decision.records, max_bytes)
+        self._change_timers(decision.timers)
+        if decision.metadata_checked is not None:
+            group = self._env.state.groups.get(decision.metadata_checked)
+            if isinstance(group, ConsumerGroup):
+                group.metadata_fresh = True
+        if decision.live is not None:
+            self._env.state.set_live(*decision.live)
+        self._replies += decision.replies
+        if decision.forget is not None:
+            self._env.state.forget(decision.forget)
+        if decision.simple_group is not None:
+            self._env.state.touch_simple_group(decision.simple_group)
+        if decision.resolve is not None:
+            group_id, regexes = decision.resolve
+            self._resolving[group_id] = regexes, self._client
+            self._env.timers.arm(Timer(TimerKind.REGEX, group_id), now_ms)
+        return decision.response
+
+    def _append(
+        self, now_ms: int, records: Sequence[StateRecord], max_bytes: int | None = None
+    ) -> None:
+        """Write the records of one decision as one batch, and make them true."""
+        if records:
+            self._journal.append(now_ms, records, max_bytes)
+            self._env.state.forgotten.clear()
+            self._apply(records)
+            for group_id in dict.fromkeys(record.group_id for record in records):
+                self._rounds.settle(now_ms, group_id)
+
+    def _apply(self, records: Iterable[StateRecord]) -> None:
+        apply = self._env.state.apply
+        for record in records:
+            apply(record)
+
+    def _change_timers(self, changes: Iterable[TimerChange]) -> None:
+        timers = self._env.timers
+        for change in changes:
+            if change.deadline_ms is None:
+                timers.cancel(change.timer)
+            else:
+                timers.arm(change.timer, change.deadline_ms, change.payload)
+
+    def _restart_timers(self, group: ReconciledGroup, now_ms: int) -> None:
+        timers, group_id = self._env.timers, group.group_id
+        session_ms = self._env.config.consumer_session_timeout_ms(group_id)
+        for member_id, member in group.members.items():
+            timers.arm(Timer(TimerKind.SESSION, group_id, member_id), now_ms + session_ms)
+            if member.state is MemberState.UNREVOKED_PARTITIONS:
+                timers.arm(
+                    Timer(TimerKind.REBALANCE, group_id, member_id),
+                    now_ms + max(member.subscription.rebalance_timeout_ms, 0),
+                    member.epoch,
+                )
+
+    def _arm_cleanup(self, now_ms: int) -> None:
+        interval_ms = self._env.config.integer("offsets.retention.check.interval.ms")
+        self._env.timers.arm(_CLEANUP, now_ms + interval_ms)

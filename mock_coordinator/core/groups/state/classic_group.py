@@ -1,0 +1,61 @@
+"""A classic group: what is stored of it, and what is going on in it.
+
+Theory of operation
+===================
+
+A classic group is written down only when a generation is complete (and when the group comes into
+being): one ``GroupMetadata`` record has all of it. Everything between two generations, who joined
+so far, who waits for an answer, whose assignment is missing, lives in memory and dies with the
+broker. So a ``ClassicGroup`` has two halves. ``stored`` is what the last record said; only records
+change it. ``live`` is the group at work, in a value of its own (``LiveGroup``), and the one place
+for state that no record carries.
+
+Applying a record makes both: the live half is then what a broker has that just loaded the group.
+A coordinator that is at work lays its own live half over it (``GroupCoordinator`` does so, once a
+decision's records are applied). Timers are kept with all others in ``Timers``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mock_coordinator.core.groups.records.state_records import ClassicGeneration
+from mock_coordinator.core.groups.state.classic_live import LiveGroup
+from mock_coordinator.core.groups.state.consumer_group import GroupState, GroupType
+
+__all__ = ["ClassicGroup"]
+
+
+class ClassicGroup:
+    """A group of type classic. Without a protocol type it is a *simple* group: one that exists only
+    because an offset was committed without a member."""
+
+    __slots__ = ("group_id", "live", "stored")
+
+    type: Final = GroupType.CLASSIC
+
+    def __init__(self, group_id: str, stored: ClassicGeneration | None = None) -> None:
+        self.group_id = group_id
+        self.stored = stored
+        self.live = LiveGroup() if stored is None else LiveGroup.loaded(stored)
+
+    @property
+    def state(self) -> GroupState:
+        """Empty, PreparingRebalance, CompletingRebalance or Stable."""
+        return self.live.state
+
+    @property
+    def protocol_type(self) -> str:
+        """What the members speak: ``"consumer"``, ``"connect"``, ..; empty for a simple group."""
+        return self.live.protocol_type or ""
+
+    @property
+    def is_empty(self) -> bool:
+        """No generation with members, and none in the making."""
+        return self.live.state is GroupState.EMPTY
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether some member wants the topic. As long as a group of consumers has not said what it
+        wants, it might want any."""
+        topics = self.live.subscribed_topics
+        return self.live.uses_consumer_protocol if topics is None else topic in topics
