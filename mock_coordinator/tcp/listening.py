@@ -15,7 +15,7 @@ from typing import Any, Final
 import anyio
 import anyio.abc
 
-from mock_coordinator.tcp.plain_connections import PlainListener
+from mock_coordinator.tcp.plain_sockets import PlainListener
 
 __all__ = ["SteadyListener", "listen_on"]
 

@@ -28,7 +28,8 @@ from mock_coordinator.driver.connection_limits import (
 )
 from mock_coordinator.driver.core_driver import CoreDriver
 from mock_coordinator.tcp.listening import SteadyListener, listen_on
-from mock_coordinator.tcp.plain_connections import PlainConnection, PlainSocket
+from mock_coordinator.tcp.plain_connections import PlainConnection
+from mock_coordinator.tcp.plain_sockets import PlainSocket
 from mock_coordinator.tcp.served import Peer
 from mock_coordinator.tcp.stream_connections import StreamConnection
 

@@ -11,7 +11,8 @@ from kip848_client.wire import Framer, write_request
 from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker
 from mock_coordinator.connection import AuthenticatorFactory, ConnectionSettings
-from mock_coordinator.tcp.plain_connections import PlainConnection, PlainSocket
+from mock_coordinator.tcp.plain_connections import PlainConnection
+from mock_coordinator.tcp.plain_sockets import PlainSocket
 
 pytestmark = pytest.mark.asyncio
 
