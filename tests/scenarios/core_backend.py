@@ -7,7 +7,7 @@ also shows that a crash at any of its points loses nothing.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from kip848_client._types import TopicId, format_topic_id
@@ -87,6 +87,9 @@ class CoreBackend:
         if reply is None:
             self._waiting[sender] = connection
         return None if reply is None else _read(reply)
+
+    def expect(self, senders: Collection[str]) -> None:
+        """Nothing: in virtual time everybody is answered at once, or waits."""
 
     def late_answers(self) -> list[tuple[str, Any]]:
         came = [(self._connections.get(each), reply) for each, reply in self._replies.items()]

@@ -9,7 +9,7 @@ kept for the next one, because creating one takes half a second.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from kip848_client._types import TopicId
@@ -30,7 +30,10 @@ _LATE_S: Final = 0.2
 """A broker's timers fire a little after they are due."""
 _BACKGROUND_S: Final = 0.4
 _PATIENCE_S: Final = 0.25
-"""A member that is not answered in this time waits for others."""
+"""A member that is not answered in this time waits for others, if the file does not say that it is
+answered: a busy machine may take longer."""
+_LONG_PATIENCE_S: Final = 5.0
+"""And if the file says so. No session ends in this time."""
 
 
 class KafkaSession:
@@ -91,6 +94,7 @@ class KafkaBackend:
         self._nameless: dict[str, int] = {}
         self._connections: dict[str, WireConnection] = {}
         self._waiting: dict[str, tuple[Any, int, int]] = {}
+        self._expected: Collection[str] = ()
 
     def request(self, message: Any, version: int) -> Any:
         return self._session.connection.request(message, version)
@@ -108,17 +112,24 @@ class KafkaBackend:
         if asks_for_an_id(message):
             self._nameless[sender] = len(self.member_ids)
             self.member_ids.append(None)
-        if connection.has_answer(_PATIENCE_S):
+        if connection.has_answer(self._patience_s(sender)):
             return self._receive(sender)
         return None
 
+    def expect(self, senders: Collection[str]) -> None:
+        self._expected = senders
+
     def late_answers(self) -> list[tuple[str, Any]]:
-        until = time.monotonic() + _PATIENCE_S
-        return [
-            (sender, self._receive(sender))
-            for sender in tuple(self._waiting)
-            if self._connections[sender].has_answer(max(until - time.monotonic(), 0))
-        ]
+        began = time.monotonic()
+        came: list[tuple[str, Any]] = []
+        for sender in tuple(self._waiting):
+            left_s = began + self._patience_s(sender) - time.monotonic()
+            if self._connections[sender].has_answer(max(left_s, 0)):
+                came.append((sender, self._receive(sender)))
+        return came
+
+    def _patience_s(self, sender: str) -> float:
+        return _LONG_PATIENCE_S if sender in self._expected else _PATIENCE_S
 
     def _receive(self, sender: str) -> Any:
         message, version, correlation = self._waiting.pop(sender)

@@ -16,6 +16,13 @@ __all__ = ["FOLDER", "Printed", "differences", "play", "scripts"]
 
 FOLDER: Final = Path(__file__).parent / "coordinator"
 
+_LOOKS: Final = frozenset({"describe", "state", "targets", "timers", "records"})
+"""Commands that print something of members and are no reason for any answer."""
+
+_MAY_WAIT: Final = frozenset({"join-group", "sync-group"})
+"""Commands that the member itself may have to wait for. What others print of the members that they
+name is their own answer."""
+
 Printed = Mapping[int, list[str] | None]
 """Line of a block -> what its command printed; ``None`` where this backend cannot show it."""
 
@@ -30,6 +37,7 @@ def play(script: Script, backend: Backend, *, suffix: str = "") -> Printed:
     scenario = ScenarioRun(backend, suffix)
     printed: dict[int, list[str] | None] = {}
     for block in script.blocks:
+        backend.expect(_answered(block.command, block.expected(backend.profile) or ()))
         try:
             printed[block.line] = run(scenario, expand(block.command, backend.profile))
         except Unplayable:
@@ -37,6 +45,16 @@ def play(script: Script, backend: Backend, *, suffix: str = "") -> Printed:
         except NotationError as err:
             raise ScriptError(f"{script.path.name}:{block.line}: {err}") from err
     return printed
+
+
+def _answered(command: str, lines: Sequence[str]) -> set[str]:
+    """Whose waiting requests are answered, if a command prints these lines."""
+    name, *named = command.split()
+    if name in _LOOKS:
+        return set()
+    said = (line.partition(": ") for line in lines if not line.startswith(" "))
+    found = {who for who, colon, what in said if colon and what != "waits"}
+    return found if name in _MAY_WAIT else found.difference(named)
 
 
 def differences(script: Script, profile: str, printed: Printed) -> list[str]:

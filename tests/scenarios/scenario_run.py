@@ -10,7 +10,7 @@ scenario only writes an epoch where the epoch is the point.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -71,6 +71,9 @@ class Backend(Protocol):
     # Send a request over a connection of the sender's own; ``None`` when there is no answer yet.
     # A sender that still waits for another answer gives up on it and connects again.
     def send(self, sender: str, message: Any, version: int) -> Any: ...
+
+    # Whose answers the file has in the output of the next command: for them it is worth waiting.
+    def expect(self, senders: Collection[str]) -> None: ...
 
     # The answers that have come since to such requests, with their senders.
     def late_answers(self) -> list[tuple[str, Any]]: ...
