@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupResponse
-from tests.scenarios.kafka_backend import KafkaBackend, KafkaStageHand
+from tests.scenarios.kafka_backend import KafkaBackend, KafkaSession
 from tests.scenarios.runner import play
 from tests.scenarios.script import Script
 
@@ -47,7 +47,7 @@ class SlowHand:
 def played(output: str, tmp_path: Any) -> tuple[list[str] | None, KafkaBackend]:
     path = tmp_path / "X01_slow.txt"
     path.write_text(f"# X01: slow\n#\n# none\n\njoin-group A topics=foo\n----\n{output}\n")
-    backend = KafkaBackend(cast("KafkaStageHand", SlowHand()))
+    backend = KafkaBackend(cast("KafkaSession", SlowHand()))
     printed = play(Script.read(path), backend)
     return next(iter(printed.values())), backend
 
