@@ -12,6 +12,7 @@ from kip848_client import (
     ConsumerClosed,
     NoOffsetForPartition,
     NotAssigned,
+    RecordUnreadable,
     TopicPartition,
 )
 from tests.integration.cluster import Cluster, eventually
@@ -44,7 +45,7 @@ async def test_records_before_one_that_cannot_be_read_are_handed_out(cluster: Cl
             try:
                 for records in (await consumer.getmany(timeout_ms=500)).values():
                     seen += [record.value for record in records]
-            except ValueError:
+            except RecordUnreadable:
                 raised += 1
         assert sorted(seen) == [1, 2, 3]
         assert await consumer.position((topic, 1)) == 1

@@ -79,9 +79,10 @@ class Consumer(Generic[K, V]):
     ``None``; if one raises, the call for records raises ``RecordUnreadable``, and does so again
     until you ``seek`` past the record.
 
-    Use it in one event loop. Several tasks may ask for records; a call for records tells the
-    consumer that everything handed out before is done with, whichever task got it, so commit by
-    hand then.
+    Use it in one event loop. Several tasks may ask for records: a call for records tells the
+    consumer that the task which makes it is done with what it got before. An error that you catch
+    between ``async for`` and ``async with`` is success for the consumer: the record in hand is
+    committed. docs/reference/what-is-done.md has the rules.
     """
 
     @overload
