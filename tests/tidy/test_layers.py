@@ -236,6 +236,55 @@ def test_the_coordinator_core_imports_only_the_shared_pure_layers() -> None:
                 assert name.startswith("mock_coordinator.core"), f"{module.path}:{line}: {name}"
 
 
+CORE_LAYERS: tuple[tuple[str, ...], ...] = (
+    ("refused", "release_line", "map_orders", "inputs"),
+    ("outputs", "profile"),
+    ("profiles", "topics", "security"),
+    ("nodes", "settings", "logs"),
+    ("groups",),
+    ("transaction_coordinator",),
+    ("journals",),
+    ("state",),
+    ("authentication", "authorization", "fetching", "transactions"),
+    ("apis", "control"),
+    ("cluster", "faults", "ownership"),
+)
+"""The core from the ground up: a layer imports those before it, and neither of its neighbours."""
+
+GROUP_LAYERS: tuple[tuple[str, ...], ...] = (
+    ("records",),
+    ("record_format", "state"),
+    ("assignment", "offsets", "classic"),
+    ("client_assignors",),
+    ("membership",),
+    ("migration",),
+    ("consumer",),
+    ("classic_members", "connect"),
+    ("service",),
+)
+"""The same inside of ``groups``."""
+
+
+@pytest.mark.parametrize(
+    ("package", "layers"),
+    [("mock_coordinator.core", CORE_LAYERS), ("mock_coordinator.core.groups", GROUP_LAYERS)],
+)
+def test_the_core_is_built_in_layers(package: str, layers: tuple[tuple[str, ...], ...]) -> None:
+    inside = [module.name for module in _sources(package) if module.name != package]
+    rooms = {name.removeprefix(f"{package}.").split(".")[0] for name in inside}
+    assert rooms == {room for layer in layers for room in layer}
+    allowed: tuple[str, ...] = ()
+    for layer in layers:
+        for room in layer:
+            here = (*allowed, room)
+            for module in _sources(f"{package}.{room}"):
+                for name, line in imports_of(module):
+                    if name.startswith(f"{package}."):
+                        target = name.removeprefix(f"{package}.").split(".")[0]
+                        assert target in here, f"{module.path}:{line}: {room} imports {target}"
+        allowed = (*allowed, *layer)
+
+
 def test_the_groups_do_not_know_the_broker_around_them() -> None:
     settings = ("settings.broker_config", "settings.topic_config", "profile")
     shared = ("groups", "inputs", "refused", "topics.catalog", "topics.topic_names", *settings)
