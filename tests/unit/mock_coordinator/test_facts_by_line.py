@@ -1,4 +1,4 @@
-"""Words and answers that differ between release lines, and that only administrators see."""
+"""Facts of release lines that administrators see, or that are seldom seen: words, odd answers."""
 
 from __future__ import annotations
 
@@ -65,3 +65,25 @@ def test_how_a_duration_is_written(profile: str) -> None:
     (row,) = ask(profile, "root", request, 1).responses
     form = "PnDTnHnMn.nS." if profile == "4.0" else "PnDTnHnMn.nS"
     assert row.error_message.endswith(f"or of the format 'by_duration:<{form}>'.")
+
+
+@LINES
+def test_loggers_of_another_broker(profile: str) -> None:
+    (row,) = ask(profile, "root", altered(8, "7", "root", "INFO"), 1).responses
+    named = 1 if profile == "4.0" else 7
+    said = f"Unexpected node id. Expected 1, but received {named}"
+    assert (row.error_code, row.error_message) == (ErrorCode.INVALID_REQUEST, said)
+
+
+@LINES
+def test_a_pattern_may_name_its_groups_from_4_1_on(profile: str) -> None:
+    heartbeat = message(
+        "ConsumerGroupHeartbeat",
+        group_id="g",
+        member_id="m",
+        rebalance_timeout_ms=1000,
+        subscribed_topic_regex="(?<all>.*)",
+        topic_partitions=[],
+    )
+    answer = ask(profile, "root", heartbeat, 1)
+    assert answer.error_code == (ErrorCode.INVALID_REGULAR_EXPRESSION if profile == "4.0" else 0)
