@@ -46,7 +46,7 @@ class Commits:
         self._clock = clock
         self._tickets = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._ended = anyio.Event()
+        self._ended = asyncio.Event()
         self._closed = False
         self._failure: Kip848Error | None = None
 
@@ -113,7 +113,7 @@ class Commits:
     def stir(self) -> None:
         """The core took a step: let ``drain`` look again."""
         self._ended.set()
-        self._ended = anyio.Event()
+        self._ended = asyncio.Event()
 
     def close(self, error: Kip848Error | None = None) -> None:
         """Nothing will be sent any more: end every wait, with ``error`` if there is one."""

@@ -134,7 +134,7 @@ class Supervisor:
         self._group: TaskGroup | None = None
         self._inbox: deque[Input] = deque()
         self._stepping = False
-        self._stepped = anyio.Event()
+        self._stepped = asyncio.Event()
         self._broken: Exception | None = None
         self._callback_task: asyncio.Task[None] | None = None
         self._leaves_in_flight = 0
@@ -193,8 +193,8 @@ class Supervisor:
         try:
             async with anyio.create_task_group() as group:
                 self._group = group
-                self._drain()
                 while True:
+                    self._drain()
                     if self._broken is not None:
                         raise self._broken
                     await self._until_due()
@@ -215,12 +215,19 @@ class Supervisor:
             self.post(TimerFired())
 
     def post(self, event: Input) -> None:
-        """Give the core an event; it is taken now, or when the step of the moment is done."""
+        """Give the core an event; it is taken now, or when the step of the moment is done. A call
+        from outside of the running loop leaves it to ``run``."""
         self._inbox.append(event)
-        if self._group is not None and not self._stepping:
+        if self._group is None or self._stepping:
+            return
+        if _is_in_loop():
             self._drain()
+        else:
+            self._wake()
 
     def _drain(self) -> None:
+        if not self._inbox:
+            return
         self._stepping = True
         try:
             while self._inbox and self._broken is None:
@@ -229,9 +236,12 @@ class Supervisor:
             self._broken = err
         finally:
             self._stepping = False
-        self._stepped.set()
-        self._stepped = anyio.Event()
+        self._wake()
         self.commits.stir()
+
+    def _wake(self) -> None:
+        self._stepped.set()
+        self._stepped = asyncio.Event()
 
     def _step(self, event: Input) -> None:
         self._assignment.refresh()
@@ -355,3 +365,11 @@ class Supervisor:
 
 def _tps(partitions: Iterable[AssignedPartition]) -> list[TopicPartition]:
     return [each.tp for each in partitions]
+
+
+def _is_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -296,7 +296,7 @@ class CommitterCore:
     def step(self, now_ms: int, event: CommitEvent) -> tuple[CommitCommand, ...]:
         """Take one event. Raises ``LocalProtocolError``, with nothing changed, for a ticket that is
         in use and for the answer to an attempt that was never made."""
-        self._vet(event)
+        self._refuse_if_illegal(event)
         self._now = max(self._now, now_ms)
         self._out = []
         match event:
@@ -322,7 +322,7 @@ class CommitterCore:
 
     # -- wishes ------------------------------------------------------------------------------
 
-    def _vet(self, event: CommitEvent) -> None:
+    def _refuse_if_illegal(self, event: CommitEvent) -> None:
         match event:
             case CommitAsked():
                 if any(t.number == event.ticket for t in self._tickets):

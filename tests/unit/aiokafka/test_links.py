@@ -1,0 +1,93 @@
+"""A connection for short requests: when it is kept, and when it is given up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiokafka.errors import KafkaConnectionError
+
+from kip848_client._aiokafka import _links
+from kip848_client._aiokafka._links import ConnectionOptions, Link
+from kip848_client._ports import ConnectionBroken
+from kip848_client.errors import RequestTimedOut
+from kip848_client.wire.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from tests.unit.consumer.fakes import FakeClock
+
+pytestmark = pytest.mark.asyncio
+
+REQUEST = FindCoordinatorRequest(key_type=0, coordinator_keys=("g",))
+ANSWER = FindCoordinatorResponse()
+
+
+class Connection:
+    """Answers come in the order of the requests, as on TCP: one that is missing holds the later
+    ones up. ``fates``: of each request, ``None`` for no answer."""
+
+    _versions: dict[int, tuple[int, int]]
+
+    def __init__(self, *fates: object) -> None:
+        self._fates = list(fates)
+        self._stuck = False
+        self.closed = False
+
+    def connected(self) -> bool:
+        return not self.closed
+
+    def send(self, _request: Any) -> asyncio.Future[Any]:
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        fate = self._fates.pop(0)
+        self._stuck = self._stuck or fate is None
+        if isinstance(fate, Exception):
+            future.set_exception(fate)
+        elif not self._stuck:
+            future.set_result(fate)
+        return future
+
+    def close(self, reason: Any = None) -> None:
+        del reason
+        self.closed = True
+
+
+def link_over(monkeypatch: pytest.MonkeyPatch, *connections: Connection) -> Link:
+    opened = iter(connections)
+
+    async def create_conn(*_: object, **__: object) -> Connection:
+        return next(opened)
+
+    monkeypatch.setattr(_links, "create_conn", create_conn)
+    return Link("a", 1, ConnectionOptions("c", 30_000), FakeClock())
+
+
+async def test_an_answer_that_is_missing_takes_the_connection_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Or every later answer would wait behind it, and each request would time out."""
+    first, second = Connection(None, ANSWER), Connection(ANSWER)
+    link = link_over(monkeypatch, first, second)
+    with pytest.raises(RequestTimedOut):
+        await link.send(REQUEST, (0, 4), 1)
+    assert first.closed
+    assert await link.send(REQUEST, (0, 4), 1_000) == ANSWER
+    assert not second.closed
+
+
+async def test_a_connection_that_answers_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    only = Connection(ANSWER, ANSWER)
+    link = link_over(monkeypatch, only)
+    for _ in range(2):
+        assert await link.send(REQUEST, (0, 4), 1_000) == ANSWER
+    assert not only.closed
+
+
+async def test_a_connection_that_broke_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = Connection(KafkaConnectionError("cut")), Connection(ANSWER)
+    link = link_over(monkeypatch, first, second)
+    with pytest.raises(ConnectionBroken):
+        await link.send(REQUEST, (0, 4), 1_000)
+    assert first.closed
+    assert await link.send(REQUEST, (0, 4), 1_000) == ANSWER

@@ -1,0 +1,421 @@
+"""The supervisor performs what the core asks for, with everything around it faked."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from kip848_client._ports import ConnectionBroken, NotSent
+from kip848_client._types import GroupId, MemberId, TopicId, TopicPartition
+from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._requests import GroupRequests
+from kip848_client.consumer._supervisor import Supervisor
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import (
+    BrokerError,
+    CallbackError,
+    ConsumerClosed,
+    Kip848Error,
+    RequestTimedOut,
+    UnsupportedVersion,
+)
+from kip848_client.group import GroupCore
+from kip848_client.member import (
+    LeaveMode,
+    LeaveRequested,
+    MemberCore,
+    MemberSettings,
+    MemberState,
+    Subscribed,
+)
+from kip848_client.offsets import (
+    CommittableOffset,
+    CommitterCore,
+    CommitterSettings,
+    OffsetTracker,
+)
+from kip848_client.wire import request_api
+from kip848_client.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseAssignment,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+)
+from kip848_client.wire.messages.offset_commit import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kip848_client.wire.messages.offset_fetch import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from tests.unit.consumer.fakes import FakeClock, FakeTopics, FakeTransport
+from tests.unit.waiting import some_rounds, until
+
+pytestmark = pytest.mark.asyncio
+
+T = TopicId(b"t" * 16)
+TP, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
+Answer = Callable[[Any], Any]
+
+
+def accepted(epoch: int, *partitions: int) -> ConsumerGroupHeartbeatResponse:
+    topic = ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=T, partitions=partitions)
+    return ConsumerGroupHeartbeatResponse(
+        member_id="me",
+        member_epoch=epoch,
+        heartbeat_interval_ms=5_000,
+        assignment=ConsumerGroupHeartbeatResponseAssignment(
+            topic_partitions=(topic,) if partitions else ()
+        ),
+    )
+
+
+def stored(request: Any, code: int = 0) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        topics=tuple(
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(
+                        partition_index=each.partition_index, error_code=code
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def found(*offsets: int) -> OffsetFetchResponse:
+    rows = tuple(
+        OffsetFetchResponsePartitions(partition_index=number, committed_offset=offset)
+        for number, offset in enumerate(offsets)
+    )
+    topic = OffsetFetchResponseTopics(name="t", topic_id=T, partitions=rows)
+    return OffsetFetchResponse(groups=(OffsetFetchResponseGroup(group_id="g", topics=(topic,)),))
+
+
+class FakeAssignment:
+    """Notes what it is told; ``busy`` holds up whoever waits for the application."""
+
+    def __init__(self, tracker: OffsetTracker) -> None:
+        self.told: list[tuple[str, list[int]]] = []
+        self.fetchable: set[TopicPartition] = set()
+        self.poll_wanted = 0
+        self.busy: anyio.Event | None = None
+        self._tracker = tracker
+
+    def refresh(self) -> None:
+        pass
+
+    def assigned(
+        self, assignment: Collection[TopicPartition], new: Collection[TopicPartition]
+    ) -> None:
+        self._tracker.assign(assignment)
+        self.told.append(("assigned", [tp.partition for tp in new]))
+
+    def started(self, assignment: Collection[TopicPartition]) -> None:
+        self.told.append(("started", [tp.partition for tp in assignment]))
+
+    def released(self, partitions: Collection[TopicPartition]) -> None:
+        self._tracker.forget(partitions)
+        self.told.append(("released", [tp.partition for tp in partitions]))
+
+    def fetch_only(
+        self, fetchable: Collection[TopicPartition], of: Mapping[TopicPartition, TopicId]
+    ) -> None:
+        assert set(fetchable) <= of.keys()
+        self.fetchable = set(fetchable)
+
+    def want_poll(self) -> None:
+        self.poll_wanted += 1
+
+    async def until_done(self, partitions: Collection[TopicPartition]) -> None:
+        del partitions
+        if self.busy is not None:
+            await self.busy.wait()
+
+
+class SupervisorHarness:
+    """``answers``: by API, what a request gets; an exception is raised."""
+
+    def __init__(self, listener: object | None = None, **answers: Answer) -> None:
+        self.answers: dict[str, Answer] = {
+            "ConsumerGroupHeartbeat": lambda _: accepted(1, 0, 1),
+            "OffsetCommit": stored,
+            "OffsetFetch": lambda _: found(4, -1),
+            **answers,
+        }
+        self.transport = FakeTransport(self._answer)
+        self.clock = FakeClock()
+        self.tracker = OffsetTracker()
+        self.assignment = FakeAssignment(self.tracker)
+        self.errors = ErrorBox(lambda: None)
+        topics = FakeTopics({"t": T})
+        core = GroupCore(
+            MemberCore(MemberSettings(auto_commit=False), MemberId("me"), lambda ms: ms),
+            CommitterCore(
+                CommitterSettings(auto_commit_interval_ms=None), self.tracker, lambda ms: ms
+            ),
+            topics.id_of,
+            lambda _failures: 100,
+        )
+        requests = GroupRequests(
+            GroupId("g"), MemberId("me"), None, self.transport, topics, lambda err: err
+        )
+        self.supervisor = Supervisor(
+            core,
+            requests,
+            self.assignment,
+            self.errors,
+            self.clock,
+            listener=lambda: listener,
+            callback_timeout_ms=60_000,
+        )
+
+    def _answer(self, _where: str, request: Any) -> Any:
+        answer = self.answers[request_api(request).name](request)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @property
+    def asked(self) -> list[str]:
+        return [api for _, api in self.transport.asked]
+
+    async def join(self) -> None:
+        self.supervisor.post(Subscribed(frozenset({"t"})))
+        self.supervisor.polled(waiting=False)
+        await until(lambda: self.supervisor.member.state is MemberState.STABLE)
+
+
+@asynccontextmanager
+async def running(harness: SupervisorHarness) -> AsyncGenerator[SupervisorHarness]:
+    async with anyio.create_task_group() as group:
+        group.start_soon(harness.supervisor.run)
+        await some_rounds(2)
+        yield harness
+        group.cancel_scope.cancel()
+
+
+async def test_it_joins_and_starts_what_it_was_given() -> None:
+    async with running(SupervisorHarness()) as harness:
+        await harness.join()
+        assert harness.assignment.told == [("assigned", [0, 1]), ("started", [0, 1])]
+        assert harness.assignment.fetchable == {TP, OTHER}
+        assert harness.supervisor.heartbeats_answered == harness.supervisor.heartbeats_sent == 2
+        assert harness.supervisor.last_heartbeat_ms == harness.clock.ms
+
+
+async def test_what_comes_before_it_runs_is_taken_when_it_does() -> None:
+    harness = SupervisorHarness()
+    harness.supervisor.post(Subscribed(frozenset({"t"})))
+    harness.supervisor.polled(waiting=False)
+    assert harness.asked == []
+    async with running(harness):
+        await until(lambda: harness.supervisor.member.state is MemberState.STABLE)
+
+
+async def test_the_listener_is_called_and_knows_that_it_is() -> None:
+    heard: list[tuple[str, set[TopicPartition], bool]] = []
+
+    class Listener:
+        async def on_partitions_assigned(self, new: set[TopicPartition]) -> None:
+            await asyncio.sleep(0)
+            heard.append(("assigned", new, harness.supervisor.in_listener))
+
+        def on_partitions_revoked(self, gone: set[TopicPartition]) -> None:
+            heard.append(("revoked", gone, harness.supervisor.in_listener))
+
+    harness = SupervisorHarness(Listener())
+    async with running(harness):
+        await harness.join()
+        assert not harness.supervisor.in_listener
+        harness.answers["ConsumerGroupHeartbeat"] = lambda _: accepted(-1)
+        harness.supervisor.post(LeaveRequested(LeaveMode.DEFAULT, 60_000, final=True))
+        await harness.supervisor.left()
+    assert heard == [("assigned", {TP, OTHER}, True), ("revoked", {TP, OTHER}, True)]
+    assert harness.assignment.told[-1] == ("released", [0, 1])
+
+
+async def test_a_listener_that_fails_is_told_to_the_user_and_called_again() -> None:
+    calls: list[set[TopicPartition]] = []
+
+    class Listener:
+        def on_partitions_assigned(self, new: set[TopicPartition]) -> None:
+            calls.append(new)
+            if len(calls) == 1:
+                raise OSError("the database is away")
+
+        def on_partitions_revoked(self, gone: set[TopicPartition]) -> None:
+            """Not called."""
+
+    async with running(SupervisorHarness(Listener())) as harness:
+        harness.supervisor.post(Subscribed(frozenset({"t"})))
+        harness.supervisor.polled(waiting=False)
+        await until(lambda: harness.supervisor.callback_failures)
+        with pytest.raises(CallbackError, match="the database is away"):
+            harness.errors.check()
+        await until(lambda: harness.supervisor.wants_poll)
+        assert harness.assignment.poll_wanted
+        assert harness.assignment.told == [("assigned", [0, 1])]
+        harness.supervisor.polled(waiting=False)
+        await until(lambda: harness.supervisor.member.state is MemberState.STABLE)
+        assert calls == [{TP, OTHER}, {TP, OTHER}]
+        assert harness.assignment.told[-1] == ("started", [0, 1])
+
+
+async def test_nothing_is_taken_while_the_application_is_busy() -> None:
+    async with running(SupervisorHarness()) as harness:
+        await harness.join()
+        harness.assignment.busy = anyio.Event()
+        harness.answers["ConsumerGroupHeartbeat"] = lambda _: accepted(-1)
+        harness.supervisor.post(LeaveRequested(LeaveMode.DEFAULT, 60_000, final=True))
+        assert harness.assignment.fetchable == set(), "before anything is awaited"
+        await some_rounds()
+        assert harness.assignment.told[-1][0] == "started"
+        harness.assignment.busy.set()
+        await harness.supervisor.left()
+        assert harness.assignment.told[-1] == ("released", [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (RequestTimedOut("late"), MemberState.JOINING),
+        (ConnectionBroken("cut"), MemberState.JOINING),
+        (NotSent("no way"), MemberState.JOINING),
+        (UnsupportedVersion("old"), MemberState.FATAL),
+        (BrokerError(ErrorCode.SASL_AUTHENTICATION_FAILED, "SASL"), MemberState.FATAL),
+    ],
+    ids=lambda each: type(each).__name__ if isinstance(each, Exception) else "",
+)
+async def test_what_an_ending_of_a_heartbeat_means(error: Exception, state: MemberState) -> None:
+    answers: dict[str, Answer] = {"ConsumerGroupHeartbeat": lambda _: error}
+    async with running(SupervisorHarness(**answers)) as harness:
+        harness.supervisor.post(Subscribed(frozenset({"t"})))
+        harness.supervisor.polled(waiting=False)
+        await until(lambda: harness.supervisor.heartbeats_sent)
+        await some_rounds()
+        assert harness.supervisor.member.state is state
+        assert (harness.errors.fatal is not None) is (state is MemberState.FATAL)
+
+
+async def test_a_commit_is_on_its_way_before_its_caller_is_suspended() -> None:
+    async with running(SupervisorHarness()) as harness:
+        wanted = {TP: CommittableOffset(5)}
+        committing = asyncio.get_running_loop().create_task(
+            harness.supervisor.commits.commit(wanted, harness.clock.ms + 5_000)
+        )
+        done = await committing
+        assert dict(done.committed) == wanted
+        assert harness.asked == ["OffsetCommit"]
+        assert harness.transport.found == 1, "the coordinator is looked up first"
+
+
+async def test_what_no_retry_cures_ends_a_commit() -> None:
+    error = BrokerError(ErrorCode.SASL_AUTHENTICATION_FAILED, "SASL_AUTHENTICATION_FAILED")
+    async with running(SupervisorHarness(OffsetCommit=lambda _: error)) as harness:
+        wanted = {TP: CommittableOffset(5)}
+        done = await harness.supervisor.commits.commit(wanted, harness.clock.ms + 5_000)
+        assert done.failed == {TP: error}
+
+
+async def test_committed_offsets_are_found() -> None:
+    async with running(SupervisorHarness()) as harness:
+        commits = harness.supervisor.commits
+        result = await commits.fetch_committed((TP, OTHER), harness.clock.ms + 5_000)
+        assert result == {TP: CommittableOffset(4), OTHER: None}
+
+
+async def test_committed_offsets_that_cannot_be_read_raise() -> None:
+    cut = ConnectionBroken("cable cut")
+    async with running(SupervisorHarness(OffsetFetch=lambda _: cut)) as harness:
+        with pytest.raises(RequestTimedOut, match="cable cut"):
+            await harness.supervisor.commits.fetch_committed((TP,), harness.clock.ms)
+
+
+async def test_a_commit_that_nobody_waits_for_is_complained_about(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answer: Answer = lambda request: stored(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)  # noqa: E731
+    async with running(SupervisorHarness(OffsetCommit=answer)) as harness:
+        harness.tracker.assign([TP])
+        wanted = {TP: CommittableOffset(5)}
+        harness.supervisor.commits.commit_soon(wanted, harness.clock.ms + 5_000)
+        await until(lambda: "automatic commit of t-0" in caplog.text)
+        assert caplog.records[-1].levelno == logging.WARNING
+
+
+async def test_closing_ends_every_wait() -> None:
+    harness = SupervisorHarness()
+    never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    async def wait_for_ever(*_: Any, **__: Any) -> Any:
+        return await never
+
+    harness.transport.coordinator = wait_for_ever  # type: ignore[method-assign]  # the fake's
+    async with running(harness):
+        commits, wanted = harness.supervisor.commits, {TP: CommittableOffset(5)}
+        committing = asyncio.get_running_loop().create_task(
+            commits.commit(wanted, harness.clock.ms + 5_000)
+        )
+        await some_rounds(2)
+        commits.close(Kip848Error("a bug"))
+        with pytest.raises(Kip848Error, match="a bug"):
+            await committing
+        with pytest.raises(Kip848Error, match="a bug"):
+            await commits.commit(wanted, harness.clock.ms + 5_000)
+
+
+async def test_a_wait_after_the_close_is_refused() -> None:
+    harness = SupervisorHarness()
+    harness.supervisor.commits.close()
+    with pytest.raises(ConsumerClosed):
+        await harness.supervisor.commits.fetch_committed((TP,), 5_000)
+
+
+async def test_a_caller_that_gives_up_does_not_stop_the_commit() -> None:
+    async with running(SupervisorHarness()) as harness:
+        wanted = {TP: CommittableOffset(5)}
+        with anyio.move_on_after(0):
+            await harness.supervisor.commits.commit(wanted, harness.clock.ms + 5_000)
+        await until(lambda: harness.asked == ["OffsetCommit"])
+        await harness.supervisor.commits.drain(harness.clock.ms + 5_000)
+
+
+async def test_a_bug_ends_the_run_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = SupervisorHarness()
+
+    def broken(*_: object) -> None:
+        raise AssertionError("a bug of ours")
+
+    monkeypatch.setattr(harness.assignment, "assigned", broken)
+    with pytest.RaisesGroup(
+        pytest.RaisesExc(AssertionError, match="a bug of ours"), flatten_subgroups=True
+    ):
+        async with anyio.create_task_group() as group:
+            group.start_soon(harness.supervisor.run)
+            await some_rounds(2)
+            harness.supervisor.post(Subscribed(frozenset({"t"})))
+            harness.supervisor.polled(waiting=False)
+
+
+async def test_an_event_that_came_too_late_is_no_bug() -> None:
+    async with running(SupervisorHarness()) as harness:
+        harness.supervisor.post(LeaveRequested(LeaveMode.DEFAULT, 60_000, final=True))
+        await harness.supervisor.left()
+        harness.supervisor.post(Subscribed(frozenset({"t"})))
+        await some_rounds()
+        assert harness.supervisor.member.closed
