@@ -115,6 +115,7 @@ class Engine(Generic[R]):
         self._closing: Closing | None = None
         self._close_by_ms = self._drain_by_ms = 0
         self._leave_mode = LeaveMode.DEFAULT
+        self._leaving = False
         self._opening: asyncio.Task[None] | None = None
         self._by_hand = False
 
@@ -279,6 +280,8 @@ class Engine(Generic[R]):
         elif deadline_ms < self._close_by_ms:
             self._close_by_ms = self._drain_by_ms = deadline_ms
             self.poller.hasten()
+            if self._leaving:
+                self._ask_to_leave()
         return self._closing
 
     async def _stop_opening(self) -> None:
@@ -305,13 +308,20 @@ class Engine(Generic[R]):
             if auto_commit and self._by_hand:
                 await self.commits.flush(self._close_by_ms)
         if self.supervisor is not None:
-            self.supervisor.post(
-                LeaveRequested(self._leave_mode, self._close_by_ms, flush=auto_commit, final=True)
-            )
+            self._ask_to_leave()
             with anyio.move_on_after(self._left_s() + _GRACE_S):
                 await self.supervisor.left()
         if self.commits is not None and self.errors.fatal is None:
             await self.commits.drain(self._close_by_ms)
+
+    def _ask_to_leave(self) -> None:
+        """Again with less time if need be: the nearer deadline counts."""
+        self._leaving = True
+        if self.supervisor is not None:
+            flush = self.config.enable_auto_commit
+            self.supervisor.post(
+                LeaveRequested(self._leave_mode, self._close_by_ms, flush=flush, final=True)
+            )
 
     async def _end_tasks(self) -> None:
         self.positions.close()

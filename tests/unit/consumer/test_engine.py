@@ -328,6 +328,21 @@ async def test_stop_keeps_its_time_when_the_coordinator_is_gone(
         assert one.network.transport.closed == 1
 
 
+async def test_a_second_stop_with_less_time_hastens_the_leave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with offline(monkeypatch, enable_auto_commit=False) as one:
+        await get(one, 3)
+        one.network.transport.before = lambda _name: asyncio.Event().wait()  # no answer any more
+        first = asyncio.ensure_future(one.consumer.stop())
+        await until(lambda: one.engine._leaving)
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        await asyncio.gather(first, one.consumer.stop(timeout_ms=50))
+        assert loop.time() - started < 2
+        assert one.network.transport.closed == 1
+
+
 async def test_unsubscribe_in_the_middle_of_a_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:
     async with offline(monkeypatch) as one:
         inside, go_on = asyncio.Event(), asyncio.Event()
