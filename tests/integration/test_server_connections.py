@@ -120,7 +120,7 @@ async def test_a_broker_that_was_busy_itself_does_not_call_its_clients_idle() ->
             client.sendall(METADATA[:20])
             await anyio.sleep(0.05)
             client.sendall(METADATA[20:])
-            time.sleep(0.4)  # noqa: ASYNC251  # that is how it is busy: the broker lives in this loop
+            time.sleep(0.4)  # noqa: ASYNC251  # the broker lives in this loop, and is busy
             client.setblocking(False)
             await anyio.wait_readable(client)
             assert client.recv(4)
