@@ -296,7 +296,7 @@ def test_the_groups_do_not_know_the_broker_around_them() -> None:
 
 
 @pytest.mark.parametrize(("library", "importers"), ONLY_IMPORTER.items())
-def test_each_library_has_its_room(library: str, importers: tuple[str, ...]) -> None:
+def test_each_library_has_its_importers(library: str, importers: tuple[str, ...]) -> None:
     for module in product_modules():
         for name, line in imports_of(module):
             if name.split(".")[0] == library:

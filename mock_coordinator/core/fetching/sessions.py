@@ -169,7 +169,7 @@ class FetchSessions:
     def _evict(
         self, shard: dict[int, FetchSession], now_ms: int, size: int, *, privileged: bool
     ) -> bool:
-        """Make room in a shard, if some session has to give way."""
+        """Evict a session of a shard, if one has to give way."""
         if not shard:
             return False
         stalest = min(shard.values(), key=lambda s: (s.last_used_ms, s.session_id))

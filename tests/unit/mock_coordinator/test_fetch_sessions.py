@@ -18,7 +18,7 @@ def partitions(count: int) -> dict[FetchKey, Wanted]:
 
 
 class Sessions:
-    """The sessions of one shard: seven others are asked for in between, which have no room."""
+    """The sessions of one shard: seven others are asked for in between, which are full."""
 
     def __init__(self, room: int) -> None:
         self.all = FetchSessions(room * SHARDS)

@@ -82,7 +82,7 @@ def decide_join_to_consumer_group(
 
 @dataclass(slots=True)
 class _Join(MemberUpdate):
-    """One JoinGroup on its way through the stations."""
+    """One JoinGroup on its way through the steps."""
 
     group: ConsumerGroup = field(kw_only=True)
     received: RequestReceived = field(kw_only=True)

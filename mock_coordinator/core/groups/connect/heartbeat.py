@@ -1,6 +1,6 @@
 """ConnectGroupHeartbeat: a worker joins, stays, acknowledges or leaves.
 
-The stations are those of a consumer heartbeat (``groups.heartbeat``), without topics to look at and
+The steps are those of a consumer heartbeat (``groups.heartbeat``), without topics to look at and
 without a target to compute here. Three things are a Connect group's own. A reason is an event: a
 heartbeat that brings one moves the group epoch, even when the last one brought the same, and the
 reason stays on record until a target has been computed that knew of it. A worker that offers no
@@ -135,14 +135,14 @@ def _reports(owned: Iterable[OwnedItems] | None, member: Member) -> bool:
 
 @dataclass(slots=True)
 class _Heartbeat(MemberUpdate):
-    """One heartbeat with epoch >= 0 on its way through the stations."""
+    """One heartbeat with epoch >= 0 on its way through the steps."""
 
     request: ConnectGroupHeartbeatRequest = field(kw_only=True)
     client: ClientInfo = field(kw_only=True)
     owned: tuple[OwnedItems, ...] | None = field(kw_only=True)
 
     def decide(self) -> Decision[ConnectGroupHeartbeatResponse]:
-        """Go through the stations."""
+        """Go through the steps."""
         env, request = self.env, self.request
         group, member_id = self._group(), request.member_id
         max_size = env.config.integer("group.consumer.max.size")

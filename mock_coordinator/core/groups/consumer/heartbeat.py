@@ -3,8 +3,8 @@
 Theory of operation
 ===================
 
-A heartbeat goes through fixed stations: is it well formed, does it leave, which group, is there
-room, which member, is the member's epoch right, what did it change, does that move the group epoch,
+A heartbeat goes through fixed steps: is it well formed, does it leave, which group, is the group
+full, which member, is the member's epoch right, what did it change, does that move the group epoch,
 is there a new target to compute, and how far can this member go towards its target. Each step may
 refuse; nothing has happened then. What gets through is a list of records in the order in which a
 broker writes them, timers to move, and the answer.
@@ -80,7 +80,7 @@ def decide_heartbeat(
 
 @dataclass(slots=True)
 class _Heartbeat(MemberUpdate):
-    """One heartbeat with epoch >= 0 on its way through the stations."""
+    """One heartbeat with epoch >= 0 on its way through the steps."""
 
     request: ConsumerGroupHeartbeatRequest = field(kw_only=True)
     client: ClientInfo = field(kw_only=True)
@@ -88,7 +88,7 @@ class _Heartbeat(MemberUpdate):
     """set when a classic group with members has to become a consumer group first"""
 
     def decide(self) -> Decision[ConsumerGroupHeartbeatResponse]:
-        """Go through the stations; with an upgrade, see to those whom it concerns as well."""
+        """Go through the steps; an upgrade answers the classic members that it concerns, too."""
         try:
             decision = self._decide()
         except Refused as err:

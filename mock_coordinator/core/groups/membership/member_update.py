@@ -4,9 +4,9 @@ Theory of operation
 ===================
 
 A consumer heartbeat and a JoinGroup of a classic member (KIP-848, migration) say the same things in
-different words. Once the group is known, and the member as it was and as it will be, the stations
-are the same for both: note the changed subscription, start resolving regexes, move the group epoch
-when an input of the target changed, compute the target when it is due, and take the member one step
+different words. Once the group is known, and the member as it was and as it will be, the steps are
+the same for both: note the changed subscription, start resolving regexes, move the group epoch when
+an input of the target changed, compute the target when it is due, and take the member one step
 towards it. Each step adds its records, in the order in which a broker writes them.
 
 Nothing is applied here; the handler turns ``records`` and ``timers`` into a ``Decision``.
@@ -65,7 +65,7 @@ class SubscriptionChange:
 
 @dataclass(slots=True)
 class MemberUpdate:
-    """One request of a member on its way through the stations."""
+    """One request of a member on its way through the steps."""
 
     env: Environment
     now_ms: int

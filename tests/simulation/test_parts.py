@@ -1,4 +1,4 @@
-"""The rooms of the simulation, each for itself: clock, network, lane, groups, checkers, options."""
+"""The parts of the simulation, each by itself: clock, network, lane, groups, checkers, options."""
 
 from __future__ import annotations
 
