@@ -6,7 +6,7 @@ Theory of operation
 ``step`` does the same thing for every input. First whatever was due before it (sessions that ended
 while nothing came in must be over before the next request is looked at). Then the input itself: a
 request goes by its API key to a handler, which answers at once, except for a fetch that has to wait
-and is parked. Then the consequences: changed topics are told to the group coordinator, what became
+and is parked. Then the consequences: the group coordinator learns of changed topics, what became
 due by the step itself is run, and parked fetches whose partitions changed, or whose time is up, are
 answered.
 

@@ -28,7 +28,7 @@ class Output:
 @dataclass(frozen=True, slots=True)
 class Persist(Output):
     """Record batches were appended and have to be safe before anything else of this step, or of a
-    later one, is told to anybody. Only of a broker whose disk is really one (``keep_unsaved``).
+    later one, goes out. Only of a broker whose disk is really one (``keep_unsaved``).
 
     ``appended``: topic id, partition, and the batches with their final offsets, in order.
     """

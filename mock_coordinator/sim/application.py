@@ -261,7 +261,7 @@ class Application:
             self._paused.add(self.fetchable[partition])
 
     def _deliver(self) -> None:
-        """Hand out records; each partition has as many as anybody could want."""
+        """Hand out records; each partition has as many as are asked for."""
         host, tracker = self._host, self._tracker
         for partition, tp in self.fetchable.items():
             position = tracker.position(tp)

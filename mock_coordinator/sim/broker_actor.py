@@ -1,7 +1,7 @@
 """The brokers: a ``ClusterCore`` that writes slowly, crashes, restarts, loads, and moves.
 
 A real coordinator appends the records of a request to its log and answers when they are safe. Until
-then its memory is ahead of its log, and a crash throws it back: nobody was told of what is lost. So
+then its memory is ahead of its log, and a crash throws it back: no answer told of what is lost. So
 here each answer waits for the records before it, and a crash keeps the records that were written by
 then. The new core is built from them alone, and must say of every group what the old one said.
 
@@ -10,7 +10,7 @@ nothing is lost then, but clients find the former coordinator, or one that loads
 core's own answers; the following are played.
 
 While a coordinator loads it answers COORDINATOR_LOAD_IN_PROGRESS; when the group's partition has
-moved, the former broker answers NOT_COORDINATOR and nobody can name a new one for a while.
+moved, the former broker answers NOT_COORDINATOR and no broker can name a new one for a while.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class BrokerActor:
             self._after_step(tag, late=late)
             self._watch(tag, request, output.response, late=late)
             if packet.again:
-                continue  # whoever made the copy keeps the answer
+                continue  # the sender of the copy keeps the answer
             self._answer_later(connection, packet, output.response)
         self._set_timer()
 
@@ -245,8 +245,8 @@ class BrokerActor:
         )
 
     def move(self, moving_ms: int, load_ms: int) -> None:
-        """The group's partition goes to another broker: nobody is the coordinator, then a new one
-        loads. Connections stay."""
+        """The group's partition goes to another broker: for a while there is no coordinator, then a
+        new one loads. Connections stay."""
         if not self.up:
             return
         self._context.tell(BROKER, "move", f"nobody for {moving_ms} ms, loading {load_ms} ms")

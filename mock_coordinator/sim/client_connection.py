@@ -92,7 +92,7 @@ class ClientConnection:
         self._network.send(connection, packet)
 
     def close(self) -> None:
-        """Give the connection up without telling anybody who waits."""
+        """Give the connection up without an answer to those who wait."""
         for waiting in self._waiting.values():
             waiting.timer.cancel()
         self._waiting.clear()

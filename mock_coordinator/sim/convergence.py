@@ -7,7 +7,7 @@ a position.
 
 One exception is Kafka's own (4.2 and later; seen on a real 4.4.0): a member that changes to a
 pattern which matches nothing gives its partitions up, but nothing moves the group epoch, so they
-stay in its target and with nobody until something else does.
+stay in its target, and unused, until something else does.
 """
 
 from __future__ import annotations

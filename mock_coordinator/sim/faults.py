@@ -16,7 +16,7 @@ CUT_MS_MAX: Final = 60_000
 
 
 class Faults:
-    """Starts trouble until it is told to stop. ``clients`` are the names of the present members."""
+    """Starts trouble until ``stop``. ``clients`` are the names of the present members."""
 
     def __init__(
         self, context: SimContext, broker: BrokerActor, clients: Callable[[], list[str]]

@@ -18,7 +18,7 @@ has it in the group with a positive epoch. Then:
 The protocol leans on TCP for one more thing: heartbeats carry no number. When a request arrives
 after a younger one of the same member (see ``network``), the coordinator may take an old
 acknowledgement for a new one. Neither side can do anything about that, so a member for which such a
-request was acted on is exempt until it is told its assignment again, or is out of the group.
+request was acted on is exempt until it gets its assignment again, or is out of the group.
 """
 
 from __future__ import annotations
@@ -176,8 +176,8 @@ class Lease:
     """Those of them that were told their assignment since, and may still be on the way to it."""
 
     def suspect(self, member: MemberView, newest: int) -> None:
-        """A request out of order was acted on: this member may be out of step, now or as soon as
-        it starts what it was told before."""
+        """A request out of order was acted on: this member may be out of step, now or as soon as it
+        starts what it was assigned before."""
         self._suspects[member] = newest
         self._informed.discard(member)
 
@@ -298,8 +298,8 @@ class Commits:
 
 
 class Flushed:
-    """With automatic commits, nobody gives a partition up in order without having tried to commit
-    what the application is done with.
+    """With automatic commits, no member gives a partition up in order without having tried to
+    commit what the application is done with.
 
     A commit that is under way, or ended a moment ago, may stand in the way of the one that is due;
     so only a member that has not sent any for a while is judged.

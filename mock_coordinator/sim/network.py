@@ -37,7 +37,7 @@ __all__ = ["Connection", "Network", "Packet"]
 @dataclass(frozen=True, slots=True)
 class Packet:
     """A message on its way: which request it belongs to, in which version, and the message, as an
-    object or as its bytes. ``tag`` says what it is about, for those who watch; nobody who acts
+    object or as its bytes. ``tag`` says what it is about, for those who watch; nothing that acts
     reads it."""
 
     correlation: int
@@ -103,7 +103,7 @@ class Network:
         on_packet: Callable[[Packet], None],
         on_broken: Callable[[], None],
     ) -> Connection | None:
-        """A new connection; ``None`` when nobody listens or the way is cut."""
+        """A new connection; ``None`` when no server listens or the way is cut."""
         if server not in self.servers or self._is_cut((client, server)):
             return None
         self._numbers += 1

@@ -1,7 +1,7 @@
 """The consumers of a world: plans, and the process that each of them has at the moment.
 
-A consumer whose process ended without being told to is started again after a while, as any service
-manager would do.
+A consumer whose process ended unasked is started again after a while, as any service manager would
+do.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class MemberPlan:
 
 
 class MemberProcess:
-    """One process. ``life`` counts the processes of a plan; ``on_exit`` is told when it ended."""
+    """One process. ``life`` counts the processes of a plan; ``on_exit`` is called when it ended."""
 
     def __init__(
         self,
@@ -209,7 +209,7 @@ class MemberProcess:
             self.enter(action)
 
     def die(self, why: str) -> None:
-        """End at once, without a word to anybody."""
+        """End at once, without a word."""
         if not self.alive:
             return
         self.context.tell(self.name, "die", why)
@@ -330,7 +330,7 @@ class MemberProcess:
             case AutomaticCommitFailed(partition=tp):
                 tell(self.name, "not committed", f"{tp.topic}-{tp.partition}")
             case PollWanted() | CommitDone():
-                pass  # each poll is told anyway, and nobody waits for a commit
+                pass  # each poll is reported anyway, and nothing waits for a commit
             case _:
                 raise AssertionError(command)
 

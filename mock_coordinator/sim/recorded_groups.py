@@ -1,4 +1,4 @@
-"""What the coordinator's records say about its groups, read by somebody who does not trust it.
+"""What the coordinator's records say about its groups, read without trust in it.
 
 The checkers do not ask the coordinator what it thinks; they keep these groups from the records that
 it writes (``__consumer_offsets``, in effect) and judge by that. Nothing here knows why a record was

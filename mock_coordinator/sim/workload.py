@@ -20,7 +20,7 @@ AWAY_MS_MAX: Final = 30_000
 
 
 class Workload:
-    """Does something every now and then until it is told to stop."""
+    """Does something every now and then until ``stop``."""
 
     def __init__(self, context: SimContext, operator: Operator, population: Population) -> None:
         self._context = context

@@ -1,7 +1,7 @@
 """One simulated world: set up, safety, liveness, and a verdict.
 
 *Safety*: everything goes wrong as the options say, people do things, and the checkers watch every
-step. *Liveness*: the world is healed, nobody does anything any more, and every group must come to
+step. *Liveness*: the world is healed, nothing is asked of it any more, and every group must come to
 rest in order, within a bounded time; then it must stay so, quietly.
 """
 
@@ -183,7 +183,7 @@ class World:
                 raise Stuck("; ".join(self.pending()))
 
     def _stay_quiet(self) -> None:
-        """Order lasts: no epoch moves and nobody asks more than heartbeats need."""
+        """Order lasts: no epoch moves and no member asks more than heartbeats need."""
         context = self.context
         context.tell("world", "quiet")
         epochs = {g: group.epoch for g, group in context.checkers.groups.groups.items()}

@@ -173,12 +173,12 @@ class Broker:
 
     @property
     def host(self) -> str:
-        """Where clients are told to connect."""
+        """The host that clients connect to."""
         return self.node.host
 
     @property
     def port(self) -> int:
-        """Where clients are told to connect."""
+        """The port that clients connect to."""
         return self.node.port
 
     def partition_state(self, topic: Topic, partition: int) -> PartitionState:

@@ -100,8 +100,8 @@ class TransactionCoordinator:
 
     ``journal`` is where it writes, and where it takes over from (``load_all``). ``now_ms`` is when
     the broker starts. ``leader_of`` says which node leads a partition of ``__transaction_state``
-    (``None``: nobody); tell ``leader_changed`` when that changes. ``load_ms`` says how long a load
-    takes.
+    (``None``: none does); call ``leader_changed`` when that changes. ``load_ms`` says how long a
+    load takes.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class TransactionCoordinator:
 
     def problem(self, transactional_id: str, node_id: int | None) -> ErrorCode | None:
         """Why a node does not serve a transactional id, if it does not; for no node in particular:
-        why nobody does. Nobody does before a client has looked for the coordinator of some id."""
+        why none does. None does before a client has looked for the coordinator of some id."""
         partition = self.partition_of(transactional_id)
         leader = self._leader_of(partition)
         exists = self._env.catalog.topic(TRANSACTIONS_TOPIC) is not None

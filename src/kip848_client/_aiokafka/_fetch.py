@@ -69,7 +69,7 @@ class _RecordFetcher(Fetcher):  # type: ignore[misc]  # aiokafka has no types
         woke: bool = await super()._proc_fetch_request(assignment, node_id, request)
         if not woke:
             return False
-        # No await since the results were stored: nobody has looked at them yet.
+        # No await since the results were stored: no other task has looked at them yet.
         for topic, partitions in request.topics:
             for partition, offset, _ in partitions:
                 self._adapt(TopicPartition(topic, partition), offset)
@@ -92,8 +92,8 @@ class _RecordFetcher(Fetcher):  # type: ignore[misc]  # aiokafka has no types
 class FetchPath(Generic[R]):
     """Records of the assigned partitions. Create it inside a running loop; ``close`` it.
 
-    ``build`` makes a record. ``on_out_of_range`` is told a partition and the offset that the
-    broker does not have any more, and returns whether it will set another position.
+    ``build`` makes a record. ``on_out_of_range`` gets a partition and the offset that the broker
+    does not have any more, and returns whether it will set another position.
     """
 
     def __init__(

@@ -143,7 +143,7 @@ class TopicDirectory:
         return answer
 
     def _forget_all_but(self, names: Collection[str]) -> None:
-        """Topics come and go; what nobody asks for any more must not pile up."""
+        """Topics come and go; what is not asked for any more must not pile up."""
         for name in [each for each in self._topics if each not in names]:
             self._drop_leaders(name)
         self._complained &= set(names)

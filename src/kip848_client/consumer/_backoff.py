@@ -27,6 +27,6 @@ class Backoff:
         self._jitter = jitter
 
     def pause_s(self, failures: int) -> float:
-        """How long to wait after so many failures in a row, in seconds."""
+        """How long to wait after that many failures in a row, in seconds."""
         doublings = min(max(failures - 1, 0), _DOUBLINGS_MAX)
         return self._jitter(min(self._first_ms << doublings, self._max_ms)) / 1000

@@ -86,10 +86,10 @@ async def call_listener(
 ) -> CallbackError | None:
     """Call one method; returns the failure instead of raising it.
 
-    The method runs in a task of its own, which ``began`` is told. So a CancelledError that comes
-    out of it is known from one that is meant for us: who cancels a worker and awaits it lets one
-    out. When we are cancelled the method is cancelled too, and left to itself if it does not end
-    soon: it must not hold up who waits for us.
+    The method runs in a task of its own, which ``began`` gets. So a CancelledError that comes out
+    of it is known from one that is meant for us: who cancels a worker and awaits it lets one out.
+    When we are cancelled the method is cancelled too, and left to itself if it does not end soon:
+    it must not hold up who waits for us.
     """
     name = getattr(hook, "__qualname__", repr(hook))
     task = asyncio.get_running_loop().create_task(_called(hook, set(partitions)), name=name)

@@ -50,7 +50,7 @@ class _Lookup:
 
 class CommittedLookups:
     """All look-ups that are open. Each has one request at a time, with the epoch of that moment.
-    ``backoff_ms`` gives the pause after so many failures in a row."""
+    ``backoff_ms`` gives the pause after that many failures in a row."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class CommittedLookups:
         return min(waiting, default=None)
 
     def note_epoch(self, now_ms: int, member_epoch: int | None) -> None:
-        """The member epoch changed: nobody waits for a pause to end any more."""
+        """The member epoch changed: nothing waits for a pause to end any more."""
         self._epoch = member_epoch
         for each in self._lookups:
             each.retry_ms = min(each.retry_ms, now_ms)

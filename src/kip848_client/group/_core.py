@@ -84,7 +84,7 @@ class GroupCore:
     """One consumer of a group.
 
     ``newest_id`` looks up which topic a name means by the newest metadata, ``None`` when that is
-    not known; it must not wait. ``backoff_ms`` gives the pause after so many failures in a row.
+    not known; it must not wait. ``backoff_ms`` gives the pause after that many failures in a row.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class GroupCore:
                 self._step_member(event)
 
     def _settle(self) -> None:
-        """Until nobody has anything to say and nothing is due."""
+        """Until no part has anything to say and nothing is due."""
         if not self._started:
             self._started = True
             self._step_committer(CommitTimer())

@@ -136,7 +136,7 @@ class ListenerCalls:
         self._advance()
 
     def forget_everything(self) -> None:
-        """The membership is over, and nobody waits for the calls that are still open."""
+        """The membership is over, and nothing waits for the calls that are still open."""
         self._forget(list(self._ids))
 
     # -- inside ------------------------------------------------------------------------------

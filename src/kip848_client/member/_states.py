@@ -32,7 +32,7 @@ that a reader finds the prose beside the name. Three differences from Kafka's Ja
 - Edges that Java allows and cannot reach do not exist: UNSUBSCRIBED to PREPARE_LEAVING,
   PREPARE_LEAVING and LEAVING to FENCED, JOINING and RECONCILING to STABLE (a target that is news
   always needs an acknowledgement), UNSUBSCRIBED and LEAVING to FATAL (what is wrong with a leave
-  is told by its completion, and hinders nobody from joining again).
+  shows in its completion, and does not keep the member from joining again).
 """
 
 from __future__ import annotations
