@@ -131,7 +131,7 @@ class _Heartbeat(MemberUpdate):
             records=self.records,
             timers=self.timers,
             metadata_checked=group.group_id if self.metadata_checked else None,
-            resolve=(group.group_id, self.resolve) if self.resolve else None,
+            resolve=self.resolution(group.group_id, self.client),
         )
 
     # --- Stations ---------------------------------------------------------------------------------

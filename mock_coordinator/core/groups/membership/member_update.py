@@ -41,10 +41,11 @@ from mock_coordinator.core.groups.records.assignor_values import NO_METADATA
 from mock_coordinator.core.groups.records.member_state import MemberState
 from mock_coordinator.core.groups.records.state_records import MemberMetadata, StateRecord
 from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
-from mock_coordinator.core.groups.state.environment import Environment, TimerChange
+from mock_coordinator.core.groups.state.environment import Environment, Resolution, TimerChange
 from mock_coordinator.core.groups.state.member import Member
 from mock_coordinator.core.groups.state.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.state.timers import Timer, TimerKind
+from mock_coordinator.core.inputs import ClientInfo
 
 __all__ = ["MemberUpdate", "SubscriptionChange"]
 
@@ -91,6 +92,10 @@ class MemberUpdate:
             regex=regex,
             assignor=old.server_assignor != new.server_assignor,
         )
+
+    def resolution(self, group_id: str, client: ClientInfo) -> Resolution | None:
+        """What is to be resolved after the request of this client, if anything."""
+        return Resolution(group_id, self.resolve, client) if self.resolve else None
 
     def group_epoch(self, group: ConsumerGroup, sender: Sender, *, bump: bool) -> int:
         """The group epoch after this request: one more when it must be (``bump``), or when the

@@ -39,6 +39,7 @@ from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.state.environment import Decision, Environment
 from mock_coordinator.core.groups.state.errors import group_id_not_found
 from mock_coordinator.core.groups.state.groups_state import Group
+from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.refused import Refused
 
 __all__ = [
@@ -53,7 +54,7 @@ _MINUTE_MS = 60_000
 
 
 def decide_offset_delete(
-    env: Environment, request: OffsetDeleteRequest
+    env: Environment, _now_ms: int, _received: RequestReceived, request: OffsetDeleteRequest
 ) -> Decision[OffsetDeleteResponse]:
     """OffsetDelete. A topic that the group subscribes to keeps its offsets
     (GROUP_SUBSCRIBED_TO_TOPIC).
@@ -112,7 +113,7 @@ def _deleted_offset(index: int, code: ErrorCode) -> OffsetDeleteResponsePartitio
 
 
 def decide_delete_groups(
-    env: Environment, request: DeleteGroupsRequest
+    env: Environment, _now_ms: int, _received: RequestReceived, request: DeleteGroupsRequest
 ) -> Decision[DeleteGroupsResponse]:
     """DeleteGroups. Only groups without members go (else 68); their offsets go with them.
 

@@ -29,6 +29,7 @@ from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.state.environment import Environment
 from mock_coordinator.core.groups.state.errors import not_a_consumer_group
 from mock_coordinator.core.groups.state.member import outdated_error
+from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.refused import Refused
 
 __all__ = ["fetch_offsets"]
@@ -61,9 +62,10 @@ _Topics = list[tuple[_Wanted, list[_Found]]]
 
 
 def fetch_offsets(
-    env: Environment, version: int, request: OffsetFetchRequest
+    env: Environment, received: RequestReceived, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
     """Answer one OffsetFetch. Never raises: refusals are error codes of a group."""
+    version = received.version
     if version >= BATCH_VERSION:
         return OffsetFetchResponse(
             groups=tuple(_group_response(env, version, request, group) for group in request.groups)

@@ -19,7 +19,7 @@ is put in place last, after the records.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -108,6 +108,7 @@ from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.state.environment import (
     Decision,
     Environment,
+    Resolution,
     TimerChange,
     configured_assignors,
 )
@@ -130,8 +131,28 @@ __all__ = ["GroupCoordinator"]
 R = TypeVar("R")
 C = TypeVar("C", OffsetCommitResponse, TxnOffsetCommitResponse)
 
-_Handler = Callable[[int, ClientInfo, int, Any], Any]
-_ParkingHandler = Callable[[int, RequestReceived, Any], "Message | None"]
+_Handler = Callable[[int, RequestReceived, Any], "Message"]
+_Read = Callable[[Environment, RequestReceived, Any], "Message"]
+_Decide = Callable[[Environment, int, RequestReceived, Any], Decision[Any]]
+
+_READS: Final[Mapping[type, _Read]] = {
+    ConsumerGroupDescribeRequest: describe_consumer_groups,
+    DescribeGroupsRequest: describe_classic_groups,
+    ListGroupsRequest: list_groups,
+    OffsetFetchRequest: fetch_offsets,
+}
+"""Requests that change nothing."""
+
+_DECISIONS: Final[Mapping[type, _Decide]] = {
+    DeleteGroupsRequest: decide_delete_groups,
+    HeartbeatRequest: classic_requests.heartbeat,
+    JoinGroupRequest: classic_requests.join_group,
+    LeaveGroupRequest: classic_requests.leave_group,
+    OffsetDeleteRequest: decide_offset_delete,
+    SyncGroupRequest: classic_requests.sync_group,
+}
+"""Requests whose decision is all there is to them."""
+
 _CLEANUP: Final = Timer(TimerKind.CLEANUP)
 _MEMBER_TIMERS: Final = (TimerKind.SESSION, TimerKind.MEMBER_JOIN, TimerKind.MEMBER_SYNC)
 """Timers of consumer groups' members that end the membership, at whatever epoch."""
@@ -167,20 +188,13 @@ class GroupCoordinator:
         )
         self.may_describe: Callable[[ClientInfo, str], bool] | None = None
         """Whether a client may know of a topic; ``None`` where everybody may. For regexes."""
-        self._resolving: dict[str, tuple[tuple[str, ...], ClientInfo]] = {}
-        self._client = ClientInfo()
+        self._resolving: dict[str, Resolution] = {}
         self._rounds: Final = Rounds(self._env)
         self._replies: list[tuple[RequestReceived, Message]] = []
         self._handlers: Final[dict[type, _Handler]] = {
             ConsumerGroupHeartbeatRequest: self._heartbeat,
-            ConsumerGroupDescribeRequest: self._consumer_group_describe,
-            OffsetCommitRequest: self._offset_commit,
-            TxnOffsetCommitRequest: self._txn_offset_commit,
-            OffsetFetchRequest: self._offset_fetch,
-            OffsetDeleteRequest: self._offset_delete,
-            DeleteGroupsRequest: self._delete_groups,
-            DescribeGroupsRequest: self._describe_groups,
-            ListGroupsRequest: self._list_groups,
+            OffsetCommitRequest: self._committing(decide_commit),
+            TxnOffsetCommitRequest: self._committing(decide_txn_commit),
             ConsumerGroupPrepareAssignmentRequest: self._preparing(
                 OF_PARTITIONS, ConsumerGroupPrepareAssignmentResponse
             ),
@@ -194,12 +208,6 @@ class GroupCoordinator:
             ConnectGroupInstallAssignmentRequest: self._installing(
                 OF_ITEMS, ConnectGroupInstallAssignmentResponse
             ),
-        }
-        self._parking_handlers: Final[dict[type, _ParkingHandler]] = {
-            JoinGroupRequest: self._classic(classic_requests.join_group),
-            SyncGroupRequest: self._classic(classic_requests.sync_group),
-            HeartbeatRequest: self._classic(classic_requests.heartbeat),
-            LeaveGroupRequest: self._classic(classic_requests.leave_group),
         }
         self._arm_cleanup(now_ms)
 
@@ -240,13 +248,14 @@ class GroupCoordinator:
         its group, say): its answer comes out of ``take_replies`` after a later call of ``handle``
         or ``run_due``. Raises ``KeyError`` for a request that is not the coordinator's.
         """
-        request, self._client = received.request, received.client
-        parking = self._parking_handlers.get(type(request))
-        if parking is not None:
-            return parking(now_ms, received, request)
-        handler = self._handlers[type(request)]
-        response: Message = handler(now_ms, received.client, received.version, request)
-        return response
+        request, kind = received.request, type(received.request)
+        if kind in _READS:
+            return _READS[kind](self._env, received, request)
+        if kind in _DECISIONS:
+            decision = _DECISIONS[kind](self._env, now_ms, received, request)
+            answer: Message | None = self._perform(now_ms, decision)
+            return answer
+        return self._handlers[kind](now_ms, received, request)
 
     def take_replies(self) -> tuple[tuple[RequestReceived, Message], ...]:
         """The answers of requests that have waited long enough, in order; each is given once."""
@@ -255,20 +264,13 @@ class GroupCoordinator:
         replies, self._replies = tuple(self._replies), []
         return replies
 
-    def _classic(
-        self,
-        decide: Callable[[Environment, int, RequestReceived, Any], Decision[Message | None]],
-    ) -> _ParkingHandler:
-        """The handler of an API of the classic protocol: its requests may have to wait."""
-        return lambda now_ms, received, request: self._perform(
-            now_ms, decide(self._env, now_ms, received, request)
-        )
-
     def _heartbeat(
-        self, now_ms: int, client: ClientInfo, version: int, request: ConsumerGroupHeartbeatRequest
+        self, now_ms: int, received: RequestReceived, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse:
         try:
-            decision = decide_heartbeat(self._env, now_ms, client, version, request)
+            decision = decide_heartbeat(
+                self._env, now_ms, received.client, received.version, request
+            )
         except Refused as err:
             if isinstance(err, UpgradeRefused):
                 self._perform(now_ms, err.anyway)
@@ -287,13 +289,13 @@ class GroupCoordinator:
         return response
 
     def _connect_heartbeat(
-        self, now_ms: int, client: ClientInfo, _version: int, request: ConnectGroupHeartbeatRequest
+        self, now_ms: int, received: RequestReceived, request: ConnectGroupHeartbeatRequest
     ) -> ConnectGroupHeartbeatResponse:
         group_id, member_id = request.group_id, request.member_id
         group = self._env.state.groups.get(group_id)
         known = group.members.get(member_id) if isinstance(group, ConnectGroup) else None
         try:
-            decision = decide_connect_heartbeat(self._env, now_ms, client, request)
+            decision = decide_connect_heartbeat(self._env, now_ms, received.client, request)
         except Refused as err:
             return ConnectGroupHeartbeatResponse(error_code=err.code, error_message=err.message)
         response = self._perform(now_ms, decision)
@@ -313,7 +315,7 @@ class GroupCoordinator:
     ) -> _Handler:
         """The handler of the API by which the chosen member of a type of group is given it."""
 
-        def prepare(_now_ms: int, _client: ClientInfo, _version: int, request: Any) -> Message:
+        def prepare(_now_ms: int, _received: RequestReceived, request: Any) -> Message:
             try:
                 answer: Message = self._rounds.prepare(how, request)
             except Refused as err:
@@ -327,7 +329,7 @@ class GroupCoordinator:
     ) -> _Handler:
         """The handler of the API by which the chosen member returns what it computed."""
 
-        def install(now_ms: int, _client: ClientInfo, _version: int, request: Any) -> Message:
+        def install(now_ms: int, _received: RequestReceived, request: Any) -> Message:
             try:
                 records = self._rounds.install(now_ms, how, request)
             except Refused as err:
@@ -340,62 +342,24 @@ class GroupCoordinator:
 
         return install
 
-    def _consumer_group_describe(
-        self,
-        _now_ms: int,
-        _client: ClientInfo,
-        _version: int,
-        request: ConsumerGroupDescribeRequest,
-    ) -> Message:
-        return describe_consumer_groups(self._env, request)
+    def _committing(self, decide: Callable[[Environment, int, int, Any], Decision[C]]) -> _Handler:
+        """The handler of a commit: all of the offsets are stored, or none when their records do not
+        fit into one batch."""
 
-    def _offset_commit(
-        self, now_ms: int, _client: ClientInfo, version: int, request: OffsetCommitRequest
-    ) -> Message:
-        return self._commit(now_ms, decide_commit(self._env, now_ms, version, request))
+        def commit(now_ms: int, received: RequestReceived, request: Any) -> Message:
+            decision = decide(self._env, now_ms, received.version, request)
+            try:
+                return self._perform(now_ms, decision, self._max_batch_bytes())
+            except BatchTooLargeError:
+                return too_large(decision.response)
 
-    def _txn_offset_commit(
-        self, now_ms: int, _client: ClientInfo, version: int, request: TxnOffsetCommitRequest
-    ) -> Message:
-        return self._commit(now_ms, decide_txn_commit(self._env, now_ms, version, request))
-
-    def _commit(self, now_ms: int, decision: Decision[C]) -> C:
-        """Commit all of the offsets, or none when their records do not fit into one batch."""
-        try:
-            return self._perform(now_ms, decision, self._max_batch_bytes())
-        except BatchTooLargeError:
-            return too_large(decision.response)
+        return commit
 
     def _max_batch_bytes(self) -> int:
         topic = self._env.catalog.topic(OFFSETS_TOPIC)
         if topic is None:
             return self._env.config.integer("message.max.bytes")
         return topic_integer(self._env.config, topic, "max.message.bytes")
-
-    def _offset_fetch(
-        self, _now_ms: int, _client: ClientInfo, version: int, request: OffsetFetchRequest
-    ) -> Message:
-        return fetch_offsets(self._env, version, request)
-
-    def _offset_delete(
-        self, now_ms: int, _client: ClientInfo, _version: int, request: OffsetDeleteRequest
-    ) -> Message:
-        return self._perform(now_ms, decide_offset_delete(self._env, request))
-
-    def _delete_groups(
-        self, now_ms: int, _client: ClientInfo, _version: int, request: DeleteGroupsRequest
-    ) -> Message:
-        return self._perform(now_ms, decide_delete_groups(self._env, request))
-
-    def _describe_groups(
-        self, _now_ms: int, _client: ClientInfo, version: int, request: DescribeGroupsRequest
-    ) -> Message:
-        return describe_classic_groups(self._env, version, request)
-
-    def _list_groups(
-        self, _now_ms: int, _client: ClientInfo, _version: int, request: ListGroupsRequest
-    ) -> Message:
-        return list_groups(self._env, request)
 
     # --- Transactions -----------------------------------------------------------------------------
 
@@ -434,10 +398,10 @@ class GroupCoordinator:
 
     def _resolve(self, now_ms: int, group_id: str) -> None:
         """Match a group's regexes with the topics that the member may see that asked for it."""
-        regexes, client = self._resolving.pop(group_id)
+        asked = self._resolving.pop(group_id)
         may_describe = self.may_describe
-        is_visible = None if may_describe is None else partial(may_describe, client)
-        found = decide_resolution(self._env, now_ms, group_id, regexes, is_visible)
+        is_visible = None if may_describe is None else partial(may_describe, asked.client)
+        found = decide_resolution(self._env, now_ms, group_id, asked.regexes, is_visible)
         self._perform(now_ms, found)
 
     def topics_changed(
@@ -505,8 +469,8 @@ class GroupCoordinator:
         if decision.simple_group is not None:
             self._env.state.touch_simple_group(decision.simple_group)
         if decision.resolve is not None:
-            group_id, regexes = decision.resolve
-            self._resolving[group_id] = regexes, self._client
+            group_id = decision.resolve.group_id
+            self._resolving[group_id] = decision.resolve
             self._env.timers.arm(Timer(TimerKind.REGEX, group_id), now_ms)
         return decision.response
 

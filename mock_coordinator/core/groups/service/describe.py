@@ -35,6 +35,7 @@ from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup, Gro
 from mock_coordinator.core.groups.state.environment import Environment
 from mock_coordinator.core.groups.state.errors import group_id_not_found, not_a_consumer_group
 from mock_coordinator.core.groups.state.member import Member
+from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.refused import Refused
 
 __all__ = ["describe_classic_groups", "describe_consumer_groups"]
@@ -50,7 +51,7 @@ DESCRIBE (8), DESCRIBE_CONFIGS (10), ALTER_CONFIGS (11)."""
 
 
 def describe_consumer_groups(
-    env: Environment, request: ConsumerGroupDescribeRequest
+    env: Environment, _received: RequestReceived, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     """ConsumerGroupDescribe; refusals are answers per group, and ids that are empty come first."""
     groups: list[ConsumerGroupDescribeResponseDescribedGroup] = []
@@ -141,9 +142,10 @@ def _named(
 
 
 def describe_classic_groups(
-    env: Environment, version: int, request: DescribeGroupsRequest
+    env: Environment, received: RequestReceived, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
     """DescribeGroups."""
+    version = received.version
     groups: list[DescribeGroupsResponseDescribedGroup] = []
     for group_id in request.groups:
         described = _described_classic(env, version, group_id)

@@ -11,13 +11,16 @@ from kip848_client.wire.messages.groups import (
 )
 from mock_coordinator.core.groups.state.consumer_group import ConsumerGroup
 from mock_coordinator.core.groups.state.environment import Environment
+from mock_coordinator.core.inputs import RequestReceived
 
 __all__ = ["list_groups"]
 
 _CONSUMER: Final = "consumer"
 
 
-def list_groups(env: Environment, request: ListGroupsRequest) -> ListGroupsResponse:
+def list_groups(
+    env: Environment, _received: RequestReceived, request: ListGroupsRequest
+) -> ListGroupsResponse:
     """Answer one ListGroups. Filters ignore case; an unknown value selects nothing, none at all
     selects everything."""
     states = frozenset(text.strip().lower() for text in request.states_filter)

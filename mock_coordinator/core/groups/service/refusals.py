@@ -54,7 +54,7 @@ from mock_coordinator.core.profile import Profile
 
 __all__ = ["refusal"]
 
-_STANDING: Final = frozenset(
+_DECIDED_BEFORE_LOOKUP: Final = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.INVALID_GROUP_ID,
@@ -85,7 +85,7 @@ def refusal(
     """
     kind = type(received.request)
     checked = profile.heartbeats_checked_by_any or kind is not ConsumerGroupHeartbeatRequest
-    if answer is not None and _error(answer) in (_STANDING if checked else _DENIED):
+    if answer is not None and _error(answer) in (_DECIDED_BEFORE_LOOKUP if checked else _DENIED):
         return answer
     if kind is SyncGroupRequest and _error(answer) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
         return answer or HeartbeatResponse()
@@ -122,7 +122,7 @@ def _per_partition(_received: RequestReceived, code: ErrorCode, answer: Any) -> 
             topic,
             partitions=tuple(
                 partition
-                if partition.error_code in _STANDING
+                if partition.error_code in _DECIDED_BEFORE_LOOKUP
                 else replace(partition, error_code=code)
                 for partition in topic.partitions
             ),
@@ -136,11 +136,15 @@ def _per_partition(_received: RequestReceived, code: ErrorCode, answer: Any) -> 
 def _offset_fetch(received: RequestReceived, code: ErrorCode, answer: Any) -> Message:
     request: Any = received.request
     if received.version >= _BATCHED_FETCH_SINCE:
-        known = {group.group_id: group for group in answer.groups}
+        known = {
+            group.group_id: group
+            for group in answer.groups
+            if group.error_code in _DECIDED_BEFORE_LOOKUP
+        }
         return OffsetFetchResponse(
             groups=tuple(
                 known[group.group_id]
-                if group.group_id in known and known[group.group_id].error_code in _STANDING
+                if group.group_id in known
                 else OffsetFetchResponseGroup(group_id=group.group_id, error_code=code)
                 for group in request.groups
             )
@@ -167,7 +171,7 @@ def _consumer_describe(_received: RequestReceived, code: ErrorCode, answer: Any)
     return ConsumerGroupDescribeResponse(
         groups=tuple(
             group
-            if group.error_code in _STANDING
+            if group.error_code in _DECIDED_BEFORE_LOOKUP
             else ConsumerGroupDescribeResponseDescribedGroup(
                 group_id=group.group_id, error_code=code
             )
@@ -180,7 +184,7 @@ def _describe(_received: RequestReceived, code: ErrorCode, answer: Any) -> Messa
     return DescribeGroupsResponse(
         groups=tuple(
             group
-            if group.error_code in _STANDING
+            if group.error_code in _DECIDED_BEFORE_LOOKUP
             else DescribeGroupsResponseDescribedGroup(group_id=group.group_id, error_code=code)
             for group in answer.groups
         )
@@ -191,7 +195,7 @@ def _delete(_received: RequestReceived, code: ErrorCode, answer: Any) -> Message
     return DeleteGroupsResponse(
         results=tuple(
             result
-            if result.error_code in _STANDING
+            if result.error_code in _DECIDED_BEFORE_LOOKUP
             else DeleteGroupsResponseDeletableGroupResult(
                 group_id=result.group_id, error_code=code, error_message=None
             )

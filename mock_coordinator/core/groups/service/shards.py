@@ -100,7 +100,7 @@ class GroupShards:
         self._first_ms: int | None = None
         """The first of the deadlines, found anew when one of them changes."""
         self._replies: list[tuple[RequestReceived, Message]] = []
-        self._stranger()  # a configuration that cannot be served is refused now
+        self._empty_coordinator()  # raises now for a configuration that cannot be served
 
     # --- Requests ---------------------------------------------------------------------------------
 
@@ -128,13 +128,16 @@ class GroupShards:
             return self._handle(now_ms, parts[0][0], received)
         answers = [self._handle(now_ms, p, _with(received, part)) for p, part in parts]
         if not answers:
-            return self._stranger().handle(now_ms, received)
+            return self._empty_coordinator().handle(now_ms, received)
         return split.merge(answers)
 
     def _handle(self, now_ms: int, partition: int, received: RequestReceived) -> Message | None:
         code = self._problem(partition, received.node_id)
         if code is not None:
-            return refusal(self._profile, received, code, self._stranger().handle(now_ms, received))
+            # a coordinator of no groups is asked, too: some refusals are decided before anybody
+            # looks for the right one, and these are what the client is told
+            without_groups = self._empty_coordinator().handle(now_ms, received)
+            return refusal(self._profile, received, code, without_groups)
         shard = self._shard(partition)
         coordinator = self._loaded(now_ms, partition, shard)
         answer = coordinator.handle(now_ms, received)
@@ -257,7 +260,8 @@ class GroupShards:
         if shard.coordinator is not None:
             return shard.coordinator
         interval_ms = self._config.integer("offsets.retention.check.interval.ms")
-        return self._load(now_ms - (now_ms - self._started_ms) % interval_ms, partition, shard)
+        since_cleanup_ms = (now_ms - self._started_ms) % interval_ms
+        return self._load(now_ms - since_cleanup_ms, partition, shard)
 
     def _shard(self, partition: int) -> _Shard:
         shard = self._shards.get(partition)
@@ -265,7 +269,7 @@ class GroupShards:
             shard = self._shards[partition] = _Shard(self._journal_of(partition))
         return shard
 
-    def _stranger(self) -> GroupCoordinator:
+    def _empty_coordinator(self) -> GroupCoordinator:
         """A coordinator of no groups, which will be forgotten."""
         return GroupCoordinator(self._profile, self._config, self._catalog, self._new_member_id)
 

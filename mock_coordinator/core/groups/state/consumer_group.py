@@ -158,7 +158,8 @@ class ConsumerGroup(ReconciledGroup):
 
     def apply_regex(self, regex: str, value: ResolvedRegex | None) -> None:
         """Key type 16."""
-        _ = self.subscription_type  # settled by the members' records so far, before this one
+        # the kind of subscription is that of the members' records so far: note it before this one
+        _ = self.subscription_type
         old = self.resolved.pop(regex, None)
         for topic in () if old is None else old.topics:
             counted(self.by_regex, topic, -1)

@@ -13,7 +13,7 @@ from mock_coordinator.core.groups.records.state_records import StateRecord
 from mock_coordinator.core.groups.state.classic_live import LiveGroup
 from mock_coordinator.core.groups.state.groups_state import GroupsState
 from mock_coordinator.core.groups.state.timers import Timer, Timers
-from mock_coordinator.core.inputs import RequestReceived
+from mock_coordinator.core.inputs import ClientInfo, RequestReceived
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.topics.catalog import Catalog
@@ -52,6 +52,15 @@ class TimerChange:
     payload: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The regexes of a group that are to be matched with topics that a client may describe."""
+
+    group_id: str
+    regexes: tuple[str, ...]
+    client: ClientInfo
+
+
 @dataclass(slots=True)
 class Decision(Generic[R_co]):
     """The answer to a request and what has to happen before it is given: records are applied in
@@ -64,8 +73,8 @@ class Decision(Generic[R_co]):
     """The group whose topics were compared with the catalog."""
     simple_group: str | None = None
     """A group to create in memory if it does not exist: for a commit that stored nothing."""
-    resolve: tuple[str, tuple[str, ...]] | None = None
-    """A group and the regexes to resolve for it once the request is done."""
+    resolve: Resolution | None = None
+    """Regexes to resolve once the request is done."""
     live: tuple[str, LiveGroup] | None = None
     """A classic group and what is going on in it from now on; no record carries that."""
     forget: str | None = None
