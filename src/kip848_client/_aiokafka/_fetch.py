@@ -62,7 +62,7 @@ class _RecordFetcher(Fetcher):  # type: ignore[misc]  # aiokafka has no types
     ) -> None:
         self._build = build
         self._on_out_of_range = on_out_of_range
-        self.on_too_large: Callable[[TopicPartition, int, Exception], object] = _ignore
+        self.on_too_large: Callable[[Any, int, Exception], object] = _ignore
         super().__init__(client, subscriptions, auto_offset_reset="none", **options)
 
     async def _proc_fetch_request(self, assignment: Any, node_id: Any, request: Any) -> bool:
@@ -435,9 +435,10 @@ class FetchPath(Generic[R]):
 
 
 def _next_offset(entry: FetchResult) -> int:
-    offset: int = entry._partition_records.next_fetch_offset
+    records: Any = entry._partition_records
+    offset: int = records.next_fetch_offset
     return offset
 
 
-def _ignore(_tp: TopicPartition, _offset: int, _cause: Exception) -> None:
+def _ignore(_tp: object, _offset: int, _cause: Exception) -> None:
     """Until a fetch path is there."""

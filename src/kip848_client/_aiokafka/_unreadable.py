@@ -44,7 +44,7 @@ class Damaged(FetchError):  # type: ignore[misc]  # aiokafka has no types
 
 def wind_back(buffer: FetchResult, tp: Any, raw: Any, build: Callable[[Any, Any], object]) -> None:
     """Make the record that was just read of ``buffer`` the next one again."""
-    records = buffer._partition_records
+    records: Any = buffer._partition_records
     if records.next_fetch_offset != raw.offset:  # else it was wound back before
         records.next_fetch_offset = raw.offset
         records._records_iterator = _again(records, tp, raw, build, records._records_iterator)
