@@ -18,6 +18,7 @@ from mock_coordinator.core.groups.records.state_records import (
     StateRecord,
 )
 from mock_coordinator.sim.invariants import (
+    AssignmentEpochs,
     Commits,
     Deliveries,
     EpochsRise,
@@ -60,6 +61,7 @@ class Checkers:
         self.rates = Rates()
         self._sole = SoleHolder()
         self._epochs = EpochsRise()
+        self._assignment_epochs = AssignmentEpochs()
         self._commits = Commits()
         self._responses = Responses()
         self._flushed = Flushed()
@@ -168,6 +170,7 @@ class Checkers:
             self.groups.note(record)
             self._sole.note(self.groups, record)
             self._epochs.note(self.groups, record)
+            self._assignment_epochs.note(self.groups, record)
             if isinstance(record, CurrentMemberAssignment | MemberMetadata):
                 groups[record.group_id] = None
         for group_id in groups:

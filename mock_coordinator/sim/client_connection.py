@@ -89,7 +89,7 @@ class ClientConnection:
         self._waiting[number] = _Waiting(done, timer, repeats)
         body = pack(request, version, codec=self._codec)
         packet = Packet(number, request_api(request).key, version, body, tag)
-        self._network.send(connection, packet)
+        self._network.send(connection, packet, timeout_ms)
 
     def close(self) -> None:
         """Give the connection up without an answer to those who wait."""

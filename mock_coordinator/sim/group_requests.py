@@ -83,12 +83,17 @@ class GroupRequests:
         self._ids: dict[str, TopicId] = {}
         self._retried_instance = False
         self._heartbeats = 0
-        self.last_commit_ms = 0
-        """When a commit was sent or ended last."""
+        self._last_commit_ms = 0
+        self._commits_open = 0
 
     def newest_id(self, topic: str) -> TopicId | None:
         """Which topic a name means, by the newest metadata."""
         return self._ids.get(topic)
+
+    @property
+    def last_commit_ms(self) -> int:
+        """When a commit was under way last."""
+        return self._sender.context.kernel.now_ms if self._commits_open else self._last_commit_ms
 
     def forget_coordinator(self) -> None:
         """The next request to the coordinator looks it up again."""
@@ -214,10 +219,11 @@ class GroupRequests:
         context.checkers.rates.asked(context.kernel.now_ms, sender, "commits")
         context.checkers.commit_sent(sender, offsets)
         giving_up = sender.state in _GIVING_UP
-        self.last_commit_ms = context.kernel.now_ms
+        self._commits_open += 1
 
         def done(answer: Answer) -> None:
-            self.last_commit_ms = context.kernel.now_ms
+            self._commits_open -= 1
+            self._last_commit_ms = context.kernel.now_ms
             if isinstance(answer, LossReason):
                 sender.feed(CommitLost(command.attempt, answer.value))
                 return

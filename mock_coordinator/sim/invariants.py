@@ -43,6 +43,7 @@ from mock_coordinator.sim.recorded_groups import RecordedGroups
 from mock_coordinator.sim.trace import shown_partitions
 
 __all__ = [
+    "AssignmentEpochs",
     "Commits",
     "Deliveries",
     "EpochsRise",
@@ -89,7 +90,7 @@ class MemberView(Protocol):
 
     @property
     def last_commit_ms(self) -> int:
-        """When it sent a commit, or learnt how one ended, last."""
+        """When it had a commit under way last."""
         ...
 
     @property
@@ -162,6 +163,33 @@ class EpochsRise:
         if new < old and new != STATIC_LEAVE_EPOCH:
             raise Violation(EpochsRise, f"{key[1]} went from {old} to {new}")
         self._members[key] = max(new, 0)
+
+
+class AssignmentEpochs:
+    """The epoch at which a partition was assigned to a member is not above the member's epoch
+    (KIP-1251), which is not above the target's. A static member that is away (epoch -2) was
+    assigned everything "from the beginning"."""
+
+    def note(self, groups: RecordedGroups, record: StateRecord) -> None:
+        """Look at one record, after it was recorded."""
+        if not isinstance(record, CurrentMemberAssignment) or record.value is None:
+            return
+        value, name = record.value, record.member_id
+        highest = 0 if value.member_epoch == STATIC_LEAVE_EPOCH else value.member_epoch
+        for owned in (value.assigned, value.pending_revocation):
+            for numbers in owned.values():
+                for partition, epoch in sorted(numbers.items()):
+                    if not 0 <= epoch <= highest:
+                        raise Violation(
+                            AssignmentEpochs,
+                            f"{name} is at epoch {value.member_epoch} and has partition "
+                            f"{partition} since {epoch}",
+                        )
+        target = groups.group(record.group_id).assignment_epoch
+        if value.member_epoch > target:
+            raise Violation(
+                AssignmentEpochs, f"{name} is at epoch {value.member_epoch} of target {target}"
+            )
 
 
 @dataclass(slots=True)

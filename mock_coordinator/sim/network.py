@@ -23,9 +23,10 @@ younger one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mock_coordinator.sim.invariants import Violation
 from mock_coordinator.sim.kernel import Kernel
 from mock_coordinator.sim.probes import Probes
 from mock_coordinator.sim.swarm import Options
@@ -72,6 +73,8 @@ class Connection:
     down: _Direction
     open: bool = True
     broken: bool = False
+    unanswered: dict[int, int] = field(default_factory=dict[int, int])
+    """Requests whose answer has not arrived, and until when their sender waits for it."""
 
 
 Path = tuple[str, str]
@@ -147,8 +150,10 @@ class Network:
 
     # -- messages ----------------------------------------------------------------------------
 
-    def send(self, connection: Connection, packet: Packet) -> None:
-        """The client sends a request."""
+    def send(self, connection: Connection, packet: Packet, timeout_ms: int) -> None:
+        """The client sends a request, and will wait ``timeout_ms`` for the answer."""
+        self._check_order(connection, packet)
+        connection.unanswered[packet.correlation] = self._kernel.now_ms + timeout_ms
         if self._is_lost(connection, connection.up, self._options.lose_request, "request"):
             return
         arrival_ms = self._arrival_ms(connection.up)
@@ -157,6 +162,17 @@ class Network:
             copy = replace(packet, again=True)
             later_ms = arrival_ms + self._rng.randint(0, 30_000)
             self._kernel.at(later_ms, lambda: self._arrive_up(connection, copy))
+
+    def _check_order(self, connection: Connection, packet: Packet) -> None:
+        """Answers come in order: whoever goes on with a connection of which an answer is overdue
+        waits behind it, for ever if it was lost."""
+        overdue = [n for n, by in connection.unanswered.items() if by < self._kernel.now_ms]
+        if overdue:
+            raise Violation(
+                Network,
+                f"{connection.client} sends request {packet.correlation} on a connection of which "
+                f"the answer to {overdue[0]} is overdue",
+            )
 
     def _arrive_up(self, connection: Connection, packet: Packet) -> None:
         serve = self.servers.get(connection.server)
@@ -179,6 +195,7 @@ class Network:
 
     def _arrive_down(self, connection: Connection, packet: Packet) -> None:
         if connection.open and not connection.down.mute:
+            connection.unanswered.pop(packet.correlation, None)
             connection.on_packet(packet)
 
     def _arrival_ms(self, way: _Direction) -> int:

@@ -166,7 +166,7 @@ class MemberProcess:
 
     @property
     def last_commit_ms(self) -> int:
-        """When it sent a commit, or learnt how one ended, last."""
+        """When it had a commit under way last."""
         return self._requests.last_commit_ms
 
     @property

@@ -1,4 +1,4 @@
-"""The parts of the simulation, each by itself: clock, network, lane, groups, checkers, options."""
+"""The parts of the simulation, each by itself: clock, network, records, checkers, options."""
 
 from __future__ import annotations
 
@@ -126,7 +126,8 @@ class Wires:
 
     def send(self, connection: Connection, count: int) -> None:
         for number in range(count):
-            self.network.send(connection, Packet(number, 3, 12, MetadataRequest(topics=())))
+            packet = Packet(number, 3, 12, MetadataRequest(topics=()))
+            self.network.send(connection, packet, 60_000)
 
 
 class TestNetwork:
@@ -140,7 +141,7 @@ class TestNetwork:
         wires = Wires()
         for number in range(50):
             packet = Packet(number, 3, 12, MetadataRequest(topics=()))
-            wires.network.send(wires.connect(), packet)
+            wires.network.send(wires.connect(), packet, 60_000)
         wires.kernel.run_until(10_000)
         order = [packet.correlation for packet in wires.arrived]
         assert sorted(order) == list(range(50)) != order
@@ -217,15 +218,15 @@ class TestNetwork:
         assert len(wires.answers) == 1
 
 
-class TestLane:
-    def lane(self, wires: Wires) -> ClientConnection:
+class TestClientConnection:
+    def connection(self, wires: Wires) -> ClientConnection:
         return ClientConnection(wires.kernel, wires.network, "m", "broker", codec=False)
 
     def test_one_late_answer_takes_the_connection_with_it(self) -> None:
         wires, seen = Wires(lose_response=1.0), list[Any]()
-        lane = self.lane(wires)
-        lane.call(MetadataRequest(topics=()), 12, 100, seen.append)
-        lane.call(MetadataRequest(topics=()), 12, 900, seen.append)
+        connection = self.connection(wires)
+        connection.call(MetadataRequest(topics=()), 12, 100, seen.append)
+        connection.call(MetadataRequest(topics=()), 12, 900, seen.append)
         wires.kernel.run_until(2_000)
         assert set(seen) <= {LossReason.TIMED_OUT, LossReason.DISCONNECTED}
         assert len(seen) == 2
@@ -233,23 +234,23 @@ class TestLane:
     def test_nobody_listens(self) -> None:
         wires, seen = Wires(), list[Any]()
         del wires.network.servers["broker"]
-        self.lane(wires).call(MetadataRequest(topics=()), 12, 100, seen.append)
+        self.connection(wires).call(MetadataRequest(topics=()), 12, 100, seen.append)
         wires.kernel.run_until(100)
         assert seen == [LossReason.NOT_SENT]
 
     def test_only_who_asks_for_repeats_gets_them(self) -> None:
         wires, once, twice = Wires(duplicate=1.0), list[Any](), list[Any]()
-        lane = self.lane(wires)
-        lane.call(MetadataRequest(topics=()), 12, 60_000, once.append)
-        lane.call(MetadataRequest(topics=()), 12, 60_000, twice.append, repeats=True)
+        connection = self.connection(wires)
+        connection.call(MetadataRequest(topics=()), 12, 60_000, once.append)
+        connection.call(MetadataRequest(topics=()), 12, 60_000, twice.append, repeats=True)
         wires.kernel.run_until(60_000)
         assert (len(once), len(twice)) == (1, 2)
 
-    def test_a_closed_lane_tells_nobody(self) -> None:
+    def test_a_closed_connection_tells_nobody(self) -> None:
         wires, seen = Wires(), list[Any]()
-        lane = self.lane(wires)
-        lane.call(MetadataRequest(topics=()), 12, 100, seen.append)
-        lane.close()
+        connection = self.connection(wires)
+        connection.call(MetadataRequest(topics=()), 12, 100, seen.append)
+        connection.close()
         wires.kernel.run_until(1_000)
         assert seen == []
 

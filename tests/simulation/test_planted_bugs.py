@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kip848_client.member import _core, _policy
+from kip848_client.group import AssignPartitions, _listener_calls
+from kip848_client.member import LossReason, _core, _policy
 from kip848_client.member._model import HeartbeatRefused, group_by_topic
 from kip848_client.member._policy import Verdict
 from kip848_client.member._work import CallbackWork
@@ -15,6 +17,7 @@ from kip848_client.offsets import OffsetTracker
 from mock_coordinator.core.groups.assignment import current_assignment
 from mock_coordinator.core.groups.service import coordinator as groups
 from mock_coordinator.core.groups.state.timers import Timer, TimerKind, Timers
+from mock_coordinator.sim.client_connection import ClientConnection
 from tests.simulation.worlds import first_failure
 
 pytestmark = pytest.mark.timeout(240)
@@ -118,3 +121,53 @@ def test_a_tracker_that_commits_what_was_not_handed_out(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(OffsetTracker, "delivered", eager)
     assert "Violation: Deliveries" in found()
+
+
+def test_a_commit_left_out_before_everything_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    flush = CallbackWork._flush
+
+    def forgetful(work: CallbackWork, step: Any, revoked: Any, by_ms: int) -> None:
+        if revoked == work.assignment.assigned:
+            work._after_flush(step)
+        else:
+            flush(work, step, revoked, by_ms)
+
+    monkeypatch.setattr(CallbackWork, "_flush", forgetful)
+    assert "Violation: Flushed" in found()
+
+
+def test_a_rebalance_that_begins_retained_partitions_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the user had paused is then handed out again."""
+
+    def anew(assignment: Any, _new: Any) -> AssignPartitions:
+        return AssignPartitions(assignment, assignment)
+
+    monkeypatch.setattr(_listener_calls, "AssignPartitions", anew)
+    assert "it is paused" in found()
+
+
+def test_a_connection_that_is_kept_after_a_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def keep(connection: ClientConnection, number: int) -> None:
+        waiting = connection._waiting.pop(number, None)
+        if waiting is not None:
+            waiting.done(LossReason.TIMED_OUT)
+
+    monkeypatch.setattr(ClientConnection, "_time_out", keep)
+    assert "Violation: Network" in found()
+
+
+def test_a_coordinator_that_dates_partitions_into_the_future(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reconcile = current_assignment.reconcile
+
+    def dated(member: Any, step: Any) -> Any:
+        value = reconcile(member, step)
+        later = {
+            topic: {partition: epoch + 1 for partition, epoch in numbers.items()}
+            for topic, numbers in value.assigned.items()
+        }
+        return replace(value, assigned=later)
+
+    monkeypatch.setattr("mock_coordinator.core.groups.membership.member_update.reconcile", dated)
+    assert "Violation: AssignmentEpochs" in found()
