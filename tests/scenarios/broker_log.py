@@ -8,6 +8,7 @@ a broker wrote must also be what we make of it and write again, byte for byte.
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -53,6 +54,8 @@ from tests.support.wire_connection import Requester
 __all__ = ["KEY_NAMES", "BrokerLog", "read_by_definitions"]
 
 _TOPIC: Final = "__consumer_offsets"
+_PATIENCE_S: Final = 10
+_POLL_S: Final = 0.05
 _FETCH_BYTES: Final = 1 << 20
 KEY_NAMES: Final = {
     0: "LegacyOffsetCommit",
@@ -82,8 +85,12 @@ class BrokerLog:
         self.records: list[StateRecord] = []
 
     def _find_topic(self) -> bytes:
-        wanted = MetadataRequestTopic(name=_TOPIC)
-        answer = self.connection.request(MetadataRequest(topics=(wanted,)), 12).topics[0]
+        request = MetadataRequest(topics=(MetadataRequestTopic(name=_TOPIC),))
+        answer = self.connection.request(request, 12).topics[0]
+        until = time.monotonic() + _PATIENCE_S
+        while not answer.partitions and time.monotonic() < until:
+            time.sleep(_POLL_S)  # a topic that was just created has no partitions for a moment
+            answer = self.connection.request(request, 12).topics[0]
         assert answer.error_code == 0, answer
         assert len(answer.partitions) == 1, "the oracle needs offsets.topic.num.partitions=1"
         topic_id: bytes = answer.topic_id

@@ -16,14 +16,13 @@ __all__ = ["ADMINISTRATION_CASES"]
 from tests.support.security.principals import Right
 
 _RESOURCES: Final = [(2, "yes-a"), (2, "no-a"), (2, "no-missing"), (4, "1"), (32, "yes-group"),
-             (32, "no-group"), (16, "metrics")]  # fmt: skip
+             (32, "no-group")]  # fmt: skip
 _DESCRIBED: Final = [
     {"resource_type": kind, "resource_name": name, "configuration_keys": ("retention.ms",)}
     for kind, name in _RESOURCES
 ]
 _CHANGES: Final = {2: ("retention.ms", "604800000"), 4: ("log.cleaner.threads", "1"),
-           32: ("consumer.session.timeout.ms", "45000"), 16: ("interval.ms", "1000"),
-           8: ("root", "INFO")}  # fmt: skip
+           32: ("consumer.session.timeout.ms", "45000"), 8: ("root", "INFO")}  # fmt: skip
 
 
 def _altered(*, old: bool) -> dict[str, Any]:
