@@ -216,9 +216,10 @@ class NoOffsetForPartition(Kip848Error):
     """A partition has no committed offset and ``auto_offset_reset="none"`` forbids choosing one."""
 
 
-class RecordUnreadable(Kip848Error):
+class RecordUnreadable(Kip848Error, ValueError):
     """A record cannot be handed out: a deserializer raised (``__cause__`` has its error), or the
-    bytes are damaged. ``topic``, ``partition`` and ``offset`` say which record.
+    bytes are damaged. ``topic``, ``partition`` and ``offset`` say which record. Also a
+    ``ValueError``, as Python's own errors for data that cannot be decoded are.
 
     Every call for records of the partition tries it again and raises again, without asking the
     broker, until you ``seek`` past the record: ``seek((e.topic, e.partition), e.offset + 1)``.

@@ -322,6 +322,8 @@ async def test_a_record_that_cannot_be_deserialized_is_named(
             "(seek(('t', 0), 1) leaves it out)"
         )
         assert isinstance(error.__cause__, ValueError)
+        with pytest.raises(ValueError, match="offset 0"):  # as data that cannot be decoded is
+            taking(one)()
 
 
 async def test_asking_again_costs_no_request_and_seeking_past_it_works(
