@@ -189,7 +189,8 @@ async def test_odd_arguments_are_refused_and_harm_nothing(
 async def test_odd_ways_to_stop_stop_nothing(phase: str) -> None:
     async with consumer_of(phase) as (broker, consumer):
         for value in odd_values():
-            if isinstance(value, int | float) and not isinstance(value, bool) and value == value:  # noqa: PLR0124 - not a nan
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if is_number and value == value:  # noqa: PLR0124 - a nan is not equal to itself
                 continue  # a time
             await attempt(lambda one, odd: one.stop(leave=odd), consumer, value)
             if value is not None:

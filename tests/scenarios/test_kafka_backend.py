@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupResponse
 from tests.scenarios.kafka_backend import KafkaBackend, KafkaSession
 from tests.scenarios.runner import play
@@ -26,7 +27,7 @@ class SlowConnection:
 
     def receive(self, api: Any, version: int, correlation: int) -> JoinGroupResponse:
         del api, version, correlation
-        return JoinGroupResponse(error_code=79, member_id="drawn")
+        return JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="drawn")
 
     def close(self) -> None:
         """Nothing."""
@@ -39,7 +40,7 @@ class SlowHand:
         profile = "4.4"
         connect = SlowConnection
 
-    class log:  # noqa: N801 - as above
+    class log:  # noqa: N801 - stands for an attribute
         records = ()
         read = staticmethod(lambda: None)
 

@@ -349,7 +349,9 @@ async def test_committed_offsets_that_cannot_be_read_raise() -> None:
 async def test_a_commit_that_nobody_waits_for_is_complained_about(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    answer: Answer = lambda request: stored(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)  # noqa: E731
+    def answer(request: Any) -> Any:
+        return stored(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
     async with running(SupervisorHarness(OffsetCommit=answer)) as harness:
         harness.tracker.assign([TP])
         wanted = {TP: CommittableOffset(5)}

@@ -30,7 +30,7 @@ def some_cluster(**options: Any) -> MockBroker:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"security": {"users": {}}}, "expected SecurityOptions, not a dict"),
+        ({"security": {"users": {}}}, r"expected SecurityOptions \(SecurityOptions.from_data"),
         ({"security": {}}, r"SecurityOptions.from_data reads plain data"),
         ({"new_uuid": b"0123456789abcdef"}, "expected a function that gives 16 bytes"),
         ({"new_uuid": uuid.uuid4}, r"new_uuid gave UUID\(.*\): expected 16 bytes"),

@@ -460,6 +460,6 @@ def test_replicas_by_hand_that_make_no_sense(
 
 
 def test_a_cluster_has_at_least_one_broker() -> None:
-    with pytest.raises(ConfigError, match="a cluster of 0"):
+    with pytest.raises(ConfigError, match="brokers = 0: expected a number"):
         MockCluster(brokers=0, listen=False)
     assert MockCluster({"t": 1}, brokers=1, listen=False).leader_of("t") == 1
