@@ -123,20 +123,22 @@ class ClientConnection:
 
     def _on_broken(self) -> None:
         self._connection = None
-        self._fail(LossReason.DISCONNECTED)
+        for each in self._take_all():
+            each.done(LossReason.DISCONNECTED)
 
     def _time_out(self, number: int) -> None:
         waiting = self._waiting.pop(number, None)
         if waiting is None:
             return
         self._hang_up()
+        others = self._take_all()  # before anybody is told, who may send again at once
         waiting.done(LossReason.TIMED_OUT)
-        self._fail(LossReason.DISCONNECTED)
+        for each in others:
+            each.done(LossReason.DISCONNECTED)
 
-    def _fail(self, reason: LossReason) -> None:
-        everyone, self._waiting = self._waiting, {}
+    def _take_all(self) -> list[_Waiting]:
+        everyone, self._waiting = list(self._waiting.values()), {}
         self._answered.clear()
-        for waiting in everyone.values():
-            waiting.timer.cancel()
-        for waiting in everyone.values():
-            waiting.done(reason)
+        for each in everyone:
+            each.timer.cancel()
+        return everyone
