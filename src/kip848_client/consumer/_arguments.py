@@ -12,11 +12,13 @@ from typing import Any, Final, SupportsIndex
 from kip848_client._shown import shown
 from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError
+from kip848_client.member import LeaveMode
 
 __all__ = [
     "checked_commit",
     "checked_count",
     "checked_deserializer",
+    "checked_leave",
     "checked_offset",
     "checked_partition",
     "checked_partitions",
@@ -158,6 +160,13 @@ def checked_count(count: object, name: str) -> int:
     if not number:
         raise ConfigError(f"{name} must be a positive int, not {shown(count)}")
     return number
+
+
+def checked_leave(mode: object) -> LeaveMode:
+    """What becomes of the membership."""
+    if not isinstance(mode, LeaveMode):
+        raise ConfigError(f"leave is a LeaveMode, not {shown(mode)}")
+    return mode
 
 
 def checked_deserializer(function: object, name: str) -> Any:

@@ -20,6 +20,7 @@ from kip848_client.consumer._arguments import (
     checked_commit,
     checked_count,
     checked_deserializer,
+    checked_leave,
     checked_offset,
     checked_partition,
     checked_partitions,
@@ -224,7 +225,7 @@ class Consumer(Generic[K, V]):
                 "stop() would wait for the listener that calls it; stop from another task"
             )
         before = 0 if supervisor is None else len(supervisor.callback_failures)
-        self._closing = engine.stop(caller, mode=leave, timeout_ms=limit_ms, done=done)
+        self._closing = engine.stop(caller, mode=mode, timeout_ms=limit_ms, done=done)
         await self._closing.finish()
         if supervisor is not None and len(supervisor.callback_failures) > before:
             raise supervisor.callback_failures[before]
