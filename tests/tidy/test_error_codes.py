@@ -48,6 +48,8 @@ def bare_numbers(tree: ast.AST) -> Iterator[ast.expr]:
             ):
                 if name.lstrip("_") in ErrorCode.__members__ and name.lstrip("_") != "NONE":
                     yield from _numbers(value)
+            case _:
+                pass
 
 
 def _is_text(node: ast.expr, texts: frozenset[str]) -> bool:
@@ -75,6 +77,8 @@ def _numbers(node: ast.expr) -> Iterator[ast.expr]:
         case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
             for each in elements:
                 yield from _numbers(each)
+        case _:
+            pass
 
 
 def test_an_error_code_is_named() -> None:

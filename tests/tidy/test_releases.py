@@ -31,6 +31,8 @@ def _orders_by_text(module: Module) -> Iterator[int]:
                         yield node.lineno
                     case ast.Attribute(value=ast.Attribute(attr="profile"), attr="name"):
                         yield node.lineno
+                    case _:
+                        pass
 
 
 def test_no_release_is_compared_as_a_text() -> None:
