@@ -13,7 +13,6 @@ from re import Pattern
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 
-from kip848_client._shown import shown
 from kip848_client._types import TopicPartition
 from kip848_client.config import ConsumerConfig, ConsumerSettings
 from kip848_client.consumer._arguments import (
@@ -213,8 +212,7 @@ class Consumer(Generic[K, V]):
         limit_ms: float = min(_STOP_TIMEOUT_MS, self._config.request_timeout_ms)
         if timeout_ms is not None:
             limit_ms = checked_timeout_ms(timeout_ms)
-        if not isinstance(leave, LeaveMode):
-            raise ConfigError(f"leave is a LeaveMode, not {shown(leave)}")
+        mode = checked_leave(leave)
         engine = self._engine
         if engine is None:
             return
