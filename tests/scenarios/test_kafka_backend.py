@@ -33,7 +33,7 @@ class SlowConnection:
         """Nothing."""
 
 
-class SlowHand:
+class SlowSession:
     """As much of a broker as JoinGroup needs."""
 
     class kafka:  # noqa: N801 - stands for an attribute
@@ -48,7 +48,7 @@ class SlowHand:
 def played(output: str, tmp_path: Any) -> tuple[list[str] | None, KafkaBackend]:
     path = tmp_path / "X01_slow.txt"
     path.write_text(f"# X01: slow\n#\n# none\n\njoin-group A topics=foo\n----\n{output}\n")
-    backend = KafkaBackend(cast("KafkaSession", SlowHand()))
+    backend = KafkaBackend(cast("KafkaSession", SlowSession()))
     printed = play(Script.read(path), backend)
     return next(iter(printed.values())), backend
 
