@@ -59,6 +59,23 @@ async def test_retained_partitions_keep_their_state() -> None:
     assert harness.ceased == [[B]]
 
 
+async def test_what_is_paused_stays_paused_while_others_come_and_go() -> None:
+    """And a partition that was given back and comes again is not paused any more."""
+    harness = AssignmentHarness()
+    harness.make_live(A, B)
+    for tp in (A, B):
+        state = harness.live.state_of(tp)
+        assert state is not None
+        state.pause()
+    harness.live.assign([A, C], [C])
+    harness.live.make_ready([A, C])
+    harness.live.hold_all_but([A, C], {A, C})
+    harness.live.assign([A, B, C], [B])
+    harness.live.make_ready([A, B, C])
+    paused = [tp for tp in (A, B, C) if (state := harness.live.state_of(tp)) and state.paused]
+    assert paused == [A]
+
+
 async def test_what_is_not_live_is_answered_by_a_state_that_nothing_matches() -> None:
     harness = AssignmentHarness()
     harness.make_live(A)
