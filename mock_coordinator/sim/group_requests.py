@@ -318,9 +318,12 @@ class GroupRequests:
         request = FindCoordinatorRequest(key_type=0, coordinator_keys=(sender.group_id,))
 
         def answered(answer: Answer) -> None:
-            found = not isinstance(answer, LossReason) and not answer.coordinators[0].error_code
-            if found:
-                self._coordinator = server_name(answer.coordinators[0].node_id)
+            found = False
+            if not isinstance(answer, LossReason):
+                first = answer.coordinators[0]
+                found = first.error_code == ErrorCode.NONE
+                if found:
+                    self._coordinator = server_name(first.node_id)
             waiting, self._looking_up = self._looking_up, []
             for each in waiting:
                 each(found=found)

@@ -464,10 +464,11 @@ class MemberCore:
                 self._fail(event.error)
             case ev.HeartbeatLost():
                 self._on_no_answer(event.reason)
-            case ev.HeartbeatAnswered(outcome=HeartbeatRefused() as refused):
-                self._on_refused(heartbeat, refused)
-            case ev.HeartbeatAnswered(outcome=HeartbeatAccepted() as accepted):
-                self._on_accepted(accepted)
+            case ev.HeartbeatAnswered(outcome=outcome):
+                if isinstance(outcome, HeartbeatRefused):
+                    self._on_refused(heartbeat, outcome)
+                else:
+                    self._on_accepted(outcome)
 
     def _on_no_answer(self, reason: LossReason) -> None:
         self._fields.forget()
@@ -593,7 +594,6 @@ class MemberCore:
                 self._clock.next_ms(self._now, urgent=self._membership.is_urgent(self.state))
             )
         if leave is not None:
-            leaving = state is MemberState.LEAVING
-            known = link.known
-            times.append(leave.due_ms(coordinator_known=known) if leaving else leave.deadline_ms)
+            due_ms = leave.due_ms(coordinator_known=link.known)
+            times.append(due_ms if state is MemberState.LEAVING else leave.deadline_ms)
         return [time for time in times if time is not None]

@@ -279,13 +279,13 @@ async def test_a_listener_that_fails_is_told_to_the_user_and_called_again() -> N
 async def test_nothing_is_taken_while_the_application_is_busy() -> None:
     async with running(SupervisorHarness()) as harness:
         await harness.join()
-        harness.assignment.busy = anyio.Event()
+        harness.assignment.busy = busy = anyio.Event()
         harness.answers["ConsumerGroupHeartbeat"] = lambda _: accepted(-1)
         harness.supervisor.post(LeaveRequested(LeaveMode.DEFAULT, 60_000, final=True))
         assert harness.assignment.fetchable == set(), "before anything is awaited"
         await some_rounds()
         assert harness.assignment.told[-1][0] == "started"
-        harness.assignment.busy.set()
+        busy.set()
         await harness.supervisor.left()
         assert harness.assignment.told[-1] == ("released", [0, 1])
 
