@@ -214,7 +214,8 @@ async def test_it_joins_and_starts_what_it_was_given() -> None:
         await harness.join()
         assert harness.assignment.told == [("assigned", [0, 1]), ("started", [0, 1])]
         assert harness.assignment.fetchable == {TP, OTHER}
-        assert harness.supervisor.heartbeats_answered == harness.supervisor.heartbeats_sent == 2
+        await until(lambda: harness.supervisor.heartbeats_answered == 2)
+        assert harness.supervisor.heartbeats_sent == 2
         assert harness.supervisor.last_heartbeat_ms == harness.clock.ms
 
 
