@@ -7,41 +7,13 @@ stands between a driver and the core: the core never knows.
 
 from __future__ import annotations
 
-from mock_coordinator.core.faults.actions import (
-    Action,
-    Answer,
-    CorruptBatch,
-    Delay,
-    Disconnect,
-    Drop,
-    Duplicate,
-    Moment,
-    MoveCoordinator,
-    Refuse,
-    Throttle,
-)
+from mock_coordinator.core.faults import actions
+from mock_coordinator.core.faults.actions import *  # noqa: F403 - they are listed once, there
 from mock_coordinator.core.faults.as_json import fault_from_json, faults_from_json
 from mock_coordinator.core.faults.fault import Fault
 from mock_coordinator.core.faults.injector import FaultInjector
 from mock_coordinator.core.faults.match import Match
 from mock_coordinator.core.faults.refusal import refusal
 
-__all__ = [
-    "Action",
-    "Answer",
-    "CorruptBatch",
-    "Delay",
-    "Disconnect",
-    "Drop",
-    "Duplicate",
-    "Fault",
-    "FaultInjector",
-    "Match",
-    "Moment",
-    "MoveCoordinator",
-    "Refuse",
-    "Throttle",
-    "fault_from_json",
-    "faults_from_json",
-    "refusal",
-]
+__all__ = ["Fault", "FaultInjector", "Match", "fault_from_json", "faults_from_json", "refusal"]
+__all__ += actions.__all__

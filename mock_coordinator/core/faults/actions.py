@@ -1,11 +1,27 @@
-"""What a fault does to the request it hits."""
+"""What a fault does to the request it hits: each kind, and how it is said in JSON.
+
+``injector`` performs them. A new kind is a class here and a case there.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar, Self
 
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import ConfigError
+from kip848_client.wire import api_named
 from kip848_client.wire._fields import Message
+from mock_coordinator.core.faults.json_values import (
+    Fields,
+    json_number,
+    json_text,
+    message_from_json,
+    require_true,
+)
+from mock_coordinator.core.faults.match import Match
 
 __all__ = [
     "Action",
@@ -33,12 +49,13 @@ class Moment(StrEnum):
 class Action:
     """Base of all actions."""
 
+    json_name: ClassVar[str]
+    """The field of a fault in JSON that says that this is what happens."""
 
-@dataclass(frozen=True, slots=True)
-class Answer(Action):
-    """Answer with this response; the broker does not see the request."""
-
-    response: Message
+    @classmethod
+    @abstractmethod
+    def from_json(cls, fields: Fields, match: Match) -> Self:
+        """Take what concerns this kind out of ``fields``. Raises ``ConfigError``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +63,67 @@ class Refuse(Action):
     """Answer with an error in every field that the response has for one; the broker does not see
     the request. ``message`` None is Kafka's own text for the code."""
 
+    json_name: ClassVar[str] = "error"
+
     code: int
     message: str | None = None
+
+    @classmethod
+    def from_json(cls, fields: Fields, match: Match) -> Self:
+        value = fields.pop("error")
+        message = json_text(fields, "message")
+        if isinstance(value, str) and value in ErrorCode.__members__:
+            return cls(ErrorCode[value], message)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return cls(value, message)
+        raise ConfigError(f"error = {value!r}: expected Kafka's name of an error, or its code")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Action):
+    """Answer with this response; the broker does not see the request."""
+
+    json_name: ClassVar[str] = "answer"
+
+    response: Message
+
+    @classmethod
+    def from_json(cls, fields: Fields, match: Match) -> Self:
+        if match.api is None:
+            raise ConfigError("answer needs match.api")
+        try:
+            api = api_named(match.api)
+        except KeyError as err:
+            raise ConfigError(f"there is no API {match.api!r}") from err
+        return cls(message_from_json(api.response, fields.pop("answer"), match.api))
 
 
 @dataclass(frozen=True, slots=True)
 class Delay(Action):
     """Hold the request back, or its response, for ``by_ms``."""
 
+    json_name: ClassVar[str] = "delay_ms"
+
     by_ms: int
     moment: Moment = Moment.RESPONSE
+
+    @classmethod
+    def from_json(cls, fields: Fields, match: Match) -> Self:
+        by_ms = json_number(fields, "delay_ms", 0) or 0
+        return cls(by_ms, _moment(fields.pop("of", "response"), "of"))
 
 
 @dataclass(frozen=True, slots=True)
 class Drop(Action):
     """Lose the request, or its response after it was applied; the connection stays."""
 
+    json_name: ClassVar[str] = "drop"
+
     moment: Moment = Moment.RESPONSE
+
+    @classmethod
+    def from_json(cls, fields: Fields, match: Match) -> Self:
+        return cls(_moment(fields.pop("drop"), "drop"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +131,15 @@ class Disconnect(Action):
     """Close the connection instead of the request, or of its response. With ``after_bytes`` the
     response is cut off there first: a client sees half a frame."""
 
+    json_name: ClassVar[str] = "disconnect"
+
     moment: Moment = Moment.RESPONSE
     after_bytes: int | None = None
+
+    @classmethod
+    def from_json(cls, fields: Fields, match: Match) -> Self:
+        moment = _moment(fields.pop("disconnect"), "disconnect")
+        return cls(moment, json_number(fields, "after_bytes", None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +147,25 @@ class Throttle(Action):
     """Answer with this ``throttle_time_ms``, and take nothing more from the connection until then,
     as a broker does whose quota is used up (KIP-219)."""
 
+    json_name: ClassVar[str] = "throttle_ms"
+
     for_ms: int
+
+    @classmethod
+    def from_json(cls, fields: Fields, match: Match) -> Self:
+        return cls(json_number(fields, "throttle_ms", 0) or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate(Action):
     """Let the broker see the request twice; the client gets the first response."""
+
+    json_name: ClassVar[str] = "duplicate"
+
+    @classmethod
+    def from_json(cls, fields: Fields, match: Match) -> Self:
+        require_true(fields, "duplicate")
+        return cls()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +173,32 @@ class CorruptBatch(Action):
     """Damage the first record batch of each partition in the response (of Fetch), so that its
     checksum is wrong; only of the topic and the partition that the fault's match names, if any."""
 
+    json_name: ClassVar[str] = "corrupt_batch"
+
+    @classmethod
+    def from_json(cls, fields: Fields, match: Match) -> Self:
+        require_true(fields, "corrupt_batch")
+        return cls()
+
 
 @dataclass(frozen=True, slots=True)
 class MoveCoordinator(Action):
     """Before the request is looked at, another broker takes over as coordinator of its group and
     of its transactional id: this one, or the next. With one broker it is one that reloads."""
 
+    json_name: ClassVar[str] = "move_coordinator"
+
     node_id: int | None = None
+
+    @classmethod
+    def from_json(cls, fields: Fields, match: Match) -> Self:
+        if fields["move_coordinator"] == "next":
+            del fields["move_coordinator"]
+            return cls()
+        return cls(json_number(fields, "move_coordinator", None))
+
+
+def _moment(value: object, name: str) -> Moment:
+    if value not in ("request", "response"):
+        raise ConfigError(f"{name} = {value!r}: expected request or response")
+    return Moment(value)
