@@ -44,6 +44,7 @@ them, and KIP-848 for Kafka Connect. No Kafka broker has them; see
 _SHARE: Final = "share groups (KIP-932)"
 _STREAMS: Final = "streams groups (KIP-1071)"
 _SHARE_STATE: Final = "between brokers, for share groups (KIP-932)"
+_DISKS: Final = "directories of logs: the mock has no disks to look at"
 _TOKENS: Final = "delegation tokens (KIP-48)"
 _QUORUM: Final = "the quorum of controllers: the mock has no metadata log"
 _METRICS: Final = "metrics of clients (KIP-714): offered only by brokers with a metrics reporter"
@@ -56,8 +57,7 @@ _REMARKS: Final[Mapping[int, str]] = {
     **dict.fromkeys((76, 77, 78, 79, 90, 91, 92), _SHARE),
     **dict.fromkeys((83, 84, 85, 86, 87), _SHARE_STATE),
     **dict.fromkeys((88, 89, 93), _STREAMS),
-    34: "there is one folder, and nowhere to move a replica to",
-    35: "sizes of disks are unknown (-1)",
+    **dict.fromkeys((34, 35), _DISKS),
     **dict.fromkeys((38, 39, 40, 41), _TOKENS),
     **dict.fromkeys((55, 57, 64, 80, 81, 94), _QUORUM),
     **dict.fromkeys((71, 72), _METRICS),

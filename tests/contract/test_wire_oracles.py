@@ -55,7 +55,6 @@ OLDEST_LACKS: Final = {
     "AlterPartitionReassignments": {1},
     "ApiVersions": {5},
     "DeleteGroups": {3},
-    "DescribeLogDirs": {5},
     "Fetch": {18},
     "InitProducerId": {6},
     "ListConfigResources": {0, 1},  # version 0 was called ListClientMetricsResources

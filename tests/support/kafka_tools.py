@@ -22,7 +22,6 @@ __all__ = [
     "GET_OFFSETS",
     "GROUPS",
     "LEADER_ELECTION",
-    "LOG_DIRS",
     "REASSIGN_PARTITIONS",
     "TOPICS",
     "TRANSACTIONS",
@@ -42,7 +41,6 @@ DELETE_RECORDS: Final = "org.apache.kafka.tools.DeleteRecordsCommand"
 GET_OFFSETS: Final = "org.apache.kafka.tools.GetOffsetShell"
 GROUPS: Final = "org.apache.kafka.tools.GroupsCommand"
 LEADER_ELECTION: Final = "org.apache.kafka.tools.LeaderElectionCommand"
-LOG_DIRS: Final = "org.apache.kafka.tools.LogDirsCommand"
 REASSIGN_PARTITIONS: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 TOPICS: Final = "org.apache.kafka.tools.TopicCommand"
 TRANSACTIONS: Final = "org.apache.kafka.tools.TransactionsCommand"

@@ -56,7 +56,6 @@ from kip848_client.wire.messages.groups import (
     ListGroupsRequest,
 )
 from kip848_client.wire.messages.list_offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest
-from kip848_client.wire.messages.log_dirs import DescribeLogDirsRequest
 from kip848_client.wire.messages.metadata import MetadataRequest
 from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
 from kip848_client.wire.messages.offset_delete import OffsetDeleteRequest
@@ -116,7 +115,6 @@ from mock_coordinator.core.apis.coordinators.transactions import (
 from mock_coordinator.core.apis.records.delete_records import delete_records
 from mock_coordinator.core.apis.records.fetch import fetch
 from mock_coordinator.core.apis.records.list_offsets import list_offsets, offset_for_leader_epoch
-from mock_coordinator.core.apis.records.log_dirs import describe_log_dirs
 from mock_coordinator.core.apis.records.produce import produce
 from mock_coordinator.core.apis.topics.admin_topics import create_partitions, delete_topics
 from mock_coordinator.core.apis.topics.create_topics import create_topics
@@ -149,7 +147,6 @@ from mock_coordinator.core.authorization.rules.administration import (
     admit_describe_acls,
     admit_describe_client_quotas,
     admit_describe_cluster,
-    admit_describe_log_dirs,
     admit_describe_user_scram_credentials,
     admit_elect_leaders,
     admit_list_partition_reassignments,
@@ -280,7 +277,6 @@ SERVED: Final[tuple[ServedApi, ...]] = (
         writes_documents=True,
         fails_on=resource_twice,
     ),
-    ServedApi(DescribeLogDirsRequest, describe_log_dirs, admit_describe_log_dirs),
     ServedApi(SaslAuthenticateRequest, authenticate_too_late),
     ServedApi(
         CreatePartitionsRequest, create_partitions, admit_create_partitions, writes_documents=True

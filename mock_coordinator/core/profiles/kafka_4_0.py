@@ -43,7 +43,6 @@ PROFILE: Final[Profile] = Profile(
         "DeleteAcls": (1, 3),
         "DescribeConfigs": (1, 4),
         "AlterConfigs": (0, 2),
-        "DescribeLogDirs": (1, 4),
         "SaslAuthenticate": (0, 2),
         "CreatePartitions": (0, 3),
         "DeleteGroups": (0, 2),

@@ -14,7 +14,6 @@ __all__ = ["PROFILE"]
 PROFILE: Final[Profile] = replace(
     kafka_4_2.PROFILE,
     release="4.3.1",
-    api_versions={**kafka_4_2.PROFILE.api_versions, "DescribeLogDirs": (1, 5)},
     supported_features=feature_ranges(30),
     finalized_features={**kafka_4_2.PROFILE.finalized_features, "metadata.version": 30},
     finalized_features_epoch=16,

@@ -102,10 +102,6 @@ from kip848_client.wire.messages.list_offsets import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
-from kip848_client.wire.messages.log_dirs import (
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-)
 from kip848_client.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -249,7 +245,6 @@ APIS: Final[dict[int, Api]] = {
         Api(31, "DeleteAcls", DeleteAclsRequest, DeleteAclsResponse),
         Api(32, "DescribeConfigs", DescribeConfigsRequest, DescribeConfigsResponse),
         Api(33, "AlterConfigs", AlterConfigsRequest, AlterConfigsResponse),
-        Api(35, "DescribeLogDirs", DescribeLogDirsRequest, DescribeLogDirsResponse),
         Api(36, "SaslAuthenticate", SaslAuthenticateRequest, SaslAuthenticateResponse),
         Api(37, "CreatePartitions", CreatePartitionsRequest, CreatePartitionsResponse),
         Api(42, "DeleteGroups", DeleteGroupsRequest, DeleteGroupsResponse),

@@ -151,9 +151,4 @@ STEPS: list[Step] = [
         timeout_ms=1000,
         topics=[{"name": "a", "partition_indexes": [0, 9]}],
     ),
-    # log directories
-    ask("DescribeLogDirs", 1, topics=[{"topic": "b.c", "partitions": [0, 8]}]),
-    ask("DescribeLogDirs", topics=[{"topic": "b.c", "partitions": [0, 8]}]),
-    ask("DescribeLogDirs", topics=[{"topic": "unknown", "partitions": [0]}]),
-    ask("DescribeLogDirs", topics=[]),
 ]

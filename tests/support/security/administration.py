@@ -119,11 +119,6 @@ ADMINISTRATION_CASES: Final[tuple[Case, ...]] = (
         },
     ),
     case(
-        "DescribeLogDirs",
-        4,
-        lambda _s, _w: {"topics": [{"topic": "yes-missing", "partitions": (0,)}]},
-    ),
-    case(
         "ElectLeaders",
         2,
         lambda _s, _w: {

@@ -21,7 +21,6 @@ from kip848_client.wire.messages.client_quotas import (
     AlterClientQuotasResponseEntryData,
     DescribeClientQuotasResponse,
 )
-from kip848_client.wire.messages.log_dirs import DescribeLogDirsResponse
 from kip848_client.wire.messages.replicas import (
     AlterPartitionReassignmentsResponse,
     AlterPartitionReassignmentsResponseReassignablePartitionResponse,
@@ -57,7 +56,6 @@ __all__ = [
     "admit_describe_acls",
     "admit_describe_client_quotas",
     "admit_describe_cluster",
-    "admit_describe_log_dirs",
     "admit_describe_user_scram_credentials",
     "admit_elect_leaders",
     "admit_list_partition_reassignments",
@@ -200,7 +198,6 @@ def _with_words(response: type[Any], **fields: Any) -> _Refusal:
 admit_describe_acls: Final = _needs(Operation.DESCRIBE, _with_words(DescribeAclsResponse))
 admit_create_acls: Final = _needs(Operation.ALTER, _created_acls)
 admit_delete_acls: Final = _needs(Operation.ALTER, _deleted_acls)
-admit_describe_log_dirs: Final = _needs(Operation.DESCRIBE, _plainly(DescribeLogDirsResponse))
 admit_elect_leaders: Final = _needs(Operation.ALTER, _elections)
 admit_alter_partition_reassignments: Final = _needs(Operation.ALTER, _reassignments)
 admit_list_partition_reassignments: Final = _needs(

@@ -105,13 +105,3 @@ def test_the_pages_together_are_all_partitions(limit: int) -> None:
 def test_the_broker_limits_pages_too() -> None:
     harness = BrokerHarness({"a": 3}, max_request_partition_size_limit="2")
     assert page(harness, 100)[0] == [("a", 0), ("a", 1)]
-
-
-def test_a_log_directory_tells_the_bytes_of_its_partitions() -> None:
-    hand = BrokerHarness({"t": 2}, log_dirs="/data/one")
-    batch = hand.batch(b"a")
-    hand.produce_bytes("t", batch, partition=1)
-    result = hand.ask(message("DescribeLogDirs", topics=None)).results[0]
-    assert result.log_dir == "/data/one"
-    sizes = {p.partition_index: p.partition_size for p in result.topics[0].partitions}
-    assert sizes == {0: 0, 1: len(batch)}
