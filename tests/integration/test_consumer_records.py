@@ -266,10 +266,11 @@ async def test_a_deserializer_that_raises_can_be_skipped(cluster: Cluster) -> No
         for _ in range(2):
             with pytest.raises(RecordUnreadable, match=f"{topic}-0: .* offset 1 .*oops") as caught:
                 await consumer.getone()
-            assert isinstance(caught.value.__cause__, ValueError)
-        assert await consumer.position((topic, 0)) == 1
-        error = caught.value
-        consumer.seek((error.topic, error.partition), error.offset + 1)
+            error = caught.value
+            assert isinstance(error.__cause__, ValueError)
+            assert (error.topic, error.partition, error.offset) == (topic, 0, 1)
+            assert await consumer.position((topic, 0)) == 1
+        consumer.seek((topic, 0), 2)
         assert (await consumer.getone()).value == 3
 
 
