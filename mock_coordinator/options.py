@@ -110,7 +110,7 @@ class CheckedOptions:
         _require_number("log_size", self.log_size, 0)
         if self.port and self.port + self.brokers > _PORTS:
             raise ConfigError(f"port = {self.port}: there are not {self.brokers} ports from there")
-        racks: Sequence[object] = self.racks  # whatever a user gave
+        racks = cast("Sequence[object]", self.racks)  # whatever a user gave
         if isinstance(racks, str) or not all(isinstance(each, str) for each in racks):
             raise ConfigError(f"racks = {self.racks!r}: expected a list of names")
         _require("config", self.config, Mapping | None, "settings by name")

@@ -464,10 +464,12 @@ class MemberCore:
                 self._fail(event.error)
             case ev.HeartbeatLost():
                 self._on_no_answer(event.reason)
-            case ev.HeartbeatAnswered(outcome=HeartbeatRefused() as refused):
-                self._on_refused(heartbeat, refused)
-            case ev.HeartbeatAnswered(outcome=HeartbeatAccepted() as accepted):
-                self._on_accepted(accepted)
+            case ev.HeartbeatAnswered():
+                outcome = event.outcome
+                if isinstance(outcome, HeartbeatRefused):
+                    self._on_refused(heartbeat, outcome)
+                else:
+                    self._on_accepted(outcome)
 
     def _on_no_answer(self, reason: LossReason) -> None:
         self._fields.forget()

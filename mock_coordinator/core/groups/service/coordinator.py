@@ -248,7 +248,8 @@ class GroupCoordinator:
         its group, say): its answer comes out of ``take_replies`` after a later call of ``handle``
         or ``run_due``. Raises ``KeyError`` for a request that is not the coordinator's.
         """
-        request, kind = received.request, type(received.request)
+        request: Any = received.request
+        kind = type(received.request)
         if kind in _READS:
             return _READS[kind](self._env, received, request)
         if kind in _DECISIONS:
