@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from asyncio import current_task
+from asyncio import _get_running_loop, current_task
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -138,10 +138,12 @@ class Poller(Generic[R]):
         """A record if one is there and nothing else has to be done first."""
         if self.attention or self._now() >= self._chores_at_s:
             return None
+        if _get_running_loop() is not self._loop:
+            return None  # the slow way says so
         caller = current_task(self._loop)
         if caller is not self._holder:
             if caller is None:
-                return None  # not our event loop: the slow way says so
+                return None
             self._serve(caller)
         return self._fetch.take_one((), True)
 

@@ -465,11 +465,10 @@ class MemberCore:
             case ev.HeartbeatLost():
                 self._on_no_answer(event.reason)
             case ev.HeartbeatAnswered():
-                outcome = event.outcome
-                if isinstance(outcome, HeartbeatRefused):
-                    self._on_refused(heartbeat, outcome)
+                if isinstance(event.outcome, HeartbeatRefused):
+                    self._on_refused(heartbeat, event.outcome)
                 else:
-                    self._on_accepted(outcome)
+                    self._on_accepted(event.outcome)
 
     def _on_no_answer(self, reason: LossReason) -> None:
         self._fields.forget()

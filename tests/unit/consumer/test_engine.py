@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -203,6 +204,24 @@ async def test_another_event_loop_is_refused_and_spoils_nothing(
         assert (await one.consumer.getone()).offset == 1
         await one.consumer.stop()
         assert (one.committed, one.members) == (2, 0)
+
+
+async def test_another_event_loop_is_refused_while_ours_is_busy_with_a_task(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with offline(monkeypatch) as one:
+        await get(one, 1)
+        refused: list[bool] = []
+
+        async def elsewhere() -> None:
+            with pytest.raises(LocalProtocolError, match="another event loop"):
+                await anext(one.consumer)
+            refused.append(True)
+
+        thread = threading.Thread(target=lambda: asyncio.run(elsewhere()))
+        thread.start()
+        thread.join()  # the task that has records in its hands stands still here, in our loop
+        assert refused
 
 
 async def test_calls_from_a_thread_go_through_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
