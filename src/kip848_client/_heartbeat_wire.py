@@ -7,6 +7,8 @@ what is sent.
 
 from __future__ import annotations
 
+from typing import Final
+
 from kip848_client._types import GroupId, MemberId, TopicId
 from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.member import (
@@ -22,7 +24,11 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 
-__all__ = ["heartbeat_outcome", "heartbeat_request"]
+__all__ = ["HEARTBEAT_VERSIONS", "heartbeat_outcome", "heartbeat_request"]
+
+HEARTBEAT_VERSIONS: Final = (1, 1)
+"""The lowest and the highest version that a member speaks. From version 1 on it makes its id
+itself (KIP-1082) and may send a pattern."""
 
 
 def heartbeat_request(group_id: GroupId, intent: HeartbeatIntent) -> ConsumerGroupHeartbeatRequest:

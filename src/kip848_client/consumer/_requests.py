@@ -9,7 +9,11 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client._heartbeat_wire import heartbeat_outcome, heartbeat_request
+from kip848_client._heartbeat_wire import (
+    HEARTBEAT_VERSIONS,
+    heartbeat_outcome,
+    heartbeat_request,
+)
 from kip848_client._offsets_wire import (
     TopicTable,
     commit_request,
@@ -17,7 +21,7 @@ from kip848_client._offsets_wire import (
     committed_offsets,
     fetch_request,
 )
-from kip848_client._ports import ConnectionBroken, TopicView, Transport, VersionLimits
+from kip848_client._ports import ConnectionBroken, TopicView, Transport
 from kip848_client._types import GroupId, MemberId
 from kip848_client.errors import (
     BrokerError,
@@ -52,9 +56,6 @@ __all__ = ["GroupRequests"]
 
 _log = logging.getLogger("kip848_client")
 
-_HEARTBEAT_VERSIONS: Final[VersionLimits] = (1, 1)
-"""Version 1: the member makes its id (KIP-1082) and may send a pattern."""
-
 
 class GroupRequests:
     """Sends what the core asks for. ``unsupported`` makes the error for a broker without
@@ -86,7 +87,7 @@ class GroupRequests:
         request = heartbeat_request(self.group_id, command.intent)
         try:
             answer = await self._transport.coordinator(
-                request, versions=_HEARTBEAT_VERSIONS, timeout_ms=timeout_ms
+                request, versions=HEARTBEAT_VERSIONS, timeout_ms=timeout_ms
             )
         except UnsupportedVersion as err:
             return HeartbeatFailed(attempt, self._unsupported(err))
