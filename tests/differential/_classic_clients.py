@@ -16,9 +16,9 @@ __all__ = ["ClassicClient", "ClassicModel"]
 
 @dataclass(slots=True)
 class ClassicClient:
-    """One client. ``lane`` is its connection; ``waits`` while a request of its is unanswered."""
+    """One client. ``channel`` is its connection; ``waits`` while a request of its is unanswered."""
 
-    lane: int
+    channel: int
     instance_id: str | None = None
     member_id: str = ""
     generation: int = -1
@@ -41,9 +41,9 @@ class ClassicModel:
     gone: list[str] = field(default_factory=list[str])
     committed: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
 
-    def client(self, lane: int) -> ClassicClient | None:
+    def client(self, channel: int) -> ClassicClient | None:
         """Whose connection it is."""
-        return next((each for each in self.clients if each.lane == lane), None)
+        return next((each for each in self.clients if each.channel == channel), None)
 
     @property
     def idle(self) -> list[ClassicClient]:
@@ -55,15 +55,15 @@ class ClassicModel:
         """Idle clients that have a member id."""
         return [each for each in self.idle if each.member_id]
 
-    def sent(self, lane: int) -> None:
+    def sent(self, channel: int) -> None:
         """A request is under way."""
-        client = self.client(lane)
+        client = self.client(channel)
         if client is not None:
             client.waits = True
 
-    def heard(self, lane: int, answer: Any) -> None:
+    def heard(self, channel: int, answer: Any) -> None:
         """A request was answered."""
-        client = self.client(lane)
+        client = self.client(channel)
         if client is None:
             return
         client.waits = False

@@ -18,10 +18,10 @@ from tests.differential._consumer_protocol import assigned, assignment, subscrip
 from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import Send
 
-__all__ = ["LONG_MS", "OUTSIDER_LANE", "ClassicRequests"]
+__all__ = ["LONG_MS", "OUTSIDER_CHANNEL", "ClassicRequests"]
 
 LONG_MS: Final = 120_000  # longer than any sequence: no timer decides an answer
-OUTSIDER_LANE: Final = 0
+OUTSIDER_CHANNEL: Final = 0
 _ASSIGNORS: Final = ("range", "roundrobin", "cooperative-sticky")
 _STATIC_SHARE: Final = 0.3
 
@@ -102,7 +102,7 @@ class ClassicRequests:
             version = max(version, 5)
         if version >= 8 and state.rng.random() < 0.2:
             fields["reason"] = "because"
-        return Send(action, JoinGroupRequest(**fields), version, client.lane)
+        return Send(action, JoinGroupRequest(**fields), version, client.channel)
 
     def join_wrong(self, client: ClassicClient) -> Send:
         """A JoinGroup with a fault."""
@@ -155,7 +155,7 @@ class ClassicRequests:
             protocol = client.protocols[0][0] if len(client.protocols) == 1 else "range"
             fields.setdefault("protocol_type", self.type)
             fields.setdefault("protocol_name", rng.choice([protocol, protocol, "range", None]))
-        return Send(action, SyncGroupRequest(**fields), version, client.lane)
+        return Send(action, SyncGroupRequest(**fields), version, client.channel)
 
     def _assignment(self) -> bytes:
         rng = self._state.rng
@@ -194,7 +194,7 @@ class ClassicRequests:
         if fields.get("group_instance_id", client.instance_id) is not None:
             fields.setdefault("group_instance_id", client.instance_id)
             version = max(version, 3)
-        return Send(action, HeartbeatRequest(**fields), version, client.lane)
+        return Send(action, HeartbeatRequest(**fields), version, client.channel)
 
     def heartbeat_wrong(self, client: ClassicClient) -> Send:
         """A Heartbeat with a fault."""
@@ -219,7 +219,7 @@ class ClassicRequests:
             message = LeaveGroupRequest(group_id=self._group.group_id, member_id=client.member_id)
         else:
             message = self._leave_of([(client.member_id, client.instance_id)])
-        return Send("leave", message, version, client.lane)
+        return Send("leave", message, version, client.channel)
 
     def remove(self) -> Send:
         """A tool removes some members, those that exist and others."""
@@ -234,7 +234,7 @@ class ClassicRequests:
         if not chosen or rng.random() < 0.3:
             chosen.append(rng.choice(strange))
         version = max(3, self._state.version("LeaveGroup"))
-        return Send("remove", self._leave_of(chosen), version, OUTSIDER_LANE)
+        return Send("remove", self._leave_of(chosen), version, OUTSIDER_CHANNEL)
 
     def _leave_of(self, members: list[tuple[str, str | None]]) -> LeaveGroupRequest:
         return LeaveGroupRequest(
@@ -248,8 +248,8 @@ class ClassicRequests:
     def new_client(self) -> ClassicClient:
         """A client that has done nothing yet; it may be static, under an id that is in use."""
         rng = self._state.rng
-        lane = 1 + len(self._group.clients)
-        client = ClassicClient(lane)
+        channel = 1 + len(self._group.clients)
+        client = ClassicClient(channel)
         if rng.random() < _STATIC_SHARE:
             client.instance_id = rng.choice(["i1", "i2", "i3"])
         self._group.clients.append(client)

@@ -105,11 +105,11 @@ def _replay(step: Step | Exchange, names: Names, player: Player) -> None:
         if sent is not None:
             names.note(ask.message, step.real, sent.real)
             return
-        answer = player.perform(Ask(ask.action, names.there(ask.message), ask.version, ask.lane))
+        answer = player.perform(Ask(ask.action, names.there(ask.message), ask.version, ask.channel))
         if len(player.outcome.steps) > before:
             names.note(ask.message, step.real, answer)
     elif isinstance(step, Send):
-        player.perform(Send(step.action, names.there(step.message), step.version, step.lane))
+        player.perform(Send(step.action, names.there(step.message), step.version, step.channel))
     elif isinstance(step, AwaitValue):
         message = names.there(step.message)
         again = AwaitValue(step.action, message, step.version, step.path, step.wanted)
@@ -124,13 +124,14 @@ def _was_sent(step: Exchange, player: Player) -> Exchange | None:
     """The exchange of now, where the recorded one was the later answer to a ``Send``."""
     played = player.outcome.steps
     if not any(
-        isinstance(each, Send) and (each.lane, each.action) == (step.ask.lane, step.ask.action)
+        isinstance(each, Send)
+        and (each.channel, each.action) == (step.ask.channel, step.ask.action)
         for each in played
     ):
         return None
     same = [
         each
         for each in player.outcome.exchanges
-        if (each.ask.lane, each.ask.action) == (step.ask.lane, step.ask.action)
+        if (each.ask.channel, each.ask.action) == (step.ask.channel, step.ask.action)
     ]
     return same[-1] if same else step

@@ -53,16 +53,16 @@ _AFTER_S: Final = 0.004  # for answers to others, which come after the one that 
 _WAITING: Final = ("JoinGroupRequest", "SyncGroupRequest")
 """Requests that are answered when others have come."""
 _LATE_S: Final = 3.0  # for an answer that the other side has given
-_ASIDE_LANE: Final = -2
+_ASIDE_CHANNEL: Final = -2
 _WAIT_S: Final = 8.0  # for a timer to end what a group waits for
 
 
 class LeadingSide(Protocol):
     """The side whose answers steer: a real broker."""
 
-    def request(self, message: Any, version: int, lane: int = 0) -> Any: ...
+    def request(self, message: Any, version: int, channel: int = 0) -> Any: ...
 
-    def send(self, message: Any, version: int, lane: int) -> None: ...
+    def send(self, message: Any, version: int, channel: int) -> None: ...
 
     def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]: ...
 
@@ -165,9 +165,9 @@ class Player:
     # -- requests that are answered at once --------------------------------------------------------
 
     def _ask(self, ask: Ask) -> Any:
-        real = self._real.request(ask.message, ask.version, ask.lane)
+        real = self._real.request(ask.message, ask.version, ask.channel)
         dice = drawn(ask.message, real) if draws(ask.message) else None
-        other = self._other.request(self._names.there(ask.message), ask.version, ask.lane, dice)
+        other = self._other.request(self._names.there(ask.message), ask.version, ask.channel, dice)
         if isinstance(ask.message, OffsetCommitRequest):
             self._real.stir()
         self._compare(ask, real, other)
@@ -187,15 +187,15 @@ class Player:
     # -- requests that may have to wait ------------------------------------------------------------
 
     def _send(self, step: Send) -> dict[int, Any]:
-        self._real.send(step.message, step.version, step.lane)
-        self._sent[step.lane] = step
+        self._real.send(step.message, step.version, step.channel)
+        self._sent[step.channel] = step
         may_wait = type(step.message).__name__ in _WAITING
         limit_s = _MOMENT_S if may_wait else _LATE_S
-        answers = self._real.arrived_within(limit_s, frozenset([step.lane]))
+        answers = self._real.arrived_within(limit_s, frozenset([step.channel]))
         if len(self._sent) > len(answers):
             answers.update(self._real.arrived_within(_AFTER_S, frozenset(self._sent)))
         dice = self._dice(step, answers) if draws(step.message) else None
-        self._other.send(self._names.there(step.message), step.version, step.lane, dice)
+        self._other.send(self._names.there(step.message), step.version, step.channel, dice)
         return self._settle(answers)
 
     def _dice(self, step: Send, answers: dict[int, Any]) -> list[bytes]:
@@ -203,9 +203,9 @@ class Player:
         group's description, any other is answered. On a busy machine either takes a while."""
         message = step.message
         deadline = time.monotonic() + _LATE_S
-        while step.lane not in answers and message.member_id == "":
+        while step.channel not in answers and message.member_id == "":
             describe = DescribeGroupsRequest(groups=(message.group_id,))
-            group = self._real.request(describe, 5, _ASIDE_LANE).groups[0]
+            group = self._real.request(describe, 5, _ASIDE_CHANNEL).groups[0]
             ids = [
                 each.member_id
                 for each in group.members
@@ -217,8 +217,8 @@ class Player:
                 return id_of(new[-1])
             if time.monotonic() > deadline:
                 break
-            answers.update(self._real.arrived_within(_MOMENT_S, frozenset([step.lane])))
-        return drawn(message, answers.get(step.lane))
+            answers.update(self._real.arrived_within(_MOMENT_S, frozenset([step.channel])))
+        return drawn(message, answers.get(step.channel))
 
     def _gather(self, limit_s: float) -> dict[int, Any]:
         self._real.barrier()
@@ -243,10 +243,10 @@ class Player:
             missing = frozenset(real) - frozenset(other)
             if missing:
                 other.update(self._other.arrived_within(_LATE_S, missing))
-        for lane in sorted(frozenset(real) | frozenset(other)):
-            sent = self._sent.pop(lane)
-            ask = Ask(sent.action, sent.message, sent.version, lane)
-            self._compare(ask, real.get(lane), other.get(lane))
+        for channel in sorted(frozenset(real) | frozenset(other)):
+            sent = self._sent.pop(channel)
+            ask = Ask(sent.action, sent.message, sent.version, channel)
+            self._compare(ask, real.get(channel), other.get(channel))
         return real
 
     # -- waiting -----------------------------------------------------------------------------------
@@ -260,14 +260,14 @@ class Player:
     def _until_equal(self, message: Any, version: int, limit_s: float) -> tuple[Any, Any]:
         deadline = time.monotonic() + limit_s
         while True:
-            real = self._real.request(message, version, _ASIDE_LANE)
+            real = self._real.request(message, version, _ASIDE_CHANNEL)
             other = self._other_aside(message, version)
             if not differences(real, other, self._prefix) or time.monotonic() > deadline:
                 return real, other
             time.sleep(_POLL_S)
 
     def _other_aside(self, message: Any, version: int) -> Any:
-        answer = self._other.request(self._names.there(message), version, _ASIDE_LANE)
+        answer = self._other.request(self._names.there(message), version, _ASIDE_CHANNEL)
         return self._names.back(answer)
 
     def _await_gone(self, step: AwaitGone) -> None:
@@ -281,7 +281,7 @@ class Player:
         gone = frozenset(step.member_ids)
         while time.monotonic() < began + _WAIT_S:
             answers = [
-                self._real.request(describe, version, _ASIDE_LANE),
+                self._real.request(describe, version, _ASIDE_CHANNEL),
                 self._other_aside(describe, version),
             ]
             here = [gone & _member_ids(each) for each in answers]
@@ -302,7 +302,7 @@ class Player:
     def _await_value(self, step: AwaitValue) -> Any:
         deadline = time.monotonic() + _WAIT_S
         while True:
-            real = self._real.request(step.message, step.version, _ASIDE_LANE)
+            real = self._real.request(step.message, step.version, _ASIDE_CHANNEL)
             if str(value_at(real, step.path)) in step.wanted:
                 break
             if time.monotonic() > deadline:

@@ -75,7 +75,7 @@ def story(outcome: Outcome, history: int = _HISTORY) -> str:
         if not isinstance(each, Exchange):
             lines.append(f"  {number:>3} {each}")
             continue
-        where = f" lane {each.ask.lane}" if each.ask.lane else ""
+        where = f" channel {each.ask.channel}" if each.ask.channel else ""
         lost = " (answer lost)" if each.ask.lost else ""
         action = f"{each.ask.action} v{each.ask.version}{where}{lost}"
         asked = f"{action}: {type(each.ask.message).__name__} {shown(each.ask.message)}"

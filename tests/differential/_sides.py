@@ -39,7 +39,7 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsRequestCreatableTopicConfig,
     DeleteTopicsRequestDeleteTopicState,
 )
-from tests.differential._lanes import BARRIER_GROUP, Closed, LaneConnection, Lanes
+from tests.differential._channels import BARRIER_GROUP, ChannelConnection, Channels, Closed
 from tests.differential._names import renamed
 from tests.support.real_kafka import RealKafka
 from tests.support.wire_connection import WireConnection
@@ -73,20 +73,20 @@ class Side(Protocol):
     """Somewhere to play a sequence."""
 
     def request(
-        self, message: Any, version: int, lane: int = 0, dice: Sequence[bytes] | None = None
+        self, message: Any, version: int, channel: int = 0, dice: Sequence[bytes] | None = None
     ) -> Any:
         """The response message, or ``Closed``. ``dice`` are the ids that it should draw; ``None``
         for a request that draws none."""
         ...
 
     def send(
-        self, message: Any, version: int, lane: int, dice: Sequence[bytes] | None = None
+        self, message: Any, version: int, channel: int, dice: Sequence[bytes] | None = None
     ) -> None:
         """Send without waiting for the answer; return when the request has been looked at."""
         ...
 
     def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]:
-        """Answers to requests that were sent, by lane."""
+        """Answers to requests that were sent, by channel."""
         ...
 
     def barrier(self) -> None: ...
@@ -109,11 +109,11 @@ class Side(Protocol):
 
 
 def _plain_connection(host: str, port: int) -> Callable[[int], WireConnection]:
-    return lambda _lane: LaneConnection(host, port, client_id=CLIENT_ID).taken_up()
+    return lambda _channel: ChannelConnection(host, port, client_id=CLIENT_ID).taken_up()
 
 
 class RealSide:
-    """A running Kafka broker. ``connect`` opens lanes that are not plain connections; ``turn`` is
+    """A running Kafka broker. ``connect`` opens channels that are no plain connections; ``turn`` is
     held during requests that a broker verifies with its transaction coordinator, because it asks
     for several producers at once then, and answers one as another's version wants it."""
 
@@ -125,14 +125,14 @@ class RealSide:
     ) -> None:
         self.kafka = kafka
         self._turn = turn or threading.Lock()
-        self.lanes = Lanes(connect or _plain_connection(kafka.host, kafka.port))
+        self.channels = Channels(connect or _plain_connection(kafka.host, kafka.port))
         self._settled = 0
 
     @property
     def offered(self) -> Mapping[str, tuple[int, int]]:
         """The version ranges of the APIs that both the broker and our wire layer speak."""
         ranges: dict[str, tuple[int, int]] = {}
-        for name, (low, high) in self.lanes.versions().items():
+        for name, (low, high) in self.channels.versions().items():
             ours = api_named(name).versions
             ranges[name] = (max(low, ours[0]), min(high, ours[1]))
         return ranges
@@ -140,33 +140,33 @@ class RealSide:
     def warm_up(self) -> None:
         """Return when the transaction coordinator answers; the first request for it creates its
         topic."""
-        _warm_up(self.lanes)
+        _warm_up(self.channels)
 
-    def request(self, message: Any, version: int, lane: int = 0) -> Any:
+    def request(self, message: Any, version: int, channel: int = 0) -> Any:
         if getattr(message, "transactional_id", None) is None:
-            return self.lanes.request(message, version, lane)
+            return self.channels.request(message, version, channel)
         with self._turn:
-            return self.lanes.request(message, version, lane)
+            return self.channels.request(message, version, channel)
 
-    def send(self, message: Any, version: int, lane: int) -> None:
-        self.lanes.send(message, version, lane)
-        self.lanes.barrier()
+    def send(self, message: Any, version: int, channel: int) -> None:
+        self.channels.send(message, version, channel)
+        self.channels.barrier()
 
     def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]:
-        return self.lanes.arrived_within(timeout_s, wanted)
+        return self.channels.arrived_within(timeout_s, wanted)
 
     def barrier(self) -> None:
-        self.lanes.barrier()
+        self.channels.barrier()
 
     def abandon(self) -> None:
-        self.lanes.abandon()
+        self.channels.abandon()
 
     def new_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> TopicId:
         """Create a topic under an id of the broker's choice."""
         return self.kafka.create_topic(name, partitions, configs=configs)
 
     def grow_topic(self, name: str, partitions: int) -> None:
-        answer = self.lanes.control(_grow(name, partitions), 3)
+        answer = self.channels.control(_grow(name, partitions), 3)
         assert answer.results[0].error_code == 0, answer
         self.kafka.await_topic(name, partitions)
 
@@ -178,7 +178,7 @@ class RealSide:
         """Commit an offset for a group of its own."""
         partition = OffsetCommitRequestPartition(partition_index=0, committed_metadata="")
         topic = OffsetCommitRequestTopic(name="topic-a", partitions=(partition,))
-        self.lanes.control(OffsetCommitRequest(group_id=BARRIER_GROUP, topics=(topic,)), 8)
+        self.channels.control(OffsetCommitRequest(group_id=BARRIER_GROUP, topics=(topic,)), 8)
 
     def settle_metadata(self) -> None:
         """Return when all changes of metadata made so far have their effect.
@@ -190,15 +190,15 @@ class RealSide:
             self._settled = self._settled % 1000 + 1
             value = str(5000 + self._settled)
             group = f"{BARRIER_GROUP}-{threading.get_ident()}"
-            answer = self.lanes.control(_set_interval(group, value), 1)
+            answer = self.channels.control(_set_interval(group, value), 1)
             assert answer.responses[0].error_code == 0, answer
             deadline = time.monotonic() + _SETTLE_TIMEOUT_S
-            while value != _interval(self.lanes.control(_describe_interval(group), 4)):
+            while value != _interval(self.channels.control(_describe_interval(group), 4)):
                 assert time.monotonic() < deadline, "the broker does not apply a setting"
                 time.sleep(_POLL_S)
 
     def close(self) -> None:
-        self.lanes.close()
+        self.channels.close()
 
 
 class TwinSide:
@@ -207,37 +207,37 @@ class TwinSide:
     def __init__(
         self, kafka: RealKafka, connect: Callable[[int], WireConnection] | None = None
     ) -> None:
-        self._lanes = Lanes(connect or _plain_connection(kafka.host, kafka.port))
+        self._channels = Channels(connect or _plain_connection(kafka.host, kafka.port))
 
     def request(
         self,
         message: Any,
         version: int,
-        lane: int = 0,
+        channel: int = 0,
         dice: Sequence[bytes] | None = None,  # noqa: ARG002 (this broker's dice are its own)
     ) -> Any:
-        answer = self._lanes.request(renamed(message, {"diff-": "twin-"}), version, lane)
+        answer = self._channels.request(renamed(message, {"diff-": "twin-"}), version, channel)
         return _as_leading(answer)
 
     def send(
         self,
         message: Any,
         version: int,
-        lane: int,
+        channel: int,
         dice: Sequence[bytes] | None = None,  # noqa: ARG002 (this broker's dice are its own)
     ) -> None:
-        self._lanes.send(renamed(message, {"diff-": "twin-"}), version, lane)
-        self._lanes.barrier()
+        self._channels.send(renamed(message, {"diff-": "twin-"}), version, channel)
+        self._channels.barrier()
 
     def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]:
-        found = self._lanes.arrived_within(timeout_s, wanted)
-        return {lane: _as_leading(answer) for lane, answer in found.items()}
+        found = self._channels.arrived_within(timeout_s, wanted)
+        return {channel: _as_leading(answer) for channel, answer in found.items()}
 
     def barrier(self) -> None:
-        self._lanes.barrier()
+        self._channels.barrier()
 
     def abandon(self) -> None:
-        self._lanes.abandon()
+        self._channels.abandon()
 
     def create_topic(
         self, name: str, partitions: int, topic_id: bytes, configs: Mapping[str, str]
@@ -251,7 +251,7 @@ class TwinSide:
         """Nothing: it was done on the same broker."""
 
     def close(self) -> None:
-        self._lanes.close()
+        self._channels.close()
 
 
 def _as_leading(answer: Any) -> Any:
@@ -293,30 +293,30 @@ class MockSide:
     def __init__(
         self, address: MockAddress, connect: Callable[[int], WireConnection] | None = None
     ) -> None:
-        self.lanes = Lanes(connect or _plain_connection(address.host, address.port))
+        self.channels = Channels(connect or _plain_connection(address.host, address.port))
         self._lock = address.dice_lock
         self._control = socket.create_connection((address.host, address.control_port))
         self._control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def warm_up(self) -> None:
         """As the real side's."""
-        _warm_up(self.lanes)
+        _warm_up(self.channels)
 
     def request(
-        self, message: Any, version: int, lane: int = 0, dice: Sequence[bytes] | None = None
+        self, message: Any, version: int, channel: int = 0, dice: Sequence[bytes] | None = None
     ) -> Any:
         if dice is None:
-            return self.lanes.request(message, version, lane)
+            return self.channels.request(message, version, channel)
         with self._loaded(dice):
-            return self.lanes.request(message, version, lane)
+            return self.channels.request(message, version, channel)
 
     def send(
-        self, message: Any, version: int, lane: int, dice: Sequence[bytes] | None = None
+        self, message: Any, version: int, channel: int, dice: Sequence[bytes] | None = None
     ) -> None:
         with contextlib.nullcontext() if dice is None else self._loaded(dice):
-            question = f"seen {self.lanes.send(message, version, lane)}"
+            question = f"seen {self.channels.send(message, version, channel)}"
             deadline = time.monotonic() + _SEEN_TIMEOUT_S
-            while not self._say(question) and not self.lanes.has_answer(lane):
+            while not self._say(question) and not self.channels.has_answer(channel):
                 assert time.monotonic() < deadline, "the request is not looked at"
                 time.sleep(_POLL_S)
 
@@ -335,13 +335,13 @@ class MockSide:
         return self._control.recv(16) == b"ok\n"
 
     def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]:
-        return self.lanes.arrived_within(timeout_s, wanted)
+        return self.channels.arrived_within(timeout_s, wanted)
 
     def barrier(self) -> None:
-        self.lanes.barrier()
+        self.channels.barrier()
 
     def abandon(self) -> None:
-        self.lanes.abandon()
+        self.channels.abandon()
 
     def create_topic(
         self, name: str, partitions: int, topic_id: bytes, configs: Mapping[str, str]
@@ -357,21 +357,21 @@ class MockSide:
             ),
         )
         request = api_named("CreateTopics").request(topics=(topic,), timeout_ms=10_000)
-        answer = self.lanes.control(request, 7).topics[0]
+        answer = self.channels.control(request, 7).topics[0]
         assert (answer.error_code, answer.topic_id) == (0, topic_id), answer
 
     def grow_topic(self, name: str, partitions: int) -> None:
-        answer = self.lanes.control(_grow(name, partitions), 3)
+        answer = self.channels.control(_grow(name, partitions), 3)
         assert answer.results[0].error_code == 0, answer
 
     def delete_topic(self, name: str) -> None:
         state = DeleteTopicsRequestDeleteTopicState(name=name)
         request = api_named("DeleteTopics").request(topics=(state,), timeout_ms=10_000)
-        answer = self.lanes.control(request, 6).responses[0]
+        answer = self.channels.control(request, 6).responses[0]
         assert answer.error_code == 0, answer
 
     def close(self) -> None:
-        self.lanes.close()
+        self.channels.close()
         self._control.close()
 
 
@@ -388,15 +388,17 @@ def _address(process: subprocess.Popen[str]) -> MockAddress:
     return MockAddress(host, int(port), int(words[4]), int(words[6]), threading.RLock())
 
 
-def _warm_up(lanes: Lanes) -> None:
+def _warm_up(channels: Channels) -> None:
     for_groups = api_named("FindCoordinator").request(coordinator_keys=("warm-up",))
     find = api_named("FindCoordinator").request(key_type=1, coordinator_keys=("warm-up",))
     init = api_named("InitProducerId").request(
         transactional_id="warm-up", transaction_timeout_ms=60_000
     )
-    lanes.control(for_groups, 4)  # creates __consumer_offsets
+    channels.control(for_groups, 4)  # creates __consumer_offsets
     deadline = time.monotonic() + _SETTLE_TIMEOUT_S
-    while lanes.control(find, 4).coordinators[0].error_code or lanes.control(init, 4).error_code:
+    while (
+        channels.control(find, 4).coordinators[0].error_code or channels.control(init, 4).error_code
+    ):
         assert time.monotonic() < deadline, "no transaction coordinator"
         time.sleep(_POLL_S)
 

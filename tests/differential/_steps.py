@@ -1,7 +1,7 @@
 """What a sequence consists of: requests to compare, and the few things that must happen around
 them.
 
-A step is data, so that a sequence can be written down, cut down and played again. ``lane`` says
+A step is data, so that a sequence can be written down, cut down and played again. ``channel`` says
 which connection a request goes through: requests that wait for others (JoinGroup, SyncGroup) hold
 theirs until they are answered.
 """
@@ -53,7 +53,7 @@ class Ask:
     action: str
     message: Any
     version: int
-    lane: int = 0
+    channel: int = 0
     lost: bool = False
 
 
@@ -61,14 +61,14 @@ class Ask:
 class Send:
     """Send one request whose answer may come much later, and see whose answers came by it.
 
-    The result maps lanes to the real broker's answers: that of this request if it came at once,
+    The result maps channels to the real broker's answers: that of this request if it came at once,
     and those of requests sent before that did not wait any longer.
     """
 
     action: str
     message: Any
     version: int
-    lane: int
+    channel: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from kip848_client.wire import APIS, decode, encode, request_api
 from tests.differential import _steps
-from tests.differential._lanes import Closed
+from tests.differential._channels import Closed
 from tests.differential._outcome import Exchange, Outcome
 from tests.differential._plan import Plan
 from tests.differential._steps import Ask, AwaitValue, Send, Step, Topic
@@ -74,12 +74,12 @@ def _lines(steps: Sequence[Step | Exchange]) -> Iterator[dict[str, Any]]:
     for step in steps:
         if isinstance(step, Exchange):
             line = _request("exchange", step.ask)
-            line["lane"] = step.ask.lane
+            line["channel"] = step.ask.channel
             if step.real is not None and not isinstance(step.real, Closed):
                 line["real"] = encode(step.real, step.ask.version).hex()
             yield line
         elif isinstance(step, Send):
-            yield {**_request("send", step), "lane": step.lane}
+            yield {**_request("send", step), "channel": step.channel}
         elif isinstance(step, AwaitValue):
             yield {**_request("await-value", step), "path": step.path, "wanted": list(step.wanted)}
         elif not isinstance(step, Ask):
@@ -108,13 +108,13 @@ def _read(line: dict[str, Any]) -> Step | Exchange:
         message: Any = decode(api.request, line["version"], bytes.fromhex(line["body"]))
         common = (line["action"], message, line["version"])
         if kind == "send":
-            return Send(*common, line["lane"])
+            return Send(*common, line["channel"])
         if kind == "await-value":
             return AwaitValue(*common, line["path"], tuple(line["wanted"]))
         real: Any = None
         if "real" in line:
             real = decode(api.response, line["version"], bytes.fromhex(line["real"]))
-        return Exchange(Ask(*common, line["lane"]), real, None, ())
+        return Exchange(Ask(*common, line["channel"]), real, None, ())
     plain: Any = {each.__name__: each for each in _PLAIN}[kind]
     fields: dict[str, Any] = {
         name: tuple(tuple(x) if isinstance(x, list) else x for x in value)

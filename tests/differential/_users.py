@@ -1,7 +1,7 @@
-"""Principals with rights of their own: who they are, and how a lane becomes one of them.
+"""Principals with rights of their own: who they are, and how a channel becomes one of them.
 
-Lane 0 and below are the administrator's, who may do everything (User:ANONYMOUS on the PLAINTEXT
-listener). Lane 1 is the first user, and so on.
+Channel 0 and below are the administrator's, who may do everything (User:ANONYMOUS on the PLAINTEXT
+listener). Channel 1 is the first user, and so on.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kip848_client.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
-from tests.differential._lanes import LaneConnection
+from tests.differential._channels import ChannelConnection
 from tests.support.wire_connection import WireConnection
 
 __all__ = ["PASSWORD", "SECURITY", "USERS", "connector"]
@@ -28,13 +28,13 @@ SECURITY: Final = {
 def connector(
     host: str, port: int, sasl_port: int, client_id: str
 ) -> Callable[[int], WireConnection]:
-    """Opens lanes."""
+    """Opens channels."""
 
-    def connect(lane: int) -> WireConnection:
-        if lane <= 0:
-            return LaneConnection(host, port, client_id=client_id).taken_up()
-        name = USERS[(lane - 1) % len(USERS)]
-        connection = LaneConnection(host, sasl_port, client_id=client_id)
+    def connect(channel: int) -> WireConnection:
+        if channel <= 0:
+            return ChannelConnection(host, port, client_id=client_id).taken_up()
+        name = USERS[(channel - 1) % len(USERS)]
+        connection = ChannelConnection(host, sasl_port, client_id=client_id)
         answer = connection.request(SaslHandshakeRequest(mechanism="PLAIN"), 1)
         assert answer.error_code == 0, answer
         token = f"\0{name}\0{PASSWORD.format(name)}".encode()

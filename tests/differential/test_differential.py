@@ -85,9 +85,9 @@ class Scripted:
         self._wrong_at = wrong_at
 
     def request(
-        self, message: Any, version: int, lane: int = 0, dice: Sequence[bytes] | None = None
+        self, message: Any, version: int, channel: int = 0, dice: Sequence[bytes] | None = None
     ) -> Any:
-        assert lane in (0, -2)
+        assert channel in (0, -2)
         assert not dice, "no request of these sequences draws ids that the other side could not"
         self.asked += 1
         api = request_api(message)
@@ -98,7 +98,7 @@ class Scripted:
         return ConsumerGroupHeartbeatResponse(member_id=message.member_id, member_epoch=epoch)
 
     def send(
-        self, message: Any, version: int, lane: int, dice: Sequence[bytes] | None = None
+        self, message: Any, version: int, channel: int, dice: Sequence[bytes] | None = None
     ) -> None:
         """Nothing that these sequences do."""
 

@@ -37,11 +37,11 @@ class Leader:
     def __init__(self, side: MockSide) -> None:
         self._side = side
 
-    def request(self, message: Any, version: int, lane: int = 0) -> Any:
-        return self._side.request(message, version, lane)
+    def request(self, message: Any, version: int, channel: int = 0) -> Any:
+        return self._side.request(message, version, channel)
 
-    def send(self, message: Any, version: int, lane: int) -> None:
-        self._side.send(message, version, lane)
+    def send(self, message: Any, version: int, channel: int) -> None:
+        self._side.send(message, version, channel)
 
     def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]:
         return self._side.arrived_within(timeout_s, wanted)
@@ -92,7 +92,7 @@ def sides(kind: Kind, command: Sequence[str]) -> Generator[tuple[Leader, MockSid
 def outcomes(
     kind: Kind, seeds: range, leader: Leader, other: MockSide, topics: list[Topic]
 ) -> Iterator[Outcome]:
-    offered = dict(other.lanes.versions())
+    offered = dict(other.channels.versions())
     for seed in seeds:
         yield play(kind, Plan(seed, topics, offered, kind.has_interval), leader, other)
 

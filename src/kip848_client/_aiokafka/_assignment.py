@@ -13,7 +13,7 @@ callback is done), *positioned* (its offset is known). Only then, and while it i
 topics, is it *live*: listed in ``tps``, which is what the fetcher fetches.
 
 Whatever the fetcher still has in flight for a partition that is not live finds ``_Gone`` in its
-place: a state whose position equals no offset, so the answer is thrown away at the door. No
+place: a state whose position equals no offset, so the answer is thrown away when it comes. No
 tombstone has to be kept for it, because ``state_value`` makes one up.
 
 All changes are synchronous: between two awaits a partition is live or it is not.

@@ -87,7 +87,7 @@ class _Conversation:
     def _use(self) -> Steps:
         state = self._state
         rng = state.rng
-        lane = rng.choice([1, 1, 1, *range(1, len(USERS) + 1), 0])
+        channel = rng.choice([1, 1, 1, *range(1, len(USERS) + 1), 0])
         ask: Ask | None
         if rng.random() < 0.25:
             ask = self._about_logs()
@@ -98,7 +98,7 @@ class _Conversation:
         if ask is None:
             return
         self._sent += 1
-        answer: Any = yield replace(ask, lane=lane)
+        answer: Any = yield replace(ask, channel=channel)
         if self._patterned and self._plan.now_ms() - self._began_ms > _PATTERN_DOUBT_MS:
             raise TooSlowError("so long that the two sides may differ over resolving again")
         if isinstance(ask.message, ConsumerGroupHeartbeatRequest):

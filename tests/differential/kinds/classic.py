@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kip848_client.wire.messages.groups import DescribeGroupsRequest
 from tests.differential._classic_clients import ClassicClient, ClassicModel
-from tests.differential._classic_requests import LONG_MS, OUTSIDER_LANE, ClassicRequests
+from tests.differential._classic_requests import LONG_MS, OUTSIDER_CHANNEL, ClassicRequests
 from tests.differential._classic_tools import TOOLS
 from tests.differential._conversation import new_state
 from tests.differential._plan import Kind, Plan, Steps, TooSlowError
@@ -171,13 +171,13 @@ class ClassicConversation:
         rng = self._state.rng
         _, chooser = rng.choices(TOOLS, [weight for weight, _ in TOOLS])[0]
         ask = chooser(self._state, self._group)
-        yield from self._send(Send(ask.action, ask.message, ask.version, OUTSIDER_LANE))
+        yield from self._send(Send(ask.action, ask.message, ask.version, OUTSIDER_CHANNEL))
 
     def _let_time_pass(self) -> Steps:
         """In a timed conversation: until the rebalance timeout has answered those who wait. Some
         answers never come (another connection took the member over), and are waited for once."""
         while self._timed:
-            waiting = {each.lane for each in self._group.clients if each.waits} - self._hopeless
+            waiting = {each.channel for each in self._group.clients if each.waits} - self._hopeless
             if not waiting:
                 break
             answers = yield Gather(any_within_ms=3 * _TIMED_MS)
@@ -197,7 +197,7 @@ class ClassicConversation:
         self._calm_due = self._sent + _CALM_EVERY
 
     def _send(self, send: Send) -> Steps:
-        self._group.sent(send.lane)
+        self._group.sent(send.channel)
         self._sent += 1
         answers = yield send
         if self._timed and self._plan.now_ms() - self._calm_ms > _DOUBT_MS:
@@ -205,8 +205,8 @@ class ClassicConversation:
         yield from self._answers(answers)
 
     def _answers(self, answers: dict[int, Any]) -> Steps:
-        for lane, answer in answers.items():
-            self._group.heard(lane, answer)
+        for channel, answer in answers.items():
+            self._group.heard(channel, answer)
         yield from ()
 
 

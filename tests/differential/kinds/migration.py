@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from tests.differential._classic_requests import OUTSIDER_LANE
+from tests.differential._classic_requests import OUTSIDER_CHANNEL
 from tests.differential._conversation import new_state
 from tests.differential._groups import describe
 from tests.differential._heartbeats import (
@@ -95,8 +95,8 @@ class _Conversation(ClassicConversation):
         if ask is None:
             return
         self._sent += 1
-        answers = yield Send(ask.action, ask.message, ask.version, OUTSIDER_LANE)
-        answer: Any = answers.get(OUTSIDER_LANE)
+        answers = yield Send(ask.action, ask.message, ask.version, OUTSIDER_CHANNEL)
+        answer: Any = answers.get(OUTSIDER_CHANNEL)
         if answer is not None and isinstance(ask.message, ConsumerGroupHeartbeatRequest):
             group = self._state.group_named(ask.message.group_id)
             if group is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import StringIO
 
 from kip848_client.cli.demo._board import Row, Screen, verdict_text
-from kip848_client.cli.demo._ledger import Verdict
+from kip848_client.cli.demo._tally import Verdict
 
 A = Row("A", "STABLE", 3, (0, 1), 120)
 

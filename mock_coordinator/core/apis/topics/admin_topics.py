@@ -58,10 +58,10 @@ def delete_topics(call: ApiCall[DeleteTopicsRequest]) -> DeleteTopicsResponse:
         return DeleteTopicsResponse(
             responses=tuple(_refusal(t.name, t.topic_id, None, code) for t in asked)
         )
-    refused, doomed = _sorted_out(broker, asked)
-    for topic in doomed:
+    refused, to_delete = _sorted_out(broker, asked)
+    for topic in to_delete:
         broker.catalog.delete(topic.name)
-    deleted = [_Deleted(name=t.name, topic_id=t.topic_id, error_message=None) for t in doomed]
+    deleted = [_Deleted(name=t.name, topic_id=t.topic_id, error_message=None) for t in to_delete]
     return DeleteTopicsResponse(responses=(*refused, *deleted))
 
 
@@ -93,7 +93,7 @@ def _sorted_out(
             names[entry.name] = names.get(entry.name, 0) + 1
         else:
             ids[topic_id] = ids.get(topic_id, 0) + 1
-    doomed: dict[bytes, Topic] = {}
+    to_delete: dict[bytes, Topic] = {}
     for topic_id, times in ids.items():
         topic = broker.catalog.topic_by_id(topic_id)
         if times > 1:
@@ -102,7 +102,7 @@ def _sorted_out(
             code = ErrorCode.UNKNOWN_TOPIC_ID
             refused.append(_refusal(None, topic_id, default_message(code), code))
         else:
-            doomed[topic_id] = topic
+            to_delete[topic_id] = topic
     by_name: list[Topic] = []
     for name, times in names.items():
         topic = broker.catalog.topic(name)
@@ -114,10 +114,10 @@ def _sorted_out(
         elif topic.topic_id in ids:
             text = "The provided topic name maps to an ID that was already supplied."
             refused.append(_refusal(name, topic.topic_id, text))
-            doomed.pop(topic.topic_id, None)
+            to_delete.pop(topic.topic_id, None)
         else:
             by_name.append(topic)
-    return refused, [*by_name, *doomed.values()]
+    return refused, [*by_name, *to_delete.values()]
 
 
 def _refusal(

@@ -234,15 +234,15 @@ def delete_acls(call: ApiCall[DeleteAclsRequest]) -> DeleteAclsResponse:
             error_code=ErrorCode.SECURITY_DISABLED, error_message=_NO_AUTHORIZER
         )
         return DeleteAclsResponse(filter_results=(result,) * len(request.filters))
-    doomed: dict[Acl, None] = {}
-    results = tuple(_deleted(authorizer, asked, doomed) for asked in request.filters)
-    for acl in doomed:
+    to_delete: dict[Acl, None] = {}
+    results = tuple(_deleted(authorizer, asked, to_delete) for asked in request.filters)
+    for acl in to_delete:
         authorizer.table.remove(acl)
     return DeleteAclsResponse(filter_results=results)
 
 
 def _deleted(
-    authorizer: Authorizer, asked: Any, doomed: dict[Acl, None]
+    authorizer: Authorizer, asked: Any, to_delete: dict[Acl, None]
 ) -> DeleteAclsResponseDeleteAclsFilterResult:
     unknown = _unknown_part(asked)
     if unknown:
@@ -251,7 +251,7 @@ def _deleted(
         )
     wanted = _Filter.of(asked)
     matching = [acl for acl in authorizer.table if wanted.matches(acl)]
-    doomed.update(dict.fromkeys(matching))
+    to_delete.update(dict.fromkeys(matching))
     return DeleteAclsResponseDeleteAclsFilterResult(
         error_message=None,
         matching_acls=tuple(

@@ -1,7 +1,7 @@
 """``kip848 demo``: a consumer group at work, with members that join, leave, crash and come back.
 
 ``_story`` is what happens and when, ``_member`` one member in a process of its own, ``_cast`` holds
-those processes, ``_ledger`` keeps the books from which the verdict comes, ``_board`` draws them,
+those processes, ``_tally`` keeps the books from which the verdict comes, ``_board`` draws them,
 ``_admin`` asks the broker for topics, ``_run`` plays it all.
 """
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from kip848_client.cli.demo._ledger import Verdict
+from kip848_client.cli.demo._tally import Verdict
 
 __all__ = ["Row", "Screen", "verdict_text"]
 

@@ -15,8 +15,8 @@ from kip848_client._aiokafka._producer import RecordProducer
 from kip848_client.cli.demo._admin import Admin
 from kip848_client.cli.demo._board import Screen, verdict_text
 from kip848_client.cli.demo._cast import Player
-from kip848_client.cli.demo._ledger import Ledger, Verdict
 from kip848_client.cli.demo._story import ENDS_S, PRODUCES_UNTIL_S, STORY, Act, Scene
+from kip848_client.cli.demo._tally import Tally, Verdict
 from kip848_client.errors import Kip848Error, TransportError
 
 __all__ = ["play"]
@@ -56,7 +56,7 @@ class _Performance:
         self._embedded = embedded
         self._loop = asyncio.get_running_loop()
         self._start_s = self._loop.time()
-        self._ledger = Ledger(_PARTITIONS)
+        self._tally = Tally(_PARTITIONS)
         self._players: dict[str, Player] = {}
         self._news = asyncio.Event()
 
@@ -80,11 +80,11 @@ class _Performance:
             producing.cancel()
             await asyncio.gather(*(player.leave() for player in self._players.values()))
             await asyncio.gather(drawing, producing, return_exceptions=True)
-        return self._ledger.verdict()
+        return self._tally.verdict()
 
     async def _drain(self) -> None:
         """Wait until everything acknowledged was handed out, or the curtain falls."""
-        while self._ledger.outstanding and self.at_s < ENDS_S:
+        while self._tally.outstanding and self.at_s < ENDS_S:
             self._news.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), max(0.05, ENDS_S - self.at_s))
@@ -106,7 +106,7 @@ class _Performance:
     def _handed_out(self, partition: int, offsets: list[int]) -> None:
         now_ms = int(self.at_s * 1000)
         for offset in offsets:
-            self._ledger.consumed(partition, offset, now_ms)
+            self._tally.consumed(partition, offset, now_ms)
         self._news.set()
 
     async def _produce(self) -> None:
@@ -127,11 +127,11 @@ class _Performance:
             partition, offset = await producer.send(self.topic, key, str(number).encode())
         except TransportError:
             return  # never acknowledged, so it was never promised
-        self._ledger.produced(partition, offset)
+        self._tally.produced(partition, offset)
 
     async def _draw(self) -> None:
         while True:
-            books = self._ledger
+            books = self._tally
             footer = (
                 f"{self.at_s:4.1f} s   produced {books.acknowledged}   "
                 f"handed out {books.deliveries}   outstanding {books.outstanding}"

@@ -1,5 +1,5 @@
-"""The connections of one side: a lane is one connection, opened when first used and again after
-the other end closed it. A request may hold its lane until its answer comes."""
+"""The connections of one side: a channel is one connection, opened when first used and again after
+the other end closed it. A request may hold its channel until its answer comes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kip848_client.wire import Api, request_api
 from kip848_client.wire.messages.groups import DescribeGroupsRequest
 from tests.support.wire_connection import ConnectionLostError, WireConnection
 
-__all__ = ["BARRIER_GROUP", "Closed", "LaneConnection", "Lanes"]
+__all__ = ["BARRIER_GROUP", "ChannelConnection", "Channels", "Closed"]
 
 BARRIER_GROUP: Final = "barrier"
-_CONTROL_LANE: Final = -1
+_CONTROL_CHANNEL: Final = -1
 _POLL_S: Final = 0.001
 
 
@@ -27,7 +27,7 @@ class Closed:
     answer: str = "connection closed"
 
 
-class LaneConnection(WireConnection):
+class ChannelConnection(WireConnection):
     """A connection whose requests have correlation ids that no other connection's have, and that
     the broker has taken up before it is used: nothing sent on another one overtakes that."""
 
@@ -50,8 +50,8 @@ class _Waiting:
     correlation: int
 
 
-class Lanes:
-    """``connect`` opens the connection of a lane, authenticated where that is needed."""
+class Channels:
+    """``connect`` opens the connection of a channel, authenticated where that is needed."""
 
     def __init__(self, connect: Callable[[int], WireConnection]) -> None:
         self._connect = connect
@@ -60,48 +60,50 @@ class Lanes:
 
     @property
     def waiting(self) -> frozenset[int]:
-        """Lanes whose request is not answered yet."""
+        """Channels whose request is not answered yet."""
         return frozenset(self._waiting)
 
-    def request(self, message: Any, version: int, lane: int = 0) -> Any:
+    def request(self, message: Any, version: int, channel: int = 0) -> Any:
         """Send and wait: the answer, or ``Closed``; ``None`` for a produce without acks."""
-        assert lane not in self._waiting, f"lane {lane} still waits for an answer"
-        connection = self._open(lane)
+        assert channel not in self._waiting, f"channel {channel} still waits for an answer"
+        connection = self._open(channel)
         try:
             if getattr(message, "acks", None) == 0:
                 connection.send(message, version)
                 return None
             return connection.request(message, version)
         except ConnectionLostError:
-            return self._lost(lane)
+            return self._lost(channel)
 
-    def send(self, message: Any, version: int, lane: int) -> int:
+    def send(self, message: Any, version: int, channel: int) -> int:
         """Send without waiting; returns the correlation id, which no other request has."""
-        assert lane not in self._waiting, f"lane {lane} still waits for an answer"
-        correlation = self._open(lane).send(message, version)
-        self._waiting[lane] = _Waiting(request_api(message), version, correlation)
+        assert channel not in self._waiting, f"channel {channel} still waits for an answer"
+        correlation = self._open(channel).send(message, version)
+        self._waiting[channel] = _Waiting(request_api(message), version, correlation)
         return correlation
 
-    def has_answer(self, lane: int) -> bool:
-        """Whether something has come for a lane's request, if only the end of the connection."""
-        return self._connections[lane].has_answer()
+    def has_answer(self, channel: int) -> bool:
+        """Whether something has come for a channel's request, if only the end of the connection."""
+        return self._connections[channel].has_answer()
 
     def arrived(self) -> dict[int, Any]:
-        """The answers that have come for waiting requests, by lane."""
+        """The answers that have come for waiting requests, by channel."""
         found: dict[int, Any] = {}
-        for lane, waiting in list(self._waiting.items()):
-            connection = self._connections[lane]
+        for channel, waiting in list(self._waiting.items()):
+            connection = self._connections[channel]
             if not connection.has_answer():
                 continue
-            del self._waiting[lane]
+            del self._waiting[channel]
             try:
-                found[lane] = connection.receive(waiting.api, waiting.version, waiting.correlation)
+                found[channel] = connection.receive(
+                    waiting.api, waiting.version, waiting.correlation
+                )
             except ConnectionLostError:
-                found[lane] = self._lost(lane)
+                found[channel] = self._lost(channel)
         return found
 
     def arrived_within(self, timeout_s: float, wanted: frozenset[int]) -> dict[int, Any]:
-        """As ``arrived``, for up to ``timeout_s`` or until these lanes have their answers."""
+        """As ``arrived``, for up to ``timeout_s`` or until these channels have their answers."""
         found = self.arrived()
         deadline = time.monotonic() + timeout_s
         while not wanted <= found.keys() and time.monotonic() < deadline:
@@ -117,20 +119,20 @@ class Lanes:
         """
         for _ in range(2):
             request = DescribeGroupsRequest(groups=(BARRIER_GROUP,))
-            self.request(request, 0, _CONTROL_LANE)
+            self.request(request, 0, _CONTROL_CHANNEL)
 
     def versions(self) -> dict[str, tuple[int, int]]:
         """What the broker offers."""
-        return self._open(_CONTROL_LANE).versions()
+        return self._open(_CONTROL_CHANNEL).versions()
 
     def control(self, message: Any, version: int) -> Any:
         """A request that is not part of any sequence."""
-        return self.request(message, version, _CONTROL_LANE)
+        return self.request(message, version, _CONTROL_CHANNEL)
 
     def abandon(self) -> None:
-        """Close the connections that still wait, so that the next sequence may use the lanes."""
-        for lane in list(self._waiting):
-            self._lost(lane)
+        """Close the connections that still wait, so that the next sequence may use the channels."""
+        for channel in list(self._waiting):
+            self._lost(channel)
 
     def close(self) -> None:
         for connection in self._connections.values():
@@ -138,15 +140,15 @@ class Lanes:
         self._connections.clear()
         self._waiting.clear()
 
-    def _open(self, lane: int) -> WireConnection:
-        connection = self._connections.get(lane)
+    def _open(self, channel: int) -> WireConnection:
+        connection = self._connections.get(channel)
         if connection is None:
-            connection = self._connections[lane] = self._connect(lane)
+            connection = self._connections[channel] = self._connect(channel)
         return connection
 
-    def _lost(self, lane: int) -> Closed:
-        self._waiting.pop(lane, None)
-        connection = self._connections.pop(lane, None)
+    def _lost(self, channel: int) -> Closed:
+        self._waiting.pop(channel, None)
+        connection = self._connections.pop(channel, None)
         if connection is not None:
             connection.close()
         return Closed()

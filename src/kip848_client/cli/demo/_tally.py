@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["Ledger", "Verdict"]
+__all__ = ["Tally", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class _Partition:
     pause_ms: int = 0
 
 
-class Ledger:
+class Tally:
     """Produced and consumed offsets per partition."""
 
     def __init__(self, partitions: int) -> None:
