@@ -64,6 +64,11 @@ def test_a_value_that_cannot_be_meant_is_refused_by_its_name(name: str, value: o
         MockBroker(**options)
 
 
+def test_a_former_name_is_taken_for_the_new_one() -> None:
+    former: Any = {"client_assignors": False}
+    assert CheckedOptions.of(former) == CheckedOptions(draft_protocols=False)
+
+
 def test_there_must_be_a_port_for_each_broker() -> None:
     with pytest.raises(ConfigError, match="there are not 3 ports from there"):
         MockCluster(port=65_534)
