@@ -123,6 +123,7 @@ async def test_assignments_and_states_have_their_fields() -> None:
     assert (state._position, state.position) == (5, 5)
     state.pause()
     assert state.paused
+    assert state._paused
     assert state.resume_fut is not None
     state.resume()
     assert not state.paused
@@ -147,6 +148,8 @@ async def test_the_fetcher_has_the_seams_that_we_use() -> None:
         "_closed",
     }
     source = inspect.getsource(Fetcher.__init__)
+    # one collection for the fetcher's whole life
+    assert inspect.getsource(Fetcher).count("self._records = ") == 1
     assert all(f"self.{name} = " in source for name in fields)
     assert parameters(Fetcher._notify) == ["self", "future"]
     assert parameters(Fetcher._create_fetch_waiter) == ["self"]
@@ -171,6 +174,17 @@ async def test_the_fetcher_has_the_seams_that_we_use() -> None:
 def test_fetch_results_have_their_methods() -> None:
     for name in ("getone", "getall", "has_more"):
         assert callable(getattr(FetchResult, name))
+    assert "self.next_fetch_offset = fetch_offset" in inspect.getsource(PartitionRecords.__init__)
+    # what ours does with the state that it has looked up
+    one = inspect.getsource(FetchResult.getone)
+    assert "next(self._partition_records, None)" in one
+    assert one.index("next(") < one.index("self._update_position()")
+    assert "state.consumed_to(self._partition_records.next_fetch_offset)" in inspect.getsource(
+        FetchResult._update_position
+    )
+    usable = inspect.getsource(FetchResult.check_assignment)
+    assert "tp_state.paused" in usable
+    assert "position != self._partition_records.next_fetch_offset" in usable
     assert "self._partition_records = " in inspect.getsource(FetchResult.__init__)
     assert "self._error = " in inspect.getsource(FetchError.__init__)
     # records are built through the instance, so that one can bring its own builder

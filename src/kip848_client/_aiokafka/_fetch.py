@@ -116,6 +116,7 @@ class FetchPath(Generic[R]):
         state._subscription = subscription
         self._fetcher = _RecordFetcher(client, state, build, on_out_of_range, **fetch_options)
         self._fetcher.on_too_large = self._damage
+        self._buffers = self._fetcher._records
         client.on_refused = self._rest
         self._resting: dict[TopicPartition, asyncio.TimerHandle] = {}
         self.hand_outs = HandOuts()
@@ -142,7 +143,7 @@ class FetchPath(Generic[R]):
                 hand_out.more.clear()
         elif last is not None:
             hand_out.add(last, hand_out.before)
-        buffers = self._core._records
+        buffers = self._buffers
         states = self.live._tp_state
         while buffers:
             for tp, entry in buffers.items():
@@ -156,7 +157,7 @@ class FetchPath(Generic[R]):
                     break
                 before: Any = state._position
                 try:
-                    record: R | Unreadable | None = entry.getone()
+                    record: R | Unreadable | None = _next_record(entry, state)
                 except Exception as err:  # noqa: BLE001 - whatever reading damaged bytes raises
                     failure = self._damage(tp, _next_offset(entry), err)
                     raise failure from failure.__cause__
@@ -432,6 +433,17 @@ class FetchPath(Generic[R]):
     def _rested(self, tp: TopicPartition) -> None:
         del self._resting[tp]
         self.live.rest(tp, resting=False)
+
+
+def _next_record(entry: FetchResult, state: Any) -> Any:
+    """What aiokafka's ``FetchResult.getone`` does, for who has looked at the state of the partition
+    already: that one looks it up twice more, for each record."""
+    records: Any = entry._partition_records
+    if records is None or state._paused or state._position != records.next_fetch_offset:
+        return None
+    record: Any = next(records, None)
+    state._position = records.next_fetch_offset  # also when only markers were left
+    return record
 
 
 def _next_offset(entry: FetchResult) -> int:
