@@ -93,7 +93,8 @@ class Profile:
     """A regex may name a group ``(?<name>...)`` (RE2/J 1.8)."""
     target_built_over_members: bool = False
     """The assignor sees a replaced static member's successor through an overlay, not a copy; it
-    decides the size of a hash table, and so an order."""
+    decides the size of a hash table, and so an order. The target that the successor was handed is
+    known, too, and not written again when it stays the same."""
 
     group_bounds_named: bool = True
     """A group setting out of bounds is refused by naming the bound, not by giving the range."""

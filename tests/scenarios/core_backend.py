@@ -48,7 +48,9 @@ class CoreBackend:
         self._topic_ids = None if given_ids is None else list(given_ids.topics)
         self._member_uuid: bytes | None = None
         self._numbers = itertools.count(1)
-        self._config = BrokerConfig(profile_named(profile), settings)
+        # one partition, as on the real broker: its log is what a fresh coordinator replays
+        one = {"offsets.topic.num.partitions": "1"}
+        self._config = BrokerConfig(profile_named(profile), {**one, **settings})
         self._correlations = itertools.count(_ADMIN + 1)
         self._replies: dict[int, Reply] = {}
         self._senders: dict[str, int] = {}

@@ -121,10 +121,14 @@ def compute_target(
         result = assignor.assign(spec, topics).members
     except AssignorError as err:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR) from err  # why is only in a broker's log
+    known = dict(group.targets)
+    if sender.replaced is not None and env.profile.target_built_over_members:
+        # the new member was handed this target in the same step; before 4.4 it is written again
+        known[sender.after.member_id] = group.target_of(sender.replaced)
     records: list[StateRecord] = [
         TargetAssignmentMember(group.group_id, member_id, target)
         for member_id, target in result.items()
-        if group.targets.get(member_id) is not target or member_id in group.target_metadata
+        if known.get(member_id) is not target or member_id in group.target_metadata
     ]
     timestamp_ms = now_ms if env.profile.has_assignment_interval else 0
     records.append(TargetAssignmentMetadata(group.group_id, TargetEpoch(epoch, timestamp_ms)))
