@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kip848_client.member import TRANSITIONS, MemberState
-from kip848_client.member.diagram import draw, edges, page
+from tests.support.member_diagram import draw, edges, page
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "member-states.md"
 
@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "member-states.md"
 def test_the_committed_page_is_current() -> None:
     expected = page()
     assert PAGE.read_text(encoding="utf-8") == expected, (
-        "run: python -m kip848_client.member.diagram > docs/reference/member-states.md"
+        "run: python -m tests.support.member_diagram > docs/reference/member-states.md"
     )
 
 
