@@ -1,4 +1,4 @@
-"""The door of the broker: what is refused, what passes in part, what comes out whole."""
+"""Rights before the handlers: what is refused, what passes in part, what comes out whole."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_draft_protocols_are_for_whom_may_read_the_group(broker: MockBroker, api
     )
 
 
-UNGUARDED = {
+OPEN_TO_EVERYBODY = {
     "FetchRequest": "judged where the records are read (RequestAuthorizer.may_read)",
     "SaslHandshakeRequest": "before anybody is known",
     "ApiVersionsRequest": "before anybody is known",
@@ -203,7 +203,7 @@ UNGUARDED = {
 
 
 def test_no_api_is_served_that_nobody_thought_of_the_rights_for() -> None:
-    assert {api.request.__name__ for api in SERVED if api.rule is None} == set(UNGUARDED)
+    assert {api.request.__name__ for api in SERVED if api.rule is None} == set(OPEN_TO_EVERYBODY)
 
 
 def test_deleting_offsets_asks_for_the_group_even_when_no_topic_may_be_read() -> None:
