@@ -2,7 +2,8 @@
 
 Who gives partitions up first waits until the application is done with the records of them that it
 has in its hands, but not so long that no time is left to commit: a record that is being processed
-then is not committed, and comes again.
+then is not committed, and comes again. If the application is done with it before the time is over,
+it is committed after all.
 
 A close does not wait to its end for a coordinator that is not there (KAFKA-19357): its first commit
 gets some seconds, and the rest of the time only if the coordinator was heard of meanwhile.
@@ -38,8 +39,11 @@ class _Flush:
     wait: int | None = None
     """The number of the open ``AwaitApplication``."""
     wait_until_ms: int = 0
+    """When to commit without it; then the deadline."""
+    came_back_late: bool = False
+    """The application came back during a commit that does not include what it had."""
     ticket: int = 0
-    """The ticket of the open commit; negative, so that no other wish has it."""
+    """The ticket of the open commit, 0 without; negative, so that no other wish has it."""
     patient: bool = False
     """The open commit has all of the time; another one makes no sense."""
 
@@ -89,27 +93,46 @@ class Flushes:
     def application_done(self, now_ms: int, number: int) -> None:
         """The application came back for more."""
         for flush in [each for each in self._flushes if each.wait == number]:
-            self._ask(now_ms, flush)
+            flush.wait = None
+            if flush.ticket:
+                flush.came_back_late = True
+            else:
+                self._ask(now_ms, flush)
 
     def give_up_waiting(self, now_ms: int) -> None:
-        """Commit without the records that the application still has in its hands."""
+        """Commit without the records that the application still has in its hands; at the deadline,
+        end."""
         for flush in list(self._flushes):
-            if flush.wait is not None and flush.wait_until_ms <= now_ms:
+            if flush.wait is None or now_ms < flush.wait_until_ms:
+                continue
+            if now_ms < flush.deadline_ms:
+                flush.wait_until_ms = flush.deadline_ms
                 self._ask(now_ms, flush)
+                continue
+            flush.wait = None
+            if not flush.ticket:
+                self._end(flush)
 
     def committed(self, now_ms: int, done: CommitDone) -> None:
         """A commit of a flush ended."""
         for flush in [each for each in self._flushes if each.ticket == done.ticket]:
+            flush.ticket = 0
             if done.failed and not flush.patient and self._coordinator_was_heard():
                 self._ask(now_ms, flush, patient=True)
                 continue
-            self._flushes.remove(flush)
             for tp, error in sorted(done.failed.items()):
                 self._emit(AutomaticCommitFailed(tp, error, passing=False))
-            flush.done()
+            if flush.came_back_late and now_ms < flush.deadline_ms:
+                self._ask(now_ms, flush)
+            elif flush.wait is None:
+                self._end(flush)
+
+    def _end(self, flush: _Flush) -> None:
+        self._flushes.remove(flush)
+        flush.done()
 
     def _ask(self, now_ms: int, flush: _Flush, *, patient: bool = False) -> None:
-        flush.wait = None
+        flush.came_back_late = False
         deadline_ms = flush.deadline_ms
         if flush.closing and not patient:
             deadline_ms = min(deadline_ms, now_ms + _CLOSE_PATIENCE_MS)

@@ -72,6 +72,49 @@ def test_a_leave_commits_what_is_done_when_the_application_does_not_come_back(
     assert committed(harness) == [{0: 3}]
 
 
+def late(harness: GroupHarness) -> None:
+    """A flush that has given up waiting for the record from 3 to 5, and has committed the rest."""
+    harness.joined(0)
+    harness.hand_out(0, 3)
+    harness.hand_out(0, 5, done=False)
+    harness.leave(final=False, within_ms=10_000)
+    harness.advance(9_000)
+    assert committed(harness) == [{0: 3}]
+
+
+def test_a_record_that_is_done_after_a_flush_gave_up_waiting_is_committed_after_all() -> None:
+    """Or it would come again, though its processing ended before the partition went."""
+    harness = GroupHarness()
+    late(harness)
+    harness.stored()
+    harness.advance(500)
+    harness.came_back()
+    assert committed(harness) == [{0: 5}]
+    harness.stored()
+    harness.came_back()
+    assert len(harness.out(CallListener)) == 1
+
+
+def test_a_record_that_is_done_while_a_flush_commits_the_rest_is_committed_next() -> None:
+    harness = GroupHarness()
+    late(harness)
+    harness.came_back()
+    assert committed(harness) == []
+    harness.stored()
+    assert committed(harness) == [{0: 5}]
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_flush_that_waits_on_ends_at_its_deadline(answered: bool) -> None:
+    harness = GroupHarness()
+    late(harness)
+    if answered:
+        harness.stored()
+        assert not harness.out(AwaitApplication), "what it has of the record is waited for"
+    harness.advance(1_000)
+    assert harness.newest_of(SendHeartbeat).intent.member_epoch == -1
+
+
 def test_an_unsubscribe_commits_before_it_leaves() -> None:
     harness = GroupHarness().joined(0)
     harness.hand_out(0, 3)
