@@ -16,6 +16,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from kip848_client import Consumer, Record
 from mock_coordinator import MockCluster
+from mock_coordinator.core.faults import Fault, Match, MoveCoordinator
 from mock_coordinator.security import ListenerOptions, SecurityOptions
 from tests.integration.cluster import eventually, polling
 from tests.integration.test_server_cli import running
@@ -167,43 +168,76 @@ async def fetch_no_more(consumer: AIOKafkaConsumer) -> None:
     await eventually(lambda: all(task.done() for task in fetcher._pending_tasks))
 
 
+def aiokafkas_consumer(cluster: MockCluster) -> AIOKafkaConsumer:
+    """A member for as long as the test has patience. By default a session lasts ten seconds: when
+    the machine stood still for longer, the group had removed the member before its next heartbeat,
+    and its commit failed, as it should."""
+    return AIOKafkaConsumer(
+        "orders",
+        bootstrap_servers=cluster.bootstrap,
+        group_id="classic",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        heartbeat_interval_ms=100,
+        retry_backoff_ms=50,
+        session_timeout_ms=60_000,
+    )
+
+
+async def read_up_to(total: int, one: AIOKafkaConsumer, seen: list[int]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while len(set(seen)) < total:
+            batches = await one.getmany(timeout_ms=200)
+            seen.extend(int(r.value or b"") for batch in batches.values() for r in batch)
+
+
 async def test_aiokafkas_consumer_follows_whatever_moves() -> None:
     async with (
         three_brokers() as cluster,
         AIOKafkaProducer(bootstrap_servers=cluster.bootstrap) as producer,
-        AIOKafkaConsumer(
-            "orders",
-            bootstrap_servers=cluster.bootstrap,
-            group_id="classic",
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            heartbeat_interval_ms=100,
-            retry_backoff_ms=50,
-        ) as one,
+        aiokafkas_consumer(cluster) as one,
     ):
         seen: list[int] = []
-
-        async def read(count: int) -> None:
-            async with asyncio.timeout(PATIENCE_S):
-                while len(set(seen)) < count:
-                    batches = await one.getmany(timeout_ms=200)
-                    seen.extend(int(r.value or b"") for batch in batches.values() for r in batch)
-
         total = 0
         for _ in range(3):
             await produce(producer, range(total, total + 30))
             total += 30
-            await read(total)
+            await read_up_to(total, one, seen)
             await one.commit()
             assert committed(cluster, "classic") == total
             move_all(cluster, "classic")
         await cluster.stop_broker(cluster.coordinator_of("classic") or 1)
         await produce(producer, range(total, total + 30))
-        await read(total + 30)
+        await read_up_to(total + 30, one, seen)
         await one.commit()
         assert set(seen) == set(range(total + 30))
         assert committed(cluster, "classic") == total + 30
         await fetch_no_more(one)
+
+
+@pytest.mark.parametrize(
+    "api", ["JoinGroup", "SyncGroup", "OffsetFetch", "Heartbeat", "OffsetCommit"]
+)
+async def test_aiokafkas_consumer_finds_a_coordinator_that_moves_under_each_request(
+    api: str,
+) -> None:
+    """The coordinator moves up to three times, always when a request of this kind comes. Each
+    time costs no more than a look-up behind a fetch that waits (half a second)."""
+    async with (
+        three_brokers() as cluster,
+        AIOKafkaProducer(bootstrap_servers=cluster.bootstrap) as producer,
+    ):
+        match = Match(api=api, group_id="classic")
+        cluster.faults.add(Fault(MoveCoordinator(), match, times=3))
+        async with aiokafkas_consumer(cluster) as one:
+            seen: list[int] = []
+            await produce(producer, range(30))
+            await read_up_to(30, one, seen)
+            await one.commit()
+            await eventually(lambda: bool(cluster.faults.hits))
+            assert committed(cluster, "classic") == 30
+            assert sorted(seen) == list(range(30)), "none came twice"
+            await fetch_no_more(one)
 
 
 RECONNECT = {"reconnect.backoff.ms": 20, "retry.backoff.ms": 20, "retry.backoff.max.ms": 100}
