@@ -89,6 +89,18 @@ async def test_a_younger_seek_wins_over_one_to_the_end(cluster: Cluster) -> None
         assert await consumer.position((topic, 0)) == 2
 
 
+async def test_a_younger_seek_wins_over_one_to_what_is_committed(cluster: Cluster) -> None:
+    topic = await topic_with(cluster, "sought-back", {0: [b"0", b"1", b"2"]})
+    async with cluster.consumer(topic, group=cluster.unique("sought-back")) as consumer:
+        await consumer.getone()
+        await consumer.commit()
+        seeking = asyncio.create_task(consumer.seek_to_committed())
+        await asyncio.sleep(0)
+        consumer.seek((topic, 0), 2)
+        assert await seeking == {(topic, 0): 1}
+        assert await consumer.position((topic, 0)) == 2
+
+
 async def test_to_seek_everything_needs_something_assigned(cluster: Cluster) -> None:
     topic = await topic_with(cluster, "unassigned", {0: []})
     async with cluster.consumer(topic, group=cluster.unique("unassigned")) as consumer:

@@ -415,10 +415,9 @@ class Consumer(Generic[K, V]):
         """Continue at the committed offsets; partitions without one stay where they are. Raises as
         ``seek_to_beginning``."""
         engine = self._run()
-        stored = await engine.committed(self._chosen(partitions))
-        for tp, found in stored.items():
-            if found is not None and tp in self.assignment():
-                engine.positions.set(tp, found.offset, committed=found.offset)
+        stored = await engine.positions.seek_to_committed(
+            self._chosen(partitions), engine.committed
+        )
         return {tp: None if found is None else found.offset for tp, found in stored.items()}
 
     async def position(self, partition: tuple[str, int]) -> int:

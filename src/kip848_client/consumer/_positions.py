@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import anyio
@@ -36,7 +37,7 @@ from kip848_client.errors import (
     broker_error,
     not_assigned,
 )
-from kip848_client.offsets import OffsetTracker
+from kip848_client.offsets import CommittableOffset, OffsetTracker
 from kip848_client.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,
@@ -46,6 +47,9 @@ from kip848_client.wire.messages.list_offsets import (
 __all__ = ["EARLIEST", "LATEST", "OffsetLookup", "Positions"]
 
 _log = logging.getLogger("kip848_client")
+
+Committed = Mapping[TopicPartition, CommittableOffset | None]
+"""What a group has stored; ``None`` for nothing."""
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -242,14 +246,39 @@ class Positions:
         Positions stay as they are until then: a look-up that fails or is cancelled changes nothing.
         A younger seek wins, and so does the loss of the partition.
         """
+        with self._moving(partitions) as still_meant:
+            found = await self._lookup.find(dict.fromkeys(partitions, at), self._deadline_ms())
+            for tp in filter(still_meant, found):
+                self._put(tp, found[tp].offset, None)
+
+    async def seek_to_committed(
+        self,
+        partitions: Collection[TopicPartition],
+        look_up: Callable[[Collection[TopicPartition]], Awaitable[Committed]],
+    ) -> Committed:
+        """As ``seek_to``, to what ``look_up`` finds, where it finds something."""
+        with self._moving(partitions) as still_meant:
+            stored = await look_up(partitions)
+            for tp in filter(still_meant, stored):
+                found = stored[tp]
+                if found is not None:
+                    self._put(tp, found.offset, found.offset)
+        return stored
+
+    @contextmanager
+    def _moving(
+        self, partitions: Collection[TopicPartition]
+    ) -> Generator[Callable[[TopicPartition], bool]]:
+        """For a look-up: gives a test whether a partition is still to be moved by it."""
         move = object()
         states = {tp: self._fetch.live.state_of(tp) for tp in partitions}
         self._moves.update(dict.fromkeys(partitions, move))
         try:
-            found = await self._lookup.find(dict.fromkeys(partitions, at), self._deadline_ms())
-            for tp, each in found.items():
-                if self._moves.get(tp) is move and self._fetch.live.state_of(tp) is states[tp]:
-                    self._put(tp, each.offset, None)
+            yield (
+                lambda tp: (
+                    self._moves.get(tp) is move and self._fetch.live.state_of(tp) is states[tp]
+                )
+            )
         finally:
             for tp in partitions:
                 if self._moves.get(tp) is move:
