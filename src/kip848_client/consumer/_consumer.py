@@ -74,15 +74,20 @@ class Consumer(Generic[K, V]):
                 ...
 
     Topics given here are subscribed to at ``start``. Settings are listed and explained in
-    ``kip848_client.config.ConsumerConfig``; a wrong one raises ``ConfigError``, and so does every
-    argument of a method that cannot be meant. Deserializers get the bytes of a key or value, or
-    ``None``; if one raises, the call for records raises ``RecordUnreadable``, and does so again
-    until you ``seek`` past the record.
+    ``kip848_client.config.ConsumerConfig``; a wrong one raises ``ConfigError``. Deserializers get
+    the bytes of a key or value, or ``None``; if one raises, the call for records raises
+    ``RecordUnreadable``, and does so again until you ``seek`` past the record.
 
     Use it in one event loop. Several tasks may ask for records: a call for records tells the
     consumer that the task which makes it is done with what it got before. An error that you catch
     between ``async for`` and ``async with`` is success for the consumer: the record in hand is
     committed. docs/reference/what-is-done.md has the rules.
+
+    Beside what a method names it may raise ``ConfigError`` for an argument that cannot be meant,
+    ``ConsumerClosed`` when it needs a consumer that runs, ``LocalProtocolError`` in another event
+    loop, and the error that ended the consumer (``stop`` it then, and make a new one). One that
+    asks brokers raises ``BrokerError`` when they refuse, ``TransportError`` when they cannot be
+    reached: ``RequestTimedOut`` after ``default_api_timeout_ms``.
     """
 
     @overload
@@ -151,7 +156,7 @@ class Consumer(Generic[K, V]):
         It does not wait for the group: partitions arrive while you ask for records (or await
         ``wait_assigned``). Raises ``BootstrapFailed`` when no broker answers,
         ``ProtocolUnsupported`` for a broker without KIP-848, ``BrokerError`` when our credentials
-        are refused. The consumer cannot be started after that, nor a second time.
+        are refused; make a new consumer then. ``LocalProtocolError`` for a second ``start``.
         """
         if self._engine is not None:
             raise LocalProtocolError("a consumer can be started once")
@@ -258,8 +263,8 @@ class Consumer(Generic[K, V]):
         it takes effect there, after it at once. A topic that does not exist (yet) is legal: it is
         consumed as soon as it does. ``listener`` replaces the former one, also when it is ``None``.
 
-        Raises ``ConfigError`` for arguments that cannot be meant, ``LocalProtocolError`` when
-        partitions were assigned by hand, and the error that ended the membership, if one did.
+        Raises ``ConfigError`` without a ``group_id``, too, and ``LocalProtocolError`` when
+        partitions were assigned by hand (``unsubscribe`` first).
         """
         names = checked_topics(topics)
         text = checked_pattern(pattern)
@@ -296,7 +301,7 @@ class Consumer(Generic[K, V]):
 
         With a ``group_id`` positions start from the group's committed offsets and can be
         committed, provided that the group has no members. Raises ``LocalProtocolError`` when
-        subscribed.
+        subscribed (``unsubscribe`` first).
         """
         if self._topics or self._pattern is not None:
             raise LocalProtocolError("the consumer is subscribed; unsubscribe() first")
@@ -313,8 +318,8 @@ class Consumer(Generic[K, V]):
 
     async def wait_assigned(self, timeout_ms: int | None = None) -> frozenset[TopicPartition]:
         """Wait until the group has nothing more for us to do (state STABLE) with at least one
-        partition; returns the assignment. Raises ``TimeoutError``, and what ended the membership.
-        It does not count as asking for records."""
+        partition; returns the assignment. Raises ``TimeoutError`` after ``timeout_ms`` (``None``:
+        never), after which waiting again is fine. It does not count as asking for records."""
         engine = self._run()
         supervisor = engine.supervisor
         if supervisor is None:
@@ -331,9 +336,11 @@ class Consumer(Generic[K, V]):
     def getone(self, *partitions: tuple[str, int]) -> Coroutine[Any, Any, Record[K, V]]:
         """The next record (of ``partitions``, if given), waiting for it without limit.
 
-        The task that calls this is done with what it got before. Raises once what the broker
-        refused (topic authorization, ...) or a listener did, always what ended the membership, and
-        ``ConsumerClosed``.
+        The task that calls this is done with what it got before. Raises once each what a broker
+        refused (a topic, ...) and the ``CallbackError`` of a listener: call again to go on. Raises
+        until you ``seek``: ``RecordUnreadable``, and ``NoOffsetForPartition`` where neither a
+        committed offset nor ``auto_offset_reset`` says where to begin. ``NotAssigned`` for
+        ``partitions`` that are not ours.
         """
         return self._getone(partitions, self._came_back())
 
@@ -351,9 +358,9 @@ class Consumer(Generic[K, V]):
     ) -> Coroutine[Any, Any, dict[TopicPartition, list[Record[K, V]]]]:
         """The records that are there, by partition; waits up to ``timeout_ms`` for the first.
 
-        At most ``max_records`` (default: the setting ``max_poll_records``). The task that calls
-        this is done with what it got before. Raises as ``getone``, except that a call that waits
-        while the consumer is closed returns nothing.
+        At most ``max_records`` in all (default: the setting ``max_poll_records``). The task that
+        calls this is done with what it got before. Raises as ``getone``, except that a call that
+        waits while the consumer is closed returns nothing.
         """
         return self._getmany(partitions, timeout_ms, max_records, self._came_back())
 
@@ -390,15 +397,15 @@ class Consumer(Generic[K, V]):
     # -- positions -------------------------------------------------------------------------------
 
     def seek(self, partition: tuple[str, int], offset: int) -> None:
-        """Continue at ``offset``. Raises ``NotAssigned``, and ``ConfigError`` for what is no
-        partition or no offset."""
+        """Hand out the record at ``offset`` next; one that is not there (any more) leads to
+        ``auto_offset_reset``. Raises ``NotAssigned``."""
         self._run().positions.set(self._assigned(partition), checked_offset(offset))
 
     async def seek_to_beginning(self, *partitions: tuple[str, int]) -> bool:
         """Continue at the first offset there is, in these or all assigned partitions.
 
         A call that raises or is cancelled changes nothing. Raises ``NotAssigned``, also when no
-        partition is assigned (yet: see ``wait_assigned``), ``RequestTimedOut``, ``BrokerError``.
+        partition is assigned (yet: see ``wait_assigned``).
         """
         await self._run().positions.seek_to(self._chosen(partitions), EARLIEST)
         return True
@@ -412,8 +419,8 @@ class Consumer(Generic[K, V]):
     async def seek_to_committed(
         self, *partitions: tuple[str, int]
     ) -> dict[TopicPartition, int | None]:
-        """Continue at the committed offsets; partitions without one stay where they are. Raises as
-        ``seek_to_beginning``."""
+        """Continue at the committed offsets, and return them; partitions without one (``None``)
+        stay where they are. Raises as ``seek_to_beginning`` and ``committed``."""
         engine = self._run()
         stored = await engine.positions.seek_to_committed(
             self._chosen(partitions), engine.committed
@@ -421,18 +428,21 @@ class Consumer(Generic[K, V]):
         return {tp: None if found is None else found.offset for tp, found in stored.items()}
 
     async def position(self, partition: tuple[str, int]) -> int:
-        """The offset of the next record to be handed out, waiting until it is known."""
+        """The offset of the next record to be handed out, waiting until it is known. Raises
+        ``NotAssigned``, also when the partition is taken away meanwhile, and
+        ``NoOffsetForPartition``."""
         engine = self._run()
         return await engine.positions.wait_for(self._assigned(partition))
 
     def pause(self, *partitions: tuple[str, int]) -> None:
-        """Hand out no records of these partitions until ``resume``; they stay assigned."""
+        """Hand out no records of these partitions until ``resume``; they stay assigned, provided
+        that you go on asking for records. Raises ``NotAssigned``."""
         fetch = self._run().fetch
         for tp in [self._assigned(each) for each in partitions]:
             fetch.pause(tp)
 
     def resume(self, *partitions: tuple[str, int]) -> None:
-        """Undo ``pause``."""
+        """Undo ``pause``. Raises ``NotAssigned``."""
         fetch = self._run().fetch
         for tp in [self._assigned(each) for each in partitions]:
             fetch.resume(tp)
@@ -455,8 +465,7 @@ class Consumer(Generic[K, V]):
         partitions and offsets, above all when the group has taken a partition since its records
         were handed out (``max_poll_interval_ms``, a fence, a rebalance): they come again, to its
         new owner. The rest is stored then. Raises ``NotAssigned`` for a partition that never was
-        ours, and when nothing is subscribed to or assigned; what ended the consumer; and
-        ``LocalProtocolError`` without a ``group_id``.
+        ours, and when nothing is subscribed to or assigned; ``LocalProtocolError`` without group.
         """
         engine = self._look()
         if offsets is not None:
@@ -468,7 +477,8 @@ class Consumer(Generic[K, V]):
         return await engine.commit(None)
 
     async def committed(self, partition: tuple[str, int]) -> int | None:
-        """The group's committed offset of any partition, ``None`` without one."""
+        """The group's committed offset of any partition, ``None`` without one. Raises
+        ``LocalProtocolError`` without a ``group_id``."""
         engine = self._run()
         tp = checked_partition(partition)
         found = (await engine.committed((tp,))).get(tp)
@@ -495,15 +505,16 @@ class Consumer(Generic[K, V]):
         return {tp: each if each.offset >= 0 else None for tp, each in found.items()}
 
     def highwater(self, partition: tuple[str, int]) -> int | None:
-        """The end of the partition when it was last fetched; ``None`` before that."""
+        """The partition's end when it was last fetched, or ``None``. Raises ``NotAssigned``."""
         return self._look().fetch.highwater(self._assigned(partition))
 
     def last_stable_offset(self, partition: tuple[str, int]) -> int | None:
-        """The last stable offset when it was last fetched; ``None`` before that."""
+        """Where the first open transaction began, or the end, when it was last fetched, or
+        ``None``. Raises ``NotAssigned``."""
         return self._look().fetch.last_stable_offset(self._assigned(partition))
 
     def last_poll_timestamp(self, partition: tuple[str, int]) -> int | None:
-        """When the partition was last fetched, in ms since 1970; ``None`` before that."""
+        """When the partition was last fetched (ms since 1970). Raises ``NotAssigned``."""
         return self._look().fetch.last_poll_timestamp(self._assigned(partition))
 
     # -- topics ----------------------------------------------------------------------------------
@@ -528,7 +539,8 @@ class Consumer(Generic[K, V]):
         return view_of(engine.supervisor, engine.clock.now_ms(), engine.errors.fatal)
 
     def group_metadata(self) -> GroupMetadata:
-        """Who this member is, for a transactional producer."""
+        """Who this member is, for a transactional producer: a snapshot, to be taken for each
+        transaction. Raises ``LocalProtocolError`` without a ``group_id``."""
         config = self._config
         if config.group_id is None:
             raise LocalProtocolError("without a group_id there is no group")

@@ -8,8 +8,10 @@ would otherwise never let heartbeats run, so at least every 10 ms one call gives
 The fast path costs one comparison of the clock, one of the task and one flag; everything else is
 done at most every 10 ms, or when the flag asks for it.
 
-Who holds records ----------------- The *holder* of records is the task that asked for them; it is
-done with them when it asks again. Several tasks may ask, and each speaks for itself.
+Who holds records
+-----------------
+The *holder* of records is the task that asked for them; it is done with them when it asks again.
+Several tasks may ask, and each speaks for itself.
 ``wait_for(consumer.getone(), 5)`` runs the call in a task of its own: the holder is the one that
 *made* the call, which the ``caller`` of these methods is for. A task that has ended cannot come
 back: what it holds is done at the next call of any task. A stopped consumer gets no next call, so
