@@ -16,7 +16,7 @@ from aiokafka import ConsumerRecord
 from aiokafka import errors as theirs
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.cluster import ClusterMetadata
-from aiokafka.conn import AIOKafkaConnection, CloseReason, create_conn
+from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.consumer.fetcher import Fetcher, FetchError, FetchResult, PartitionRecords
 from aiokafka.consumer.subscription_state import (
     Assignment,
@@ -24,10 +24,11 @@ from aiokafka.consumer.subscription_state import (
     SubscriptionState,
     TopicPartitionState,
 )
+from aiokafka.protocol.admin import SaslAuthenticateResponse_v1
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.util import create_task
 
-from kip848_client._aiokafka._links import ConnectionOptions
+from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._metadata import ClusterPicture
 from kip848_client.config import ConsumerConfig
 
@@ -41,16 +42,26 @@ def test_the_pinned_version() -> None:
 
 
 def test_a_connection_takes_our_options() -> None:
-    names = set(parameters(create_conn))
+    names = set(parameters(AIOKafkaConnection))
     sasl = {"sasl_plain_username": "u", "sasl_plain_password": "p"}
     config = ConsumerConfig.of({"security_protocol": "SASL_PLAINTEXT", **sasl})
     options = ConnectionOptions("c", 1, None, config.security)
-    assert {"client_id", "request_timeout_ms", "max_idle_ms", *options.security} <= names
+    assert {
+        "client_id",
+        "request_timeout_ms",
+        "max_idle_ms",
+        "on_close",
+        *options.security,
+    } <= names
     assert parameters(AIOKafkaConnection.send) == ["self", "request", "expect_response"]
     assert parameters(AIOKafkaConnection.close) == ["self", "reason", "exc"]
-    assert {"CONNECTION_BROKEN", "CONNECTION_TIMEOUT", "OUT_OF_SYNC", "SHUTDOWN"} <= set(
-        CloseReason.__members__
-    )
+    assert {
+        "CONNECTION_BROKEN",
+        "CONNECTION_TIMEOUT",
+        "OUT_OF_SYNC",
+        "IDLE_DROP",
+        "SHUTDOWN",
+    } <= set(CloseReason.__members__)
 
 
 @pytest.mark.asyncio
@@ -58,6 +69,20 @@ async def test_a_connection_keeps_what_the_broker_offers() -> None:
     connection = AIOKafkaConnection("127.0.0.1", 1)
     assert connection._versions == {}
     assert connection.connected() is False
+    assert list(connection._requests) == []
+    assert connection._loop is asyncio.get_running_loop()
+
+
+def test_a_login_goes_through_the_seams_that_we_replace() -> None:
+    login = inspect.getsource(AIOKafkaConnection._do_sasl_handshake)
+    assert "await self.send(SaslAuthenticateRequest(payload))" in login
+    assert "session_lifetime_ms" in SaslAuthenticateResponse_v1.SCHEMA.names
+    # only the warning about clear text looks at the protocol
+    assert login.count("_security_protocol") == 1
+    warned = login[login.index("_security_protocol") :]
+    assert warned.index("in the clear") < warned.index("authenticator")
+    assert "(correlation_id, request_struct, fut)" in inspect.getsource(AIOKafkaConnection.send)
+    assert inspect.iscoroutinefunction(AIOKafkaConnection.connect)
 
 
 def test_a_connection_prepares_requests_as_ours_expect() -> None:
@@ -78,7 +103,9 @@ async def test_a_client_has_the_seams_that_we_replace() -> None:
     assert "conn = await self._get_conn(node_id" in inspect.getsource(AIOKafkaClient.ready)
     assert inspect.iscoroutinefunction(AIOKafkaClient._md_synchronizer)
     assert ConnectionGroup.DEFAULT == 0
-    client = AIOKafkaClient(**ConsumerConfig.of({}).security)
+    assert parameters(AIOKafkaClient._on_connection_closed) == ["self", "conn", "reason"]
+    client = AIOKafkaClient(retry_backoff_ms=100, metadata_max_age_ms=1_000)
+    assert client.cluster.broker_metadata(1) is None
     assert client._sync_task is None
     assert client._retry_backoff == 0.1
     assert client._conns == {}

@@ -16,7 +16,8 @@ from typing import Any, Final
 from aiokafka import AIOKafkaProducer
 
 from kip848_client import Consumer, Record, TopicPartition
-from kip848_client._aiokafka._links import ConnectionOptions, Link
+from kip848_client._aiokafka._connection import ConnectionOptions
+from kip848_client._aiokafka._links import Link
 from kip848_client._clock import LoopClock
 from kip848_client._types import LEAVE_EPOCH, TopicId
 from kip848_client.consumer._closing import Closing

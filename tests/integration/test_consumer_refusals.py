@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import time
@@ -49,9 +50,12 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from kip848_client.wire.messages.offset_fetch import OffsetFetchResponse, OffsetFetchResponseGroup
+from mock_coordinator import MockBroker
+from mock_coordinator.core.faults import faults_from_json
 from tests.integration.cluster import Cluster, eventually, polling
 from tests.integration.intercepted import CLOSE, DROP, Interceptor, intercepted
 from tests.support.kafka_broker import free_ports
+from tests.support.real_kafka import FAST_CONFIGS
 
 pytestmark = pytest.mark.asyncio
 
@@ -507,6 +511,36 @@ async def test_a_broker_error_of_a_fetch_is_raised() -> None:
                 await consumer.getone()
             with pytest.raises(TopicAuthorizationFailed):
                 await consumer.end_offsets([("t", 0)])
+
+
+async def test_partitions_that_were_not_asked_for_are_ignored(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    strange = [
+        {"topic": "t", "partitions": [fetched(7, ErrorCode.NOT_LEADER_OR_FOLLOWER)]},
+        {"topic": "ghost", "partitions": [fetched(0), fetched(1)]},
+    ]
+    again = [{"topic": "t", "partitions": [fetched(0, ErrorCode.OFFSET_OUT_OF_RANGE)] * 2}]
+    faults = [
+        {"match": {"api": "Fetch"}, "nth": 2, "times": 3, "answer": {"responses": strange}},
+        {"match": {"api": "Fetch"}, "nth": 5, "answer": {"responses": again}},
+    ]
+    async with MockBroker({"t": 1}, config=FAST_CONFIGS) as broker:
+        cluster = Cluster("mock", "4.4", broker.host, broker.port)
+        broker.faults.add(*faults_from_json(json.dumps(faults)))
+        await cluster.produce("t", {0: [b"0"]})
+        consumer = cluster.consumer("t", group="g", fetch_max_wait_ms=10)
+        async with consumer, polling(consumer) as seen:
+            await eventually(lambda: len(broker.faults.hits) == 4, 5)
+            await cluster.produce("t", {0: [b"1"]})
+            await eventually(lambda: b"1" in {each.value for each in seen}, 5)
+        await cluster.close()
+    said = [each.getMessage() for each in caplog.records if "not asked for" in each.getMessage()]
+    assert said == ["broker 1 answered a Fetch with t-7, which was not asked for; it is ignored"]
+
+
+def fetched(partition: int, error_code: int = 0) -> dict[str, Any]:
+    return {"partition_index": partition, "error_code": int(error_code), "high_watermark": 3}
 
 
 async def test_stop_does_not_wait_for_brokers_that_are_gone() -> None:

@@ -3,19 +3,20 @@
 A fetch may wait half a second at the broker and answers come in order, so a heartbeat behind one
 would come late (Kafka's Java client keeps a connection of its own for the coordinator for the same
 reason). aiokafka's fetcher has its connections; these are ours, one per address, opened on first
-use and again whenever they broke. Authentication and TLS are aiokafka's.
+use and again whenever they broke or their login is about to end. Authentication and TLS are
+aiokafka's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-from aiokafka.conn import AIOKafkaConnection, CloseReason, create_conn
+from aiokafka.conn import CloseReason
 from aiokafka.errors import KafkaError
 
+from kip848_client._aiokafka._connection import Connection, ConnectionOptions, open_connection
 from kip848_client._aiokafka._errors import not_opened, translated
 from kip848_client._aiokafka._request import Garbled, WireRequest
 from kip848_client._aiokafka._throttle import Throttle
@@ -27,21 +28,10 @@ from kip848_client.errors import (
     RequestTimedOut,
 )
 
-__all__ = ["ConnectionOptions", "Link", "LinkPool"]
+__all__ = ["Link", "LinkPool"]
 
 _CONNECT_TIMEOUT_S: Final = 10.0
 """Kafka's ``socket.connection.setup.timeout.ms``."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionOptions:
-    """How to connect to any broker of the cluster; the names are aiokafka's."""
-
-    client_id: str
-    request_timeout_ms: int
-    connections_max_idle_ms: int | None = 540_000
-    security: dict[str, Any] = field(default_factory=dict[str, Any])
-    """``security_protocol``, ``ssl_context`` and ``sasl_*``, passed on as they are."""
 
 
 class Link:
@@ -53,7 +43,7 @@ class Link:
         self._options = options
         self._clock = clock
         self._throttle = Throttle()
-        self._connection: AIOKafkaConnection | None = None
+        self._connection: Connection | None = None
         self._connecting: asyncio.Lock = asyncio.Lock()
         self._closed = False
 
@@ -72,27 +62,21 @@ class Link:
         """API key -> (lowest, highest version) that the broker announced; empty until connected."""
         return {} if self._connection is None else dict(self._connection._versions)
 
-    async def connect(self) -> AIOKafkaConnection:
+    async def connect(self) -> Connection:
         """The connection, opened if need be. Raises ``NotSent`` with the reason, ``BrokerError``
         when the broker refuses our credentials, ``ConsumerClosed`` after ``close``."""
         async with self._connecting:
             if self._connection is not None and self._connection.connected():
-                return self._connection
+                if not self._connection.is_due:
+                    return self._connection
+                await self._connection.answered(_CONNECT_TIMEOUT_S)
             self._drop()
             where = f"{self.host}:{self.port}"
             if self._closed:
                 raise ConsumerClosed("the consumer is closed")
-            options = self._options
             try:
                 async with asyncio.timeout(_CONNECT_TIMEOUT_S):
-                    self._connection = await create_conn(
-                        self.host,
-                        self.port,
-                        client_id=options.client_id,
-                        request_timeout_ms=options.request_timeout_ms,
-                        max_idle_ms=options.connections_max_idle_ms,
-                        **options.security,
-                    )
+                    self._connection = await open_connection(self.host, self.port, self._options)
             except Exception as err:
                 raise not_opened(err, where) from err
             return self._connection
@@ -149,7 +133,7 @@ class Link:
                     async with asyncio.timeout(1):
                         await done
 
-    def _discard(self, connection: AIOKafkaConnection, reason: CloseReason) -> None:
+    def _discard(self, connection: Connection, reason: CloseReason) -> None:
         connection.close(reason=reason)
         if self._connection is connection:
             self._connection = None

@@ -7,8 +7,9 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._first_server import first_to_connect
-from kip848_client._aiokafka._links import ConnectionOptions, Link, LinkPool
+from kip848_client._aiokafka._links import Link, LinkPool
 from kip848_client._bootstrap import bootstrap_addresses
 from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
 from kip848_client.error_codes import error_name, is_retriable

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import base64
+import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from kip848_client._aiokafka._client import FetchClient
+from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._fetch import FetchPath
-from kip848_client._aiokafka._links import ConnectionOptions
 from kip848_client._aiokafka._tokens import with_token_provider
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._aiokafka._unreadable import Unreadable
@@ -29,6 +30,8 @@ __all__ = ["Network", "connections", "fetch_path", "group_core", "new_member_id"
 
 R = TypeVar("R")
 
+_log = logging.getLogger("kip848_client")
+
 _MEMBER_ID_BYTES: Final = 16
 
 
@@ -42,21 +45,21 @@ class Network:
 
 def connections(config: ConsumerConfig, clock: Clock) -> Network:
     """Connections to the brokers; none is open yet."""
-    security = with_token_provider(config.security)
+    if config.security_protocol == "SASL_PLAINTEXT" and config.sasl_mechanism == "PLAIN":
+        _log.warning(
+            "user name and password go to the brokers in the clear; "
+            "use security_protocol SASL_SSL, or a mechanism that does not send the password"
+        )
     options = ConnectionOptions(
         client_id=config.client_id,
         request_timeout_ms=config.request_timeout_ms,
         connections_max_idle_ms=config.connections_max_idle_ms,
-        security=security,
+        security=with_token_provider(config.security),
     )
     client = FetchClient(
-        bootstrap_servers=config.bootstrap_servers,
-        client_id=config.client_id,
-        metadata_max_age_ms=config.metadata_max_age_ms,
-        request_timeout_ms=config.request_timeout_ms,
+        options,
         retry_backoff_ms=config.retry_backoff_ms,
-        connections_max_idle_ms=config.connections_max_idle_ms,
-        **security,
+        metadata_max_age_ms=config.metadata_max_age_ms,
     )
     transport = KafkaTransport(config.bootstrap_servers, config.group_id, options, clock)
     return Network(transport, client)

@@ -9,7 +9,8 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from kip848_client._aiokafka import _links
-from kip848_client._aiokafka._links import ConnectionOptions, Link
+from kip848_client._aiokafka._connection import ConnectionOptions
+from kip848_client._aiokafka._links import Link
 from kip848_client._ports import ConnectionBroken
 from kip848_client.errors import RequestTimedOut
 from kip848_client.wire.messages.find_coordinator import (
@@ -34,6 +35,8 @@ class Connection:
         self._fates = list(fates)
         self._stuck = False
         self.closed = False
+        self.is_due = False
+        self.waited_for = False
 
     def connected(self) -> bool:
         return not self.closed
@@ -48,6 +51,10 @@ class Connection:
             future.set_result(fate)
         return future
 
+    async def answered(self, _timeout_s: float) -> None:
+        self.waited_for = True
+        assert not self.closed
+
     def close(self, reason: Any = None) -> None:
         del reason
         self.closed = True
@@ -56,10 +63,10 @@ class Connection:
 def link_over(monkeypatch: pytest.MonkeyPatch, *connections: Connection) -> Link:
     opened = iter(connections)
 
-    async def create_conn(*_: object, **__: object) -> Connection:
+    async def open_connection(*_: object) -> Connection:
         return next(opened)
 
-    monkeypatch.setattr(_links, "create_conn", create_conn)
+    monkeypatch.setattr(_links, "open_connection", open_connection)
     return Link("a", 1, ConnectionOptions("c", 30_000), FakeClock())
 
 
@@ -91,3 +98,16 @@ async def test_a_connection_that_broke_is_opened_again(monkeypatch: pytest.Monke
         await link.send(REQUEST, (0, 4), 1_000)
     assert first.closed
     assert await link.send(REQUEST, (0, 4), 1_000) == ANSWER
+
+
+async def test_a_connection_whose_login_is_about_to_end_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = Connection(ANSWER), Connection(ANSWER)
+    link = link_over(monkeypatch, first, second)
+    assert await link.send(REQUEST, (0, 4), 1_000) == ANSWER
+    first.is_due = True
+    assert await link.send(REQUEST, (0, 4), 1_000) == ANSWER
+    assert first.waited_for, "what was asked before would have been lost"
+    assert first.closed
+    assert not second.closed

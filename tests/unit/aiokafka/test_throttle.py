@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kip848_client._aiokafka._links import ConnectionOptions, Link
+from kip848_client._aiokafka._connection import ConnectionOptions
+from kip848_client._aiokafka._links import Link
 from kip848_client._aiokafka._throttle import Throttle
 from kip848_client._ports import NotSent
 from kip848_client.wire.messages.find_coordinator import (
@@ -47,6 +48,8 @@ class FakeConnection:
         self._clock = clock
         self._throttle_times_ms = throttle_times_ms
         self.sent_at_ms: list[int] = []
+
+    is_due = False
 
     def connected(self) -> bool:
         return True

@@ -1,0 +1,103 @@
+"""aiokafka's connection, and when it has to be replaced because its login ends (KIP-368).
+
+A broker may limit how long a login with SASL is good for (``connections.max.reauth.ms``); it says
+so in its answer to the login. With the first request after that it closes the connection, and the
+request is lost. So such a connection ``is_due`` a little earlier, and whoever is about to use it
+closes it and opens another one. (Kafka's Java client logs in anew on the same connection. aiokafka
+cannot: requests could come in between, and brokers take that at most once a second.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.protocol.admin import SaslAuthenticateRequest
+
+__all__ = ["Connection", "ConnectionOptions", "open_connection"]
+
+_DUE_AFTER: Final = (0.85, 0.95)
+"""Of the session's lifetime, as in Kafka's Java client; random, so that not all come at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    """How to connect to any broker of the cluster; the names are aiokafka's."""
+
+    client_id: str
+    request_timeout_ms: int
+    connections_max_idle_ms: int | None = 540_000
+    security: dict[str, Any] = field(default_factory=dict[str, Any])
+    """``security_protocol``, ``ssl_context`` and ``sasl_*``, passed on as they are."""
+
+
+class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no types
+    """See the module."""
+
+    _security_protocol: str
+
+    def __init__(self, host: str, port: int, **options: Any) -> None:
+        super().__init__(host, port, **options)
+        self._due_at_s = math.inf
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the login is about to end: send nothing more here."""
+        return bool(self._loop.time() >= self._due_at_s)
+
+    async def answered(self, timeout_s: float) -> None:
+        """Wait until everything that was asked is answered, or given up, or the time is over."""
+        pending = [answer for _, _, answer in self._requests if not answer.done()]
+        if pending:
+            await asyncio.wait(pending, timeout=timeout_s)
+
+    def send(self, request: Any, expect_response: bool = True) -> Any:
+        answer = super().send(request, expect_response)
+        if isinstance(request, SaslAuthenticateRequest):
+            return self._note_lifetime(answer, self._loop.time())
+        return answer
+
+    async def _note_lifetime(self, pending: Awaitable[Any], asked_at_s: float) -> Any:
+        """The lifetime stands in the last answer of a login. It began at the broker, after we
+        asked: to count from there is on the safe side."""
+        answer = await pending
+        lifetime_ms = getattr(answer, "session_lifetime_ms", 0)  # not in version 0
+        if lifetime_ms > 0:
+            self._due_at_s = asked_at_s + lifetime_ms / 1000 * random.uniform(*_DUE_AFTER)
+        return answer
+
+    async def _do_sasl_handshake(self) -> None:
+        # This name decides here only whether aiokafka warns of a password in the clear: with each
+        # connection. We do so once a consumer.
+        protocol, self._security_protocol = self._security_protocol, "SASL_SSL"
+        try:
+            await super()._do_sasl_handshake()
+        finally:
+            self._security_protocol = protocol
+
+
+async def open_connection(
+    host: str,
+    port: int,
+    options: ConnectionOptions,
+    on_close: Callable[[Any, Any], None] | None = None,
+) -> Connection:
+    """A connection that is open and, with SASL, logged in. Raises whatever aiokafka, the socket or
+    a token provider raises; ``not_opened`` translates it. ``on_close`` gets the connection and
+    aiokafka's ``CloseReason``."""
+    connection = Connection(
+        host,
+        port,
+        client_id=options.client_id,
+        request_timeout_ms=options.request_timeout_ms,
+        max_idle_ms=options.connections_max_idle_ms,
+        on_close=on_close,
+        **options.security,
+    )
+    await connection.connect()
+    return connection
