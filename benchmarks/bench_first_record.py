@@ -118,6 +118,8 @@ async def _ours_hand_over(bootstrap: str, topic: str) -> float:
             raise TimeoutError("two members did not share two partitions")
         await asyncio.sleep(0.02)
     moving = next(iter(leaver.assignment())).partition
+    # what it leaves to the other one is its position; without one "latest" would skip the record
+    await leaver.position((topic, moving))
     polls[0].cancel()
     started = time.perf_counter()
     closing = asyncio.ensure_future(leaver.stop())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
@@ -29,6 +31,10 @@ class PlainListener:
         """The next connection. Raises ``OSError``."""
         loop = asyncio.get_running_loop()
         accepted, _ = await loop.sock_accept(self._socket)
+        # As Kafka's brokers do. asyncio forgets it where the listener was made without a protocol
+        # number, and each second of two quick answers waits 40 ms for the client's delayed ACK.
+        with contextlib.suppress(OSError):  # the client may be gone already
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         _, plain = await loop.connect_accepted_socket(lambda: PlainSocket(self._buffer), accepted)
         return plain
 

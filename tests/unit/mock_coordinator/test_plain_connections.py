@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import struct
 
+import anyio
+import anyio.abc
 import pytest
 
 from kip848_client.wire import Framer, write_request
@@ -12,7 +15,7 @@ from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator import MockBroker
 from mock_coordinator.connection import AuthenticatorFactory, ConnectionSettings
 from mock_coordinator.tcp.plain_connections import PlainConnection
-from mock_coordinator.tcp.plain_sockets import PlainSocket
+from mock_coordinator.tcp.plain_sockets import PlainListener, PlainSocket
 
 pytestmark = pytest.mark.asyncio
 
@@ -144,3 +147,15 @@ async def test_nothing_is_served_after_a_frame_that_cannot_be_one() -> None:
     assert transport.is_closed
     await task
     assert transport.answers == 0
+
+
+async def test_answers_are_not_held_back_for_an_acknowledgement() -> None:
+    bound = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    listener = PlainListener(bound.listeners[0])
+    port = bound.extra(anyio.abc.SocketAttribute.local_port)
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    async with await listener.accept() as accepted:
+        raw = accepted.transport.get_extra_info("socket")
+        assert raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+    writer.close()
+    await listener.aclose()
