@@ -103,7 +103,7 @@ def check(harness: ClassicGroupHarness) -> None:
     if snapshot.state == "CompletingRebalance":
         assert group.members
         assert group.sync_deadline_ms is not None
-        assert all(each.assignment == b"" or not each.syncing for each in members)
+        assert group.leader not in {each.member_id for each in syncing}  # its sync ends the wait
     for each in members:  # nobody is waited for without end
         assert each.session_deadline_ms is not None or each.joining or each.syncing
     assert survivor(harness.groups) == survivor(again(harness))
