@@ -17,6 +17,9 @@
     │   └── UnknownBrokerError             a code this version does not know, kept as a number
     ├── CommitFailed                       offsets that were not committed, and why
     ├── NoOffsetForPartition               no committed offset and auto_offset_reset is "none"
+    │   └── OffsetOutOfRange               the position is not in the log (any more), and as above
+    │       └── LogTruncated               records that were handed out are not in the log any more
+    ├── TopicGone                          a topic that was assigned by hand was deleted
     ├── RecordUnreadable                   a deserializer raised, or the bytes are damaged
     ├── TransportError
     │   ├── BootstrapFailed                no broker of the list answered
@@ -52,8 +55,10 @@ __all__ = [
     "InvalidRequest",
     "Kip848Error",
     "LocalProtocolError",
+    "LogTruncated",
     "NoOffsetForPartition",
     "NotAssigned",
+    "OffsetOutOfRange",
     "ProtocolError",
     "ProtocolUnsupported",
     "RecordUnreadable",
@@ -61,6 +66,7 @@ __all__ = [
     "RequestTimedOut",
     "StaleMemberEpoch",
     "TopicAuthorizationFailed",
+    "TopicGone",
     "TransportError",
     "UnknownBrokerError",
     "UnknownMemberId",
@@ -214,6 +220,42 @@ class CommitFailed(Kip848Error):
 
 class NoOffsetForPartition(Kip848Error):
     """A partition has no committed offset and ``auto_offset_reset="none"`` forbids choosing one."""
+
+
+class OffsetOutOfRange(NoOffsetForPartition):
+    """The position is not in the partition's log any more, or never was, and
+    ``auto_offset_reset="none"`` forbids choosing another. ``start`` and ``end`` say what the log
+    has (``end`` is the offset after its last record). Way out: ``seek`` between them."""
+
+    def __init__(
+        self, message: str, *, topic: str, partition: int, offset: int, start: int, end: int
+    ) -> None:
+        super().__init__(message)
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.start = start
+        self.end = end
+
+
+class LogTruncated(OffsetOutOfRange):
+    """Records that were handed out are not in the partition's log any more: a broker that lacked
+    them became the leader (unclean election, KIP-320). ``end`` is where the logs differ, and
+    ``leader_epoch`` the epoch of the last record before it. Way out: undo what the records from
+    ``end`` on have done, and ``seek`` to ``end``."""
+
+    def __init__(self, message: str, *, leader_epoch: int, **where: Any) -> None:
+        super().__init__(message, **where)
+        self.leader_epoch = leader_epoch
+
+
+class TopicGone(Kip848Error):
+    """A topic that was assigned by hand does not exist any more. ``topic`` is its name. Way out:
+    ``assign`` what is there now; a topic of the same name is another one."""
+
+    def __init__(self, message: str, *, topic: str) -> None:
+        super().__init__(message)
+        self.topic = topic
 
 
 class RecordUnreadable(Kip848Error, ValueError):

@@ -1,0 +1,276 @@
+"""The nouns of fetching: settings, what is asked of a broker and answered, slices of a log.
+
+``FetchIntent`` and ``FetchAnswer`` are the domain side of Fetch (API 1, v13 and newer: topics go by
+id). The core never sees a wire message, so a simulation can do without bytes where it likes; the
+records of an answer are the bytes that the broker stored, and only their batch headers are read
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+
+__all__ = [
+    "BATCH_HEADER_BYTES",
+    "EARLIEST",
+    "LATEST",
+    "NO_EPOCH",
+    "NO_NODE",
+    "BatchRef",
+    "Cursor",
+    "Endpoint",
+    "EpochEnd",
+    "FetchAnswer",
+    "FetchIntent",
+    "FetchSettings",
+    "FoundOffset",
+    "ListedOffset",
+    "PartitionAnswer",
+    "PartitionLeader",
+    "Slice",
+    "StoredOffset",
+    "TopicLeaders",
+    "Wanted",
+]
+
+NO_EPOCH: Final = -1
+"""A leader epoch that is not known."""
+NO_NODE: Final = -1
+"""No broker: a partition without a leader, an answer without a preferred replica."""
+LATEST: Final = -1
+"""ListOffsets: the end of the partition; for read_committed the last stable offset."""
+EARLIEST: Final = -2
+"""ListOffsets: the first offset that the partition still has."""
+BATCH_HEADER_BYTES: Final = 61
+"""Of a record batch in the format of Kafka 0.11 and newer (magic 2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """What the user may set. Names and meanings are Kafka's; see ``ConsumerConfig``."""
+
+    min_bytes: int = 1
+    max_wait_ms: int = 500
+    max_bytes: int = 52_428_800
+    """Of one request."""
+    max_partition_bytes: int = 1_048_576
+    """Of one partition in one request (``max.partition.fetch.bytes``)."""
+    buffer_bytes: int = 67_108_864
+    """The budget: what may be buffered and asked for, of all partitions together. Exceeded by at
+    most one batch a node, because a broker always sends the first batch whole."""
+    read_committed: bool = False
+    rack: str = ""
+    reset_policy: str = "latest"
+    """``earliest``, ``latest``, ``none``, or ``by_duration`` (KIP-1106) with ``reset_age_ms``."""
+    reset_age_ms: int = 0
+    """For ``by_duration``: begin at the first record that is not older than this."""
+    clock_origin_ms: int = 0
+    """What to add to ``now_ms`` to get milliseconds since 1970."""
+    has_group: bool = False
+    """Whether there may be committed offsets to begin at."""
+    request_timeout_ms: int = 40_000
+    """For an answer, beyond the time that a Fetch may wait at the broker."""
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    metadata_max_age_ms: int = 300_000
+
+
+class Wanted(NamedTuple):
+    """One partition of a Fetch request."""
+
+    topic_id: TopicId
+    partition: int
+    offset: int
+    leader_epoch: int
+    """CurrentLeaderEpoch: the epoch of the leader that we mean to ask; a broker that has another
+    one refuses (KIP-320)."""
+    last_epoch: int
+    """LastFetchedEpoch: the epoch of the last record before ``offset``; a broker whose log differs
+    there answers where the epoch ends in its log (KIP-595)."""
+    max_bytes: int
+
+    @property
+    def key(self) -> TopicIdPartition:
+        """Which partition."""
+        return (self.topic_id, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchIntent:
+    """Every field of a Fetch request that the core decides."""
+
+    session_id: int
+    session_epoch: int
+    add: tuple[Wanted, ...]
+    """New or changed in the session, in the order in which they are to be served."""
+    forget: tuple[TopicIdPartition, ...]
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    read_committed: bool
+    rack: str
+
+
+class EpochEnd(NamedTuple):
+    """Where a leader epoch ends in the broker's log."""
+
+    epoch: int
+    end_offset: int
+
+
+class Endpoint(NamedTuple):
+    """Where a broker listens."""
+
+    node: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionAnswer:
+    """What a broker said of one partition."""
+
+    topic_id: TopicId
+    partition: int
+    error_code: int = 0
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    diverging: EpochEnd | None = None
+    """The log of the broker differs from what was read before (KIP-595)."""
+    leader: tuple[int, int] | None = None
+    """(node, leader epoch): who leads now, said with an error (KIP-951). The node may be -1."""
+    preferred_replica: int = NO_NODE
+    """Ask this one instead (KIP-392)."""
+    aborted: tuple[tuple[int, int], ...] = ()
+    """(producer id, first offset) of aborted transactions, in no promised order."""
+    records: bytes = b""
+    """Record batches as stored; the last one may be cut."""
+
+    @property
+    def key(self) -> TopicIdPartition:
+        """Which partition."""
+        return (self.topic_id, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchAnswer:
+    """What a broker answered to a Fetch."""
+
+    error_code: int = 0
+    session_id: int = 0
+    throttle_time_ms: int = 0
+    partitions: tuple[PartitionAnswer, ...] = ()
+    nodes: tuple[Endpoint, ...] = ()
+    """Addresses of the leaders named in it (KIP-951)."""
+    size_bytes: int = 0
+    """Of all records in it."""
+
+
+class PartitionLeader(NamedTuple):
+    """Where a partition is, as metadata tells it."""
+
+    leader: int
+    """``NO_NODE`` while nobody leads."""
+    epoch: int = NO_EPOCH
+    replicas: tuple[int, ...] = ()
+    """Those that are in sync."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLeaders:
+    """What metadata tells of one topic."""
+
+    topic: str
+    topic_id: TopicId
+    partitions: Mapping[int, PartitionLeader]
+    error_code: int = 0
+
+
+class StoredOffset(NamedTuple):
+    """What a group has committed for a partition: the next offset, and the leader epoch of the
+    record before it."""
+
+    offset: int
+    leader_epoch: int = NO_EPOCH
+
+
+class ListedOffset(NamedTuple):
+    """What ListOffsets answers for one partition; offset -1 without an error: there is none."""
+
+    error_code: int = 0
+    offset: int = -1
+    timestamp: int = -1
+    leader_epoch: int = NO_EPOCH
+
+
+class FoundOffset(NamedTuple):
+    """What a look-up by time found; offset -1 when there is no record so young."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int = NO_EPOCH
+
+
+class BatchRef(NamedTuple):
+    """Where a record batch lies in the bytes of its slice, and what its header says."""
+
+    start: int
+    end: int
+    base_offset: int
+    next_offset: int
+    """The offset after the batch: base + last offset delta + 1, also where records are gone."""
+    records: int
+    """How many are in it; 0 is legal (compaction)."""
+    attributes: int
+    base_timestamp: int
+    max_timestamp: int
+    leader_epoch: int
+    magic: int
+    skip: bool
+    """Nothing of it is handed out: a control batch, or of an aborted transaction."""
+
+
+@dataclass(slots=True)
+class Cursor:
+    """How far the application is in a partition, for one tenure of it.
+
+    The core makes one with each new tenure. Whoever hands records out writes ``consumed`` and
+    ``consumed_epoch`` with each record, and must look at ``readable`` (or hear of a change, see
+    ``FetchCore.changes``) before it does so: it is false from the very step on in which the
+    partition was paused, held, sought or taken away.
+    """
+
+    tp: TopicPartition
+    topic_id: TopicId
+    tenure: int
+    consumed: int
+    """The offset of the next record for the application."""
+    consumed_epoch: int = NO_EPOCH
+    """The leader epoch of the record before it."""
+    readable: bool = True
+
+
+@dataclass(slots=True)
+class Slice:
+    """A run of batches of one partition that was fetched and not yet handed out whole."""
+
+    cursor: Cursor
+    first_offset: int
+    """What was asked for: the first batch may begin before it, and compaction may leave a gap."""
+    next_offset: int
+    """The offset after it: where the slice that follows begins."""
+    last_epoch: int
+    """The leader epoch of its last batch."""
+    raw: bytes
+    batches: tuple[BatchRef, ...] = field(repr=False)
+
+    @property
+    def tp(self) -> TopicPartition:
+        """Of which partition it is."""
+        return self.cursor.tp
