@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from kip848_client._backoff import backoff_ms
 from kip848_client._types import GroupId, MemberId, TopicIdPartition
 from kip848_client.group import (
     AssignPartitions,
@@ -45,7 +46,6 @@ from kip848_client.member import (
     SendHeartbeat,
     Subscribed,
     TimerFired,
-    backoff_ms,
 )
 from kip848_client.offsets import (
     CommitDone,

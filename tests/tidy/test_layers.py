@@ -11,6 +11,7 @@ from tests.tidy.source_tree import Module, imports_of, product_modules
 
 PURE = (
     "kip848_client._types",
+    "kip848_client._backoff",
     "kip848_client.errors",
     "kip848_client.error_codes",
     "kip848_client.wire",
@@ -43,12 +44,13 @@ IMPURE = frozenset(
     ]
 )
 
-GROUND = ("_types", "errors", "error_codes", "_shown")
+GROUND = ("_types", "errors", "error_codes", "_shown", "_backoff")
 """The ground floor: whoever is above may import it."""
 
 LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     # package                          what of ours it may import, itself apart
     ("kip848_client._types", ()),
+    ("kip848_client._backoff", ()),
     ("kip848_client.errors", ("error_codes",)),
     ("kip848_client.error_codes", ()),
     ("kip848_client.wire", GROUND),

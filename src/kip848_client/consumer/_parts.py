@@ -18,12 +18,13 @@ from kip848_client._aiokafka._fetch import FetchPath
 from kip848_client._aiokafka._tokens import with_token_provider
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._aiokafka._unreadable import Unreadable
+from kip848_client._backoff import backoff_ms
 from kip848_client._ports import Clock
 from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._backoff import jittered
 from kip848_client.group import GroupCore
-from kip848_client.member import MemberCore, MemberSettings, backoff_ms
+from kip848_client.member import MemberCore, MemberSettings
 from kip848_client.offsets import CommitterCore, CommitterSettings, OffsetTracker
 
 __all__ = ["Network", "connections", "fetch_path", "group_core", "new_member_id"]

@@ -80,7 +80,7 @@ from kip848_client.member._events import (
     TimerFired,
     TopicsResolved,
 )
-from kip848_client.member._heartbeat import EXTRA_INTERVALS, backoff_ms
+from kip848_client.member._heartbeat import EXTRA_INTERVALS
 from kip848_client.member._model import (
     AssignedPartition,
     Assignment,
@@ -142,5 +142,4 @@ __all__ = [
     "Subscribed",
     "TimerFired",
     "TopicsResolved",
-    "backoff_ms",
 ]

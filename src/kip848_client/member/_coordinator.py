@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kip848_client._backoff import backoff_ms
 from kip848_client.errors import CoordinatorUnavailable
 from kip848_client.member._commands import (
     Command,
@@ -19,7 +20,6 @@ from kip848_client.member._commands import (
     Report,
 )
 from kip848_client.member._events import CoordinatorFound, CoordinatorLookupFailed
-from kip848_client.member._heartbeat import backoff_ms
 from kip848_client.member._model import MemberSettings, Severity
 
 __all__ = ["CoordinatorLink"]

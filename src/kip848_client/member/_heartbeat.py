@@ -34,18 +34,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from kip848_client._backoff import backoff_ms
 from kip848_client._types import JOIN_EPOCH, MemberId
 from kip848_client.member._events import Subscribed
 from kip848_client.member._model import Assignment, HeartbeatIntent, MemberSettings
 from kip848_client.member._reconcile import Held
 
-__all__ = ["HeartbeatClock", "IntentBuilder", "Subscription", "backoff_ms"]
+__all__ = ["HeartbeatClock", "IntentBuilder", "Subscription"]
 
 DEFAULT_INTERVAL_MS: Final = 5_000
 """Used until the broker has named one: ``group.consumer.heartbeat.interval.ms``'s default."""
 URGENT_WINDOW_MS: Final = 1_000
 URGENT_PER_WINDOW: Final = 10
-_MAX_DOUBLINGS: Final = 20
 EXTRA_PAUSE_MS: Final = 100
 EXTRA_PAUSE_MAX_MS: Final = 1_000
 EXTRA_INTERVALS: Final = 2
@@ -136,13 +136,6 @@ class IntentBuilder:
         return HeartbeatIntent(
             member_id=self._member_id, member_epoch=epoch, instance_id=self._settings.instance_id
         )
-
-
-def backoff_ms(failures: int, base_ms: int, cap_ms: int, jitter: Callable[[int], int]) -> int:
-    """Pause after the ``failures``-th failure in a row (from 0): doubling, capped, varied by up to
-    20 %. A ``jitter`` that goes further is brought back (KAFKA-19813)."""
-    pause = min(cap_ms, base_ms << min(failures, _MAX_DOUBLINGS))
-    return max(1, min(max(jitter(pause), pause * 4 // 5), pause * 6 // 5))
 
 
 class HeartbeatClock:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kip848_client._backoff import backoff_ms
 from kip848_client._types import LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kip848_client.errors import CoordinatorUnavailable, Kip848Error, RequestTimedOut
 from kip848_client.member._events import (
@@ -19,7 +20,6 @@ from kip848_client.member._events import (
     HeartbeatLost,
     LeaveRequested,
 )
-from kip848_client.member._heartbeat import backoff_ms
 from kip848_client.member._model import HeartbeatRefused, LeaveMode, LossReason, MemberSettings
 from kip848_client.member._policy import LEFT_ANYWAY, Verdict, error_of, judge
 

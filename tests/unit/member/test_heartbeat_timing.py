@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client._backoff import backoff_ms
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import GroupAuthorizationFailed
 from kip848_client.member import (
@@ -26,7 +27,6 @@ from kip848_client.member import (
     Severity,
     TimerFired,
 )
-from kip848_client.member._heartbeat import backoff_ms
 from tests.unit.member._harness import MemberHarness, assignment, exact, in_state
 
 
