@@ -1,0 +1,151 @@
+"""When to ask for metadata, and of which topics: one question at a time.
+
+A topic is asked for when somebody *wants* to know of it, and all that are watched when what is
+known is old. Questions keep a pause between them that grows while they bring nothing; a topic that
+was never asked for does not wait for it, so that a new assignment begins at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client._types import TopicId
+from kip848_client.fetching._commands import LearnLeaders
+from kip848_client.fetching._model import FetchSettings
+
+__all__ = ["MetadataQuestions"]
+
+
+@dataclass(slots=True)
+class _Watched:
+    topic_id: TopicId | None
+    asked: bool = False
+    by_name: bool = False
+    """Whether to ask by name as well: the id is gone, and the name may have another one."""
+
+
+class MetadataQuestions:
+    """Which topics there is something to ask of."""
+
+    def __init__(self, settings: FetchSettings, jitter: Jitter) -> None:
+        self._settings = settings
+        self._jitter = jitter
+        self._watched: dict[str, _Watched] = {}
+        self._wanted: dict[str, str] = {}
+        """Topic to why."""
+        self._asking: dict[str, str] = {}
+        """The same of the open question."""
+        self._urgent = False
+        self._open: int | None = None
+        self._number = 0
+        self._failures = 0
+        self._not_before_ms = 0
+        self._refresh_ms: int | None = None
+
+    # -- what is watched ---------------------------------------------------------------------
+
+    def watch(self, topic: str, topic_id: TopicId | None) -> None:
+        """Keep what is known of this topic fresh; ``None`` to ask by name until it has an id."""
+        watched = self._watched.get(topic)
+        if watched is None or watched.topic_id != topic_id:
+            self._watched[topic] = _Watched(topic_id)
+
+    def unwatch(self, topic: str) -> None:
+        """Nobody wants to know of it any more."""
+        self._watched.pop(topic, None)
+        self._wanted.pop(topic, None)
+
+    def ask_by_name_too(self, topic: str) -> None:
+        """Its id is not known to the cluster: a topic of the same name may be there."""
+        watched = self._watched.get(topic)
+        if watched is not None:
+            watched.by_name = True
+
+    def want(self, topic: str, why: str) -> None:
+        """Ask for this topic as soon as may be."""
+        self._wanted.setdefault(topic, why)
+        watched = self._watched.get(topic)
+        if watched is None or not watched.asked:
+            self._urgent = True
+
+    def want_all(self, why: str) -> None:
+        """Ask for everything that is watched."""
+        for topic in self._watched:
+            self._wanted.setdefault(topic, why)
+
+    def begin_anew(self) -> None:
+        """What is asked at the moment goes to brokers that do not count any more."""
+        self._open = None
+        self._failures = 0
+        self._urgent = True
+        self.want_all("the client began anew from its bootstrap servers")
+
+    # -- asking ------------------------------------------------------------------------------
+
+    @property
+    def asked(self) -> int:
+        """The number of the newest question."""
+        return self._number
+
+    def due_ms(self) -> int | None:
+        """When to ask next, ``None`` when there is nothing to ask or a question is open."""
+        if self._open is not None:
+            return None
+        if self._wanted:
+            return 0 if self._urgent else self._not_before_ms
+        return self._refresh_ms if self._watched else None
+
+    def ask(self, now_ms: int) -> LearnLeaders | None:
+        """The next question, when it is due."""
+        due_ms = self.due_ms()
+        if due_ms is None or now_ms < due_ms:
+            return None
+        if not self._wanted:
+            self.want_all("what is known of leaders is old")
+        ids: set[TopicId] = set()
+        names: set[str] = set()
+        for topic in self._wanted:
+            watched = self._watched.get(topic)
+            if watched is not None:
+                watched.asked = True
+            if watched is not None and watched.topic_id is not None:
+                ids.add(watched.topic_id)
+            if watched is None or watched.topic_id is None or watched.by_name:
+                names.add(topic)
+        why = next(iter(self._wanted.values()))
+        self._asking, self._wanted = self._wanted, {}
+        self._urgent = False
+        self._number += 1
+        self._open = self._number
+        self._not_before_ms = now_ms + self._pause_ms()
+        return LearnLeaders(self._number, frozenset(ids), frozenset(names), why)
+
+    def answered(self, now_ms: int, number: int) -> bool:
+        """An answer is here; returns whether its question was open."""
+        if number != self._open:
+            return False
+        self._open = None
+        self._refresh_ms = now_ms + self._settings.metadata_max_age_ms
+        return True
+
+    def judged(self) -> None:
+        """The answer was looked at: what is still wanted was asked in vain."""
+        self._failures = self._failures + 1 if self._wanted else 0
+
+    def lost(self, now_ms: int, number: int) -> bool:
+        """No broker answered: all of it is asked again, later."""
+        if number != self._open:
+            return False
+        self._open = None
+        self._failures += 1
+        self._urgent = False
+        self._not_before_ms = now_ms + self._pause_ms()
+        self._wanted = {**self._asking, **self._wanted}
+        return True
+
+    def _pause_ms(self) -> int:
+        settings = self._settings
+        return backoff_ms(
+            self._failures, settings.retry_backoff_ms, settings.retry_backoff_max_ms, self._jitter
+        )
