@@ -37,7 +37,7 @@ from mock_coordinator.core.control import ClusterControl
 from mock_coordinator.core.fetching.fetches import Fetches
 from mock_coordinator.core.fetching.parked import Parked, ParkedFetches
 from mock_coordinator.core.groups.service.shards import GroupShards
-from mock_coordinator.core.inputs import ConnectionLost, Input, RequestReceived
+from mock_coordinator.core.inputs import ConnectionLost, Input, NodeStopped, RequestReceived
 from mock_coordinator.core.nodes import Node, Nodes
 from mock_coordinator.core.outputs import CloseConnection, Output, Persist, Reply, reply_to
 from mock_coordinator.core.security.state import SecurityState
@@ -167,6 +167,10 @@ class ClusterCore:
                 first = deadline
         return first
 
+    def fetches(self, node_id: int) -> Fetches:
+        """The fetch sessions of a node. Look, do not touch."""
+        return self._services[node_id].fetches
+
     def advertise(self, host: str, port: int, node_id: int | None = None) -> None:
         """Change the address that clients get for a node (the first one)."""
         node = self._brokers[node_id].node
@@ -186,6 +190,9 @@ class ClusterCore:
             self._authorizer.connection_lost(event.connection)
             self._groups.connection_lost(event.connection)
         else:
+            if isinstance(event, NodeStopped):
+                self._parked.drop_node(event.node_id)
+                self._services[event.node_id].fetches.forget_sessions()
             self._control.take(now_ms, event)
         self._transactions.run_due(now_ms)
         changed = self._tell_changes(now_ms)

@@ -44,6 +44,8 @@ _INITIAL_EPOCH: Final = 0
 _ANY_REPLICA_SINCE: Final = 11
 """From here on consumers may read from any replica, not the leader alone (KIP-392)."""
 _LEADER_TOLD_SINCE: Final = 16
+_RACK_AWARE: Final = "RackAwareReplicaSelector"
+"""The class of Kafka's that sends consumers to a replica in their rack (KIP-392)."""
 _OLD_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 """Refusals that say who leads now (KIP-951)."""
 
@@ -65,6 +67,8 @@ class FetchPlan:
     """A session is to be opened with the answer."""
     may_read: Callable[[str], bool] | None = None
     """Whether the client may read a topic of this name; ``None``: everything."""
+    rack: str = ""
+    """Where the client is."""
 
     @property
     def by_id(self) -> bool:
@@ -87,8 +91,19 @@ class Fetches:
 
     def __init__(self, broker: Broker) -> None:
         self._broker: Final = broker
-        slots = broker.config.integer("max.incremental.fetch.session.cache.slots")
-        self._sessions: Final = FetchSessions(slots)
+        self._slots: Final = broker.config.integer("max.incremental.fetch.session.cache.slots")
+        selector = broker.config.text("replica.selector.class") or ""
+        self._rack_aware: Final = selector.endswith(_RACK_AWARE)
+        self._sessions = FetchSessions(self._slots)
+
+    @property
+    def sessions(self) -> FetchSessions:
+        """The open sessions. Look, or close one."""
+        return self._sessions
+
+    def forget_sessions(self) -> None:
+        """The broker was stopped: sessions live in its memory alone."""
+        self._sessions = FetchSessions(self._slots)
 
     def start(
         self,
@@ -141,6 +156,7 @@ class Fetches:
             max_bytes=max_bytes,
             deadline_ms=now_ms + max(request.max_wait_ms, 0),
             from_replica=replica >= 0,
+            rack=request.rack_id,
             wanted=_wanted(request),
             session=None,
             incremental=False,
@@ -195,6 +211,7 @@ class Fetches:
                 any_replica=plan.version >= _ANY_REPLICA_SINCE,
             )
             data = _read_partition(plan, key, wanted, log, room, problem, at_least_one=first)
+            self._prefer_replica(plan, topic, key.partition, data)
             if plan.version >= _LEADER_TOLD_SINCE and data.error_code in _OLD_LEADER:
                 leader, epoch = current_leader(self._broker, topic, key.partition)
                 data.current_leader = FetchResponseLeaderIdAndEpoch(
@@ -206,7 +223,23 @@ class Fetches:
             reading.readable_bytes += size
             if data.error_code or data.diverging_epoch.epoch >= 0:
                 reading.complete = True
+            reading.complete = reading.complete or data.preferred_read_replica >= 0
         return reading
+
+    def _prefer_replica(
+        self, plan: FetchPlan, topic: Topic, partition: int, data: FetchResponsePartitionData
+    ) -> None:
+        """The leader sends a consumer to an in-sync replica in its rack, and gives it no
+        records."""
+        if not self._rack_aware or not plan.rack or plan.from_replica or data.error_code:
+            return
+        if data.diverging_epoch.epoch >= 0 or not self._broker.leads(topic, partition):
+            return
+        state = self._broker.partition_state(topic, partition)
+        near = [r for r in state.isr if self._broker.nodes[r].rack == plan.rack]
+        if near and state.leader not in near:
+            data.preferred_read_replica = near[0]
+            data.records = b""
 
     # -- answering -------------------------------------------------------------------------------
 

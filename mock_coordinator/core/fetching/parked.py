@@ -84,6 +84,11 @@ class ParkedFetches:
         for number in [n for n, p in self._waiting.items() if p.connection == connection]:
             self._forget(number)
 
+    def drop_node(self, node_id: int) -> None:
+        """Forget the fetches that wait at a broker that is gone."""
+        for number in [n for n, p in self._waiting.items() if p.node_id == node_id]:
+            self._forget(number)
+
     def _forget(self, number: int) -> None:
         del self._waiting[number]
         for partition in self._partitions.pop(number):

@@ -97,6 +97,7 @@ class FetchSession:
         if told is None:
             return True
         news = bool(data.records) or data.diverging_epoch.epoch >= 0 or bool(data.error_code)
+        news = news or data.preferred_read_replica >= 0
         if told.high_watermark != data.high_watermark:
             told.high_watermark = data.high_watermark
             news = True
@@ -198,6 +199,15 @@ class FetchSessions:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         session.advance()
         return session
+
+    def get(self, session_id: int) -> FetchSession | None:
+        """A session, for looking at."""
+        return self._sessions.get(session_id)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Of all sessions, oldest first."""
+        return tuple(self._sessions)
 
     def close(self, session_id: int) -> None:
         """Forget a session; unknown ids are ignored."""

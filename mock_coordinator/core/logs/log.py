@@ -152,8 +152,10 @@ class PartitionLog:
         return tuple(b.data for b in self.batches[index:] if b.base_offset >= offset)
 
     def truncate(self, offset: int) -> None:
-        """Forget the batches from an offset on, with what they said of producers."""
+        """Forget the batches from an offset on, with what they said of producers, and the leader
+        epochs that began there."""
         kept = [batch.data for batch in self.batches if batch.last_offset < offset]
+        epochs = self._epochs
         self.replace(())
         self.producers = ProducerStates(self._watch)
         self._aborted = AbortedTransactions()
@@ -161,6 +163,10 @@ class PartitionLog:
         self._epochs = [(self.leader_epoch, kept_from)]
         for data in kept:
             self.restore(data)
+        left = [(epoch, start) for epoch, start in epochs if start < self._end]
+        if not left or left[-1][0] != self.leader_epoch:
+            left.append((self.leader_epoch, self._end))
+        self._epochs = left
 
     def _add(self, base: int, records: int, max_timestamp: int, stored: bytes) -> None:
         self._end = base + records

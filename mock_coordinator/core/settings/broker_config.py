@@ -76,6 +76,7 @@ EFFECTIVE: Final = frozenset(
         "offsets.topic.num.partitions",
         "producer.id.expiration.check.interval.ms",
         "producer.id.expiration.ms",
+        "replica.selector.class",
         "sasl.server.max.receive.size",
         "socket.request.max.bytes",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms",

@@ -86,3 +86,15 @@ def test_logs_exist_for_the_partitions_of_their_topic_and_go_with_it() -> None:
     assert logs.take_grown() == ()
     logs.drop_topic(topic.topic_id, 2)
     assert logs.of(topic, 1) is not log
+
+
+def test_a_log_that_was_cut_knows_where_its_leader_epochs_ended() -> None:
+    log = log_of(3)
+    for epoch in (1, 2):
+        log.begin_epoch(epoch)
+        log.append(encode_batch([NewRecord(b"x")], 0), 1, 0)
+    log.truncate(4)
+    assert log.high_watermark == 4
+    log.begin_epoch(3)
+    log.append(encode_batch([NewRecord(b"y")], 0), 1, 0)
+    assert [log.end_of_epoch(epoch) for epoch in (0, 1, 2, 3)] == [(0, 3), (1, 4), (1, 4), (3, 5)]

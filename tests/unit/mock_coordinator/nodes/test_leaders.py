@@ -463,3 +463,42 @@ def test_a_cluster_has_at_least_one_broker() -> None:
     with pytest.raises(ConfigError, match="brokers = 0: expected a number"):
         MockCluster(brokers=0, listen=False)
     assert MockCluster({"t": 1}, brokers=1, listen=False).leader_of("t") == 1
+
+
+# -- replicas near the client, sessions of a broker that goes ----------------------------------
+
+
+def test_the_leader_sends_a_consumer_to_the_replica_in_its_rack() -> None:
+    """KIP-392, at the end of the log as well; followers send nobody away."""
+    config = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
+    harness = ClusterHarness(racks=("a", "b", "c"), config=config)
+    leader = harness.leader("all")
+    near = harness.other(leader)
+    rack = next(node.rack for node in harness.cluster.nodes if node.node_id == near)
+    harness.produce(leader, "all")
+
+    def asked(node_id: int, rack_id: str, offset: int) -> tuple[int, bytes]:
+        request = harness.fetch_request("all", offset=offset)
+        request.rack_id = rack_id
+        partition = harness.at(node_id, request, 17).responses[0].partitions[0]
+        return partition.preferred_read_replica, partition.records
+
+    assert [asked(leader, rack or "", offset) for offset in (0, 1)] == [(near, b"")] * 2
+    assert asked(leader, "nowhere", 0)[0] == asked(leader, "", 0)[0] == -1
+    preferred, records = asked(near, rack or "", 0)
+    assert preferred == -1
+    assert records
+
+
+@pytest.mark.asyncio
+async def test_a_broker_that_stops_forgets_its_fetch_sessions() -> None:
+    harness = ClusterHarness()
+    request = harness.fetch_request("all")
+    request.session_epoch = 0
+    node = harness.leader("all")
+    opened = harness.at(node, request, 17)
+    assert opened.session_id > 0
+    await harness.cluster.stop_broker(node)
+    await harness.cluster.start_broker(node)
+    request.session_id, request.session_epoch = opened.session_id, 1
+    assert harness.at(node, request, 17).error_code == 70
