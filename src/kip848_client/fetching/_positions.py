@@ -1,0 +1,473 @@
+"""Where to begin in each partition, and what to do when the broker does not have that.
+
+Theory of operation
+-------------------
+A partition gets its position from, in this order: a seek of the user, the offset that the group has
+committed, ``auto_offset_reset``. The last is asked for only after an answer that says "nothing
+committed" without any error: an error, or silence, never resets anything.
+
+A broker that calls a position out of range is not believed at once: it says no offsets with that,
+and may have led for a moment only. The leader is asked what its log has. If the position is in it,
+fetching goes on after a rest; when that happened three times in a row for the same offset, or the
+position is outside, the policy decides (``none``: the user), and the user hears what was skipped.
+
+A search belongs to one tenure of its partition. Whatever arrives for another one changes nothing:
+a seek, a loss and a new assignment end the search (``forget``), and its answers find it gone.
+
+What waiting does not cure (a refusal that the user must know) is told, and tried again a second
+later. Only two things end a search without a position: no committed offset, and a position that is
+not in the log, each with the policy ``none``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import partial
+from typing import Final
+
+from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client._types import TopicId, TopicPartition
+from kip848_client.errors import Kip848Error, NoOffsetForPartition, OffsetOutOfRange
+from kip848_client.fetching._commands import Command, LookUpCommitted, Notice
+from kip848_client.fetching._events import CommittedFailed, CommittedFound
+from kip848_client.fetching._model import EARLIEST, LATEST, NO_EPOCH, FetchSettings, StoredOffset
+from kip848_client.fetching._queries import Found, Lookup, Queries
+
+__all__ = ["PositionFound", "PositionStands", "PositionTrouble", "Positions", "Result"]
+
+BELIEVED_AFTER: Final = 3
+"""So often in a row a broker must call an offset out of range that is in its log."""
+RETRY_MS: Final = 1_000
+"""Between attempts after an error that the user was told."""
+QUIET_MS: Final = 10_000
+"""A search that lasts longer is worth a line in the log."""
+NOTICE_AGAIN_MS: Final = 60_000
+_NAMES_MAX: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PositionFound:
+    """Fetch from here. ``committed``: the group has committed just this."""
+
+    tp: TopicPartition
+    tenure: int
+    offset: int
+    leader_epoch: int
+    """Of the record before it, as it was committed; ``NO_EPOCH`` after a reset."""
+    committed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PositionStands:
+    """A check found the position in the leader's log: go on there."""
+
+    tp: TopicPartition
+    tenure: int
+
+
+@dataclass(frozen=True, slots=True)
+class PositionTrouble:
+    """The user must know. ``lasting``: raised again and again until he seeks; the search is over.
+    Otherwise told once, while the search goes on; one error may concern many partitions, and is the
+    same object in all of them."""
+
+    tp: TopicPartition
+    tenure: int
+    error: Kip848Error
+    lasting: bool
+
+
+Result = PositionFound | PositionStands | PositionTrouble
+
+
+class _Phase(Enum):
+    COMMITTED = auto()
+    """What has the group committed?"""
+    RESET = auto()
+    """What does the policy say?"""
+    CHECK = auto()
+    """What does the leader's log have?"""
+    STANDS = auto()
+    """The position is in the log; resting before the broker is asked for it again."""
+
+
+@dataclass(slots=True, eq=False)
+class _Search:
+    tp: TopicPartition
+    tenure: int
+    topic_id: TopicId | None
+    phase: _Phase
+    due_ms: int
+    """When to ask, if nothing is asked at the moment."""
+    notice_ms: int
+    time: int = LATEST
+    """What the reset looks for."""
+    number: int | None = None
+    """Of the look-up of committed offsets that is under way."""
+    lookups: list[Lookup] = field(default_factory=list)
+    failures: int = 0
+    last: str = ""
+    offset: int = -1
+    """What is, or was found, out of range; -1 for nothing."""
+    start: int = -1
+    end: int = -1
+    """What the leader's log has."""
+
+
+class Positions:
+    """Gives partitions their position. What it found out is taken with ``take``."""
+
+    def __init__(
+        self,
+        settings: FetchSettings,
+        jitter: Jitter,
+        queries: Queries,
+        emit: Callable[[Command], None],
+    ) -> None:
+        self._settings = settings
+        self._jitter = jitter
+        self._queries = queries
+        self._emit = emit
+        self._searches: dict[TopicPartition, _Search] = {}
+        self._idle: dict[TopicPartition, _Search] = {}
+        """Those that nothing is asked for at the moment."""
+        self._committed: dict[int, tuple[_Search, ...]] = {}
+        """Look-ups of committed offsets that are under way."""
+        self._number = 0
+        self._retry_ms = 0
+        """Before that, no committed offsets are asked for that were asked for in vain."""
+        self._in_range: dict[TopicPartition, tuple[int, int]] = {}
+        """(offset, how often in a row it was called out of range and was in the log)."""
+        self._results: list[Result] = []
+        self._due_ms: int | None = None
+        self._dirty = False
+
+    # -- looking -----------------------------------------------------------------------------
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When ``settle`` has something to do without another event; ``None`` for never."""
+        return 0 if self._dirty else self._due_ms
+
+    def is_looking(self, tp: TopicPartition) -> bool:
+        """Whether a position is looked for, or checked."""
+        return tp in self._searches
+
+    # -- asking ------------------------------------------------------------------------------
+
+    def begin(
+        self,
+        now_ms: int,
+        tp: TopicPartition,
+        tenure: int,
+        topic_id: TopicId | None,
+        *,
+        by_policy: bool = False,
+    ) -> None:
+        """Find a position: what is committed, and where nothing is, or with ``by_policy``, what
+        ``auto_offset_reset`` says."""
+        self.forget(tp)
+        search = self._new(now_ms, tp, tenure, topic_id, _Phase.COMMITTED)
+        if by_policy or not self._settings.has_group:
+            self._by_policy(now_ms, search)
+
+    def check(
+        self, now_ms: int, tp: TopicPartition, tenure: int, topic_id: TopicId | None, offset: int
+    ) -> None:
+        """The leader calls ``offset`` out of range: find out what it has."""
+        self._end(tp)
+        search = self._new(now_ms, tp, tenure, topic_id, _Phase.CHECK)
+        search.offset = offset
+
+    def fetched(self, tp: TopicPartition) -> None:
+        """The leader served the partition: its position is not out of range."""
+        self._in_range.pop(tp, None)
+
+    def forget(self, tp: TopicPartition) -> None:
+        """The partition is gone, or was sought: nothing is looked for."""
+        self._in_range.pop(tp, None)
+        self._end(tp)
+
+    def close(self) -> None:
+        """Nothing is looked for any more."""
+        for tp in tuple(self._searches):
+            self.forget(tp)
+
+    # -- what happens ------------------------------------------------------------------------
+
+    def answered(self, now_ms: int, event: CommittedFound | CommittedFailed) -> bool:
+        """A look-up of committed offsets ended; returns whether it was under way."""
+        searches = self._committed.pop(event.number, None)
+        if searches is None:
+            return False
+        self._dirty = True
+        asked = [each for each in searches if each.number == event.number and self._is_open(each)]
+        pauses: dict[int, int] = {}
+        for search in asked:
+            search.number = None
+            if isinstance(event, CommittedFailed):
+                if event.passing:
+                    self._rest(now_ms, search, str(event.error), pauses)
+                else:
+                    self._trouble(now_ms, search, event.error)
+            elif search.tp not in event.offsets:
+                self._rest(now_ms, search, "it could not be found out what is committed", pauses)
+            else:
+                self._on_committed(now_ms, search, event.offsets[search.tp])
+        return True
+
+    def settle(self, now_ms: int) -> None:
+        """Ask for what is due. Before that of the queries, which sends what this asks for."""
+        if not self._dirty and (self._due_ms is None or now_ms < self._due_ms):
+            return
+        self._dirty = False
+        due: list[int] = []
+        committed: list[_Search] = []
+        for search in tuple(self._idle.values()):
+            if search.due_ms > now_ms:
+                due.append(search.due_ms)
+            elif search.phase is _Phase.COMMITTED:
+                committed.append(search)
+            elif search.phase is _Phase.STANDS:
+                self._end(search.tp)
+                self._results.append(PositionStands(search.tp, search.tenure))
+            else:
+                self._ask(search)
+        if committed:
+            self._ask_committed(now_ms, committed, due)
+        self._complain(now_ms)
+        due.extend(each.notice_ms for each in self._searches.values())
+        self._due_ms = min(due, default=None)
+
+    def take(self) -> tuple[Result, ...]:
+        """What was found out since the last time, in order."""
+        results, self._results = tuple(self._results), []
+        return results
+
+    # -- inside: searches --------------------------------------------------------------------
+
+    def _new(
+        self, now_ms: int, tp: TopicPartition, tenure: int, topic_id: TopicId | None, phase: _Phase
+    ) -> _Search:
+        search = _Search(tp, tenure, topic_id, phase, now_ms, now_ms + QUIET_MS)
+        self._searches[tp] = self._idle[tp] = search
+        self._dirty = True
+        return search
+
+    def _end(self, tp: TopicPartition) -> None:
+        search = self._searches.pop(tp, None)
+        self._idle.pop(tp, None)
+        if search is not None:
+            self._drop_lookups(search)
+
+    def _is_open(self, search: _Search) -> bool:
+        return self._searches.get(search.tp) is search
+
+    def _drop_lookups(self, search: _Search) -> None:
+        for lookup in search.lookups:
+            self._queries.drop(lookup)
+        search.lookups.clear()
+
+    def _wait(self, search: _Search, due_ms: int) -> None:
+        search.due_ms = due_ms
+        self._idle[search.tp] = search
+        self._dirty = True
+
+    def _rest(self, now_ms: int, search: _Search, why: str, pauses: dict[int, int]) -> None:
+        """Ask again later. ``pauses`` by failures: those that failed together stay together."""
+        failures = search.failures
+        if failures not in pauses:
+            pauses[failures] = self._pause_ms(failures)
+        search.failures += 1
+        search.last = why
+        self._wait(search, now_ms + pauses[failures])
+
+    def _pause_ms(self, failures: int) -> int:
+        settings = self._settings
+        return backoff_ms(
+            failures, settings.retry_backoff_ms, settings.retry_backoff_max_ms, self._jitter
+        )
+
+    def _trouble(self, now_ms: int, search: _Search, error: Kip848Error) -> None:
+        search.last = str(error)
+        search.failures = 0
+        search.notice_ms = now_ms + NOTICE_AGAIN_MS
+        self._results.append(PositionTrouble(search.tp, search.tenure, error, lasting=False))
+        self._wait(search, now_ms + RETRY_MS)
+
+    def _found(self, search: _Search, stored: StoredOffset, *, committed: bool = False) -> None:
+        self._end(search.tp)
+        self._results.append(
+            PositionFound(
+                search.tp, search.tenure, stored.offset, stored.leader_epoch, committed=committed
+            )
+        )
+
+    # -- inside: committed offsets -----------------------------------------------------------
+
+    def _ask_committed(self, now_ms: int, searches: list[_Search], due: list[int]) -> None:
+        if self._retry_ms > now_ms and all(each.failures for each in searches):
+            due.append(self._retry_ms)
+            return
+        if any(each.failures for each in searches):
+            self._retry_ms = now_ms + self._settings.retry_backoff_ms
+        self._number += 1
+        for search in searches:
+            search.number = self._number
+            search.last = search.last or "the group's coordinator has not answered"
+            del self._idle[search.tp]
+        self._committed[self._number] = tuple(searches)
+        self._emit(LookUpCommitted(self._number, tuple(each.tp for each in searches)))
+
+    def _on_committed(self, now_ms: int, search: _Search, stored: StoredOffset | None) -> None:
+        if stored is None or stored.offset < 0:
+            self._by_policy(now_ms, search)
+        else:
+            self._found(search, stored, committed=True)
+
+    # -- inside: the policy ------------------------------------------------------------------
+
+    def _by_policy(self, now_ms: int, search: _Search) -> None:
+        """Begin a reset."""
+        settings = self._settings
+        search.phase = _Phase.RESET
+        search.failures = 0
+        if settings.reset_policy == "none":
+            self._end(search.tp)
+            error = _no_offset(search) if search.offset < 0 else _out_of_range(search)
+            self._results.append(PositionTrouble(search.tp, search.tenure, error, lasting=True))
+            return
+        if settings.reset_policy == "earliest":
+            search.time = EARLIEST
+        elif settings.reset_policy == "latest":
+            search.time = LATEST
+        else:
+            # once for the whole reset: a retry must not move the beginning
+            search.time = max(0, now_ms + settings.clock_origin_ms - settings.reset_age_ms)
+        self._wait(search, now_ms)
+
+    def _ask(self, search: _Search) -> None:
+        """Ask the leader for what this phase needs."""
+        del self._idle[search.tp]
+        ask = partial(self._queries.ask, topic_id=search.topic_id)
+        if search.phase is _Phase.RESET:
+            done = partial(self._on_reset, search)
+            committed = self._settings.read_committed
+            search.lookups = [ask({search.tp: search.time}, done, read_committed=committed)]
+        else:
+            # for a range, what is not committed yet is in the log, too
+            search.start = search.end = -1
+            search.lookups = [
+                ask({search.tp: EARLIEST}, partial(self._on_start, search), read_committed=False),
+                ask({search.tp: LATEST}, partial(self._on_end, search), read_committed=False),
+            ]
+
+    def _on_reset(self, search: _Search, now_ms: int, result: Found | Kip848Error) -> None:
+        search.lookups.clear()
+        if isinstance(result, Kip848Error):
+            self._trouble(now_ms, search, result)
+            return
+        offset = result[search.tp].offset
+        if offset < 0:
+            age_s = self._settings.reset_age_ms / 1000
+            text = (
+                f"{_shown(search.tp)} has no record of the last {age_s:g} s: continues at its end"
+            )
+            self._emit(Notice(text, warning=False, partition=search.tp))
+            search.time = LATEST
+            self._wait(search, now_ms)
+            return
+        if search.offset >= 0:
+            text = _moved(search, self._settings.reset_policy, offset)
+            self._emit(Notice(text, warning=True, partition=search.tp))
+        self._found(search, StoredOffset(offset, NO_EPOCH))
+
+    # -- inside: checks ----------------------------------------------------------------------
+
+    def _on_start(self, search: _Search, now_ms: int, result: Found | Kip848Error) -> None:
+        if not isinstance(result, Kip848Error):
+            search.start = result[search.tp].offset
+        self._on_bound(search, now_ms, result)
+
+    def _on_end(self, search: _Search, now_ms: int, result: Found | Kip848Error) -> None:
+        if not isinstance(result, Kip848Error):
+            search.end = result[search.tp].offset
+        self._on_bound(search, now_ms, result)
+
+    def _on_bound(self, search: _Search, now_ms: int, result: Found | Kip848Error) -> None:
+        if isinstance(result, Kip848Error):
+            self._drop_lookups(search)
+            self._trouble(now_ms, search, result)
+            return
+        if min(search.start, search.end) < 0:
+            return  # the other one is still to come
+        search.lookups.clear()
+        tp, offset = search.tp, search.offset
+        before, times = self._in_range.get(tp, (offset, 0))
+        times = times + 1 if before == offset else 1
+        if search.start <= offset <= search.end and times < BELIEVED_AFTER:
+            self._in_range[tp] = (offset, times)
+            search.phase = _Phase.STANDS
+            self._wait(search, now_ms + self._pause_ms(times - 1))
+        else:
+            self._in_range.pop(tp, None)
+            self._by_policy(now_ms, search)
+
+    # -- inside: what is told ----------------------------------------------------------------
+
+    def _complain(self, now_ms: int) -> None:
+        """Log searches that last, one line for those with the same reason."""
+        late: dict[str, list[TopicPartition]] = {}
+        for search in self._searches.values():
+            if search.notice_ms <= now_ms:
+                search.notice_ms = now_ms + NOTICE_AGAIN_MS
+                why = search.lookups[0].last if search.lookups else search.last
+                late.setdefault(why, []).append(search.tp)
+        for why, partitions in late.items():
+            only = partitions[0] if len(partitions) == 1 else None
+            text = f"no position yet of {_listed(partitions)}: {why}"
+            self._emit(Notice(text, warning=True, partition=only))
+
+
+def _shown(tp: TopicPartition) -> str:
+    return f"{tp[0]}-{tp[1]}"
+
+
+def _listed(partitions: Iterable[TopicPartition]) -> str:
+    names = [_shown(tp) for tp in sorted(partitions)]
+    more = len(names) - _NAMES_MAX
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:_NAMES_MAX])} and {more} more"
+
+
+def _no_offset(search: _Search) -> NoOffsetForPartition:
+    return NoOffsetForPartition(
+        f"{_shown(search.tp)} has no committed offset and auto_offset_reset is 'none'; "
+        "seek to an offset, or choose a policy"
+    )
+
+
+def _out_of_range(search: _Search) -> OffsetOutOfRange:
+    return OffsetOutOfRange(
+        f"{_range_text(search)}, and auto_offset_reset is 'none'; "
+        "seek to an offset that is there, or choose a policy",
+        topic=search.tp[0],
+        partition=search.tp[1],
+        offset=search.offset,
+        start=search.start,
+        end=search.end,
+    )
+
+
+def _range_text(search: _Search) -> str:
+    return (
+        f"{_shown(search.tp)}: offset {search.offset} is out of range: "
+        f"the log begins at {search.start} and ends at {search.end}"
+    )
+
+
+def _moved(search: _Search, policy: str, offset: int) -> str:
+    by = offset - search.offset
+    how = f"{by} offsets are skipped" if by >= 0 else f"{-by} offsets further back"
+    return f"{_range_text(search)}; reset to {policy}: continues at {offset}, {how}"

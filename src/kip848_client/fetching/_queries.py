@@ -1,0 +1,474 @@
+"""Offsets by time, asked of the partitions' leaders (ListOffsets): for resets, range checks, users.
+
+Theory of operation
+-------------------
+Everything that is wanted at a moment goes out in one request a leader, and a leader has one request
+at a time: brokers answer the requests of a connection one after the other, so a second one would
+gain nothing. A partition is named once in a request (brokers refuse what is named twice), and a
+request has one isolation level; what does not fit goes with the next one.
+
+What was asked before may share a request with what is new, but nobody gets an answer to a request
+that was sent before he asked: the end of a partition may have moved since.
+
+ListOffsets goes by name. So a question remembers the topic id that the name had when the request
+was sent, and an answer counts only if the name still has it; a question for an assigned partition
+waits while the name belongs to another topic.
+
+A refusal makes its partition rest, with a pause that grows; partitions that are refused together
+rest together, so that they stay one request. Questions that were refused before are sent to a
+leader at most once in ``retry_backoff_ms``, whatever it answers; a new one waits for nothing, and
+takes those along that are due. A leader that moved ends the rest. What waiting does not cure
+ends the look-up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client._types import TopicId, TopicPartition
+from kip848_client.error_codes import ErrorCode, error_name, is_retriable
+from kip848_client.errors import (
+    BrokerError,
+    ConsumerClosed,
+    Kip848Error,
+    RequestTimedOut,
+    broker_error,
+)
+from kip848_client.fetching._commands import Command, ListOffsets, OffsetsFound, OffsetsNotFound
+from kip848_client.fetching._events import (
+    LeadersLearnt,
+    LeadersNotLearnt,
+    OffsetsAsked,
+    OffsetsListed,
+    OffsetsNotListed,
+)
+from kip848_client.fetching._leaders import Leaders
+from kip848_client.fetching._model import (
+    EARLIEST,
+    LATEST,
+    FetchSettings,
+    FoundOffset,
+    ListedOffset,
+)
+
+__all__ = ["Found", "Lookup", "Queries"]
+
+Found = Mapping[TopicPartition, FoundOffset]
+"""What a look-up found; offset -1 where no record is so young."""
+Done = Callable[[int, Found | Kip848Error], None]
+"""Gets the time and what became of a look-up; called once."""
+
+_NONE_THERE: Final = -1
+
+
+class Remedy(NamedTuple):
+    """What helps against an error code of ListOffsets, besides asking again after a rest."""
+
+    metadata_after_ms: int | None = None
+    """Another broker may lead by now: ask who, once it has lasted for so long. ``None``: we asked
+    the right one."""
+    tries: int | None = None
+    """After so many of them in a row the look-up ends with the error; ``None`` for never."""
+
+
+_REST: Final = Remedy()
+_MOVED: Final = Remedy(metadata_after_ms=0)
+_LAGGING: Final = Remedy(metadata_after_ms=1_000)
+_FINAL: Final = Remedy(tries=1)
+_UNKNOWN: Final = Remedy(tries=10)
+"""For codes that Kafka does not call retriable and that no rule is known for."""
+
+REMEDIES: Final[Mapping[int, Remedy]] = {
+    ErrorCode.UNKNOWN_SERVER_ERROR: _REST,
+    ErrorCode.CORRUPT_MESSAGE: _REST,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: _MOVED,
+    ErrorCode.LEADER_NOT_AVAILABLE: _MOVED,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: _MOVED,
+    ErrorCode.REPLICA_NOT_AVAILABLE: _MOVED,
+    ErrorCode.INVALID_TOPIC_EXCEPTION: _FINAL,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: _FINAL,
+    ErrorCode.UNSUPPORTED_VERSION: _FINAL,
+    ErrorCode.INVALID_REQUEST: Remedy(tries=2),
+    ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: _FINAL,
+    ErrorCode.KAFKA_STORAGE_ERROR: _MOVED,
+    ErrorCode.FENCED_LEADER_EPOCH: _MOVED,
+    ErrorCode.UNKNOWN_LEADER_EPOCH: _LAGGING,
+    ErrorCode.OFFSET_NOT_AVAILABLE: _REST,  # the leader is new, and finds its end out
+}
+
+
+def remedy_for(code: int) -> Remedy:
+    """What helps against this code."""
+    remedy = REMEDIES.get(code)
+    if remedy is not None:
+        return remedy
+    return _MOVED if is_retriable(code) else _UNKNOWN
+
+
+@dataclass(slots=True, eq=False)
+class Lookup:
+    """A look-up that is under way, of one partition or many. ``last`` says why it is not over."""
+
+    done: Done
+    deadline_ms: int | None
+    missing: dict[TopicPartition, _Question] = field(default_factory=dict)
+    found: dict[TopicPartition, FoundOffset] = field(default_factory=dict)
+    last: str = "no leader is known"
+
+
+@dataclass(slots=True, eq=False)
+class _Question:
+    lookup: Lookup
+    tp: TopicPartition
+    time: int
+    read_committed: bool
+    topic_id: TopicId | None
+    """Of the topic that is meant; ``None`` for whichever has the name."""
+    request: int | None = None
+    """The number of the request that carries it."""
+    asked_id: TopicId | None = None
+    """The id that the name had when it was sent."""
+    asked_leader: tuple[int, int] | None = None
+    due_ms: int = 0
+    refusals: int = 0
+    same_code: int = 0
+    """How often ``code`` came in a row."""
+    code: int = 0
+    failing_ms: int = 0
+    """Since when."""
+
+
+class _Request(NamedTuple):
+    node: int
+    questions: tuple[_Question, ...]
+
+
+class Queries:
+    """All look-ups that are open. ``want_leaders`` takes a topic and why its leaders are wanted; it
+    is told again in each ``settle`` that misses them."""
+
+    def __init__(
+        self,
+        settings: FetchSettings,
+        jitter: Jitter,
+        leaders: Leaders,
+        emit: Callable[[Command], None],
+        *,
+        want_leaders: Callable[[str, str], None],
+    ) -> None:
+        self._settings = settings
+        self._jitter = jitter
+        self._leaders = leaders
+        self._emit = emit
+        self._want_leaders = want_leaders
+        self._number = 0
+        self._lookups: dict[Lookup, None] = {}
+        self._topics: Counter[str] = Counter()
+        self._waiting: dict[_Question, None] = {}
+        self._requests: dict[int, _Request] = {}
+        self._busy: dict[int, int] = {}
+        """Node to the number of the request that is open there."""
+        self._retry_ms: dict[int, int] = {}
+        """Node to when questions that it, or another, refused may be sent to it again."""
+        self._dirty = False
+        self._due_ms: int | None = None
+
+    # -- looking -----------------------------------------------------------------------------
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When ``settle`` has something to do without another event; ``None`` for never."""
+        return 0 if self._dirty else self._due_ms
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics that something is open of."""
+        return frozenset(self._topics)
+
+    # -- asking ------------------------------------------------------------------------------
+
+    def ask(
+        self,
+        times: Mapping[TopicPartition, int],
+        done: Done,
+        *,
+        read_committed: bool,
+        topic_id: TopicId | None = None,
+        deadline_ms: int | None = None,
+    ) -> Lookup:
+        """Begin a look-up of ``EARLIEST``, ``LATEST`` or ms since 1970. ``topic_id``: only of this
+        topic. ``done`` is called from a later call, ``settle`` at the soonest."""
+        lookup = Lookup(done, deadline_ms)
+        for tp, time in times.items():
+            question = _Question(lookup, tp, time, read_committed, topic_id)
+            lookup.missing[tp] = question
+            self._topics[tp[0]] += 1
+            self._waiting[question] = None
+        self._lookups[lookup] = None
+        self._dirty = True
+        return lookup
+
+    def asked_by_user(self, event: OffsetsAsked) -> None:
+        """A look-up that is answered by ``OffsetsFound`` or ``OffsetsNotFound``."""
+
+        def done(_now_ms: int, result: Found | Kip848Error) -> None:
+            if isinstance(result, Kip848Error):
+                self._emit(OffsetsNotFound(event.ticket, result))
+            else:
+                self._emit(OffsetsFound(event.ticket, result))
+
+        self.ask(
+            event.times,
+            done,
+            read_committed=self._settings.read_committed,
+            deadline_ms=event.deadline_ms,
+        )
+
+    def drop(self, lookup: Lookup) -> None:
+        """Nobody wants to know any more; ``done`` is not called."""
+        self._lookups.pop(lookup, None)
+        for question in tuple(lookup.missing.values()):
+            self._strike(question)
+
+    def close(self, now_ms: int) -> None:
+        """Nothing is asked any more."""
+        for lookup in tuple(self._lookups):
+            self._end(now_ms, lookup, ConsumerClosed("the consumer is closed"))
+
+    # -- what happens ------------------------------------------------------------------------
+
+    def answered(self, now_ms: int, event: OffsetsListed | OffsetsNotListed) -> bool:
+        """A request ended; returns whether it was open."""
+        request = self._requests.pop(event.query, None)
+        if request is None:
+            return False
+        if self._busy.get(request.node) == event.query:
+            del self._busy[request.node]
+        self._dirty = True
+        pauses: dict[int, int] = {}
+        for question in request.questions:
+            if question.request != event.query or not _is_open(question):
+                continue
+            question.request = None
+            if isinstance(event, OffsetsListed):
+                self._on_row(now_ms, request.node, question, event.rows.get(question.tp), pauses)
+            elif event.error is not None:
+                self._end(now_ms, question.lookup, event.error)
+            else:
+                self._rest(now_ms, question, event.why, pauses, metadata=True)
+        return True
+
+    def leaders_changed(self) -> None:
+        """What is known of leaders is not what it was: who waits for one, or rests because the old
+        one refused, is asked for at once."""
+        self._dirty = True
+        for question in self._waiting:
+            self._follow(question)
+        for number, request in self._requests.items():
+            for question in request.questions:
+                moved = question.request == number and _is_open(question) and self._follow(question)
+                if moved:
+                    question.request = None
+                    self._waiting[question] = None
+
+    def leaders_told(self, now_ms: int, event: LeadersLearnt | LeadersNotLearnt) -> None:
+        """Why a leader may still be unknown; after what the event says was learnt."""
+        if isinstance(event, LeadersLearnt):
+            self.leaders_changed()
+            errors = {each.topic: each.error_code for each in event.topics if each.error_code}
+        else:
+            errors = {}
+        for question in tuple(self._waiting):
+            if not _is_open(question) or self._leader_for(question) is not None:
+                continue
+            if isinstance(event, LeadersNotLearnt):
+                question.lookup.last = event.why
+                continue
+            code = errors.get(question.tp[0])
+            if code is None:
+                continue
+            if remedy_for(code).tries == 1:
+                self._end(now_ms, question.lookup, _refusal(code, question.tp, api="Metadata"))
+            else:
+                question.lookup.last = f"{_shown(question.tp)}: {error_name(code)}"
+
+    def settle(self, now_ms: int) -> None:
+        """Send what is due, end what is overdue."""
+        if not self._dirty and (self._due_ms is None or now_ms < self._due_ms):
+            return
+        for lookup in tuple(self._lookups):
+            if lookup not in self._lookups:
+                continue  # whoever was told of another one has dropped it
+            if not lookup.missing:
+                self._end(now_ms, lookup, lookup.found)
+            elif lookup.deadline_ms is not None and now_ms >= lookup.deadline_ms:
+                self._end(now_ms, lookup, _too_late(lookup))
+        self._dirty = False
+        due: list[int] = []
+        for node, ready in self._by_leader(now_ms, due).items():
+            self._send(now_ms, node, ready, due)
+        due.extend(each.deadline_ms for each in self._lookups if each.deadline_ms is not None)
+        self._due_ms = min(due, default=None)
+
+    # -- inside: requests --------------------------------------------------------------------
+
+    def _leader_for(self, question: _Question) -> tuple[int, int] | None:
+        meant = question.topic_id
+        if meant is not None and self._leaders.id_of(question.tp[0]) != meant:
+            return None
+        return self._leaders.leader_of(question.tp)
+
+    def _follow(self, question: _Question) -> bool:
+        """Whether another than the one who was asked leads by now; then it is asked at once."""
+        leader = self._leader_for(question)
+        if leader is None or question.asked_leader in (None, leader):
+            return False
+        question.due_ms = 0
+        return True
+
+    def _by_leader(self, now_ms: int, due: list[int]) -> dict[int, list[_Question]]:
+        """Who is to be asked what by now. Adds to ``due`` when there will be more."""
+        ready: dict[int, list[_Question]] = {}
+        for question in self._waiting:
+            if question.due_ms > now_ms:
+                due.append(question.due_ms)
+                continue
+            leader = self._leader_for(question)
+            if leader is None:
+                self._want_leaders(question.tp[0], f"no leader of {_shown(question.tp)} is known")
+            elif leader[0] not in self._busy:
+                ready.setdefault(leader[0], []).append(question)
+        return ready
+
+    def _send(self, now_ms: int, node: int, ready: list[_Question], due: list[int]) -> None:
+        """One request to ``node``, now, or later when all of it was refused before."""
+        retry_ms = self._retry_ms.get(node, 0)
+        if retry_ms > now_ms and all(each.refusals for each in ready):
+            due.append(retry_ms)
+            return
+        read_committed = ready[0].read_committed
+        wanted: dict[TopicPartition, tuple[int, int]] = {}
+        taken: list[_Question] = []
+        self._number += 1
+        for question in ready:
+            tp = question.tp
+            leader = self._leader_for(question)
+            if question.read_committed != read_committed or leader is None:
+                continue
+            if wanted.setdefault(tp, (question.time, leader[1])) != (question.time, leader[1]):
+                continue
+            question.request = self._number
+            question.asked_id = self._leaders.id_of(tp[0])
+            question.asked_leader = leader
+            question.lookup.last = f"broker {node} has not answered"
+            taken.append(question)
+            del self._waiting[question]
+        if any(each.refusals for each in taken):
+            self._retry_ms[node] = now_ms + self._settings.retry_backoff_ms
+        self._busy[node] = self._number
+        self._requests[self._number] = _Request(node, tuple(taken))
+        self._emit(ListOffsets(self._number, node, wanted, read_committed))
+
+    # -- inside: answers ---------------------------------------------------------------------
+
+    def _on_row(
+        self,
+        now_ms: int,
+        node: int,
+        question: _Question,
+        row: ListedOffset | None,
+        pauses: dict[int, int],
+    ) -> None:
+        tp = question.tp
+        topic_id = self._leaders.id_of(tp[0])
+        if topic_id != question.asked_id:
+            known = "is unknown" if topic_id is None else "has another topic id"
+            why = f"{_shown(tp)}: the name {known} by now"
+            self._rest(now_ms, question, why, pauses, metadata=True)
+        elif row is None:
+            why = f"{_shown(tp)}: broker {node} answered nothing"
+            self._rest(now_ms, question, why, pauses, metadata=False)
+        elif row.error_code:
+            self._on_refusal(now_ms, question, row.error_code, pauses)
+        elif row.offset < 0 and question.time in (EARLIEST, LATEST):
+            why = f"{_shown(tp)}: broker {node} answered offset {row.offset}"
+            self._rest(now_ms, question, why, pauses, metadata=False)
+        else:
+            offset = max(row.offset, _NONE_THERE)
+            lookup = question.lookup
+            self._strike(question)
+            lookup.found[tp] = FoundOffset(offset, row.timestamp, row.leader_epoch)
+            if not lookup.missing:
+                self._end(now_ms, lookup, lookup.found)
+
+    def _on_refusal(
+        self, now_ms: int, question: _Question, code: int, pauses: dict[int, int]
+    ) -> None:
+        remedy = remedy_for(code)
+        if question.code != code:
+            question.code, question.same_code, question.failing_ms = code, 0, now_ms
+        question.same_code += 1
+        if remedy.tries is not None and question.same_code >= remedy.tries:
+            self._end(now_ms, question.lookup, _refusal(code, question.tp, api="ListOffsets"))
+            return
+        after_ms = remedy.metadata_after_ms
+        metadata = after_ms is not None and now_ms - question.failing_ms >= after_ms
+        why = f"{_shown(question.tp)}: {error_name(code)}"
+        self._rest(now_ms, question, why, pauses, metadata=metadata, code=code)
+
+    def _rest(
+        self,
+        now_ms: int,
+        question: _Question,
+        why: str,
+        pauses: dict[int, int],
+        *,
+        metadata: bool,
+        code: int = 0,
+    ) -> None:
+        """Ask again later. ``pauses`` are those of this answer, by failures: one for all of it."""
+        refusals = question.refusals
+        if refusals not in pauses:
+            settings = self._settings
+            base_ms, cap_ms = settings.retry_backoff_ms, settings.retry_backoff_max_ms
+            pauses[refusals] = backoff_ms(refusals, base_ms, cap_ms, self._jitter)
+        question.code = code
+        question.refusals += 1
+        question.due_ms = now_ms + pauses[refusals]
+        question.lookup.last = why
+        self._waiting[question] = None
+        if metadata:
+            self._want_leaders(question.tp[0], why)
+
+    def _strike(self, question: _Question) -> None:
+        del question.lookup.missing[question.tp]
+        self._waiting.pop(question, None)
+        topic = question.tp[0]
+        self._topics[topic] -= 1
+        if not self._topics[topic]:
+            del self._topics[topic]
+
+    def _end(self, now_ms: int, lookup: Lookup, result: Found | Kip848Error) -> None:
+        self.drop(lookup)
+        lookup.done(now_ms, result)
+
+
+def _is_open(question: _Question) -> bool:
+    return question.lookup.missing.get(question.tp) is question
+
+
+def _shown(tp: TopicPartition) -> str:
+    return f"{tp[0]}-{tp[1]}"
+
+
+def _refusal(code: int, tp: TopicPartition, *, api: str) -> BrokerError:
+    return broker_error(code, error_name(code), _shown(tp), api=api, retriable=is_retriable(code))
+
+
+def _too_late(lookup: Lookup) -> RequestTimedOut:
+    names = ", ".join(map(_shown, sorted(lookup.missing)))
+    return RequestTimedOut(f"offsets of {names} were not found in time: {lookup.last}")
