@@ -1,0 +1,303 @@
+"""The fetch session of one broker (KIP-227), the client's half.
+
+Theory of operation
+===================
+
+A broker remembers what a client wants to fetch, so that a request says only what changed. Both
+sides count requests with the session epoch. ``plan`` is told everything that is wanted now and
+gives the difference to what the broker has been told; ``took`` judges the answer, ``lost`` says
+that none came. Between the two nothing may be planned: one request a broker is under way.
+
+What the epoch in a request means:
+
+- (0, 0): here is everything; open a session.
+- (id, 0): the same, and close that session first.
+- (id, n): the difference; n counts from 1, and 1 follows 2^31-1.
+- (0, -1): here is everything; without a session.
+
+The broker moves on when it *takes* a request. So after a request whose answer was lost nobody here
+knows its epoch, and the session is closed and opened anew: (id, 0). No error of a session can lose
+a record, because offsets are the client's.
+
+What must be avoided:
+
+- A partition that is wanted no more must be forgotten at the next request: its data would come
+  with every answer.
+- A session whose last partition is forgotten is closed by the broker. So when nothing is wanted,
+  nothing is sent (KAFKA-17182).
+- Forgetting a topic by the zero id makes brokers before 4.3 fail the whole request. So a partition
+  is forgotten by the id by which it was added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kip848_client._types import ZERO_TOPIC_ID, TopicIdPartition, format_topic_id
+from kip848_client.error_codes import ErrorCode, default_message, error_name
+from kip848_client.errors import LocalProtocolError
+from kip848_client.fetching._model import FetchAnswer, PartitionAnswer, Wanted
+
+__all__ = ["Difference", "FetchSession", "SessionSnapshot", "Verdict"]
+
+_NO_SESSION: Final = 0
+_FULL: Final = 0
+"""Session epoch of a request that names everything and opens a session."""
+_SESSIONLESS: Final = -1
+_FIRST_EPOCH: Final = 1
+_LAST_EPOCH: Final = 0x7FFFFFFF
+_ASK_FOR_A_SESSION_EVERY_MS: Final = 30_000
+"""While the broker has no room for one."""
+
+_HEALED_BY_REOPENING: Final = (
+    ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+    ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+)
+
+
+class Difference(NamedTuple):
+    """What a request says of the session and of partitions."""
+
+    session_id: int
+    session_epoch: int
+    add: tuple[Wanted, ...]
+    """New or changed, in the order in which they were wanted."""
+    forget: tuple[TopicIdPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an answer means to the session, and what the core must do."""
+
+    usable: bool
+    """Whether its partitions may be used. If not, the whole answer is void."""
+    rest: bool = False
+    """Whether the broker must be left alone for a while, longer each time in a row."""
+    learn_leaders: bool = False
+    """Whether metadata is wanted."""
+    warning: str | None = None
+    """To be told to the user. The same is not said again before an answer was good."""
+    failures: int = 0
+    """How many answers in a row were not usable, this one counted."""
+    asked: Mapping[TopicIdPartition, Wanted] = field(default_factory=dict)
+    """What this answer is about: everything that the broker was asked for. The records of a
+    partition begin at the offset here, if it is still the one that is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSnapshot:
+    """A session at one moment, for tests and checkers.
+
+    The broker has ``known`` if it waits for ``epoch``. If a request is under way and the broker has
+    taken it, it has ``asked`` and waits for the epoch after.
+    """
+
+    session_id: int
+    """0: none."""
+    epoch: int
+    """Of the next request, or of the one under way; 0 opens a session."""
+    known: Mapping[TopicIdPartition, Wanted] | None
+    """What the broker has been told; ``None`` when that is not knowable."""
+    asked: Mapping[TopicIdPartition, Wanted] | None
+    """What the request under way makes of it; ``None`` when there is none."""
+
+
+class FetchSession:
+    """The session with one broker; ``node`` is its id, for texts."""
+
+    def __init__(self, node: int) -> None:
+        self._node: Final = node
+        self._session_id = _NO_SESSION
+        self._epoch = _FULL
+        self._known: dict[TopicIdPartition, Wanted] = {}
+        self._open: Difference | None = None
+        """The request under way."""
+        self._asked: dict[TopicIdPartition, Wanted] = {}
+        """What the broker knows when it has taken that."""
+        self._ask_again_ms: int | None = None
+        """The broker has no room for a session until then; ``None``: as far as we know it has."""
+        self._failures = 0
+        self._warned: set[str] = set()
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def plan(self, now_ms: int, wanted: Mapping[TopicIdPartition, Wanted]) -> Difference | None:
+        """What to send so that the broker fetches exactly ``wanted``, in this order where it is
+        told anew. ``None``: nothing is wanted, so nothing must be sent.
+
+        The request counts as sent from here on: ``took`` or ``lost`` ends it. Raises
+        ``LocalProtocolError``, with nothing changed, while another one is under way, and for a
+        partition without a topic id.
+        """
+        if self._open is not None:
+            raise LocalProtocolError(
+                f"a Fetch to broker {self._node} is under way; wait for its end"
+            )
+        if not wanted:
+            return None
+        if self._epoch == _FULL:
+            difference = self._everything(now_ms, wanted)
+        else:
+            known = self._known
+            difference = Difference(
+                self._session_id,
+                self._epoch,
+                tuple([want for key, want in wanted.items() if known.get(key) != want]),
+                tuple([key for key in known if key not in wanted]),
+            )
+        for want in difference.add:
+            if want.topic_id == ZERO_TOPIC_ID:
+                raise LocalProtocolError(
+                    f"partition {want.partition} has no topic id; learn it from metadata first"
+                )
+        self._open = difference
+        self._asked = dict(wanted)
+        return difference
+
+    def _everything(self, now_ms: int, wanted: Mapping[TopicIdPartition, Wanted]) -> Difference:
+        no_room = self._ask_again_ms is not None and now_ms < self._ask_again_ms
+        epoch = _SESSIONLESS if no_room else _FULL
+        return Difference(self._session_id, epoch, tuple(wanted.values()), ())
+
+    # -- their ends ------------------------------------------------------------------------------
+
+    def took(self, now_ms: int, answer: FetchAnswer) -> Verdict:
+        """The broker answered. Raises ``LocalProtocolError`` when it was not asked."""
+        sent = self._ended()
+        if answer.error_code:
+            return self._refused(answer.error_code)
+        full = sent.session_epoch <= _FULL
+        # A broker that throttles answers a full request with nothing at all (KIP-219), and makes
+        # no session. That says nothing of its room for one.
+        held_back = answer.throttle_time_ms > 0 and not answer.partitions
+        wrong = self._breach(sent, answer, full=full and not held_back)
+        if wrong is not None:
+            return self._broken(sent, answer, wrong)
+        if full:
+            self._opened(now_ms, sent, answer, held_back=held_back)
+        elif answer.session_id == _NO_SESSION:
+            # The broker closed the session after this answer, which is good.
+            self._reset(_NO_SESSION)
+        else:
+            self._epoch = _after(sent.session_epoch)
+            self._known = self._asked
+        asked, self._asked = self._asked, {}
+        self._failures = 0
+        self._warned.clear()
+        return Verdict(usable=True, asked=asked)
+
+    def lost(self, *, sent: bool = True) -> None:
+        """No answer came. ``sent``: the broker may have acted on the request. Raises
+        ``LocalProtocolError`` when none is under way."""
+        self._ended()
+        self._asked = {}
+        if sent:
+            self._reset(self._session_id)
+
+    def close(self) -> int | None:
+        """Begin anew, whatever is under way; the id of the session that the broker may be told to
+        close, if there is one."""
+        session_id = self._session_id
+        self._open = None
+        self._asked = {}
+        self._reset(_NO_SESSION)
+        return session_id or None
+
+    def snapshot(self) -> SessionSnapshot:
+        """What both sides should agree on."""
+        asked = None if self._open is None else dict(self._asked)
+        epoch = self._epoch if self._open is None else self._open.session_epoch
+        in_doubt = self._session_id != _NO_SESSION and self._epoch == _FULL
+        return SessionSnapshot(
+            self._session_id, epoch, None if in_doubt else dict(self._known), asked
+        )
+
+    # -- what answers do to it -------------------------------------------------------------------
+
+    def _ended(self) -> Difference:
+        sent = self._open
+        if sent is None:
+            raise LocalProtocolError(f"no Fetch to broker {self._node} is under way")
+        self._open = None
+        return sent
+
+    def _reset(self, session_id: int) -> None:
+        """The next request names everything, and closes this session if there is one."""
+        self._session_id = session_id
+        self._epoch = _FULL
+        self._known = {}
+
+    def _opened(
+        self, now_ms: int, sent: Difference, answer: FetchAnswer, *, held_back: bool
+    ) -> None:
+        self._reset(_NO_SESSION)
+        if sent.session_epoch == _SESSIONLESS:
+            return
+        if answer.session_id > _NO_SESSION:
+            self._session_id = answer.session_id
+            self._epoch = _FIRST_EPOCH
+            self._known = self._asked
+            self._ask_again_ms = None
+        elif not held_back:
+            self._ask_again_ms = now_ms + _ASK_FOR_A_SESSION_EVERY_MS
+
+    def _refused(self, code: int) -> Verdict:
+        """A top-level error. The session id that comes with it means nothing: it may be there, or
+        0 for a session that lives."""
+        self._failures += 1
+        self._asked = {}
+        unknown = code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        self._reset(_NO_SESSION if unknown else self._session_id)
+        again = self._failures > 1
+        if code in _HEALED_BY_REOPENING:
+            return Verdict(usable=False, rest=again, failures=self._failures)
+        if code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR:
+            return Verdict(usable=False, rest=True, learn_leaders=True, failures=self._failures)
+        return self._warn(
+            f"broker {self._node} refused a Fetch: {error_name(code)} ({default_message(code)})"
+        )
+
+    def _broken(self, sent: Difference, answer: FetchAnswer, wrong: str) -> Verdict:
+        self._failures += 1
+        self._asked = {}
+        opened = sent.session_epoch == _FULL and answer.session_id > _NO_SESSION
+        self._reset(answer.session_id if opened else self._session_id)
+        return self._warn(
+            f"broker {self._node} broke the Fetch protocol: {wrong}; the answer is dropped"
+        )
+
+    def _warn(self, text: str) -> Verdict:
+        known = text in self._warned
+        self._warned.add(text)
+        return Verdict(
+            usable=False,
+            rest=True,
+            warning=None if known else f"{text}. Asking again, with pauses.",
+            failures=self._failures,
+        )
+
+    def _breach(self, sent: Difference, answer: FetchAnswer, *, full: bool) -> str | None:
+        """What the answer says that it must not say, if anything. ``full``: it must tell of
+        each partition that was asked for."""
+        if sent.session_epoch > _FULL and answer.session_id not in (_NO_SESSION, sent.session_id):
+            return f"session {answer.session_id} answered in session {sent.session_id}"
+        partitions = answer.partitions
+        told = {each.key for each in partitions}
+        if len(told) != len(partitions):
+            return "a partition is in the answer twice"
+        if not told <= self._asked.keys():
+            return f"{self._foreign(partitions)} was not asked for"
+        if full and len(told) != len(self._asked):
+            return f"{len(self._asked)} partitions were asked for, {len(told)} answered"
+        return None
+
+    def _foreign(self, partitions: tuple[PartitionAnswer, ...]) -> str:
+        each = next(each for each in partitions if each.key not in self._asked)
+        return f"partition {each.partition} of topic {format_topic_id(each.topic_id)}"
+
+
+def _after(epoch: int) -> int:
+    """The epoch of the request that follows; 0 and -1 mean something else (KIP-227)."""
+    return _FIRST_EPOCH if epoch == _LAST_EPOCH else epoch + 1
