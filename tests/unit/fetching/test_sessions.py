@@ -15,6 +15,7 @@ from kip848_client.fetching._sessions import Difference, FetchSession, Verdict
 T = TopicId(b"t" * 16)
 U = TopicId(b"u" * 16)
 ID = 700
+UNKNOWN = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def want(partition: int, offset: int = 0, topic_id: TopicId = T, epoch: int = 5) -> Wanted:
@@ -239,7 +240,7 @@ class TestSessionsThatEnd:
         """An error that nobody knows must not become a storm, of requests or of warnings."""
         client.opened(want(0))
         warnings = []
-        for code in (-1, -1, 4242, -1, 42):
+        for code in (UNKNOWN, UNKNOWN, 4242, UNKNOWN, ErrorCode.INVALID_REQUEST):
             client.plan(want(0))
             verdict = client.took(ID, code=code)
             assert (verdict.usable, verdict.rest) == (False, True)
