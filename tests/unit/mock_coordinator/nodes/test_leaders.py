@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import ConfigError, TransportError
 from kip848_client.wire.messages.cluster import DescribeClusterRequest
 from kip848_client.wire.messages.list_offsets import (
@@ -501,4 +502,4 @@ async def test_a_broker_that_stops_forgets_its_fetch_sessions() -> None:
     await harness.cluster.stop_broker(node)
     await harness.cluster.start_broker(node)
     request.session_id, request.session_epoch = opened.session_id, 1
-    assert harness.at(node, request, 17).error_code == 70
+    assert harness.at(node, request, 17).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
