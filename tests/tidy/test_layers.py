@@ -70,6 +70,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "kip848_client._aiokafka",
         (*GROUND, "wire", "member", "offsets", "_ports", "_bootstrap", "config"),
     ),
+    ("kip848_client.records", (*GROUND, "fetching", "_aiokafka._codec")),
     (
         "kip848_client.consumer",
         (
@@ -84,6 +85,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "_clock",
             "config",
             "_aiokafka",
+            "records",
         ),
     ),
 )
@@ -107,6 +109,7 @@ ONLY_IMPORTER = {
         "mock_coordinator.core.transaction_coordinator",
     ),
     "rich": ("kip848_client.cli",),
+    "pyarrow": ("kip848_client.records._arrow",),
 }
 
 

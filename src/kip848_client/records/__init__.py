@@ -1,0 +1,27 @@
+"""From a slice of a log to what the application gets: records, lists, columns, Arrow.
+
+::
+
+    reader = SliceReader(slice_, decoding)
+    record = reader.one()               # None: nothing is left, finish the slice
+    records = reader.take(500)          # look at reader.done
+    reader.fill(gathered)               # then RecordBatchView(slice_.tp, gathered, decoding)
+"""
+
+from __future__ import annotations
+
+from kip848_client.records._columns import Gathered
+from kip848_client.records._reader import SliceReader
+from kip848_client.records._record import Decoding, Deserializer, Record
+from kip848_client.records._unreadable import RecordsDamaged
+from kip848_client.records._view import RecordBatchView
+
+__all__ = [
+    "Decoding",
+    "Deserializer",
+    "Gathered",
+    "Record",
+    "RecordBatchView",
+    "RecordsDamaged",
+    "SliceReader",
+]

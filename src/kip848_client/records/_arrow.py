@@ -1,0 +1,92 @@
+"""Arrow: the columns that Spark's Kafka source has, out of columns of ours.
+
+pyarrow takes 0.1 s to import, so it is imported when it is first wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from typing import Any
+
+from kip848_client._types import TopicPartition
+from kip848_client.errors import ConfigError
+from kip848_client.records._columns import Columns
+
+__all__ = ["header_type", "pyarrow", "record_batch"]
+
+
+@cache
+def pyarrow() -> Any:
+    """The module. Raises ``ConfigError`` where it is not installed."""
+    try:
+        import pyarrow as pa
+    except ImportError as err:
+        raise ConfigError(
+            "to_arrow() needs pyarrow, which is not installed: pip install 'kip848-client[arrow]'"
+        ) from err
+    return pa
+
+
+@cache
+def header_type() -> Any:
+    """What headers are in Arrow."""
+    pa = pyarrow()
+    pair = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+    return pa.list_(pa.field("element", pair))
+
+
+@cache
+def _schema() -> Any:
+    pa = pyarrow()
+    return pa.schema(
+        [
+            pa.field("key", pa.binary()),
+            pa.field("value", pa.binary()),
+            pa.field("topic", pa.string()),
+            pa.field("partition", pa.int32()),
+            pa.field("offset", pa.int64()),
+            pa.field("timestamp", pa.timestamp("us", tz="UTC")),
+            pa.field("timestampType", pa.int32()),
+            pa.field("headers", header_type()),
+        ]
+    )
+
+
+def record_batch(tp: TopicPartition, timestamp_type: int, parts: Iterable[Columns]) -> Any:
+    """A ``pyarrow.RecordBatch`` of all parts; several are copied together."""
+    pa = pyarrow()
+    batches = [_of_one(tp, timestamp_type, part) for part in parts]
+    if len(batches) == 1:
+        return batches[0]
+    if not batches:
+        return _schema().empty_table().to_batches()[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def _of_one(tp: TopicPartition, timestamp_type: int, part: Columns) -> Any:
+    pa = pyarrow()
+    count = len(part)
+    key, value, offset, timestamp, headers = part.arrow()
+    in_ms = timestamp.view(pa.timestamp("ms", tz="UTC"))
+    return pa.RecordBatch.from_arrays(
+        [
+            key,
+            value,
+            _topic(tp.topic, 1 << (count - 1).bit_length()).slice(0, count),
+            pa.repeat(pa.scalar(tp.partition, pa.int32()), count),
+            offset,
+            # not safe: a producer's own number may be beyond what microseconds can say
+            in_ms.cast(pa.timestamp("us", tz="UTC"), safe=False),
+            pa.repeat(pa.scalar(timestamp_type, pa.int32()), count),
+            pa.nulls(count, header_type()) if headers is None else headers,
+        ],
+        schema=_schema(),
+    )
+
+
+@lru_cache(maxsize=16)
+def _topic(topic: str, count: int) -> Any:
+    """The same text many times, kept: making it takes as long as half of everything else."""
+    pa = pyarrow()
+    return pa.repeat(pa.scalar(topic, pa.string()), count)

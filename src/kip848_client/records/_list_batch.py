@@ -1,0 +1,149 @@
+"""One record batch, read with aiokafka's compiled codec: for a build without our own extension, and
+for the formats before that of Kafka 0.11.
+
+The codec's iterator is fast because each of its records dies at once. So none is kept here but the
+one that a deserializer has refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from typing import Any
+
+from kip848_client._aiokafka._codec import RawRecord, corrupt, decoded
+from kip848_client._types import TopicPartition
+from kip848_client.errors import RecordUnreadable
+from kip848_client.fetching._model import BatchRef, Cursor
+from kip848_client.records._list_columns import ListColumns
+from kip848_client.records._record import Decoding, Record
+from kip848_client.records._unreadable import damaged, not_deserialized
+
+__all__ = ["ListBatch"]
+
+Build = Callable[[RawRecord], Record[Any, Any]]
+
+
+class ListBatch:
+    """The records of a batch from the cursor on. Each way of taking some moves the cursor, and goes
+    on where the one before has stopped."""
+
+    __slots__ = ("_batch", "_build", "_cursor", "_raws", "_refused")
+
+    def __init__(self, raw: bytes, batch: BatchRef, cursor: Cursor, decoding: Decoding) -> None:
+        """Raises whatever the codec raises for bytes that it cannot unpack."""
+        self._batch = batch
+        self._cursor = cursor
+        self._build = _builder(cursor.tp, decoding)
+        self._raws: Iterator[RawRecord] = decoded(raw[batch.start : batch.end], batch.magic)
+        self._refused: RawRecord | None = None
+
+    def __iter__(self) -> Iterator[Record[Any, Any]]:
+        """Records one by one. An iterator that has raised is over: ask for another one, which
+        begins with the record that could not be read."""
+        cursor, build = self._cursor, self._build
+        position, end, epoch = cursor.consumed, self._batch.next_offset, self._batch.leader_epoch
+        raw: RawRecord = None
+        try:
+            for raw in self._left():
+                offset = raw.offset
+                if offset < position:
+                    continue
+                if offset >= end:
+                    raise self._misplaced(raw)  # noqa: TRY301 - it is the bytes that are wrong
+                record = build(raw)
+                cursor.consumed = position = offset + 1
+                cursor.consumed_epoch = epoch
+                yield record
+        except BaseException as err:
+            if raw is not None and raw.offset >= cursor.consumed:
+                self._refused = raw
+            if isinstance(err, RecordUnreadable) or not isinstance(err, Exception):
+                raise
+            failure = damaged(cursor.tp, cursor.consumed, err)
+            raise failure from failure.__cause__
+
+    def fill(self, parts: list[Any], limit: int) -> int:
+        """See ``OpenBatch``."""
+        if not parts:
+            parts.append(ListColumns())
+        columns: ListColumns = parts[-1]
+        before = len(columns)
+        try:
+            self._append(columns, limit)
+        except Exception as err:  # noqa: BLE001 - whatever damaged bytes raise
+            if len(columns) == before:
+                if not before:
+                    parts.pop()
+                failure = damaged(self._cursor.tp, self._cursor.consumed, err)
+                raise failure from failure.__cause__
+        return len(columns) - before
+
+    def _append(self, columns: ListColumns, limit: int) -> None:
+        cursor, position, end = self._cursor, self._cursor.consumed, self._batch.next_offset
+        offsets, times = columns.offsets.append, columns.timestamps.append
+        keys, values = columns.keys.append, columns.values.append
+        raws = self._left()
+        first = next((raw for raw in raws if raw.offset >= position), None)
+        if first is None:
+            return
+        try:
+            for raw in islice(chain((first,), raws), limit):
+                offset = raw.offset
+                if not position <= offset < end:
+                    self._refused = raw
+                    raise self._misplaced(raw)
+                if raw.headers:
+                    columns.headers[len(columns)] = tuple(raw.headers)
+                times(-1 if raw.timestamp is None else raw.timestamp)
+                keys(raw.key)
+                values(raw.value)
+                offsets(offset)
+                position = offset + 1
+        finally:
+            if position > cursor.consumed:
+                cursor.consumed, cursor.consumed_epoch = position, self._batch.leader_epoch
+
+    @property
+    def size_bytes(self) -> int:
+        """See ``OpenBatch``."""
+        return self._batch.end - self._batch.start
+
+    def _misplaced(self, raw: RawRecord) -> Exception:
+        end = self._batch.next_offset
+        return corrupt(f"a record has the offset {raw.offset}, and its batch ends before {end}")
+
+    def _left(self) -> Iterator[RawRecord]:
+        refused, self._refused = self._refused, None
+        return self._raws if refused is None else chain((refused,), self._raws)
+
+
+def _builder(tp: TopicPartition, decoding: Decoding) -> Build:
+    """A function from a record of the codec's to ours. Raises ``RecordUnreadable``."""
+    topic, partition = tp
+    key_of, value_of = decoding.key_deserializer, decoding.value_deserializer
+    make = tuple.__new__
+
+    def build(raw: RawRecord) -> Record[Any, Any]:
+        key, value, headers = raw.key, raw.value, raw.headers
+        try:
+            return make(
+                Record,
+                (
+                    topic,
+                    partition,
+                    raw.offset,
+                    raw.timestamp,
+                    raw.timestamp_type,
+                    key if key_of is None else key_of(key),
+                    value if value_of is None else value_of(value),
+                    raw.checksum,
+                    -1 if key is None else len(key),
+                    -1 if value is None else len(value),
+                    tuple(headers) if headers else (),
+                ),
+            )
+        except Exception as err:
+            raise not_deserialized(tp, raw.offset, err) from err
+
+    return build

