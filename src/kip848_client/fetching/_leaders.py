@@ -3,7 +3,7 @@
 Leader epochs belong to a topic id. Within one they never go back: a broker that lags behind tells
 of leaders that are no more, and believing it would switch off the check for truncation (KIP-320).
 A partition without a leader keeps its epoch, and -1 is no epoch. A topic that was created again has
-another id and begins anew; the old id is remembered, so that a lagging broker cannot bring it back.
+another id and begins anew.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ class Leaders:
         self._by_id: dict[TopicId, dict[int, PartitionLeader]] = {}
         self._ids: dict[str, TopicId] = {}
         self._names: dict[TopicId, str] = {}
-        self._replaced: dict[str, set[TopicId]] = {}
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -52,16 +51,14 @@ class Leaders:
     # -- learning ----------------------------------------------------------------------------
 
     def learn(self, told: TopicLeaders) -> bool:
-        """Take in what metadata says of a topic; returns whether it can be used: it is an error, or
-        a topic whose name another one has by now, otherwise."""
+        """Take in what metadata says of a topic; returns whether it says anything. Another topic
+        that had the name is forgotten."""
         topic, topic_id = told.topic, told.topic_id
         if told.error_code or topic_id == ZERO_TOPIC_ID:
             return False
-        if topic_id in self._replaced.get(topic, ()):
-            return False
         before = self._ids.get(topic)
         if before is not None and before != topic_id:
-            self.replace(topic, before)
+            self.drop(before)
         self._ids[topic] = topic_id
         self._names[topic_id] = topic
         known = self._by_id.setdefault(topic_id, {})
@@ -81,11 +78,6 @@ class Leaders:
 
     # -- forgetting --------------------------------------------------------------------------
 
-    def replace(self, topic: str, topic_id: TopicId) -> None:
-        """The name belongs to another topic by now; nothing of this one is believed any more."""
-        self._replaced.setdefault(topic, set()).add(topic_id)
-        self.drop(topic_id)
-
     def drop(self, topic_id: TopicId) -> None:
         """The cluster does not know this id: it is deleted, or not known everywhere yet."""
         self._by_id.pop(topic_id, None)
@@ -98,7 +90,6 @@ class Leaders:
         topic_id = self._ids.get(topic)
         if topic_id is not None:
             self.drop(topic_id)
-        self._replaced.pop(topic, None)
 
     def clear(self) -> None:
         """Nothing that was told holds any more: it is another cluster, or begun anew."""
@@ -106,7 +97,6 @@ class Leaders:
         self._by_id.clear()
         self._ids.clear()
         self._names.clear()
-        self._replaced.clear()
 
 
 def _newest(before: PartitionLeader | None, new: PartitionLeader) -> PartitionLeader:

@@ -7,6 +7,7 @@ was never asked for does not wait for it, so that a new assignment begins at onc
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from kip848_client._backoff import Jitter, backoff_ms
@@ -20,7 +21,6 @@ __all__ = ["MetadataQuestions"]
 @dataclass(slots=True)
 class _Watched:
     topic_id: TopicId | None
-    asked: bool = False
     by_name: bool = False
     """Whether to ask by name as well: the id is gone, and the name may have another one."""
 
@@ -36,6 +36,8 @@ class MetadataQuestions:
         """Topic to why."""
         self._asking: dict[str, str] = {}
         """The same of the open question."""
+        self._asked: set[str] = set()
+        """Topics that were asked for at least once."""
         self._urgent = False
         self._open: int | None = None
         self._number = 0
@@ -50,11 +52,13 @@ class MetadataQuestions:
         watched = self._watched.get(topic)
         if watched is None or watched.topic_id != topic_id:
             self._watched[topic] = _Watched(topic_id)
+            self._asked.discard(topic)
 
     def unwatch(self, topic: str) -> None:
         """Nobody wants to know of it any more."""
         self._watched.pop(topic, None)
         self._wanted.pop(topic, None)
+        self._asked.discard(topic)
 
     def ask_by_name_too(self, topic: str) -> None:
         """Its id is not known to the cluster: a topic of the same name may be there."""
@@ -63,10 +67,11 @@ class MetadataQuestions:
             watched.by_name = True
 
     def want(self, topic: str, why: str) -> None:
-        """Ask for this topic as soon as may be."""
+        """Ask for this topic as soon as may be; a question that is open may be the one."""
+        if topic in self._asking:
+            return
         self._wanted.setdefault(topic, why)
-        watched = self._watched.get(topic)
-        if watched is None or not watched.asked:
+        if topic not in self._asked:
             self._urgent = True
 
     def want_all(self, why: str) -> None:
@@ -77,6 +82,7 @@ class MetadataQuestions:
     def begin_anew(self) -> None:
         """What is asked at the moment goes to brokers that do not count any more."""
         self._open = None
+        self._asking = {}
         self._failures = 0
         self._urgent = True
         self.want_all("the client began anew from its bootstrap servers")
@@ -84,9 +90,9 @@ class MetadataQuestions:
     # -- asking ------------------------------------------------------------------------------
 
     @property
-    def asked(self) -> int:
-        """The number of the newest question."""
-        return self._number
+    def watched(self) -> Collection[str]:
+        """The topics that are watched."""
+        return self._watched.keys()
 
     def due_ms(self) -> int | None:
         """When to ask next, ``None`` when there is nothing to ask or a question is open."""
@@ -107,12 +113,11 @@ class MetadataQuestions:
         names: set[str] = set()
         for topic in self._wanted:
             watched = self._watched.get(topic)
-            if watched is not None:
-                watched.asked = True
             if watched is not None and watched.topic_id is not None:
                 ids.add(watched.topic_id)
             if watched is None or watched.topic_id is None or watched.by_name:
                 names.add(topic)
+        self._asked.update(self._wanted)
         why = next(iter(self._wanted.values()))
         self._asking, self._wanted = self._wanted, {}
         self._urgent = False
@@ -126,6 +131,7 @@ class MetadataQuestions:
         if number != self._open:
             return False
         self._open = None
+        self._asking = {}
         self._refresh_ms = now_ms + self._settings.metadata_max_age_ms
         return True
 
@@ -142,6 +148,7 @@ class MetadataQuestions:
         self._urgent = False
         self._not_before_ms = now_ms + self._pause_ms()
         self._wanted = {**self._asking, **self._wanted}
+        self._asking = {}
         return True
 
     def _pause_ms(self) -> int:

@@ -4,9 +4,9 @@ Theory of operation
 ===================
 
 A broker remembers what a client wants to fetch, so that a request says only what changed. Both
-sides count requests with the session epoch. ``plan`` is told everything that is wanted now and
-gives the difference to what the broker has been told; ``took`` judges the answer, ``lost`` says
-that none came. Between the two nothing may be planned: one request a broker is under way.
+sides count requests with the session epoch. ``plan`` is told everything that is wanted now, or
+``plan_changes`` what has changed, and gives the difference to what the broker has been told;
+``took`` judges the answer, ``lost`` says that none came. Between the two nothing may be planned: one request a broker is under way.
 
 What the epoch in a request means:
 
@@ -31,7 +31,7 @@ What must be avoided:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -116,6 +116,8 @@ class FetchSession:
         """The request under way."""
         self._asked: dict[TopicIdPartition, Wanted] = {}
         """What the broker knows when it has taken that."""
+        self._before: dict[TopicIdPartition, Wanted | None] = {}
+        """What it knew of the partitions that this changes."""
         self._ask_again_ms: int | None = None
         """The broker has no room for a session until then; ``None``: as far as we know it has."""
         self._failures = 0
@@ -125,7 +127,22 @@ class FetchSession:
 
     def plan(self, now_ms: int, wanted: Mapping[TopicIdPartition, Wanted]) -> Difference | None:
         """What to send so that the broker fetches exactly ``wanted``, in this order where it is
-        told anew. ``None``: nothing is wanted, so nothing must be sent.
+        told anew. ``None``: nothing is wanted, so nothing must be sent. See ``plan_changes``."""
+        if not wanted:
+            return None
+        changes: dict[TopicIdPartition, Wanted | None] = dict(wanted)
+        changes.update((key, None) for key in self._known if key not in wanted)
+        return self.plan_changes(now_ms, changes, wanted.values)
+
+    def plan_changes(
+        self,
+        now_ms: int,
+        changes: Mapping[TopicIdPartition, Wanted | None],
+        everything: Callable[[], Iterable[Wanted]],
+    ) -> Difference:
+        """What to send when only ``changes`` may differ from what the broker was told; ``None`` for
+        what is wanted no more. Its costs do not grow with what stays. ``everything`` is asked where
+        the broker must be told anew; something must be wanted, or nothing must be sent.
 
         The request counts as sent from here on: ``took`` or ``lost`` ends it. Raises
         ``LocalProtocolError``, with nothing changed, while another one is under way, and for a
@@ -135,31 +152,38 @@ class FetchSession:
             raise LocalProtocolError(
                 f"a Fetch to broker {self._node} is under way; wait for its end"
             )
-        if not wanted:
-            return None
-        if self._epoch == _FULL:
-            difference = self._everything(now_ms, wanted)
+        known = self._known
+        full = self._epoch == _FULL
+        if full:
+            add = tuple(everything())
+            forget: tuple[TopicIdPartition, ...] = ()
         else:
-            known = self._known
-            difference = Difference(
-                self._session_id,
-                self._epoch,
-                tuple([want for key, want in wanted.items() if known.get(key) != want]),
-                tuple([key for key in known if key not in wanted]),
-            )
-        for want in difference.add:
+            differs = [(key, want) for key, want in changes.items() if known.get(key) != want]
+            add = tuple([want for _, want in differs if want is not None])
+            forget = tuple([key for key, want in differs if want is None])
+        for want in add:
             if want.topic_id == ZERO_TOPIC_ID:
                 raise LocalProtocolError(
                     f"partition {want.partition} has no topic id; learn it from metadata first"
                 )
-        self._open = difference
-        self._asked = dict(wanted)
-        return difference
+        if full:
+            self._asked = {want.key: want for want in add}
+            no_room = self._ask_again_ms is not None and now_ms < self._ask_again_ms
+            epoch = _SESSIONLESS if no_room else _FULL
+            self._open = Difference(self._session_id, epoch, add, ())
+        else:
+            self._ask(add, forget)
+            self._open = Difference(self._session_id, self._epoch, add, forget)
+        return self._open
 
-    def _everything(self, now_ms: int, wanted: Mapping[TopicIdPartition, Wanted]) -> Difference:
-        no_room = self._ask_again_ms is not None and now_ms < self._ask_again_ms
-        epoch = _SESSIONLESS if no_room else _FULL
-        return Difference(self._session_id, epoch, tuple(wanted.values()), ())
+    def _ask(self, add: tuple[Wanted, ...], forget: tuple[TopicIdPartition, ...]) -> None:
+        """Change what is known to what is asked for, and remember how to change it back."""
+        known = self._asked = self._known
+        for key in forget:
+            self._before[key] = known.pop(key)
+        for want in add:
+            self._before[want.key] = known.get(want.key)
+            known[want.key] = want
 
     # -- their ends ------------------------------------------------------------------------------
 
@@ -191,8 +215,10 @@ class FetchSession:
     def lost(self, *, sent: bool = True) -> None:
         """No answer came. ``sent``: the broker may have acted on the request. Raises
         ``LocalProtocolError`` when none is under way."""
+        before = self._before_open()
         self._ended()
         self._asked = {}
+        self._known = before
         if sent:
             self._reset(self._session_id)
 
@@ -202,6 +228,7 @@ class FetchSession:
         session_id = self._session_id
         self._open = None
         self._asked = {}
+        self._before.clear()
         self._reset(_NO_SESSION)
         return session_id or None
 
@@ -211,8 +238,18 @@ class FetchSession:
         epoch = self._epoch if self._open is None else self._open.session_epoch
         in_doubt = self._session_id != _NO_SESSION and self._epoch == _FULL
         return SessionSnapshot(
-            self._session_id, epoch, None if in_doubt else dict(self._known), asked
+            self._session_id, epoch, None if in_doubt else self._before_open(), asked
         )
+
+    def _before_open(self) -> dict[TopicIdPartition, Wanted]:
+        """What the broker knows if it has not taken the request that is under way."""
+        known = dict(self._known)
+        for key, want in self._before.items():
+            if want is None:
+                del known[key]
+            else:
+                known[key] = want
+        return known
 
     # -- what answers do to it -------------------------------------------------------------------
 
@@ -221,6 +258,7 @@ class FetchSession:
         if sent is None:
             raise LocalProtocolError(f"no Fetch to broker {self._node} is under way")
         self._open = None
+        self._before.clear()
         return sent
 
     def _reset(self, session_id: int) -> None:

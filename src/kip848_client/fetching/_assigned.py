@@ -1,0 +1,82 @@
+"""The assigned partitions, by what they are looked up by."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.fetching._partition import Partition
+
+__all__ = ["Assigned"]
+
+
+class Assigned:
+    """All of them. A partition is here from its assignment to its loss."""
+
+    def __init__(self) -> None:
+        self.by_tp: dict[TopicPartition, Partition] = {}
+        self._by_key: dict[TopicIdPartition, Partition] = {}
+        self._by_topic: dict[str, dict[TopicPartition, Partition]] = {}
+        self._topics: dict[TopicId, str] = {}
+        self._tenures = 0
+
+    def new_tenure(self) -> int:
+        """A number that no tenure had."""
+        self._tenures += 1
+        return self._tenures
+
+    def add(self, tp: TopicPartition, topic_id: TopicId | None) -> Partition:
+        """A partition that is assigned from now on; by hand if it has no id."""
+        by_hand = topic_id is None
+        partition = Partition(tp, topic_id, by_hand, self.new_tenure())
+        self.by_tp[tp] = partition
+        self._by_topic.setdefault(tp[0], {})[tp] = partition
+        if topic_id is not None:
+            self._by_key[partition.key] = partition
+            self._topics[topic_id] = tp[0]
+        return partition
+
+    def remove(self, partition: Partition) -> bool:
+        """It is not assigned any more; returns whether it was the last one of its topic."""
+        tp = partition.tp
+        del self.by_tp[tp]
+        self._by_key.pop(partition.key, None)
+        of_topic = self._by_topic[tp[0]]
+        del of_topic[tp]
+        if partition.topic_id is not None and all(
+            each.topic_id != partition.topic_id for each in of_topic.values()
+        ):
+            self._topics.pop(partition.topic_id, None)
+        if not of_topic:
+            del self._by_topic[tp[0]]
+        return not of_topic
+
+    def learn_id(self, partition: Partition, topic_id: TopicId) -> None:
+        """The topic that a partition assigned by name is of."""
+        self._by_key.pop(partition.key, None)
+        if partition.topic_id is not None:
+            self._topics.pop(partition.topic_id, None)
+        partition.learn_id(topic_id)
+        self._by_key[partition.key] = partition
+        self._topics[topic_id] = partition.tp[0]
+
+    def at(self, key: TopicIdPartition) -> Partition | None:
+        """By its identity for brokers."""
+        return self._by_key.get(key)
+
+    def topic_of(self, topic_id: TopicId) -> str | None:
+        """The name of an assigned topic."""
+        return self._topics.get(topic_id)
+
+    def of_topic(self, topic: str) -> Collection[Partition]:
+        """All of a topic."""
+        return tuple(self._by_topic.get(topic, {}).values())
+
+    def here(self, partitions: Iterable[TopicPartition]) -> list[Partition]:
+        """Those of ``partitions`` that are assigned; nobody has to know."""
+        by_tp = self.by_tp
+        return [by_tp[tp] for tp in partitions if tp in by_tp]
+
+    def is_here(self, partition: Partition) -> bool:
+        """Whether it has not been taken away meanwhile."""
+        return self.by_tp.get(partition.tp) is partition

@@ -1,0 +1,155 @@
+"""What was fetched and not handed out: slices of logs, in turns, counted in bytes.
+
+A broker's answer for a partition becomes one slice. Slices of a partition adjoin: each was asked
+for at the end of the one before. Partitions with something to read stand in a ring, so that each
+has its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from kip848_client._types import TopicPartition
+from kip848_client.fetching._model import BatchRef, EpochEnd, Slice
+from kip848_client.fetching._partition import Partition
+
+__all__ = ["Buffer"]
+
+
+class Buffer:
+    """All slices of all partitions."""
+
+    def __init__(self) -> None:
+        self.size_bytes = 0
+        self.changes = 0
+        """Grows when what may be read changes, other than by reading it."""
+        self.read: dict[TopicPartition, Partition] = {}
+        """Partitions of which slices were finished since somebody asked; to be cleared by them."""
+        self._ring: dict[TopicPartition, Partition] = {}
+        self._by_node: dict[int, int] = {}
+        """How many partitions have slices that this broker sent."""
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def slices(self, only: Collection[TopicPartition] = ()) -> list[Slice]:
+        """The first slice of each partition that can be read, in turn."""
+        return [partition.slices[0] for partition in self._turns(only)]
+
+    def next_slice(self, only: Collection[TopicPartition] = ()) -> Slice | None:
+        """The first slice of the partition whose turn it is."""
+        for partition in self._turns(only):
+            return partition.slices[0]
+        return None
+
+    def _turns(self, only: Collection[TopicPartition]) -> Iterator[Partition]:
+        wanted = frozenset(only)
+        for tp, partition in self._ring.items():
+            if not wanted or tp in wanted:
+                yield partition
+
+    def finish(self, partition: Partition, piece: Slice) -> None:
+        """All of the slice was read: the position is at its end. One that is not the first of the
+        partition, or of a former tenure, is ignored."""
+        cursor = piece.cursor
+        if partition.cursor is not cursor or not partition.slices:
+            return
+        if partition.slices[0] is not piece:
+            return
+        cursor.consumed, cursor.consumed_epoch = piece.next_offset, piece.last_epoch
+        self._remove(partition, partition.slices.popleft())
+        self.read[partition.tp] = partition
+        self.turn(partition.tp)
+        if not partition.slices:
+            self._ring.pop(partition.tp, None)
+
+    def turn(self, tp: TopicPartition) -> None:
+        """The turn of this partition is over."""
+        partition = self._ring.pop(tp, None)
+        if partition is not None:
+            self._ring[tp] = partition
+
+    # -- changing ----------------------------------------------------------------------------
+
+    def append(self, partition: Partition, node: int, piece: Slice) -> None:
+        """Keep what a broker sent."""
+        if not partition.slices:
+            partition.buffered_from = node
+            self._by_node[node] = self._by_node.get(node, 0) + 1
+        partition.slices.append(piece)
+        partition.buffered_bytes += len(piece.raw)
+        self.size_bytes += len(piece.raw)
+        self.changes += 1
+        self.refresh(partition)
+
+    def clear(self, partition: Partition) -> None:
+        """Drop all that is buffered of it."""
+        self.changes += 1
+        while partition.slices:
+            self._remove(partition, partition.slices.pop())
+        self._ring.pop(partition.tp, None)
+        self.read.pop(partition.tp, None)
+
+    def cut(self, partition: Partition, end: EpochEnd) -> tuple[int, int]:
+        """Drop what is buffered of it and is not in a log whose epoch ends so; returns what is the
+        (offset, leader epoch) to go on fetching at."""
+        cursor = partition.cursor
+        assert cursor is not None
+        self.changes += 1
+        kept: list[Slice] = []
+        cut = False
+        while partition.slices:
+            piece = partition.slices.popleft()
+            self._remove(partition, piece)
+            whole = piece if not cut else None
+            if whole is not None and not _within(piece, end):
+                cut, whole = True, _part(piece, end)
+            if whole is not None:
+                kept.append(whole)
+        for piece in kept:
+            self.append(partition, partition.buffered_from, piece)
+        self.refresh(partition)
+        if kept:
+            return kept[-1].next_offset, kept[-1].last_epoch
+        return cursor.consumed, cursor.consumed_epoch
+
+    def refresh(self, partition: Partition) -> None:
+        """Whether it can be read may have changed."""
+        inside = partition.tp in self._ring
+        if bool(partition.slices) and partition.readable:
+            if not inside:
+                self._ring[partition.tp] = partition
+                self.changes += 1
+        elif inside:
+            del self._ring[partition.tp]
+            self.changes += 1
+
+    def holds_of(self, node: int) -> bool:
+        """Whether anything is buffered that this broker sent."""
+        return node in self._by_node
+
+    def _remove(self, partition: Partition, piece: Slice) -> None:
+        partition.buffered_bytes -= len(piece.raw)
+        self.size_bytes -= len(piece.raw)
+        if not partition.slices:
+            node = partition.buffered_from
+            self._by_node[node] -= 1
+            if not self._by_node[node]:
+                del self._by_node[node]
+
+
+def _within(piece: Slice, end: EpochEnd) -> bool:
+    return piece.next_offset <= end.end_offset and piece.last_epoch <= end.epoch
+
+
+def _part(piece: Slice, end: EpochEnd) -> Slice | None:
+    """The batches of a slice that are before the end. Its bytes stay whole; what no batch names is
+    not looked at."""
+    kept: list[BatchRef] = []
+    for batch in piece.batches:
+        if batch.next_offset > end.end_offset or batch.leader_epoch > end.epoch:
+            break
+        kept.append(batch)
+    if not kept:
+        return None
+    after, epoch = kept[-1].next_offset, kept[-1].leader_epoch
+    return Slice(piece.cursor, piece.first_offset, after, epoch, piece.raw, tuple(kept))

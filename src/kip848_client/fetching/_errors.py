@@ -1,0 +1,88 @@
+"""What an error of a partition in a Fetch answer leads to: one table.
+
+Where nothing else is said, the partition rests, each time longer, is left out of requests meanwhile
+and tried again. That is not told to the user before it has lasted for some time: leaders move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client._types import TopicPartition
+from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.errors import Kip848Error, RecordUnreadable, broker_error
+
+__all__ = ["QUIET_MS", "Rule", "fetch_error", "rule_of"]
+
+QUIET_MS: Final = 10_000
+"""For so long trouble that may pass is not told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What to do. Whatever it is, a replica that was read instead of the leader is left."""
+
+    tries: int | None = None
+    """How often it is tried again before the partition stops and the user is told; ``None``: for
+    ever."""
+    learn: bool = False
+    """Ask for metadata: somebody else leads it, or nobody."""
+    learn_after_ms: int = 0
+    """Do so only when the trouble has lasted for this time."""
+    hint: bool = False
+    """The answer may say who leads (KIP-951)."""
+    check: bool = False
+    """Ask the leader for the range of offsets before it is believed."""
+    hint_text: str = ""
+    """The way out, for the user."""
+
+
+_MOVED: Final = Rule(learn=True, hint=True)
+_LEARN: Final = Rule(learn=True)
+
+_RULES: Final[dict[int, Rule]] = {
+    ErrorCode.UNKNOWN_SERVER_ERROR: Rule(),
+    ErrorCode.OFFSET_OUT_OF_RANGE: Rule(check=True),
+    ErrorCode.CORRUPT_MESSAGE: Rule(tries=3),
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: _LEARN,
+    ErrorCode.LEADER_NOT_AVAILABLE: _LEARN,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: _MOVED,
+    ErrorCode.REPLICA_NOT_AVAILABLE: _LEARN,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: Rule(
+        tries=0, hint_text="the principal needs READ on the topic"
+    ),
+    ErrorCode.INVALID_REQUEST: Rule(tries=1),
+    ErrorCode.KAFKA_STORAGE_ERROR: _LEARN,
+    ErrorCode.FENCED_LEADER_EPOCH: _MOVED,
+    # the broker has not heard of the newest election; metadata would only tell us the same again
+    ErrorCode.UNKNOWN_LEADER_EPOCH: Rule(learn=True, learn_after_ms=1_000),
+    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: Rule(
+        tries=0, hint_text="the broker refuses to send the topic's codec in this Fetch version"
+    ),
+    ErrorCode.OFFSET_NOT_AVAILABLE: _LEARN,
+    ErrorCode.UNKNOWN_TOPIC_ID: _LEARN,
+    ErrorCode.INCONSISTENT_TOPIC_ID: _LEARN,
+}
+
+_OTHERS: Final = Rule(tries=10)
+
+
+def rule_of(code: int) -> Rule:
+    """What this error code leads to."""
+    return _RULES.get(code, _OTHERS)
+
+
+def fetch_error(code: int, tp: TopicPartition, offset: int) -> Kip848Error:
+    """What the user is told of a partition that stopped."""
+    where = f"{tp[0]}-{tp[1]} at offset {offset}"
+    if code == ErrorCode.CORRUPT_MESSAGE:
+        return RecordUnreadable(
+            f"{where}: the broker cannot read its own log (CORRUPT_MESSAGE); "
+            "mend the broker's disk, or seek past the damage",
+            topic=tp[0],
+            partition=tp[1],
+            offset=offset,
+        )
+    hint = rule_of(code).hint_text
+    return broker_error(code, error_name(code), where, api="Fetch", hint=hint)

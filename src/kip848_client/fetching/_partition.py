@@ -1,0 +1,203 @@
+"""One assigned partition: where it stands, and what keeps it from being fetched.
+
+A partition is in one *phase*. Beside it there are reasons against fetching it (``why_not``), each
+of which comes and goes by itself: a partition can be paused and full and without a leader, in any
+phase.
+
+A *tenure* is one position and what follows from it. Each assignment, seek, reset and truncation
+begins another one, and whatever was asked for before is void. A slice that is handed out belongs to
+one tenure by its cursor.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicIdPartition, TopicPartition
+from kip848_client.errors import Kip848Error
+from kip848_client.fetching._model import NO_EPOCH, NO_NODE, Cursor, Slice
+
+__all__ = [
+    "FULL",
+    "HELD",
+    "LIMITED",
+    "NOT_STARTED",
+    "NO_LEADER",
+    "PAUSED",
+    "RESTING",
+    "Partition",
+    "Phase",
+]
+
+PAUSED: Final = 1
+"""The application said so."""
+HELD: Final = 2
+"""Its revocation has begun; nothing of it may be handed out from this very step on."""
+LIMITED: Final = 4
+"""Its topic is not subscribed to any more."""
+NOT_STARTED: Final = 8
+"""The listener is not done with it."""
+FULL: Final = 16
+"""Enough of it is buffered."""
+RESTING: Final = 32
+"""After an error, until a time."""
+NO_LEADER: Final = 64
+"""Nobody is known to ask, or the topic's id is not known."""
+
+_SHUT: Final = PAUSED | HELD | LIMITED
+"""What keeps it from being handed out, too."""
+
+
+class Phase(Enum):
+    """Where a partition stands."""
+
+    IDLE = "idle"
+    """Without a position, and nobody looks for one."""
+    SEEKING_START = "seeking-start"
+    """A position is looked for."""
+    READY = "ready"
+    """It has a position."""
+    CHECKING = "checking"
+    """A broker says that the position is out of range; its leader is asked for the range before
+    that is believed."""
+    STOPPED = "stopped"
+    """By an error that the user must know."""
+
+
+@dataclass(slots=True, eq=False)
+class Partition:
+    """All that the core knows of one assigned partition."""
+
+    tp: TopicPartition
+    topic_id: TopicId | None
+    by_hand: bool
+    """Assigned by name, not by a group: the id is whichever the topic has when it is found."""
+    tenure: int
+    phase: Phase = Phase.IDLE
+    why_not: int = NOT_STARTED
+    cursor: Cursor | None = None
+    """Present when there is a position."""
+    fetch_offset: int = -1
+    """The end of what is buffered: what to ask for next."""
+    fetch_epoch: int = NO_EPOCH
+    """The leader epoch of the record before it."""
+    slices: deque[Slice] = field(default_factory=deque[Slice])
+    buffered_bytes: int = 0
+    buffered_from: int = NO_NODE
+    """The broker that the slices count for."""
+
+    high_watermark: int | None = None
+    last_stable_offset: int | None = None
+    log_start_offset: int | None = None
+
+    node: int = NO_NODE
+    """The broker that it is to be fetched from, while it is."""
+    read_from: int = NO_NODE
+    """A replica that the leader named (KIP-392)."""
+    lease_until_ms: int = 0
+    """Until when to read from that one, or not to use the one below."""
+    led_by: int = NO_NODE
+    """The leader when a replica was chosen."""
+    avoided: int = NO_NODE
+    """A replica that failed."""
+
+    rest_until_ms: int = 0
+    failures: int = 0
+    """In a row: each makes it rest longer."""
+    refetched_at: int = -1
+    """Where the bytes were damaged, and were asked for once more."""
+    troubled_since_ms: int | None = None
+    noticed: bool = False
+    """Whether the user heard of this trouble."""
+
+    error: Kip848Error | None = None
+    """What the user is to be told."""
+    again: Phase | None = None
+    """The phase to try again in when the application was told of the error; ``None``: never."""
+    retried_ms: int | None = None
+    """When it was last tried again."""
+    seek: int = 0
+    """The ticket of the seek that may move it; 0 for none."""
+
+    @property
+    def key(self) -> TopicIdPartition:
+        """Its identity for brokers."""
+        return (self.topic_id or ZERO_TOPIC_ID, self.tp[1])
+
+    @property
+    def fetchable(self) -> bool:
+        """Whether it is to be fetched."""
+        return self.phase is Phase.READY and not self.why_not
+
+    @property
+    def readable(self) -> bool:
+        """Whether what is buffered may be handed out."""
+        return not self.why_not & _SHUT
+
+    @property
+    def consumed(self) -> int | None:
+        """The position of the application."""
+        return None if self.cursor is None else self.cursor.consumed
+
+    def mark(self, reason: int, *, on: bool) -> bool:
+        """Set or clear a reason against fetching; returns whether that changed anything."""
+        before = self.why_not
+        self.why_not = before | reason if on else before & ~reason
+        if self.why_not == before:
+            return False
+        if self.cursor is not None:
+            self.cursor.readable = self.readable
+        return True
+
+    def leave_position(self, tenure: int, phase: Phase) -> None:
+        """Begin a tenure without a position. The buffer must be empty."""
+        assert not self.slices
+        self._end_tenure(tenure)
+        self.phase = phase
+        self.cursor = None
+        self.fetch_offset, self.fetch_epoch = -1, NO_EPOCH
+
+    def stand_at(self, tenure: int, offset: int, epoch: int) -> None:
+        """Begin a tenure at this position. The buffer must be empty."""
+        assert not self.slices
+        assert offset >= 0
+        self._end_tenure(tenure)
+        self.phase = Phase.READY
+        self.fetch_offset, self.fetch_epoch = offset, epoch
+        self._new_cursor(offset, epoch)
+
+    def renew(self, tenure: int, fetch_offset: int, fetch_epoch: int) -> None:
+        """Begin a tenure that keeps the position of the application and what is buffered, up to
+        ``fetch_offset``."""
+        before = self.cursor
+        assert before is not None
+        self._end_tenure(tenure)
+        self.fetch_offset, self.fetch_epoch = fetch_offset, fetch_epoch
+        cursor = self._new_cursor(before.consumed, before.consumed_epoch)
+        for each in self.slices:
+            each.cursor = cursor
+
+    def learn_id(self, topic_id: TopicId) -> None:
+        """Of a topic that was assigned by name."""
+        self.topic_id = topic_id
+        if self.cursor is not None:
+            self.cursor.topic_id = topic_id
+
+    def heal(self) -> None:
+        """It was answered without an error."""
+        self.failures = 0
+        self.troubled_since_ms = None
+        self.noticed = False
+
+    def _end_tenure(self, tenure: int) -> None:
+        if self.cursor is not None:
+            self.cursor.readable = False
+        self.tenure = tenure
+
+    def _new_cursor(self, consumed: int, epoch: int) -> Cursor:
+        topic_id = self.topic_id or ZERO_TOPIC_ID
+        self.cursor = Cursor(self.tp, topic_id, self.tenure, consumed, epoch, self.readable)
+        return self.cursor

@@ -1,0 +1,319 @@
+"""What to fetch from whom, when, and how much.
+
+Theory of operation
+-------------------
+Each broker has a *ring*: the partitions that are to be fetched from it, in the order in which they
+are to be served. A broker serves the partitions of a request in their order until the answer is
+full. So what brought data goes to the end of the ring; the broker does the same in its session. A
+partition enters and leaves the ring when it becomes fetchable or not (``refresh``), and what has
+changed since the last request is noted. So a request costs what has changed, not what is assigned.
+
+At most one request a broker is open. It reserves the bytes that it may bring, and all reservations
+and what is buffered stay in one budget. A broker always sends the first batch whole, so the bound
+is the budget and one batch a broker. Where the budget is used up, a broker of which nothing is
+buffered is asked all the same, for one batch: what the budget holds may be of partitions that
+nobody reads at the moment.
+
+When nothing is fetchable at a broker nothing is sent: an empty session would be closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kip848_client._types import TopicIdPartition
+from kip848_client.fetching._buffer import Buffer
+from kip848_client.fetching._commands import SendFetch
+from kip848_client.fetching._leaders import Leaders
+from kip848_client.fetching._model import (
+    NO_EPOCH,
+    NO_NODE,
+    FetchIntent,
+    FetchSettings,
+    Wanted,
+)
+from kip848_client.fetching._partition import FULL, NO_LEADER, Partition, Phase
+from kip848_client.fetching._replicas import Replicas
+from kip848_client.fetching._sessions import FetchSession
+
+__all__ = ["Node", "OpenFetch", "Planner"]
+
+FIRST_WAIT_MS: Final = 100
+"""How long a request may wait while there are partitions that were in no request yet: they would
+wait for its end."""
+_FIRST_WAITS_MS: Final = 10_000
+"""For so long after its start a partition shortens the waits of others."""
+
+
+class OpenFetch(NamedTuple):
+    """A request that is under way."""
+
+    number: int
+    sent_ms: int
+    reserved_bytes: int
+    max_wait_ms: int
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A broker that partitions are fetched from."""
+
+    node: int
+    session: FetchSession
+    ring: dict[TopicIdPartition, Partition] = field(
+        default_factory=dict[TopicIdPartition, Partition]
+    )
+    changed: dict[TopicIdPartition, None] = field(default_factory=dict[TopicIdPartition, None])
+    """What may differ from what the broker was told."""
+    asked: dict[TopicIdPartition, None] = field(default_factory=dict[TopicIdPartition, None])
+    """The same of the newest request."""
+    tenures: dict[TopicIdPartition, int] = field(default_factory=dict[TopicIdPartition, int])
+    """Of each partition when it was last asked for; what an answer is for."""
+    avoiding: dict[TopicIdPartition, Partition] = field(
+        default_factory=dict[TopicIdPartition, Partition]
+    )
+    """Those asked for that avoid a replica, or did so."""
+    fetch: OpenFetch | None = None
+    rest_until_ms: int = 0
+    throttled_until_ms: int = 0
+    failures: int = 0
+    """In a row: each makes it rest longer."""
+    lost: int = 0
+    """Requests in a row without an answer."""
+
+    def ready_ms(self) -> int:
+        """When it may be asked next."""
+        return max(self.rest_until_ms, self.throttled_until_ms)
+
+
+class Planner:
+    """All brokers. ``want_leaders`` takes a topic and why its leaders are wanted."""
+
+    def __init__(
+        self,
+        settings: FetchSettings,
+        leaders: Leaders,
+        buffer: Buffer,
+        want_leaders: Callable[[str, str], None],
+    ) -> None:
+        self.nodes: dict[int, Node] = {}
+        """In the order in which they are to be asked where the budget does not suffice for all."""
+        self.replicas = Replicas(leaders, settings.metadata_max_age_ms)
+        self._settings = settings
+        self._leaders = leaders
+        self._buffer = buffer
+        self._want_leaders = want_leaders
+        self._open: dict[int, Node] = {}
+        self._reserved_bytes = 0
+        self._number = 0
+        self._unserved: dict[Partition, int] = {}
+        """Partitions that were in no request yet, with when they began."""
+
+    @property
+    def reserved_bytes(self) -> int:
+        """What open requests may bring."""
+        return self._reserved_bytes
+
+    # -- what is to be fetched ---------------------------------------------------------------
+
+    def expect(self, now_ms: int, partition: Partition) -> None:
+        """A partition has started: until it was in a request, others do not wait long."""
+        self._unserved[partition] = now_ms
+
+    def refresh(self, now_ms: int, partition: Partition) -> None:
+        """Something about this partition has changed: whether, where and from which offset on it
+        is to be fetched."""
+        limit = self._settings.max_partition_bytes
+        if partition.buffered_bytes >= 2 * limit:
+            partition.mark(FULL, on=True)
+        elif partition.buffered_bytes < limit:
+            partition.mark(FULL, on=False)
+        node = NO_NODE
+        if partition.phase is Phase.READY and not partition.why_not & ~NO_LEADER:
+            leader = self._leaders.at(partition.key)
+            if leader is not None:
+                node = self.replicas.target(now_ms, partition, leader)
+            partition.mark(NO_LEADER, on=node == NO_NODE)
+            if node == NO_NODE:
+                self._want_leaders(partition.tp[0], f"no leader of {_shown(partition)} is known")
+        self._place(partition, node)
+
+    def remove(self, partition: Partition) -> None:
+        """It is not to be fetched any more, or will have another id."""
+        self._place(partition, NO_NODE)
+        self._unserved.pop(partition, None)
+
+    def served(self, partition: Partition) -> None:
+        """It brought data: others come first now."""
+        node = self.nodes.get(partition.node)
+        if node is not None:
+            key = partition.key
+            del node.ring[key]
+            node.ring[key] = partition
+
+    def _place(self, partition: Partition, to: int) -> None:
+        key = partition.key
+        if partition.node != to:
+            if partition.node != NO_NODE:
+                before = self.nodes[partition.node]
+                del before.ring[key]
+                before.changed[key] = None
+            partition.node = to
+            if to != NO_NODE:
+                self.node(to).ring[key] = partition
+        if to != NO_NODE:
+            self.nodes[to].changed[key] = None
+
+    def node(self, number: int) -> Node:
+        """The broker of this number."""
+        node = self.nodes.get(number)
+        if node is None:
+            node = self.nodes[number] = Node(number, FetchSession(number))
+        return node
+
+    # -- requests ----------------------------------------------------------------------------
+
+    def plan(self, now_ms: int) -> Iterable[SendFetch]:
+        """All requests that can be sent now; they count as sent."""
+        ready = [
+            node
+            for node in self.nodes.values()
+            if node.fetch is None and node.ring and node.ready_ms() <= now_ms
+        ]
+        for count, node in enumerate(ready):
+            size_bytes = self._grant(node, len(ready) - count)
+            if size_bytes:
+                yield self._send(now_ms, node, size_bytes)
+
+    def due_ms(self, now_ms: int) -> int | None:
+        """When a broker that rests may be asked again."""
+        due = [
+            node.ready_ms()
+            for node in self.nodes.values()
+            if node.fetch is None and node.ring and node.ready_ms() > now_ms
+        ]
+        return min(due, default=None)
+
+    def ended(self, number: int) -> tuple[Node, OpenFetch] | None:
+        """A request was answered or lost; ``None`` when it is not open."""
+        node = self._open.pop(number, None)
+        if node is None or node.fetch is None:
+            return None
+        fetch, node.fetch = node.fetch, None
+        self._reserved_bytes -= fetch.reserved_bytes
+        return node, fetch
+
+    def unsent(self, node: Node) -> None:
+        """The newest request never reached the broker."""
+        node.session.lost(sent=False)
+        node.changed = {**node.asked, **node.changed}
+
+    def clear(self) -> tuple[tuple[int, int], ...]:
+        """Forget all brokers and what is open; returns (node, session id) of the sessions."""
+        sessions: list[tuple[int, int]] = []
+        for node in self.nodes.values():
+            for partition in node.ring.values():
+                partition.node = NO_NODE
+            session_id = node.session.close()
+            if session_id is not None:
+                sessions.append((node.node, session_id))
+        self.nodes.clear()
+        self._open.clear()
+        self._reserved_bytes = 0
+        return tuple(sessions)
+
+    def _grant(self, node: Node, sharers: int) -> int:
+        """How many bytes a request may bring; 0 for no request. What is free is shared between
+        the brokers that can be asked now."""
+        settings = self._settings
+        limit = settings.max_partition_bytes
+        asked = min(settings.max_bytes, len(node.ring) * limit)
+        free = settings.buffer_bytes - self._buffer.size_bytes - self._reserved_bytes
+        if free >= limit:
+            return max(1, min(asked, max(limit, free // sharers)))
+        if self._buffer.holds_of(node.node):
+            return 0
+        return max(1, min(asked, free))
+
+    def _send(self, now_ms: int, node: Node, size_bytes: int) -> SendFetch:
+        settings = self._settings
+        max_wait_ms = settings.max_wait_ms
+        if self._some_wait(now_ms, node):
+            max_wait_ms = min(max_wait_ms, FIRST_WAIT_MS)
+        changes = {key: self._wanted(node, key) for key in node.changed}
+        node.asked, node.changed = node.changed, {}
+        difference = node.session.plan_changes(now_ms, changes, lambda: self._everything(node))
+        self._number += 1
+        node.fetch = OpenFetch(self._number, now_ms, size_bytes, max_wait_ms)
+        self._open[self._number] = node
+        self._reserved_bytes += size_bytes
+        self.nodes[node.node] = self.nodes.pop(node.node)
+        avoiding = any(self.replicas.avoids(now_ms, each) for each in node.avoiding.values())
+        intent = FetchIntent(
+            session_id=difference.session_id,
+            session_epoch=difference.session_epoch,
+            add=difference.add,
+            forget=difference.forget,
+            max_wait_ms=max_wait_ms,
+            min_bytes=min(settings.min_bytes, size_bytes),
+            max_bytes=size_bytes,
+            read_committed=settings.read_committed,
+            rack="" if avoiding else settings.rack,
+        )
+        timeout_ms = max_wait_ms + settings.request_timeout_ms
+        return SendFetch(self._number, node.node, intent, timeout_ms)
+
+    def _some_wait(self, now_ms: int, node: Node) -> bool:
+        """Whether a partition waits that this request is not for; those that it is for do not wait
+        any more."""
+        unserved = self._unserved
+        if unserved:
+            for key in node.changed:
+                partition = node.ring.get(key)
+                if partition is not None:
+                    unserved.pop(partition, None)
+        while unserved:
+            partition, since_ms = next(iter(unserved.items()))
+            if now_ms - since_ms < _FIRST_WAITS_MS:
+                return True
+            del unserved[partition]
+        return False
+
+    def _everything(self, node: Node) -> list[Wanted]:
+        """For a request that opens a session: the partitions of a topic together, because on the
+        wire they are."""
+        by_topic: dict[bytes, list[Wanted]] = {}
+        node.tenures.clear()
+        for key, partition in node.ring.items():
+            node.tenures[key] = partition.tenure
+            by_topic.setdefault(key[0], []).append(self._want(partition))
+        return [wanted for each in by_topic.values() for wanted in each]
+
+    def _wanted(self, node: Node, key: TopicIdPartition) -> Wanted | None:
+        partition = node.ring.get(key)
+        if partition is None:
+            node.tenures.pop(key, None)
+            node.avoiding.pop(key, None)
+            return None
+        node.tenures[key] = partition.tenure
+        if partition.avoided == NO_NODE:
+            node.avoiding.pop(key, None)
+        else:
+            node.avoiding[key] = partition
+        return self._want(partition)
+
+    def _want(self, partition: Partition) -> Wanted:
+        leader = self._leaders.at(partition.key)
+        return Wanted(
+            *partition.key,
+            offset=partition.fetch_offset,
+            leader_epoch=NO_EPOCH if leader is None else leader.epoch,
+            last_epoch=partition.fetch_epoch,
+            max_bytes=self._settings.max_partition_bytes,
+        )
+
+
+def _shown(partition: Partition) -> str:
+    return f"{partition.tp[0]}-{partition.tp[1]}"

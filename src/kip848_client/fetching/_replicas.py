@@ -1,0 +1,64 @@
+"""Whom to read a partition from: its leader, or the replica that the leader named (KIP-392).
+
+A named replica is used for a lease, then the leader is asked again: it may know a better one by
+now. The lease ends sooner when another broker leads, when the replica is not there any more, and
+with any error that it answers. Then the replica is *avoided* for some time. Since the leader would
+name it again at once, requests to a leader that carry such a partition do not say our rack.
+"""
+
+from __future__ import annotations
+
+from kip848_client.fetching._leaders import Leaders
+from kip848_client.fetching._model import NO_NODE, PartitionLeader
+from kip848_client.fetching._partition import Partition
+
+__all__ = ["Replicas"]
+
+
+class Replicas:
+    """The choice of a replica, for all partitions."""
+
+    def __init__(self, leaders: Leaders, lease_ms: int) -> None:
+        self._leaders = leaders
+        self._lease_ms = lease_ms
+
+    def target(self, now_ms: int, partition: Partition, leader: PartitionLeader) -> int:
+        """The broker to ask."""
+        if leader.leader != partition.led_by:
+            partition.led_by = leader.leader
+            partition.read_from = partition.avoided = NO_NODE
+        replica = partition.read_from
+        if replica == NO_NODE:
+            return leader.leader
+        if now_ms < partition.lease_until_ms and self._is_there(replica):
+            return replica
+        partition.read_from = NO_NODE
+        return leader.leader
+
+    def named(self, now_ms: int, partition: Partition, replica: int) -> bool:
+        """The leader names a replica; returns whether it is to be used."""
+        if self.avoids(now_ms, partition) and partition.avoided == replica:
+            return False
+        partition.lease_until_ms = now_ms + self._lease_ms
+        if not self._is_there(replica):
+            partition.avoided = replica
+            return False
+        partition.read_from = replica
+        return True
+
+    def failed(self, now_ms: int, partition: Partition, node: int, pause_ms: int) -> bool:
+        """``node`` was asked in vain; returns whether it is a replica: then the leader is asked
+        next, and the replica not before ``pause_ms`` have passed."""
+        if node == NO_NODE or partition.read_from != node:
+            return False
+        partition.read_from = NO_NODE
+        partition.avoided = node
+        partition.lease_until_ms = now_ms + min(pause_ms, self._lease_ms)
+        return True
+
+    def avoids(self, now_ms: int, partition: Partition) -> bool:
+        """Whether the leader must not name a replica for it."""
+        return partition.avoided != NO_NODE and now_ms < partition.lease_until_ms
+
+    def _is_there(self, node: int) -> bool:
+        return not self._leaders.nodes or node in self._leaders.nodes

@@ -1,0 +1,180 @@
+"""What metadata tells of the assigned topics: leaders, ids, and topics that are gone.
+
+A topic that is deleted and created again is another topic with the same name. What a group has
+assigned is of the id that the group says: metadata of another id is not believed, and ends what is
+known of ours, which is then asked for by id. What is assigned by hand is of the topic that had the
+name at first. When its id is gone and another topic has the name, that one begins anew, as
+with nothing committed. But not at once: a broker that lags behind knows neither the newest topic
+of a name nor that its last one is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kip848_client._types import TopicId, format_topic_id
+from kip848_client.error_codes import ErrorCode, error_name, is_retriable
+from kip848_client.errors import Kip848Error, TopicGone, broker_error
+from kip848_client.fetching._assigned import Assigned
+from kip848_client.fetching._commands import Command, Notice
+from kip848_client.fetching._errors import QUIET_MS
+from kip848_client.fetching._events import LeadersLearnt
+from kip848_client.fetching._leaders import Leaders
+from kip848_client.fetching._metadata import MetadataQuestions
+from kip848_client.fetching._model import TopicLeaders
+from kip848_client.fetching._partition import Partition, Phase
+from kip848_client.fetching._troubles import Troubles
+
+__all__ = ["Topics"]
+
+CREATED_AGAIN_AFTER_MS: Final = 1_000
+"""For so long an id must be unknown before another topic of its name takes its place."""
+GONE_AFTER_MS: Final = 30_000
+"""For so long an id must be unknown before its topic counts as deleted."""
+
+
+class Topics:
+    """The assigned topics. ``refresh`` is called for each partition that may have another leader,
+    ``begin_anew`` for one that is of another topic from now on, ``stop`` for one that is over."""
+
+    def __init__(
+        self,
+        assigned: Assigned,
+        leaders: Leaders,
+        metadata: MetadataQuestions,
+        troubles: Troubles,
+        emit: Callable[[Command], None],
+        *,
+        refresh: Callable[[Partition], None],
+        begin_anew: Callable[[Partition, TopicId], None],
+        stop: Callable[[Partition, Kip848Error], None],
+    ) -> None:
+        self._assigned = assigned
+        self._leaders = leaders
+        self._metadata = metadata
+        self._troubles = troubles
+        self._emit = emit
+        self._refresh = refresh
+        self._begin_anew = begin_anew
+        self._stop = stop
+        self._missing: dict[str, int] = {}
+        """Topics that the cluster does not know, and since when."""
+        self._noticed: set[str] = set()
+
+    def forget(self, topic: str) -> None:
+        """Nothing of it is assigned any more."""
+        self._missing.pop(topic, None)
+        self._noticed.discard(topic)
+
+    def learn(self, now_ms: int, event: LeadersLearnt, queried: frozenset[str]) -> None:
+        """Take a metadata answer in. ``queried``: topics that somebody else wants to know of."""
+        if event.nodes:
+            self._leaders.nodes = event.nodes
+        watched = self._metadata.watched
+        for told in event.topics:
+            if told.error_code:
+                self._on_error(now_ms, told)
+            elif told.topic in watched:
+                self._on_topic(now_ms, told)
+            elif told.topic in queried:
+                self._leaders.learn(told)
+        for topic_id in sorted(event.gone):
+            self._on_gone(now_ms, topic_id)
+
+    # -- what is there -----------------------------------------------------------------------
+
+    def _on_topic(self, now_ms: int, told: TopicLeaders) -> None:
+        topic, topic_id = told.topic, told.topic_id
+        partitions = self._assigned.of_topic(topic)
+        strangers = [each for each in partitions if each.topic_id not in (None, topic_id)]
+        if strangers and not self._takes_over(now_ms, strangers, topic_id):
+            for partition in strangers:
+                if partition.topic_id is not None:
+                    self._leaders.drop(partition.topic_id)
+                self._refresh(partition)
+            return
+        self.forget(topic)
+        before = dict(self._leaders.partitions_of(topic_id))
+        self._leaders.learn(told)
+        for partition in partitions:
+            if partition.topic_id is None:
+                self._assigned.learn_id(partition, topic_id)
+            elif partition.topic_id != topic_id:
+                self._begin_anew(partition, topic_id)
+            if before.get(partition.tp[1]) != self._leaders.at(partition.key):
+                self._troubles.wake(partition)
+            self._refresh(partition)
+        self._metadata.watch(topic, topic_id)
+
+    def _takes_over(self, now_ms: int, partitions: list[Partition], topic_id: TopicId) -> bool:
+        """Whether these partitions are of this topic from now on."""
+        if not all(each.by_hand for each in partitions):
+            return False
+        topic = partitions[0].tp[0]
+        since_ms = self._missing.setdefault(topic, now_ms)
+        self._metadata.ask_by_name_too(topic)
+        if now_ms - since_ms < CREATED_AGAIN_AFTER_MS:
+            return False
+        text = (
+            f"topic {topic} was deleted and created again: "
+            f"it is {format_topic_id(topic_id)} now, and is read as if nothing were committed"
+        )
+        self._emit(Notice(text, warning=True))
+        return True
+
+    # -- what is not there -------------------------------------------------------------------
+
+    def _on_gone(self, now_ms: int, topic_id: TopicId) -> None:
+        """The cluster does not know this id. It may be too new: brokers hear late of topics."""
+        self._leaders.drop(topic_id)
+        topic = self._assigned.topic_of(topic_id)
+        if topic is None:
+            return
+        lost = [each for each in self._assigned.of_topic(topic) if each.topic_id == topic_id]
+        since_ms = self._missing.setdefault(topic, now_ms)
+        if lost[0].by_hand:
+            self._metadata.ask_by_name_too(topic)
+        if now_ms - since_ms >= GONE_AFTER_MS:
+            self._tell_gone(topic, lost)
+        for partition in lost:
+            self._refresh(partition)
+
+    def _tell_gone(self, topic: str, lost: list[Partition]) -> None:
+        if lost[0].by_hand:
+            error = TopicGone(
+                f"topic {topic}, which was assigned by hand, is deleted; "
+                "assign what is there now: a topic of the same name is another one",
+                topic=topic,
+            )
+            for partition in lost:
+                if partition.phase is not Phase.STOPPED:
+                    self._stop(partition, error)
+        elif topic not in self._noticed:
+            self._noticed.add(topic)
+            text = f"topic {topic} is assigned by the group, but the cluster does not know its id"
+            self._emit(Notice(f"{text}; is it deleted?", warning=True))
+
+    def _on_error(self, now_ms: int, told: TopicLeaders) -> None:
+        code = told.error_code
+        topic = told.topic if told.topic in self._metadata.watched else None
+        topic = topic or self._assigned.topic_of(told.topic_id)
+        if topic is None:
+            return
+        if code == ErrorCode.UNKNOWN_TOPIC_ID:
+            self._on_gone(now_ms, told.topic_id)
+            return
+        partitions = self._assigned.of_topic(topic)
+        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or is_retriable(code):
+            since_ms = self._missing.setdefault(topic, now_ms)
+            if now_ms - since_ms >= QUIET_MS and topic not in self._noticed:
+                self._noticed.add(topic)
+                text = f"topic {topic} is assigned, but no broker tells of it: {error_name(code)}"
+                self._emit(Notice(f"{text}. Trying on.", warning=True))
+        else:
+            error = broker_error(code, error_name(code), f"topic {topic}", api="Metadata")
+            for partition in partitions:
+                if partition.phase is Phase.READY:
+                    self._troubles.stop(partition, error, Phase.READY)
+        for partition in partitions:
+            self._refresh(partition)
