@@ -1,0 +1,270 @@
+"""Fetch, ListOffsets and Metadata between the core's terms and the wire's: pure translation.
+
+Every driver of the fetch core (the consumer, the simulation) translates through here. Nothing in
+here raises, whatever a broker answers: what was not asked for, or says nothing, is left out, or is
+the core's to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
+
+from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicIdPartition, TopicPartition
+from kip848_client.error_codes import ErrorCode
+from kip848_client.fetching._commands import CloseSession, LearnLeaders, ListOffsets
+from kip848_client.fetching._events import LeadersLearnt
+from kip848_client.fetching._model import (
+    NO_NODE,
+    Endpoint,
+    EpochEnd,
+    FetchAnswer,
+    FetchIntent,
+    ListedOffset,
+    PartitionAnswer,
+    PartitionLeader,
+    TopicLeaders,
+    Wanted,
+)
+from kip848_client.wire.messages.fetch import (
+    FetchRequest,
+    FetchRequestFetchPartition,
+    FetchRequestFetchTopic,
+    FetchRequestForgottenTopic,
+    FetchResponse,
+    FetchResponsePartitionData,
+)
+from kip848_client.wire.messages.list_offsets import (
+    ListOffsetsRequest,
+    ListOffsetsRequestListOffsetsPartition,
+    ListOffsetsRequestListOffsetsTopic,
+    ListOffsetsResponse,
+)
+from kip848_client.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+
+__all__ = [
+    "FETCH_VERSIONS",
+    "METADATA_VERSIONS",
+    "closing_request",
+    "fetch_answer",
+    "fetch_request",
+    "leaders_learnt",
+    "list_offsets_request",
+    "list_offsets_versions",
+    "listed_offsets",
+    "metadata_request",
+]
+
+FETCH_VERSIONS: Final = (13, 18)
+"""The lowest and the highest version that we speak. From 13 on topics go by id (KIP-516): by name,
+a topic that was created again would go on in the session of the one before."""
+METADATA_VERSIONS: Final = (12, 13)
+"""From 12 on topics can be asked for by id alone."""
+
+_CONSUMER: Final = -1
+"""Replica id of whoever is no broker."""
+_READ_COMMITTED: Final = 1
+_LIST_OFFSETS_MAX: Final = 11
+_ISOLATION_SINCE: Final = 2
+_TIMES_SINCE: Final = {-3: 7, -4: 8, -5: 9, -6: 11}
+"""Times that mean something else, and the version of ListOffsets that brings them."""
+_ANY_TIME_SINCE: Final = 1
+
+_FINAL_EPOCH: Final = -1
+
+
+def fetch_request(intent: FetchIntent) -> FetchRequest:
+    """The Fetch request (v13 to v18) that says what ``intent`` means.
+
+    A broker serves partitions in the order in which they are named. So only neighbours share a
+    row: a topic may be named more than once.
+    """
+    return FetchRequest(
+        max_wait_ms=intent.max_wait_ms,
+        min_bytes=intent.min_bytes,
+        max_bytes=intent.max_bytes,
+        isolation_level=_READ_COMMITTED if intent.read_committed else 0,
+        session_id=intent.session_id,
+        session_epoch=intent.session_epoch,
+        topics=tuple(
+            FetchRequestFetchTopic(
+                topic_id=topic_id, partitions=tuple(_asked(each) for each in wanted)
+            )
+            for topic_id, wanted in groupby(intent.add, attrgetter("topic_id"))
+        ),
+        forgotten_topics_data=_forgotten(intent.forget),
+        rack_id=intent.rack,
+    )
+
+
+def _asked(wanted: Wanted) -> FetchRequestFetchPartition:
+    return FetchRequestFetchPartition(
+        partition=wanted.partition,
+        current_leader_epoch=wanted.leader_epoch,
+        fetch_offset=wanted.offset,
+        last_fetched_epoch=wanted.last_epoch,
+        partition_max_bytes=wanted.max_bytes,
+    )
+
+
+def _forgotten(keys: Iterable[TopicIdPartition]) -> tuple[FetchRequestForgottenTopic, ...]:
+    by_topic: dict[TopicId, list[int]] = {}
+    for topic_id, partition in keys:
+        by_topic.setdefault(topic_id, []).append(partition)
+    return tuple(
+        FetchRequestForgottenTopic(topic_id=topic_id, partitions=tuple(partitions))
+        for topic_id, partitions in by_topic.items()
+    )
+
+
+def closing_request(command: CloseSession) -> FetchRequest:
+    """The Fetch request that ends a session and asks for nothing (KIP-227: epoch -1)."""
+    return FetchRequest(
+        max_wait_ms=0,
+        min_bytes=0,
+        session_id=command.session_id,
+        session_epoch=_FINAL_EPOCH,
+        topics=(),
+        forgotten_topics_data=(),
+        rack_id="",
+    )
+
+
+def fetch_answer(response: FetchResponse) -> FetchAnswer:
+    """What a Fetch response (v13 to v18) means."""
+    partitions = tuple(
+        _partition(TopicId(topic.topic_id), each)
+        for topic in response.responses
+        for each in topic.partitions
+    )
+    return FetchAnswer(
+        error_code=response.error_code,
+        session_id=response.session_id,
+        throttle_time_ms=response.throttle_time_ms,
+        partitions=partitions,
+        nodes=tuple(
+            Endpoint(node.node_id, node.host, node.port, node.rack)
+            for node in response.node_endpoints
+        ),
+        size_bytes=sum(len(each.records) for each in partitions),
+    )
+
+
+def _partition(topic_id: TopicId, data: FetchResponsePartitionData) -> PartitionAnswer:
+    end, leader = data.diverging_epoch, data.current_leader
+    return PartitionAnswer(
+        topic_id,
+        data.partition_index,
+        data.error_code,
+        data.high_watermark,
+        data.last_stable_offset,
+        data.log_start_offset,
+        None if end.epoch == end.end_offset == -1 else EpochEnd(end.epoch, end.end_offset),
+        None
+        if leader.leader_id == leader.leader_epoch == -1
+        else (leader.leader_id, leader.leader_epoch),
+        data.preferred_read_replica,
+        tuple(
+            (aborted.producer_id, aborted.first_offset)
+            for aborted in data.aborted_transactions or ()
+        ),
+        data.records or b"",
+    )
+
+
+def list_offsets_request(command: ListOffsets, timeout_ms: int) -> ListOffsetsRequest:
+    """The ListOffsets request that asks for what ``command`` wants, in one of the versions of
+    ``list_offsets_versions``. ``timeout_ms`` is how long a broker may look in tiered storage."""
+    asked = sorted(command.wanted.items())
+    return ListOffsetsRequest(
+        replica_id=_CONSUMER,
+        isolation_level=_READ_COMMITTED if command.read_committed else 0,
+        topics=tuple(
+            ListOffsetsRequestListOffsetsTopic(
+                name=topic,
+                partitions=tuple(
+                    ListOffsetsRequestListOffsetsPartition(
+                        partition_index=tp.partition, current_leader_epoch=epoch, timestamp=time
+                    )
+                    for tp, (time, epoch) in rows
+                ),
+            )
+            for topic, rows in groupby(asked, lambda row: row[0].topic)
+        ),
+        timeout_ms=timeout_ms,
+    )
+
+
+def list_offsets_versions(command: ListOffsets) -> tuple[int, int]:
+    """The versions of ListOffsets that can ask this."""
+    lowest = _ISOLATION_SINCE if command.read_committed else _ANY_TIME_SINCE
+    for time, _ in command.wanted.values():
+        lowest = max(lowest, _TIMES_SINCE.get(time, lowest))
+    return (lowest, _LIST_OFFSETS_MAX)
+
+
+def listed_offsets(
+    command: ListOffsets, response: ListOffsetsResponse
+) -> dict[TopicPartition, ListedOffset]:
+    """What was answered of what was asked."""
+    found: dict[TopicPartition, ListedOffset] = {}
+    for topic in response.topics:
+        for each in topic.partitions:
+            tp = TopicPartition(topic.name, each.partition_index)
+            if tp in command.wanted:
+                found[tp] = ListedOffset(
+                    each.error_code, each.offset, each.timestamp, each.leader_epoch
+                )
+    return found
+
+
+def metadata_request(command: LearnLeaders) -> MetadataRequest:
+    """The Metadata request (v12 or v13) that asks for these topics. It creates none: a topic that
+    was deleted would come back by our asking."""
+    by_id = [MetadataRequestTopic(topic_id=each, name=None) for each in sorted(command.topic_ids)]
+    by_name = [
+        MetadataRequestTopic(topic_id=ZERO_TOPIC_ID, name=each) for each in sorted(command.topics)
+    ]
+    return MetadataRequest(topics=(*by_id, *by_name), allow_auto_topic_creation=False)
+
+
+def leaders_learnt(
+    response: MetadataResponse, command: LearnLeaders | None = None
+) -> LeadersLearnt:
+    """What a Metadata response (v10 or newer) says of leaders. ``command`` asked for it; ``None``:
+    somebody else did.
+
+    A topic that was asked for by id may come without its name, when it is not there or not for us.
+    """
+    asked = frozenset() if command is None else command.topic_ids
+    return LeadersLearnt(
+        0 if command is None else command.number,
+        tuple(_topic(each) for each in response.topics),
+        frozenset(
+            TopicId(each.topic_id)
+            for each in response.topics
+            if each.error_code == ErrorCode.UNKNOWN_TOPIC_ID and each.topic_id in asked
+        ),
+        frozenset(broker.node_id for broker in response.brokers),
+    )
+
+
+def _topic(told: MetadataResponseTopic) -> TopicLeaders:
+    return TopicLeaders(
+        told.name or "",
+        TopicId(told.topic_id),
+        {
+            each.partition_index: PartitionLeader(
+                max(each.leader_id, NO_NODE), each.leader_epoch, each.isr_nodes
+            )
+            for each in told.partitions
+        },
+        told.error_code,
+    )
