@@ -6,7 +6,8 @@ Theory of operation
 A broker remembers what a client wants to fetch, so that a request says only what changed. Both
 sides count requests with the session epoch. ``plan`` is told everything that is wanted now, or
 ``plan_changes`` what has changed, and gives the difference to what the broker has been told;
-``took`` judges the answer, ``lost`` says that none came. Between the two nothing may be planned: one request a broker is under way.
+``took`` judges the answer, ``lost`` says that none came. Between the two nothing may be planned:
+one request a broker is under way.
 
 What the epoch in a request means:
 
@@ -83,7 +84,8 @@ class Verdict:
     """How many answers in a row were not usable, this one counted."""
     asked: Mapping[TopicIdPartition, Wanted] = field(default_factory=dict)
     """What this answer is about: everything that the broker was asked for. The records of a
-    partition begin at the offset here, if it is still the one that is wanted."""
+    partition begin at the offset here, if it is still the one that is wanted. To be read before
+    the next request is planned, which changes it."""
 
 
 @dataclass(frozen=True, slots=True)
