@@ -54,6 +54,17 @@ class SliceReader:
         """Whether nothing is left to hand out: ``finish`` the slice."""
         return self._slice.cursor.consumed >= self._data_end
 
+    @property
+    def current(self) -> Iterator[Record[Any, Any]]:
+        """What is left of the batch that is read now, for who cannot afford a call a record: empty
+        before the first ``one`` and at the end of the batch. After it has raised, ``resume``; then
+        ``one`` raises the same."""
+        return self._records
+
+    def resume(self) -> None:
+        """An iterator that has raised is over: make another one."""
+        self._records = _NOTHING if self._batch is None else iter(self._batch)
+
     def one(self) -> Record[Any, Any] | None:
         """The next record; ``None`` when all were handed out."""
         try:
@@ -63,7 +74,7 @@ class SliceReader:
                     return None
                 record = next(self._records, None)
         except BaseException:
-            self._again()
+            self.resume()
             raise
         return record
 
@@ -81,7 +92,7 @@ class SliceReader:
                 if len(taken) == before and not self._advance():
                     break
         except RecordUnreadable:
-            self._again()
+            self.resume()
             if not taken:
                 raise
         except BaseException:  # a task that is cancelled, Ctrl-C: in a deserializer
@@ -154,10 +165,6 @@ class SliceReader:
         except Exception as err:  # noqa: BLE001 - whatever damaged bytes raise
             failure = damaged(slice_.tp, slice_.cursor.consumed, err)
             raise failure from failure.__cause__
-
-    def _again(self) -> None:
-        """An iterator that has raised is over."""
-        self._records = _NOTHING if self._batch is None else iter(self._batch)
 
 
 def _has_records(batch: BatchRef) -> bool:
