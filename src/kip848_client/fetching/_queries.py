@@ -347,9 +347,11 @@ class Queries:
     def _send(self, now_ms: int, node: int, ready: list[_Question], due: list[int]) -> None:
         """One request to ``node``, now, or later when all of it was refused before."""
         retry_ms = self._retry_ms.get(node, 0)
-        if retry_ms > now_ms and all(each.refusals for each in ready):
-            due.append(retry_ms)
-            return
+        if retry_ms > now_ms:
+            ready.sort(key=lambda each: each.refusals > 0)  # what is new has the right of way
+            if ready[0].refusals:
+                due.append(retry_ms)
+                return
         read_committed = ready[0].read_committed
         wanted: dict[TopicPartition, tuple[int, int]] = {}
         taken: list[_Question] = []
