@@ -21,6 +21,7 @@ from kip848_client.fetching._commands import (
     SendFetch,
     UseEndpoints,
 )
+from kip848_client.fetching._core import FetchCore
 from kip848_client.fetching._events import (
     AllButHeld,
     AssignmentChanged,
@@ -70,6 +71,7 @@ from kip848_client.fetching._model import (
     TopicLeaders,
     Wanted,
 )
+from kip848_client.fetching._snapshot import FetchSnapshot, NodeSnapshot, PartitionSnapshot
 
 __all__ = [
     "BATCH_HEADER_BYTES",
@@ -93,9 +95,11 @@ __all__ = [
     "Event",
     "FetchAnswer",
     "FetchAnswered",
+    "FetchCore",
     "FetchIntent",
     "FetchLost",
     "FetchSettings",
+    "FetchSnapshot",
     "FoundOffset",
     "LeadersLearnt",
     "LeadersNotLearnt",
@@ -103,6 +107,7 @@ __all__ = [
     "ListOffsets",
     "ListedOffset",
     "LookUpCommitted",
+    "NodeSnapshot",
     "Notice",
     "OffsetsAsked",
     "OffsetsFound",
@@ -111,6 +116,7 @@ __all__ = [
     "OffsetsNotListed",
     "PartitionAnswer",
     "PartitionLeader",
+    "PartitionSnapshot",
     "Paused",
     "Positioned",
     "Readable",

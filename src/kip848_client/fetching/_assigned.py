@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 
 from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
@@ -18,6 +19,7 @@ class Assigned:
         self._by_key: dict[TopicIdPartition, Partition] = {}
         self._by_topic: dict[str, dict[TopicPartition, Partition]] = {}
         self._topics: dict[TopicId, str] = {}
+        self._counts: Counter[TopicId] = Counter()
         self._tenures = 0
 
     def new_tenure(self) -> int:
@@ -32,33 +34,40 @@ class Assigned:
         self.by_tp[tp] = partition
         self._by_topic.setdefault(tp[0], {})[tp] = partition
         if topic_id is not None:
-            self._by_key[partition.key] = partition
-            self._topics[topic_id] = tp[0]
+            self._index(partition, topic_id)
         return partition
 
     def remove(self, partition: Partition) -> bool:
         """It is not assigned any more; returns whether it was the last one of its topic."""
         tp = partition.tp
         del self.by_tp[tp]
-        self._by_key.pop(partition.key, None)
+        self._unindex(partition)
         of_topic = self._by_topic[tp[0]]
         del of_topic[tp]
-        if partition.topic_id is not None and all(
-            each.topic_id != partition.topic_id for each in of_topic.values()
-        ):
-            self._topics.pop(partition.topic_id, None)
         if not of_topic:
             del self._by_topic[tp[0]]
         return not of_topic
 
     def learn_id(self, partition: Partition, topic_id: TopicId) -> None:
         """The topic that a partition assigned by name is of."""
-        self._by_key.pop(partition.key, None)
-        if partition.topic_id is not None:
-            self._topics.pop(partition.topic_id, None)
+        self._unindex(partition)
         partition.learn_id(topic_id)
+        self._index(partition, topic_id)
+
+    def _index(self, partition: Partition, topic_id: TopicId) -> None:
         self._by_key[partition.key] = partition
         self._topics[topic_id] = partition.tp[0]
+        self._counts[topic_id] += 1
+
+    def _unindex(self, partition: Partition) -> None:
+        topic_id = partition.topic_id
+        if topic_id is None:
+            return
+        del self._by_key[partition.key]
+        self._counts[topic_id] -= 1
+        if not self._counts[topic_id]:
+            del self._counts[topic_id]
+            del self._topics[topic_id]
 
     def at(self, key: TopicIdPartition) -> Partition | None:
         """By its identity for brokers."""

@@ -126,14 +126,15 @@ class MetadataQuestions:
         self._not_before_ms = now_ms + self._pause_ms()
         return LearnLeaders(self._number, frozenset(ids), frozenset(names), why)
 
-    def answered(self, now_ms: int, number: int) -> bool:
-        """An answer is here; returns whether its question was open."""
+    def answered(self, now_ms: int, number: int) -> Collection[str] | None:
+        """An answer is here; returns the topics that were asked for, ``None`` when the question is
+        not open any more."""
         if number != self._open:
-            return False
+            return None
+        asked, self._asking = self._asking, {}
         self._open = None
-        self._asking = {}
         self._refresh_ms = now_ms + self._settings.metadata_max_age_ms
-        return True
+        return asked.keys()
 
     def judged(self) -> None:
         """The answer was looked at: what is still wanted was asked in vain."""

@@ -1,0 +1,341 @@
+"""What the answer to a Fetch does to the partitions in it, and to the pace at which its broker is
+asked.
+
+An answer counts for a partition only if it is what was asked last: for the same tenure, at the same
+offset. What came before an error is good and is handed out first.
+
+The general rule of progress: a request may wait at the broker, so an answer that comes early should
+bring something. One that came early and moved nothing makes the broker rest, longer each time in a
+row, whatever the reason is. So no answer of any broker leads to a loop without pauses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.errors import Kip848Error, LogTruncated, RecordUnreadable, broker_error
+from kip848_client.fetching._assigned import Assigned
+from kip848_client.fetching._buffer import Buffer
+from kip848_client.fetching._commands import Command, Notice, Positioned, Readable, UseEndpoints
+from kip848_client.fetching._errors import fetch_error, rule_of
+from kip848_client.fetching._leaders import Leaders
+from kip848_client.fetching._model import (
+    NO_NODE,
+    EpochEnd,
+    FetchAnswer,
+    FetchSettings,
+    PartitionAnswer,
+    Slice,
+)
+from kip848_client.fetching._partition import Partition, Phase
+from kip848_client.fetching._planner import Node, OpenFetch, Planner
+from kip848_client.fetching._troubles import Troubles
+from kip848_client.fetching._walk import walk
+
+__all__ = ["Answers"]
+
+AVOID_LOST_MS: Final = 30_000
+"""How long a replica is not used that did not answer."""
+SHORTEST_WAIT_MS: Final = 20
+"""A request that may not wait is expected to bring something no sooner than one that may wait for
+this time."""
+_USELESS: Final = (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.INVALID_REQUEST)
+"""Refusals of a whole request that asking again does not cure."""
+
+_Errors = dict[tuple[int, str], Kip848Error]
+"""One error for all partitions of a topic that an answer refuses alike: it is told once."""
+
+
+class Answers:
+    """Takes answers in. ``want_leaders`` takes a topic and why its leaders are wanted; ``check`` is
+    called for a partition whose position is out of range; ``served`` for one that is not."""
+
+    def __init__(
+        self,
+        settings: FetchSettings,
+        jitter: Jitter,
+        assigned: Assigned,
+        leaders: Leaders,
+        buffer: Buffer,
+        planner: Planner,
+        troubles: Troubles,
+        emit: Callable[[Command], None],
+        *,
+        want_leaders: Callable[[str, str], None],
+        check: Callable[[int, Partition], None],
+        served: Callable[[Partition], None],
+    ) -> None:
+        self.stale = 0
+        """Parts of answers that were for something else than what is wanted now."""
+        self._settings = settings
+        self._jitter = jitter
+        self._assigned = assigned
+        self._leaders = leaders
+        self._buffer = buffer
+        self._planner = planner
+        self._troubles = troubles
+        self._emit = emit
+        self._want_leaders = want_leaders
+        self._check = check
+        self._served = served
+
+    # -- whole answers -----------------------------------------------------------------------
+
+    def take(self, now_ms: int, node: Node, fetch: OpenFetch, answer: FetchAnswer) -> None:
+        """A broker answered."""
+        node.lost = 0
+        node.throttled_until_ms = now_ms + max(0, answer.throttle_time_ms)
+        if answer.nodes:
+            self._leaders.nodes |= {each.node for each in answer.nodes}
+            self._emit(UseEndpoints(answer.nodes))
+        verdict = node.session.took(now_ms, answer)
+        if verdict.warning is not None:
+            self._emit(Notice(verdict.warning, warning=True))
+        if verdict.learn_leaders:
+            self._want_all(node, f"broker {node.node} does not know the ids of topics")
+        if not verdict.usable:
+            if verdict.rest:
+                self._rest(now_ms, node)
+            if answer.error_code in _USELESS and verdict.failures > 1:
+                code = answer.error_code
+                where = f"broker {node.node}"
+                self._stop_all(node, broker_error(code, error_name(code), where, api="Fetch"))
+            return
+        progress = False
+        errors: _Errors = {}
+        for told in answer.partitions:
+            key = told.key
+            partition = self._assigned.at(key)
+            if (
+                partition is None
+                or partition.phase is not Phase.READY
+                or partition.tenure != node.tenures.get(key)
+                or partition.fetch_offset != verdict.asked[key].offset
+            ):
+                self.stale += 1
+                progress = True  # the next request asks for something else
+            elif self._on_partition(now_ms, node, partition, told, errors):
+                progress = True
+        if progress:
+            node.failures = 0
+        elif answer.throttle_time_ms <= 0:
+            wait_ms = max(fetch.max_wait_ms, SHORTEST_WAIT_MS)
+            if now_ms - fetch.sent_ms < wait_ms // 2:
+                self._rest(now_ms, node)
+
+    def lost(
+        self, now_ms: int, node: Node, why: str, error: Kip848Error | None, *, sent: bool
+    ) -> None:
+        """No answer came."""
+        if sent:
+            node.session.lost()
+        else:
+            self._planner.unsent(node)
+        node.lost += 1
+        self._rest(now_ms, node)
+        self._want_all(node, f"broker {node.node} did not answer: {why}")
+        if error is not None:
+            self._stop_all(node, error)
+        for partition in tuple(node.ring.values()):
+            if self._planner.replicas.failed(now_ms, partition, node.node, AVOID_LOST_MS):
+                self._planner.refresh(now_ms, partition)
+
+    def _rest(self, now_ms: int, node: Node) -> None:
+        settings = self._settings
+        pause_ms = backoff_ms(
+            node.failures, settings.retry_backoff_ms, settings.retry_backoff_max_ms, self._jitter
+        )
+        node.failures += 1
+        node.rest_until_ms = now_ms + pause_ms
+
+    def _want_all(self, node: Node, why: str) -> None:
+        for topic in {each.tp[0]: None for each in node.ring.values()}:
+            self._want_leaders(topic, why)
+
+    def _stop_all(self, node: Node, error: Kip848Error) -> None:
+        for partition in tuple(node.ring.values()):
+            self._stop(partition, error)
+
+    def _stop(self, partition: Partition, error: Kip848Error) -> None:
+        self._troubles.stop(partition, error, Phase.READY)
+        self._planner.remove(partition)
+
+    # -- one partition -----------------------------------------------------------------------
+
+    def _on_partition(
+        self,
+        now_ms: int,
+        node: Node,
+        partition: Partition,
+        told: PartitionAnswer,
+        errors: _Errors,
+    ) -> bool:
+        """Returns whether anything moved, or rests by itself."""
+        if told.error_code:
+            self._on_error(now_ms, node, partition, told, errors)
+            return True
+        if told.diverging is not None:
+            self._on_diverging(now_ms, partition, told.diverging)
+            return True
+        _note_ends(partition, told)
+        if told.preferred_replica not in (NO_NODE, node.node):
+            if not self._planner.replicas.named(now_ms, partition, told.preferred_replica):
+                self._troubles.rest_quietly(now_ms, partition)
+            self._troubles.alarm(partition, partition.lease_until_ms)
+            self._planner.refresh(now_ms, partition)
+            return True
+        if told.records and self._on_records(now_ms, node, partition, told):
+            return True
+        if self._settings.read_committed and 0 <= told.last_stable_offset < partition.fetch_offset:
+            # Brokers answer at once, and with nothing, beyond the last stable offset
+            self._troubles.rest_quietly(now_ms, partition)
+            self._planner.refresh(now_ms, partition)
+            return True
+        self._heal(partition)
+        return False
+
+    def _on_records(
+        self, now_ms: int, node: Node, partition: Partition, told: PartitionAnswer
+    ) -> bool:
+        cursor = partition.cursor
+        assert cursor is not None
+        aborted = told.aborted if self._settings.read_committed else ()
+        at = partition.fetch_offset
+        walked = walk(told.records, at, partition.fetch_epoch, aborted)
+        if walked.batches:
+            after, epoch = walked.next_offset, walked.last_epoch
+            piece = Slice(cursor, at, after, epoch, told.records, walked.batches)
+            partition.fetch_offset, partition.fetch_epoch = after, epoch
+            self._buffer.append(partition, node.node, piece)
+            self._planner.served(partition)
+            self._heal(partition)
+            if partition.readable:
+                self._emit(Readable())
+        if walked.garbled is not None:
+            offset = walked.garbled.offset
+            where = f"{partition.tp[0]}-{partition.tp[1]} at offset {offset}"
+            error = RecordUnreadable(
+                f"{where}: broker {node.node} sent {walked.garbled.why}; seek past it to go on",
+                topic=partition.tp[0],
+                partition=partition.tp[1],
+                offset=offset,
+            )
+            self.damaged(now_ms, partition, offset, error)
+            return True
+        if walked.batches:
+            self._planner.refresh(now_ms, partition)
+        return bool(walked.batches)
+
+    def damaged(self, now_ms: int, partition: Partition, offset: int, error: Kip848Error) -> None:
+        """The bytes from this offset on are no records. They may be damaged on the way only, so
+        they are fetched once more before the partition stops."""
+        if partition.refetched_at == offset:
+            self._stop(partition, error)
+        else:
+            partition.refetched_at = offset
+            self._troubles.rest(now_ms, partition, str(error))
+            self._planner.refresh(now_ms, partition)
+
+    def _heal(self, partition: Partition) -> None:
+        partition.heal()
+        self._served(partition)
+
+    # -- errors ------------------------------------------------------------------------------
+
+    def _on_error(
+        self,
+        now_ms: int,
+        node: Node,
+        partition: Partition,
+        told: PartitionAnswer,
+        errors: _Errors,
+    ) -> None:
+        code, topic = told.error_code, partition.tp[0]
+        rule = rule_of(code)
+        why = f"broker {node.node}: {error_name(code)}"
+        lease_ms = self._settings.metadata_max_age_ms
+        if self._planner.replicas.failed(now_ms, partition, node.node, lease_ms):
+            # a replica says it: the leader knows better, and is asked at once
+            self._planner.refresh(now_ms, partition)
+        elif rule.hint and told.leader is not None and self._moved(partition, told.leader):
+            self._planner.refresh(now_ms, partition)
+        elif rule.check:
+            self._check(now_ms, partition)
+        elif rule.tries is not None and partition.failures >= rule.tries:
+            if (code, topic) not in errors:
+                errors[code, topic] = fetch_error(code, partition.tp, partition.fetch_offset)
+            self._stop(partition, errors[code, topic])
+        else:
+            self._troubles.rest(now_ms, partition, why)
+            self._planner.refresh(now_ms, partition)
+        since_ms = partition.troubled_since_ms
+        lasts_ms = 0 if since_ms is None else now_ms - since_ms
+        if rule.learn and lasts_ms >= rule.learn_after_ms:
+            self._want_leaders(topic, why)
+
+    def _moved(self, partition: Partition, leader: tuple[int, int]) -> bool:
+        """Whether the refusal names another leader that can be asked at once (KIP-951)."""
+        node, epoch = leader
+        if node != NO_NODE and node not in self._leaders.nodes:
+            return False
+        return self._leaders.hint(partition.key, node, epoch) and node != NO_NODE
+
+    # -- truncation --------------------------------------------------------------------------
+
+    def _on_diverging(self, now_ms: int, partition: Partition, end: EpochEnd) -> None:
+        """The log of the broker differs from what was read (KIP-320). What was handed out of it is
+        false beyond the end of the epoch, and wherever its epoch is a later one."""
+        cursor = partition.cursor
+        assert cursor is not None
+        if end.epoch < 0 or end.end_offset < 0:
+            self._check(now_ms, partition)
+            return
+        asked = (partition.fetch_offset, partition.fetch_epoch)
+        offset, epoch = self._buffer.cut(partition, end)
+        tenure = self._assigned.new_tenure()
+        if cursor.consumed <= end.end_offset and cursor.consumed_epoch <= end.epoch:
+            partition.renew(tenure, offset, min(epoch, end.epoch))
+        else:
+            self._on_truncated(partition, tenure, end)
+        if partition.phase is Phase.READY:
+            if (partition.fetch_offset, partition.fetch_epoch) == asked:
+                self._troubles.rest(now_ms, partition, "its log differs from what was read")
+            self._planner.refresh(now_ms, partition)
+
+    def _on_truncated(self, partition: Partition, tenure: int, end: EpochEnd) -> None:
+        """The application has seen records that are no more."""
+        tp, cursor = partition.tp, partition.cursor
+        assert cursor is not None
+        position, at = cursor.consumed, min(cursor.consumed, end.end_offset)
+        text = (
+            f"{tp[0]}-{tp[1]}: records before offset {position} that were handed out are not in "
+            f"the log any more; it differs from offset {at} on (leader epoch {end.epoch})"
+        )
+        if self._settings.reset_policy == "none":
+            partition.renew(tenure, position, cursor.consumed_epoch)
+            error = LogTruncated(
+                f"{text}, and auto_offset_reset is 'none'; seek to {at} to go on there",
+                topic=tp[0],
+                partition=tp[1],
+                offset=position,
+                start=partition.log_start_offset or 0,
+                end=at,
+                leader_epoch=end.epoch,
+            )
+            self._stop(partition, error)
+        else:
+            partition.stand_at(tenure, at, end.epoch)
+            self._emit(Notice(f"{text}; continues there", warning=True, partition=tp))
+            self._emit(Positioned(tp, at, end.epoch, committed=False))
+
+
+def _note_ends(partition: Partition, told: PartitionAnswer) -> None:
+    if told.high_watermark >= 0:
+        partition.high_watermark = told.high_watermark
+    if told.last_stable_offset >= 0:
+        partition.last_stable_offset = told.last_stable_offset
+    if told.log_start_offset >= 0:
+        partition.log_start_offset = told.log_start_offset

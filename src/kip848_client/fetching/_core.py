@@ -1,0 +1,565 @@
+"""Fetching: what happens when, and in which order.
+
+Theory of operation
+-------------------
+``step`` takes an event into the state, then *settles*: who has rested may go on, positions are
+looked for, leaders asked for, and each broker that can be asked for records is. Nothing waits
+inside: everything that takes time is a command whose answer comes back as an event with the same
+number. An answer that nobody waits for any more changes nothing.
+
+What was fetched is handed out between steps, without events: ``next_slice`` and ``finish``. Who
+reads that way tells it with ``BufferRead``, and there is room for more.
+
+The parts: ``Assigned`` knows the partitions, ``Planner`` who is asked for what, ``Answers`` what
+comes of it, ``Buffer`` what is to be handed out, ``Positions`` where to begin, ``Topics`` what
+metadata tells, ``Troubles`` who rests and what the user must know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from kip848_client._backoff import Jitter
+from kip848_client._types import TopicId, TopicPartition
+from kip848_client.errors import Kip848Error, LocalProtocolError
+from kip848_client.fetching import _commands as do
+from kip848_client.fetching import _events as ev
+from kip848_client.fetching._answers import Answers
+from kip848_client.fetching._assigned import Assigned
+from kip848_client.fetching._buffer import Buffer
+from kip848_client.fetching._leaders import Leaders
+from kip848_client.fetching._metadata import MetadataQuestions
+from kip848_client.fetching._model import NO_EPOCH, NO_NODE, FetchSettings, Slice, StoredOffset
+from kip848_client.fetching._partition import (
+    HELD,
+    LIMITED,
+    NOT_STARTED,
+    PAUSED,
+    RESTING,
+    Partition,
+    Phase,
+)
+from kip848_client.fetching._planner import Planner
+from kip848_client.fetching._positions import PositionFound, Positions, PositionStands, Result
+from kip848_client.fetching._queries import Queries
+from kip848_client.fetching._snapshot import FetchSnapshot, take_snapshot
+from kip848_client.fetching._topics import Topics
+from kip848_client.fetching._troubles import Troubles
+
+__all__ = ["FetchCore"]
+
+_PASSES_MAX: Final = 50
+"""How often one step may settle; a few times suffice, more means that one action undoes another."""
+
+
+class FetchCore:
+    """Fetching for one consumer, as pure state.
+
+    ``jitter`` gets a pause in ms and returns it varied by up to 20 %; ``lambda ms: ms`` varies
+    nothing.
+    """
+
+    def __init__(self, settings: FetchSettings, jitter: Jitter) -> None:
+        self._now = 0
+        self._out: list[do.Command] = []
+        """The commands of the step so far."""
+        self._readable_said = False
+        self._closed = False
+        self._stale_answers = 0
+        self._topics_limit: frozenset[str] | None = None
+        self._seeks: dict[int, tuple[TopicPartition, ...]] = {}
+        """Seeks whose offsets are being looked up, by ticket."""
+        self._judge_metadata = False
+        self._assigned = Assigned()
+        self._leaders = Leaders()
+        self._buffer = Buffer()
+        self._metadata = MetadataQuestions(settings, jitter)
+        want = self._metadata.want
+        self._troubles = Troubles(settings, jitter, self._assigned, self._emit)
+        self._planner = Planner(settings, self._leaders, self._buffer, want)
+        self._queries = Queries(settings, jitter, self._leaders, self._emit, want_leaders=want)
+        self._positions = Positions(settings, jitter, self._queries, self._emit)
+        self._answers = Answers(
+            settings,
+            jitter,
+            self._assigned,
+            self._leaders,
+            self._buffer,
+            self._planner,
+            self._troubles,
+            self._emit,
+            want_leaders=want,
+            check=self._check,
+            served=lambda partition: self._positions.fetched(partition.tp),
+        )
+        self._topics = Topics(
+            self._assigned,
+            self._leaders,
+            self._metadata,
+            self._troubles,
+            self._emit,
+            refresh=self._refresh,
+            begin_anew=self._begin_anew,
+            stop=self._stop_for_good,
+        )
+
+    # -- looking -----------------------------------------------------------------------------
+
+    @property
+    def assigned(self) -> frozenset[TopicPartition]:
+        """What is assigned."""
+        return frozenset(self._assigned.by_tp)
+
+    @property
+    def paused(self) -> frozenset[TopicPartition]:
+        """What the application has paused."""
+        by_tp = self._assigned.by_tp
+        return frozenset(tp for tp, each in by_tp.items() if each.why_not & PAUSED)
+
+    @property
+    def changes(self) -> int:
+        """Grows whenever what may be handed out changed other than by ``finish``."""
+        return self._buffer.changes
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
+        if self._closed:
+            return None
+        due = (
+            self._troubles.due_ms(),
+            self._metadata.due_ms(),
+            self._planner.due_ms(self._now),
+            self._positions.deadline_ms,
+            self._queries.deadline_ms,
+        )
+        return min((each for each in due if each is not None), default=None)
+
+    def topic_id(self, tp: TopicPartition) -> TopicId | None:
+        """The id of the topic that an assigned partition is of, once it is known."""
+        partition = self._assigned.by_tp.get(tp)
+        return None if partition is None else partition.topic_id
+
+    def tenure(self, tp: TopicPartition) -> int:
+        """The number of its present tenure, 0 for what is not assigned."""
+        partition = self._assigned.by_tp.get(tp)
+        return 0 if partition is None else partition.tenure
+
+    def position(self, tp: TopicPartition) -> int | None:
+        """The offset of the next record for the application."""
+        partition = self._assigned.by_tp.get(tp)
+        return None if partition is None else partition.consumed
+
+    def position_epoch(self, tp: TopicPartition) -> int:
+        """The leader epoch of the record before it, -1 if it is not known."""
+        partition = self._assigned.by_tp.get(tp)
+        cursor = None if partition is None else partition.cursor
+        return NO_EPOCH if cursor is None else cursor.consumed_epoch
+
+    def high_watermark(self, tp: TopicPartition) -> int | None:
+        """The end of what is replicated, as the newest answer told."""
+        partition = self._assigned.by_tp.get(tp)
+        return None if partition is None else partition.high_watermark
+
+    def last_stable_offset(self, tp: TopicPartition) -> int | None:
+        """The end of what read_committed may see, as the newest answer told."""
+        partition = self._assigned.by_tp.get(tp)
+        return None if partition is None else partition.last_stable_offset
+
+    def log_start_offset(self, tp: TopicPartition) -> int | None:
+        """The first offset of the log, as the newest answer told."""
+        partition = self._assigned.by_tp.get(tp)
+        return None if partition is None else partition.log_start_offset
+
+    def snapshot(self) -> FetchSnapshot:
+        """Everything that is known, frozen."""
+        stale = self._stale_answers + self._answers.stale
+        return take_snapshot(self._assigned, self._planner, self._buffer, stale)
+
+    # -- handing out, between steps ----------------------------------------------------------
+
+    def next_slice(self, only: Collection[TopicPartition] = ()) -> Slice | None:
+        """What to read next; of these partitions, if any are named. It stays the same until it is
+        finished, or the turn of its partition is over."""
+        return self._buffer.next_slice(only)
+
+    def slices(self, only: Collection[TopicPartition] = ()) -> list[Slice]:
+        """The first slice of each partition that can be read, in turn."""
+        return self._buffer.slices(only)
+
+    def finish(self, piece: Slice) -> None:
+        """All of it was read: the position is at its end. Deliver ``BufferRead`` soon. A slice that
+        is void by now is ignored."""
+        partition = self._assigned.by_tp.get(piece.tp)
+        if partition is not None:
+            self._buffer.finish(partition, piece)
+
+    def turn(self, tp: TopicPartition) -> None:
+        """Let the other partitions have their turn."""
+        self._buffer.turn(tp)
+
+    def trouble(
+        self, only: Collection[TopicPartition] = ()
+    ) -> tuple[TopicPartition, Kip848Error] | None:
+        """An error that is to be raised now: of a partition of which nothing is left to read.
+        Deliver ``TroubleTold`` when it was."""
+        return self._troubles.next_untold(only)
+
+    # -- the step ----------------------------------------------------------------------------
+
+    def step(self, now_ms: int, event: ev.Event) -> tuple[do.Command, ...]:
+        """Take one event; returns what to do, in order. After ``CloseRequested`` nothing any more.
+
+        Raises ``LocalProtocolError``, with nothing changed, for a seek to a negative offset.
+        """
+        if isinstance(event, ev.Sought) and event.offset < 0:
+            raise LocalProtocolError(f"no record has offset {event.offset}; seek to 0 or more")
+        if self._closed:
+            return ()
+        self._now = max(self._now, now_ms)
+        self._out = []
+        self._readable_said = False
+        self._take(event)
+        if not self._closed:
+            self._settle()
+        return tuple(self._out)
+
+    def _emit(self, command: do.Command) -> None:
+        if isinstance(command, do.Readable):
+            if self._readable_said:
+                return
+            self._readable_said = True
+        self._out.append(command)
+
+    def _take(self, event: ev.Event) -> None:
+        match event:
+            case ev.FetchAnswered() | ev.FetchLost():
+                self._on_fetch(event)
+            case ev.BufferRead():
+                self._on_buffer_read()
+            case ev.AssignmentChanged() | ev.Started() | ev.AllButHeld() | ev.TopicsLimited():
+                self._on_assignment(event)
+            case ev.LeadersLearnt() | ev.LeadersNotLearnt() | ev.ClusterChanged():
+                self._on_cluster(event)
+            case ev.OffsetsAsked():
+                self._queries.asked_by_user(event)
+            case ev.OffsetsListed() | ev.OffsetsNotListed():
+                self._count_stale(open=self._queries.answered(self._now, event))
+            case ev.CommittedFound() | ev.CommittedFailed():
+                self._count_stale(open=self._positions.answered(self._now, event))
+            case ev.CloseRequested():
+                self._close()
+            case ev.TimerFired():
+                pass  # what is due is found by settling, as after every event
+            case _:
+                self._on_application(event)
+
+    def _on_assignment(self, event: ev.Event) -> None:
+        match event:
+            case ev.AssignmentChanged():
+                self._assign(event)
+            case ev.Started():
+                for partition in self._assigned.here(event.partitions):
+                    self._start(partition)
+            case ev.AllButHeld():
+                for tp, partition in self._assigned.by_tp.items():
+                    if tp in event.of:
+                        self._mark(partition, HELD, on=tp not in event.fetchable)
+            case ev.TopicsLimited():
+                self._topics_limit = event.topics
+                for partition in self._assigned.by_tp.values():
+                    self._limit(partition)
+            case _:
+                raise AssertionError(f"no such event: {event!r}")
+
+    def _on_application(self, event: ev.Event) -> None:
+        match event:
+            case ev.Paused():
+                for partition in self._assigned.here(event.partitions):
+                    self._mark(partition, PAUSED, on=True)
+            case ev.Resumed():
+                for partition in self._assigned.here(event.partitions):
+                    self._mark(partition, PAUSED, on=False)
+            case ev.Sought(tp, offset, epoch):
+                for partition in self._assigned.here((tp,)):
+                    self._seek(partition, StoredOffset(offset, epoch))
+            case ev.SeekBegun():
+                self._begin_seek(event)
+            case ev.SeekEnded():
+                self._end_seek(event)
+            case ev.TroubleTold(tp):
+                for partition in self._assigned.here((tp,)):
+                    self._troubles.told(self._now, partition)
+            case ev.Undecodable():
+                self._on_undecodable(event)
+            case _:
+                raise AssertionError(f"no such event: {event!r}")
+
+    def _settle(self) -> None:
+        for partition in self._troubles.due(self._now):
+            self._go_on(partition)
+        passes = 0
+        while self._positions.deadline_ms == 0 or self._queries.deadline_ms == 0 or not passes:
+            self._positions.settle(self._now)
+            self._queries.settle(self._now)
+            for result in self._positions.take():
+                self._on_position(result)
+            passes += 1
+            assert passes < _PASSES_MAX, "the fetch core does not settle"
+        if self._judge_metadata:
+            self._judge_metadata = False
+            self._metadata.judged()
+        question = self._metadata.ask(self._now)
+        if question is not None:
+            self._emit(question)
+        for request in self._planner.plan(self._now):
+            self._emit(request)
+
+    def _count_stale(self, *, open: bool) -> None:  # noqa: A002 - the field's word
+        if not open:
+            self._stale_answers += 1
+
+    # -- assignment --------------------------------------------------------------------------
+
+    def _assign(self, event: ev.AssignmentChanged) -> None:
+        topics: dict[str, None] = {}
+        for tp, partition in tuple(self._assigned.by_tp.items()):
+            topic_id = event.assignment.get(tp)
+            other = topic_id is not None and topic_id != partition.topic_id
+            if tp not in event.assignment or tp in event.fresh or other:
+                self._remove(partition)
+                topics[tp[0]] = None
+        for tp, topic_id in event.assignment.items():
+            if tp not in self._assigned.by_tp:
+                self._add(tp, topic_id)
+        for topic in topics:
+            if not self._assigned.of_topic(topic):
+                self._metadata.unwatch(topic)
+                self._topics.forget(topic)
+                if topic not in self._queries.topics:
+                    self._leaders.forget(topic)
+
+    def _add(self, tp: TopicPartition, topic_id: TopicId | None) -> None:
+        partition = self._assigned.add(tp, topic_id)
+        known = self._leaders.id_of(tp[0])
+        if topic_id is None and known is not None:
+            self._assigned.learn_id(partition, known)
+            topic_id = known
+        self._metadata.watch(tp[0], topic_id)
+        if topic_id is None or topic_id != known:
+            self._metadata.want(tp[0], f"{tp[0]} is assigned")
+        self._limit(partition)
+
+    def _remove(self, partition: Partition) -> None:
+        self._drop_position(partition)
+        self._planner.remove(partition)
+        if partition.cursor is not None:
+            partition.cursor.readable = False
+        self._assigned.remove(partition)
+
+    def _start(self, partition: Partition) -> None:
+        """The listener is done with it."""
+        if self._mark(partition, NOT_STARTED, on=False):
+            self._planner.expect(self._now, partition)
+        if partition.phase is Phase.IDLE and not partition.seek:
+            self._look_for_position(partition)
+
+    def _limit(self, partition: Partition) -> None:
+        limit = self._topics_limit
+        self._mark(partition, LIMITED, on=limit is not None and partition.tp[0] not in limit)
+
+    def _mark(self, partition: Partition, reason: int, *, on: bool) -> bool:
+        """Set or clear a reason against fetching."""
+        if not partition.mark(reason, on=on):
+            return False
+        self._buffer.refresh(partition)
+        self._refresh(partition)
+        if partition.readable and (partition.slices or partition.error is not None):
+            self._emit(do.Readable())
+        return True
+
+    # -- positions ---------------------------------------------------------------------------
+
+    def _drop_position(self, partition: Partition) -> None:
+        """Whatever is buffered, looked for or wrong belongs to a position that it has no more."""
+        self._positions.forget(partition.tp)
+        self._troubles.forget(partition)
+        self._buffer.clear(partition)
+
+    def _look_for_position(self, partition: Partition, *, by_policy: bool = False) -> None:
+        partition.phase = Phase.SEEKING_START
+        self._positions.begin(
+            self._now, partition.tp, partition.tenure, partition.topic_id, by_policy=by_policy
+        )
+
+    def _stand(self, partition: Partition, at: StoredOffset, *, committed: bool) -> None:
+        self._drop_position(partition)
+        partition.stand_at(self._assigned.new_tenure(), at.offset, at.leader_epoch)
+        self._emit(do.Positioned(partition.tp, at.offset, at.leader_epoch, committed))
+        self._refresh(partition)
+
+    def _seek(self, partition: Partition, at: StoredOffset, *, committed: bool = False) -> None:
+        partition.seek = 0
+        partition.refetched_at = -1
+        self._stand(partition, at, committed=committed)
+
+    def _begin_seek(self, event: ev.SeekBegun) -> None:
+        self._seeks[event.ticket] = event.partitions
+        for partition in self._assigned.here(event.partitions):
+            partition.seek = event.ticket
+            if partition.phase is Phase.SEEKING_START:
+                # a reset that comes to its end before the seek would be for nothing
+                self._positions.forget(partition.tp)
+                partition.phase = Phase.IDLE
+
+    def _end_seek(self, event: ev.SeekEnded) -> None:
+        offsets: Mapping[TopicPartition, StoredOffset] = event.offsets
+        for partition in self._assigned.here(self._seeks.pop(event.ticket, ())):
+            if partition.seek != event.ticket:
+                continue  # a younger seek, or another tenure of the assignment
+            partition.seek = 0
+            at = offsets.get(partition.tp)
+            if at is not None and at.offset >= 0:
+                self._seek(partition, at, committed=event.committed)
+            elif partition.phase is Phase.IDLE and not partition.why_not & NOT_STARTED:
+                self._look_for_position(partition)
+
+    def _check(self, _now_ms: int, partition: Partition) -> None:
+        """A broker calls its position out of range. What is buffered is good, and comes first."""
+        partition.phase = Phase.CHECKING
+        self._planner.remove(partition)
+        self._look_into_check(partition)
+
+    def _look_into_check(self, partition: Partition) -> None:
+        tp = partition.tp
+        if not partition.slices and not self._positions.is_looking(tp):
+            self._positions.check(
+                self._now, tp, partition.tenure, partition.topic_id, partition.fetch_offset
+            )
+
+    def _on_position(self, result: Result) -> None:
+        partition = self._assigned.by_tp.get(result.tp)
+        if partition is None or partition.tenure != result.tenure:
+            self._stale_answers += 1
+        elif isinstance(result, PositionFound):
+            at = StoredOffset(result.offset, result.leader_epoch)
+            self._stand(partition, at, committed=result.committed)
+        elif isinstance(result, PositionStands):
+            partition.phase = Phase.READY
+            self._refresh(partition)
+        elif result.lasting:
+            self._troubles.stop(partition, result.error, partition.phase)
+        else:
+            self._troubles.tell(partition, result.error)
+
+    def _begin_anew(self, partition: Partition, topic_id: TopicId) -> None:
+        """The name belongs to another topic: nothing of the old one holds."""
+        self._drop_position(partition)
+        self._planner.remove(partition)
+        self._assigned.learn_id(partition, topic_id)
+        partition.leave_position(self._assigned.new_tenure(), Phase.IDLE)
+        partition.high_watermark = partition.last_stable_offset = None
+        partition.log_start_offset = None
+        if not partition.why_not & NOT_STARTED and not partition.seek:
+            self._look_for_position(partition, by_policy=True)
+
+    def _stop_for_good(self, partition: Partition, error: Kip848Error) -> None:
+        self._positions.forget(partition.tp)
+        self._troubles.stop(partition, error, None)
+        self._refresh(partition)
+
+    def _go_on(self, partition: Partition) -> None:
+        """A rest is over, or the lease of a replica."""
+        stopped = partition.phase is Phase.STOPPED and partition.error is None
+        if stopped and partition.again is not None and not partition.why_not & RESTING:
+            partition.phase, partition.again = partition.again, None
+            if partition.phase is Phase.SEEKING_START:
+                self._look_for_position(partition)
+            elif partition.phase is Phase.CHECKING:
+                self._look_into_check(partition)
+        self._refresh(partition)
+
+    # -- records -----------------------------------------------------------------------------
+
+    def _refresh(self, partition: Partition) -> None:
+        self._planner.refresh(self._now, partition)
+
+    def _on_fetch(self, event: ev.FetchAnswered | ev.FetchLost) -> None:
+        ended = self._planner.ended(event.fetch)
+        if ended is None:
+            self._stale_answers += 1
+            return
+        node, fetch = ended
+        if isinstance(event, ev.FetchAnswered):
+            self._answers.take(self._now, node, fetch, event.answer)
+        else:
+            self._answers.lost(self._now, node, event.why, event.error, sent=event.sent)
+
+    def _on_buffer_read(self) -> None:
+        read, self._buffer.read = self._buffer.read, {}
+        for partition in read.values():
+            if partition.phase is Phase.CHECKING:
+                self._look_into_check(partition)
+            self._refresh(partition)
+
+    def _on_undecodable(self, event: ev.Undecodable) -> None:
+        partition = self._assigned.by_tp.get(event.partition)
+        if partition is None or partition.tenure != event.tenure or partition.cursor is None:
+            self._stale_answers += 1
+            return
+        cursor = partition.cursor
+        self._positions.forget(partition.tp)
+        self._buffer.clear(partition)
+        tenure = self._assigned.new_tenure()
+        partition.renew(tenure, cursor.consumed, cursor.consumed_epoch)
+        partition.phase = Phase.READY
+        self._answers.damaged(self._now, partition, event.offset, event.error)
+
+    # -- the cluster -------------------------------------------------------------------------
+
+    def _on_cluster(
+        self, event: ev.LeadersLearnt | ev.LeadersNotLearnt | ev.ClusterChanged
+    ) -> None:
+        match event:
+            case ev.ClusterChanged():
+                self._planner.clear()
+                self._leaders.clear()
+                self._metadata.begin_anew()
+                for partition in self._assigned.by_tp.values():
+                    partition.led_by = partition.read_from = partition.avoided = NO_NODE
+                    self._refresh(partition)
+                self._queries.leaders_changed()
+            case ev.LeadersNotLearnt():
+                self._count_stale(open=self._metadata.lost(self._now, event.number))
+                self._queries.leaders_told(self._now, event)
+            case ev.LeadersLearnt():
+                self._on_leaders(event)
+
+    def _on_leaders(self, event: ev.LeadersLearnt) -> None:
+        asked: Collection[str] = ()
+        if event.number:
+            answered = self._metadata.answered(self._now, event.number)
+            if answered is None:
+                self._stale_answers += 1
+                return
+            asked = answered
+            self._judge_metadata = True
+        self._topics.learn(self._now, event, self._queries.topics)
+        self._queries.leaders_told(self._now, event)
+        told = {each.topic for each in event.topics}
+        for topic in asked:
+            if topic not in told:
+                for partition in self._assigned.of_topic(topic):
+                    self._refresh(partition)
+
+    def _close(self) -> None:
+        self._closed = True
+        for node, session_id in self._planner.clear():
+            self._emit(do.CloseSession(node, session_id))
+        for partition in self._assigned.by_tp.values():
+            self._buffer.clear(partition)
+            if partition.cursor is not None:
+                partition.cursor.readable = False
+        self._positions.close()
+        self._queries.close(self._now)
