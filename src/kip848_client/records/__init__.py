@@ -11,12 +11,14 @@
 from __future__ import annotations
 
 from kip848_client.records._columns import Gathered
+from kip848_client.records._paths import COMPILED
 from kip848_client.records._reader import SliceReader
 from kip848_client.records._record import Decoding, Deserializer, Record
 from kip848_client.records._unreadable import RecordsDamaged
 from kip848_client.records._view import RecordBatchView
 
 __all__ = [
+    "COMPILED",
     "Decoding",
     "Deserializer",
     "Gathered",

@@ -90,7 +90,9 @@ class ListBatch:
         try:
             for raw in islice(chain((first,), raws), limit):
                 offset = raw.offset
-                if not position <= offset < end:
+                if offset < position:
+                    continue
+                if offset >= end:
                     self._refused = raw
                     raise self._misplaced(raw)
                 if raw.headers:

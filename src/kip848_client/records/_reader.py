@@ -17,7 +17,7 @@ from kip848_client._aiokafka._codec import corrupt, legacy_crc_is_right
 from kip848_client.errors import RecordUnreadable
 from kip848_client.fetching._model import BatchRef, Slice
 from kip848_client.records._columns import Gathered, OpenBatch
-from kip848_client.records._list_batch import ListBatch
+from kip848_client.records._paths import open_batch
 from kip848_client.records._record import Decoding, Record
 from kip848_client.records._unreadable import RecordsDamaged, damaged
 
@@ -161,7 +161,7 @@ class SliceReader:
         try:
             if self._decoding.check_crcs:
                 _check_crc(slice_.raw, batch)
-            return ListBatch(slice_.raw, batch, slice_.cursor, self._decoding)
+            return open_batch(slice_.raw, batch, slice_.cursor, self._decoding)
         except Exception as err:  # noqa: BLE001 - whatever damaged bytes raise
             failure = damaged(slice_.tp, slice_.cursor.consumed, err)
             raise failure from failure.__cause__

@@ -49,3 +49,5 @@ class Decoding:
     key_deserializer: Deserializer | None = None
     """Gets ``None`` for a null key, as in aiokafka."""
     value_deserializer: Deserializer | None = None
+    compiled: bool = True
+    """Whether our extension reads records, where it was built."""

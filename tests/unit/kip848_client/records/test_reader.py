@@ -17,9 +17,23 @@ from kip848_client.records import (
     RecordsDamaged,
     SliceReader,
 )
+from kip848_client.records._paths import PATHS
 from tests.unit.kip848_client.records.batches import TP, Row, batch, resealed, slice_of
 
 Offsets = list[int]
+MakeReader = Callable[..., SliceReader]
+Way = Callable[[SliceReader], Offsets]
+
+
+@pytest.fixture(params=PATHS, ids=lambda compiled: "compiled" if compiled else "listed")
+def reader_of(request: pytest.FixtureRequest) -> MakeReader:
+    """Makes readers that go one of the two ways."""
+    compiled: bool = request.param
+
+    def make(slice_: Slice, **decoding: Any) -> SliceReader:
+        return SliceReader(slice_, Decoding(compiled=compiled, **decoding))
+
+    return make
 
 
 def one_by_one(reader: SliceReader) -> Offsets:
@@ -48,7 +62,7 @@ def in_columns(reader: SliceReader) -> Offsets:
         taken += view.offsets
 
 
-WAYS: tuple[Callable[[SliceReader], Offsets], ...] = (one_by_one, in_lists, in_columns)
+WAYS: tuple[Way, ...] = (one_by_one, in_lists, in_columns)
 every_way = pytest.mark.parametrize("way", WAYS)
 
 
@@ -56,15 +70,11 @@ def rows(*offsets: int) -> list[Row]:
     return [Row(offset) for offset in offsets]
 
 
-def reader_of(slice_: Slice, **decoding: Any) -> SliceReader:
-    return SliceReader(slice_, Decoding(**decoding))
-
-
 def numbered(data: bytes) -> int:
     return int(data)
 
 
-def test_a_record_has_what_the_batch_says() -> None:
+def test_a_record_has_what_the_batch_says(reader_of: MakeReader) -> None:
     headers: Any = (("a", b"1"), ("b", None))  # Kafka's header values may be null
     slice_ = slice_of(batch([Row(7, b"key", None, 99, headers), Row(8, None, b"value", 98)]))
     first, second = reader_of(slice_).take()
@@ -73,7 +83,7 @@ def test_a_record_has_what_the_batch_says() -> None:
     assert type(first) is Record
 
 
-def test_with_log_append_time_all_have_the_batchs() -> None:
+def test_with_log_append_time_all_have_the_batchs(reader_of: MakeReader) -> None:
     slice_ = slice_of(batch(rows(0, 1), log_append_time=77))
     assert [(each.timestamp, each.timestamp_type) for each in reader_of(slice_).take()] == [
         (77, 1),
@@ -82,15 +92,13 @@ def test_with_log_append_time_all_have_the_batchs() -> None:
 
 
 @every_way
-def test_nothing_before_the_position(way: Callable[[SliceReader], Offsets]) -> None:
+def test_nothing_before_the_position(reader_of: MakeReader, way: Way) -> None:
     slice_ = slice_of(batch(rows(0, 1, 2)), batch(rows(3, 4, 5)), batch(rows(6, 7)), first=4)
     assert way(reader_of(slice_)) == [4, 5, 6, 7]
 
 
 @every_way
-def test_gaps_markers_and_empty_batches_move_the_cursor(
-    way: Callable[[SliceReader], Offsets],
-) -> None:
+def test_gaps_markers_and_empty_batches_move_the_cursor(reader_of: MakeReader, way: Way) -> None:
     slice_ = slice_of(
         batch(rows(0, 2, 3), next_offset=6, epoch=4),
         batch(rows(6, 7), epoch=5),
@@ -105,13 +113,13 @@ def test_gaps_markers_and_empty_batches_move_the_cursor(
     assert slice_.cursor.consumed_epoch in (4, 6)
 
 
-def test_a_full_list_takes_the_markers_behind_it_along() -> None:
+def test_a_full_list_takes_the_markers_behind_it_along(reader_of: MakeReader) -> None:
     slice_ = slice_of(batch(rows(0, 1), epoch=4), batch(rows(2), epoch=5), skip=(1,))
     assert len(reader_of(slice_).take(2)) == 2
     assert (slice_.cursor.consumed, slice_.cursor.consumed_epoch) == (3, 5)
 
 
-def test_the_cursor_follows_record_by_record_with_the_epoch() -> None:
+def test_the_cursor_follows_record_by_record_with_the_epoch(reader_of: MakeReader) -> None:
     slice_ = slice_of(batch(rows(0, 1), epoch=4), batch(rows(5), epoch=6))
     reader, cursor = reader_of(slice_), slice_.cursor
     seen: list[tuple[int, int]] = []
@@ -121,7 +129,7 @@ def test_the_cursor_follows_record_by_record_with_the_epoch() -> None:
     assert reader.done
 
 
-def test_ways_of_reading_may_be_mixed() -> None:
+def test_ways_of_reading_may_be_mixed(reader_of: MakeReader) -> None:
     slice_ = slice_of(batch(rows(0, 1, 2, 3, 4)), batch(rows(5, 6)))
     reader = reader_of(slice_)
     first = reader.one()
@@ -134,7 +142,7 @@ def test_ways_of_reading_may_be_mixed() -> None:
     assert one_by_one(reader) == [5, 6]
 
 
-def test_a_deserializer_that_raises_stops_at_its_record() -> None:
+def test_a_deserializer_that_raises_stops_at_its_record(reader_of: MakeReader) -> None:
     slice_ = slice_of(batch([Row(0, value=b"0"), Row(1, value=b"x"), Row(2, value=b"2")]))
     reader = reader_of(slice_, value_deserializer=numbered)
     assert [each.value for each in reader.take()] == [0]
@@ -151,7 +159,7 @@ def test_a_deserializer_that_raises_stops_at_its_record() -> None:
         assert slice_.cursor.consumed == 1
 
 
-def test_a_deserializer_that_succeeds_at_last_goes_on() -> None:
+def test_a_deserializer_that_succeeds_at_last_goes_on(reader_of: MakeReader) -> None:
     fails = [True]
 
     def moody(data: bytes | None) -> bytes | None:
@@ -168,7 +176,7 @@ def test_a_deserializer_that_succeeds_at_last_goes_on() -> None:
     assert one_by_one(reader) == [1, 2]
 
 
-def test_a_list_that_is_interrupted_loses_nothing() -> None:
+def test_a_list_that_is_interrupted_loses_nothing(reader_of: MakeReader) -> None:
     def interrupted(data: bytes | None) -> bytes | None:
         if data == b"x" and fails:
             fails.pop()
@@ -184,7 +192,7 @@ def test_a_list_that_is_interrupted_loses_nothing() -> None:
     assert [each.offset for each in reader.take()] == [1, 2, 3, 4]
 
 
-def test_deserializers_get_none_for_null() -> None:
+def test_deserializers_get_none_for_null(reader_of: MakeReader) -> None:
     slice_ = slice_of(batch([Row(0, None, None)]))
     reader = reader_of(slice_, key_deserializer=repr, value_deserializer=repr)
     (record,) = reader.take()
@@ -193,7 +201,7 @@ def test_deserializers_get_none_for_null() -> None:
 
 
 @every_way
-def test_a_wrong_checksum_is_told_and_told_again(way: Callable[[SliceReader], Offsets]) -> None:
+def test_a_wrong_checksum_is_told_and_told_again(reader_of: MakeReader, way: Way) -> None:
     bad = bytearray(batch(rows(2, 3)))
     bad[-3] ^= 1
     slice_ = slice_of(batch(rows(0, 1)), bytes(bad))
@@ -208,7 +216,7 @@ def test_a_wrong_checksum_is_told_and_told_again(way: Callable[[SliceReader], Of
         assert slice_.cursor.consumed == 2
 
 
-def test_checksums_may_be_left_alone() -> None:
+def test_checksums_may_be_left_alone(reader_of: MakeReader) -> None:
     bad = bytearray(batch([Row(0, value=b"abc")]))
     bad[-3] ^= 1
     (record,) = reader_of(slice_of(bytes(bad)), check_crcs=False).take()
@@ -217,7 +225,7 @@ def test_checksums_may_be_left_alone() -> None:
 
 @every_way
 def test_damage_inside_of_a_batch_comes_after_what_is_before_it(
-    way: Callable[[SliceReader], Offsets],
+    reader_of: MakeReader, way: Way
 ) -> None:
     good = batch(rows(0, 1, 2))
     size = (len(good) - 61) // 3
@@ -232,13 +240,13 @@ def test_damage_inside_of_a_batch_comes_after_what_is_before_it(
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 @every_way
-def test_compressed(codec: int, way: Callable[[SliceReader], Offsets]) -> None:
+def test_compressed(reader_of: MakeReader, codec: int, way: Way) -> None:
     slice_ = slice_of(*(batch(rows(at, at + 1, at + 2), codec=codec) for at in (0, 3, 6)), first=1)
     assert way(reader_of(slice_)) == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
 @every_way
-def test_bytes_that_do_not_unpack(way: Callable[[SliceReader], Offsets]) -> None:
+def test_bytes_that_do_not_unpack(reader_of: MakeReader, way: Way) -> None:
     bad = bytearray(batch(rows(0, 1), codec=4))
     bad[61:65] = b"nope"
     with pytest.raises(RecordsDamaged):
@@ -246,7 +254,7 @@ def test_bytes_that_do_not_unpack(way: Callable[[SliceReader], Offsets]) -> None
 
 
 @every_way
-def test_an_offset_that_the_batch_does_not_have(way: Callable[[SliceReader], Offsets]) -> None:
+def test_an_offset_that_the_batch_does_not_have(reader_of: MakeReader, way: Way) -> None:
     slice_ = slice_of(batch(rows(0, 1, 5), next_offset=3))
     reader = reader_of(slice_)
     for _ in range(2):

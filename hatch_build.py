@@ -1,0 +1,53 @@
+"""Builds the C extension, where there is a compiler. Without one the package works all the same:
+``kip848_client.records`` says which way it reads records.
+
+``KIP848_NO_EXTENSIONS=1 pip install .`` leaves the extension out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SOURCE = Path("src/kip848_client/records/_scan.c")
+PACKAGE = "kip848_client/records"
+
+
+class ExtensionHook(BuildHookInterface[Any]):
+    """Called by hatchling for each wheel, an editable one included."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add what was compiled to the wheel, which then is for this platform only."""
+        if os.environ.get("KIP848_NO_EXTENSIONS"):
+            return
+        root = Path(self.root)
+        try:
+            library = _compiled(root / SOURCE)
+        except Exception as err:  # noqa: BLE001 - whatever a missing compiler or header leads to
+            sys.stderr.write(f"kip848-client: no C extension, the package works without: {err}\n")
+            return
+        if version == "editable":
+            shutil.copy(library, root / SOURCE.parent)
+            return
+        build_data["force_include"][str(library)] = f"{PACKAGE}/{library.name}"
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+
+
+def _compiled(source: Path) -> Path:
+    from setuptools import Distribution, Extension
+    from setuptools.command.build_ext import build_ext
+
+    folder = Path(tempfile.mkdtemp(prefix="kip848-client-"))
+    extension = Extension("_scan", [str(source)])
+    command = build_ext(Distribution({"ext_modules": [extension]}))
+    command.ensure_finalized()
+    command.build_lib, command.build_temp = str(folder), str(folder / "objects")
+    command.run()
+    return Path(command.get_ext_fullpath("_scan"))

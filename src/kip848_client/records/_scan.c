@@ -1,0 +1,1116 @@
+/* Reads the records of one batch: as Record objects, one at a time, or as columns.
+ *
+ * Everything here is optional: where this file is not built, _list_batch.py does the same, slower.
+ * All bytes come from a broker and may be damaged: no position is used before it was compared with
+ * the end, and no length before it was compared with what is left.
+ *
+ * A batch's payload is a row of records (KIP-98): varint length, int8 attributes, varint timestamp
+ * delta, varint offset delta, varint key length and key, varint value length and value (length -1:
+ * null), varint number of headers, and for each a key and a value in the same form.
+ */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EDITION 1 /* grows with every change that _scanned.py sees; it refuses another one */
+#define RECORD_BYTES_MIN 7 /* of a record without key, value and headers */
+#define HEADER_BYTES_MIN 2
+#define FIELDS 11 /* of Record */
+#define VARINT_BYTES_MAX 10
+#define NULL_LENGTH (-1)
+#define DATA_BYTES_MAX (1 << 29) /* so that all positions and four times all counts are int32 */
+
+typedef struct {
+    const unsigned char *at;
+    Py_ssize_t length; /* NULL_LENGTH: null */
+} Bytes;
+
+typedef struct {
+    int64_t offset;
+    int64_t timestamp;
+    Bytes key;
+    Bytes value;
+    Py_ssize_t header_count;
+    const unsigned char *headers;
+} Parsed;
+
+/* ---- bytes ------------------------------------------------------------------------------------ */
+
+/* Each reader returns where it has stopped, or NULL for bytes that cannot be what is wanted. */
+
+static inline const unsigned char *
+read_varint(const unsigned char *at, const unsigned char *end, int64_t *value)
+{
+    uint64_t raw = 0;
+    if (at < end && *at < 0x80) { /* nearly always */
+        raw = *at++;
+    }
+    else {
+        int shift = 0;
+        for (;;) {
+            if (at >= end || shift >= 7 * VARINT_BYTES_MAX) {
+                return NULL;
+            }
+            unsigned char byte = *at++;
+            raw |= (uint64_t)(byte & 0x7f) << shift;
+            if (byte < 0x80) {
+                break;
+            }
+            shift += 7;
+        }
+    }
+    *value = (int64_t)((raw >> 1) ^ (~(raw & 1) + 1)); /* zigzag */
+    return at;
+}
+
+/* Bytes with their length before them. */
+static inline const unsigned char *
+read_bytes(const unsigned char *at, const unsigned char *end, Bytes *found)
+{
+    int64_t length;
+    at = read_varint(at, end, &length);
+    if (at == NULL || length < NULL_LENGTH || length > end - at) {
+        return NULL;
+    }
+    found->at = at;
+    found->length = (Py_ssize_t)length;
+    return length > 0 ? at + length : at;
+}
+
+static const unsigned char *
+read_header(const unsigned char *at, const unsigned char *end, Bytes *key, Bytes *value)
+{
+    at = read_bytes(at, end, key);
+    if (at == NULL || key->length == NULL_LENGTH) {
+        return NULL;
+    }
+    return read_bytes(at, end, value);
+}
+
+static int
+is_text(Bytes bytes)
+{
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)bytes.at, bytes.length, NULL);
+    if (text == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    Py_DECREF(text);
+    return 1;
+}
+
+/* ---- objects ---------------------------------------------------------------------------------- */
+
+static PyObject *
+object_of(Bytes bytes)
+{
+    if (bytes.length == NULL_LENGTH) {
+        Py_RETURN_NONE;
+    }
+    return PyBytes_FromStringAndSize((const char *)bytes.at, bytes.length);
+}
+
+/* A tuple of (str, bytes or None) pairs, of headers that were looked at before. */
+static PyObject *
+headers_of(const unsigned char *at, const unsigned char *end, Py_ssize_t count)
+{
+    PyObject *headers = PyTuple_New(count);
+    if (headers == NULL) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Bytes key, value;
+        at = read_header(at, end, &key, &value);
+        if (at == NULL) { /* cannot be: it was looked at before */
+            PyErr_SetString(PyExc_ValueError, "headers changed");
+            goto failed;
+        }
+        PyObject *pair = PyTuple_New(2);
+        if (pair == NULL) {
+            goto failed;
+        }
+        PyTuple_SET_ITEM(headers, i, pair);
+        PyObject *name = PyUnicode_DecodeUTF8((const char *)key.at, key.length, NULL);
+        if (name == NULL) {
+            goto failed;
+        }
+        PyTuple_SET_ITEM(pair, 0, name);
+        PyObject *content = object_of(value);
+        if (content == NULL) {
+            goto failed;
+        }
+        PyTuple_SET_ITEM(pair, 1, content);
+        PyObject_GC_UnTrack(pair);
+    }
+    PyObject_GC_UnTrack(headers);
+    return headers;
+failed:
+    Py_DECREF(headers);
+    return NULL;
+}
+
+/* ---- columns ---------------------------------------------------------------------------------- */
+
+/* A growing array in a bytearray, which pyarrow can look at without a copy. */
+typedef struct {
+    PyObject *bytes;
+    Py_ssize_t used;
+} Array;
+
+static int
+array_init(Array *array)
+{
+    array->used = 0;
+    array->bytes = PyByteArray_FromStringAndSize(NULL, 0);
+    return array->bytes == NULL ? -1 : 0;
+}
+
+/* Room for so many bytes more. Fails, as it must, while somebody looks at the bytes. */
+static int
+array_reserve(Array *array, Py_ssize_t more)
+{
+    Py_ssize_t size = PyByteArray_GET_SIZE(array->bytes);
+    if (more <= size - array->used) {
+        return 0;
+    }
+    if (more > PY_SSIZE_T_MAX / 4 - array->used) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    Py_ssize_t wanted = array->used + more;
+    if (array->used > 0 && wanted < 2 * size) {
+        wanted = 2 * size;
+    }
+    return PyByteArray_Resize(array->bytes, wanted);
+}
+
+static inline char *
+array_end(Array *array)
+{
+    return PyByteArray_AS_STRING(array->bytes) + array->used;
+}
+
+static inline void
+array_put_int32(Array *array, int32_t value)
+{
+    memcpy(array_end(array), &value, sizeof value);
+    array->used += sizeof value;
+}
+
+static inline void
+array_put_int64(Array *array, int64_t value)
+{
+    memcpy(array_end(array), &value, sizeof value);
+    array->used += sizeof value;
+}
+
+static inline int32_t
+array_int32(const Array *array, Py_ssize_t index)
+{
+    int32_t value;
+    memcpy(&value, PyByteArray_AS_STRING(array->bytes) + index * sizeof value, sizeof value);
+    return value;
+}
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *data; /* bytes of somebody else's, or a bytearray of ours (joined) */
+    char joined;
+    Py_ssize_t rows;
+    Py_ssize_t null_keys;
+    Py_ssize_t null_values;
+    Py_ssize_t header_count;
+    Py_ssize_t null_headers;
+    Array slots;        /* int32: key begin, key end, value begin, value end, for each row */
+    Array nulls;        /* int32: which slots (0: the first key, 2: the first value) are null */
+    Array offsets;      /* int64 */
+    Array timestamps;   /* int64, ms */
+    Array header_ends;  /* int32: 0, then for each row how many headers there are up to it */
+    Array header_slots; /* as slots, for each header */
+    Array header_nulls;
+} Columns;
+
+#define ARRAYS 7
+
+static PyObject *
+columns_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"data", NULL};
+    PyObject *data = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", names, &data)) {
+        return NULL;
+    }
+    if (data != Py_None && !PyBytes_CheckExact(data)) {
+        PyErr_SetString(PyExc_TypeError, "data must be bytes");
+        return NULL;
+    }
+    Columns *self = (Columns *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->joined = data == Py_None;
+    if (self->joined) {
+        self->data = PyByteArray_FromStringAndSize(NULL, 0);
+    }
+    else {
+        self->data = Py_NewRef(data);
+    }
+    Array *arrays[ARRAYS] = {&self->slots,        &self->nulls,       &self->offsets,
+                             &self->timestamps,   &self->header_ends, &self->header_slots,
+                             &self->header_nulls};
+    int failed = self->data == NULL;
+    for (int i = 0; i < ARRAYS; i++) {
+        failed |= array_init(arrays[i]) < 0;
+    }
+    if (failed) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static void
+columns_dealloc(Columns *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(self->data);
+    Py_XDECREF(self->slots.bytes);
+    Py_XDECREF(self->nulls.bytes);
+    Py_XDECREF(self->offsets.bytes);
+    Py_XDECREF(self->timestamps.bytes);
+    Py_XDECREF(self->header_ends.bytes);
+    Py_XDECREF(self->header_slots.bytes);
+    Py_XDECREF(self->header_nulls.bytes);
+    type->tp_free((PyObject *)self);
+}
+
+static Py_ssize_t
+columns_length(PyObject *self)
+{
+    return ((Columns *)self)->rows;
+}
+
+static const unsigned char *
+columns_data(const Columns *self)
+{
+    const char *data = self->joined ? PyByteArray_AS_STRING(self->data)
+                                    : PyBytes_AS_STRING(self->data);
+    return (const unsigned char *)data;
+}
+
+/* A list of bytes or None: every second of the slots of an array, from the first or second on. */
+static PyObject *
+column_list(Columns *self, int which)
+{
+    PyObject *list = PyList_New(self->rows);
+    if (list == NULL) {
+        return NULL;
+    }
+    const unsigned char *data = columns_data(self);
+    for (Py_ssize_t row = 0; row < self->rows; row++) {
+        int32_t begin = array_int32(&self->slots, 4 * row + 2 * which);
+        int32_t end = array_int32(&self->slots, 4 * row + 2 * which + 1);
+        PyObject *item = PyBytes_FromStringAndSize((const char *)data + begin, end - begin);
+        if (item == NULL) {
+            Py_DECREF(list);
+            return NULL;
+        }
+        PyList_SET_ITEM(list, row, item);
+    }
+    Py_ssize_t nulls = self->nulls.used / (Py_ssize_t)sizeof(int32_t);
+    for (Py_ssize_t i = 0; i < nulls; i++) {
+        int32_t slot = array_int32(&self->nulls, i);
+        if (slot % 4 == 2 * which) {
+            PyList_SetItem(list, slot / 4, Py_NewRef(Py_None));
+        }
+    }
+    return list;
+}
+
+static PyObject *
+columns_keys(Columns *self, PyObject *Py_UNUSED(ignored))
+{
+    return column_list(self, 0);
+}
+
+static PyObject *
+columns_values(Columns *self, PyObject *Py_UNUSED(ignored))
+{
+    return column_list(self, 1);
+}
+
+static PyObject *
+header_pair(Columns *self, Py_ssize_t index, int is_null)
+{
+    const char *data = (const char *)columns_data(self);
+    int32_t begin = array_int32(&self->header_slots, 4 * index);
+    int32_t end = array_int32(&self->header_slots, 4 * index + 1);
+    PyObject *name = PyUnicode_DecodeUTF8(data + begin, end - begin, NULL);
+    if (name == NULL) {
+        return NULL;
+    }
+    PyObject *value;
+    if (is_null) {
+        value = Py_NewRef(Py_None);
+    }
+    else {
+        begin = array_int32(&self->header_slots, 4 * index + 2);
+        end = array_int32(&self->header_slots, 4 * index + 3);
+        value = PyBytes_FromStringAndSize(data + begin, end - begin);
+    }
+    PyObject *pair = value == NULL ? NULL : PyTuple_Pack(2, name, value);
+    Py_DECREF(name);
+    Py_XDECREF(value);
+    return pair;
+}
+
+/* For each row a tuple of pairs. */
+static PyObject *
+columns_headers(Columns *self, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *list = PyList_New(self->rows);
+    if (list == NULL) {
+        return NULL;
+    }
+    Py_ssize_t index = 0, null = 0;
+    Py_ssize_t nulls = self->header_nulls.used / (Py_ssize_t)sizeof(int32_t);
+    for (Py_ssize_t row = 0; row < self->rows; row++) {
+        Py_ssize_t end = self->header_count ? array_int32(&self->header_ends, row + 1) : 0;
+        PyObject *headers = PyTuple_New(end - index);
+        if (headers == NULL) {
+            goto failed;
+        }
+        PyList_SET_ITEM(list, row, headers);
+        for (Py_ssize_t i = 0; index < end; i++, index++) {
+            int is_null = null < nulls && array_int32(&self->header_nulls, null) == 4 * index + 2;
+            null += is_null;
+            PyObject *pair = header_pair(self, index, is_null);
+            if (pair == NULL) {
+                goto failed;
+            }
+            PyTuple_SET_ITEM(headers, i, pair);
+        }
+    }
+    return list;
+failed:
+    Py_DECREF(list);
+    return NULL;
+}
+
+/* A bitmap in Arrow's order with a bit for each of `count` slots, but for those in `nulls`. */
+static PyObject *
+bitmap_without(const Array *nulls, Py_ssize_t count)
+{
+    Py_ssize_t size = (count + 7) / 8;
+    PyObject *bitmap = PyBytes_FromStringAndSize(NULL, size);
+    if (bitmap == NULL) {
+        return NULL;
+    }
+    unsigned char *bits = (unsigned char *)PyBytes_AS_STRING(bitmap);
+    memset(bits, 0xff, size);
+    Py_ssize_t n = nulls->used / (Py_ssize_t)sizeof(int32_t);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        int32_t slot = array_int32(nulls, i);
+        bits[slot / 8] &= (unsigned char)~(1u << (slot % 8));
+    }
+    return bitmap;
+}
+
+static PyObject *
+columns_validity(Columns *self, PyObject *Py_UNUSED(ignored))
+{
+    return bitmap_without(&self->nulls, 4 * self->rows);
+}
+
+static PyObject *
+columns_header_validity(Columns *self, PyObject *Py_UNUSED(ignored))
+{
+    return bitmap_without(&self->header_nulls, 4 * self->header_count);
+}
+
+/* A bitmap of the rows that have headers. */
+static PyObject *
+columns_rows_with_headers(Columns *self, PyObject *Py_UNUSED(ignored))
+{
+    Py_ssize_t size = (self->rows + 7) / 8;
+    PyObject *bitmap = PyBytes_FromStringAndSize(NULL, size);
+    if (bitmap == NULL) {
+        return NULL;
+    }
+    unsigned char *bits = (unsigned char *)PyBytes_AS_STRING(bitmap);
+    memset(bits, 0, size);
+    int32_t before = 0;
+    for (Py_ssize_t row = 0; self->header_count && row < self->rows; row++) {
+        int32_t end = array_int32(&self->header_ends, row + 1);
+        bits[row / 8] |= (unsigned char)((end > before) << (row % 8));
+        before = end;
+    }
+    return bitmap;
+}
+
+/* Room for what one record brings besides its headers. */
+static int
+columns_reserve(Columns *self, Py_ssize_t rows)
+{
+    if (array_reserve(&self->slots, rows * 4 * sizeof(int32_t)) < 0 ||
+        array_reserve(&self->offsets, rows * sizeof(int64_t)) < 0 ||
+        array_reserve(&self->timestamps, rows * sizeof(int64_t)) < 0) {
+        return -1;
+    }
+    return 0;
+}
+
+static int
+put_null(Array *nulls, Py_ssize_t slot)
+{
+    if (array_reserve(nulls, sizeof(int32_t)) < 0) {
+        return -1;
+    }
+    array_put_int32(nulls, (int32_t)slot);
+    return 0;
+}
+
+/* The headers of the row that comes next. `shift` is where byte 0 of `start` lies in the data. */
+static int
+columns_add_headers(Columns *self, const Parsed *parsed, const unsigned char *start,
+                    const unsigned char *end, Py_ssize_t shift)
+{
+    if (array_reserve(&self->header_slots, parsed->header_count * 4 * sizeof(int32_t)) < 0) {
+        return -1;
+    }
+    const unsigned char *at = parsed->headers;
+    for (Py_ssize_t i = 0; i < parsed->header_count; i++) {
+        Bytes key = {at, 0}, value = {at, 0};
+        at = read_header(at, end, &key, &value);
+        int32_t begin = (int32_t)(key.at - start + shift);
+        array_put_int32(&self->header_slots, begin);
+        array_put_int32(&self->header_slots, begin + (int32_t)key.length);
+        begin = (int32_t)(value.at - start + shift);
+        array_put_int32(&self->header_slots, begin);
+        array_put_int32(&self->header_slots, begin + (value.length > 0 ? (int32_t)value.length : 0));
+        if (value.length == NULL_LENGTH) {
+            if (put_null(&self->header_nulls, 4 * self->header_count + 2) < 0) {
+                return -1;
+            }
+            self->null_headers++;
+        }
+        self->header_count++;
+    }
+    return 0;
+}
+
+/* How many headers there are up to the row that comes next; nothing while there are none at all. */
+static int
+columns_end_headers(Columns *self)
+{
+    Py_ssize_t known = self->header_ends.used / (Py_ssize_t)sizeof(int32_t);
+    Py_ssize_t wanted = self->rows + 2;
+    if (array_reserve(&self->header_ends, (wanted - known) * sizeof(int32_t)) < 0) {
+        return -1;
+    }
+    for (; known < wanted - 1; known++) { /* the first headers of all: none before */
+        array_put_int32(&self->header_ends, 0);
+    }
+    array_put_int32(&self->header_ends, (int32_t)self->header_count);
+    return 0;
+}
+
+/* Out of memory in the middle of a row. */
+static void
+columns_clear(Columns *self)
+{
+    self->rows = self->null_keys = self->null_values = 0;
+    self->header_count = self->null_headers = 0;
+    self->slots.used = self->nulls.used = self->offsets.used = self->timestamps.used = 0;
+    self->header_ends.used = self->header_slots.used = self->header_nulls.used = 0;
+}
+
+/* Needs room for a row. */
+static int
+columns_add(Columns *self, const Parsed *parsed, const unsigned char *start,
+            const unsigned char *end, Py_ssize_t shift)
+{
+    Bytes both[2] = {parsed->key, parsed->value};
+    for (int which = 0; which < 2; which++) {
+        int is_null = both[which].length == NULL_LENGTH;
+        if (is_null && put_null(&self->nulls, 4 * self->rows + 2 * which) < 0) {
+            goto failed;
+        }
+    }
+    if (parsed->header_count && columns_add_headers(self, parsed, start, end, shift) < 0) {
+        goto failed;
+    }
+    if (self->header_count && columns_end_headers(self) < 0) {
+        goto failed;
+    }
+    for (int which = 0; which < 2; which++) {
+        int32_t begin = (int32_t)(both[which].at - start + shift);
+        int32_t length = both[which].length > 0 ? (int32_t)both[which].length : 0;
+        array_put_int32(&self->slots, begin);
+        array_put_int32(&self->slots, begin + length);
+    }
+    self->null_keys += both[0].length == NULL_LENGTH;
+    self->null_values += both[1].length == NULL_LENGTH;
+    array_put_int64(&self->offsets, parsed->offset);
+    array_put_int64(&self->timestamps, parsed->timestamp);
+    self->rows++;
+    return 0;
+failed:
+    columns_clear(self);
+    return -1;
+}
+
+static PyMethodDef columns_methods[] = {
+    {"keys", (PyCFunction)columns_keys, METH_NOARGS, NULL},
+    {"values", (PyCFunction)columns_values, METH_NOARGS, NULL},
+    {"headers", (PyCFunction)columns_headers, METH_NOARGS, NULL},
+    {"validity", (PyCFunction)columns_validity, METH_NOARGS, NULL},
+    {"header_validity", (PyCFunction)columns_header_validity, METH_NOARGS, NULL},
+    {"rows_with_headers", (PyCFunction)columns_rows_with_headers, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef columns_members[] = {
+    {"data", T_OBJECT, offsetof(Columns, data), READONLY, NULL},
+    {"joined", T_BOOL, offsetof(Columns, joined), READONLY, NULL},
+    {"null_keys", T_PYSSIZET, offsetof(Columns, null_keys), READONLY, NULL},
+    {"null_values", T_PYSSIZET, offsetof(Columns, null_values), READONLY, NULL},
+    {"header_count", T_PYSSIZET, offsetof(Columns, header_count), READONLY, NULL},
+    {"null_headers", T_PYSSIZET, offsetof(Columns, null_headers), READONLY, NULL},
+    {"slots", T_OBJECT, offsetof(Columns, slots.bytes), READONLY, NULL},
+    {"offsets", T_OBJECT, offsetof(Columns, offsets.bytes), READONLY, NULL},
+    {"timestamps", T_OBJECT, offsetof(Columns, timestamps.bytes), READONLY, NULL},
+    {"header_ends", T_OBJECT, offsetof(Columns, header_ends.bytes), READONLY, NULL},
+    {"header_slots", T_OBJECT, offsetof(Columns, header_slots.bytes), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PySequenceMethods columns_as_sequence = {.sq_length = columns_length};
+
+static PyTypeObject ColumnsType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kip848_client.records._scan.Columns",
+    .tp_basicsize = sizeof(Columns),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_new = columns_new,
+    .tp_dealloc = (destructor)columns_dealloc,
+    .tp_methods = columns_methods,
+    .tp_members = columns_members,
+    .tp_as_sequence = &columns_as_sequence,
+};
+
+/* ---- a batch ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *data; /* bytes */
+    const unsigned char *start;
+    const unsigned char *at;
+    const unsigned char *end;
+    int64_t left; /* records that were not looked at, as the header says */
+    int64_t base_offset;
+    int64_t next_offset;
+    int64_t timestamp;   /* what deltas are added to; or, with log_append_time, all there is */
+    int64_t position;    /* records before it are not handed out */
+    int log_append_time;
+    int epoch_told;
+    PyObject *cursor;
+    PyObject *epoch;
+    PyObject *topic;
+    PyObject *partition;
+    PyObject *timestamp_type;
+    PyObject *record_type;
+    PyObject *key_deserializer; /* or None */
+    PyObject *value_deserializer;
+    PyObject *refused; /* raises for an offset and what a deserializer raised */
+    PyObject *broken;  /* raises for a text that says what is wrong with the bytes */
+    PyObject *last_timestamp; /* neighbours often share it */
+    int64_t last_timestamp_value;
+} Batch;
+
+static PyObject *consumed_name, *consumed_epoch_name, *no_headers;
+
+static PyObject *
+batch_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"data",
+                            "start",
+                            "end",
+                            "records",
+                            "base_offset",
+                            "next_offset",
+                            "timestamp",
+                            "log_append_time",
+                            "position",
+                            "cursor",
+                            "epoch",
+                            "topic",
+                            "partition",
+                            "record_type",
+                            "key_deserializer",
+                            "value_deserializer",
+                            "refused",
+                            "broken",
+                            NULL};
+    PyObject *data, *cursor, *epoch, *topic, *partition, *record_type;
+    PyObject *key_deserializer, *value_deserializer, *refused, *broken;
+    Py_ssize_t start, end;
+    long long left, base_offset, next_offset, timestamp, position;
+    int log_append_time;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "SnnLLLLpLOOOOO!OOOO", names, &data, &start, &end, &left, &base_offset,
+            &next_offset, &timestamp, &log_append_time, &position, &cursor, &epoch, &topic,
+            &partition, &PyType_Type, &record_type, &key_deserializer, &value_deserializer,
+            &refused, &broken)) {
+        return NULL;
+    }
+    if (start < 0 || end < start || end > PyBytes_GET_SIZE(data)) {
+        PyErr_SetString(PyExc_ValueError, "no part of the data");
+        return NULL;
+    }
+    if (PyBytes_GET_SIZE(data) > DATA_BYTES_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "too much data");
+        return NULL;
+    }
+    if (!PyType_IsSubtype((PyTypeObject *)record_type, &PyTuple_Type)) {
+        PyErr_SetString(PyExc_TypeError, "records must be tuples");
+        return NULL;
+    }
+    Batch *self = (Batch *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->data = Py_NewRef(data);
+    const unsigned char *bytes = (const unsigned char *)PyBytes_AS_STRING(data);
+    self->start = bytes;
+    self->at = bytes + start;
+    self->end = bytes + end;
+    self->left = left;
+    self->base_offset = base_offset;
+    self->next_offset = next_offset;
+    self->timestamp = timestamp;
+    self->log_append_time = log_append_time;
+    self->position = position;
+    self->cursor = Py_NewRef(cursor);
+    self->epoch = Py_NewRef(epoch);
+    self->topic = Py_NewRef(topic);
+    self->partition = Py_NewRef(partition);
+    self->timestamp_type = PyLong_FromLong(log_append_time);
+    self->record_type = Py_NewRef(record_type);
+    self->key_deserializer = Py_NewRef(key_deserializer);
+    self->value_deserializer = Py_NewRef(value_deserializer);
+    self->refused = Py_NewRef(refused);
+    self->broken = Py_NewRef(broken);
+    if (self->timestamp_type == NULL) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static int
+batch_traverse(Batch *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->cursor);
+    Py_VISIT(self->record_type);
+    Py_VISIT(self->key_deserializer);
+    Py_VISIT(self->value_deserializer);
+    Py_VISIT(self->refused);
+    Py_VISIT(self->broken);
+    return 0;
+}
+
+/* A deserializer may hold on to the consumer, and so to us. What is used without a look whether it
+ * is there stays until the end. */
+static int
+batch_clear(Batch *self)
+{
+    self->left = 0;
+    self->at = self->end;
+    Py_CLEAR(self->cursor);
+    Py_CLEAR(self->key_deserializer);
+    Py_CLEAR(self->value_deserializer);
+    Py_CLEAR(self->refused);
+    Py_CLEAR(self->broken);
+    return 0;
+}
+
+static void
+batch_dealloc(Batch *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    batch_clear(self);
+    Py_XDECREF(self->data);
+    Py_XDECREF(self->epoch);
+    Py_XDECREF(self->topic);
+    Py_XDECREF(self->partition);
+    Py_XDECREF(self->timestamp_type);
+    Py_XDECREF(self->record_type);
+    Py_XDECREF(self->last_timestamp);
+    type->tp_free((PyObject *)self);
+}
+
+/* Where the record at `at` ends; NULL with `why` set when there is none. */
+static inline const unsigned char *
+parse(Batch *self, const unsigned char *at, Parsed *parsed, const char **why)
+{
+    int64_t length, timestamp, delta, count;
+    at = read_varint(at, self->end, &length);
+    *why = "a record is longer than its batch";
+    if (at == NULL || length < 0 || length > self->end - at) {
+        return NULL;
+    }
+    const unsigned char *end = at + length;
+    *why = "a field of a record does not fit into it";
+    if (at == end) {
+        return NULL;
+    }
+    at++; /* attributes: none are in use */
+    if ((at = read_varint(at, end, &timestamp)) == NULL ||
+        (at = read_varint(at, end, &delta)) == NULL ||
+        (at = read_bytes(at, end, &parsed->key)) == NULL ||
+        (at = read_bytes(at, end, &parsed->value)) == NULL ||
+        (at = read_varint(at, end, &count)) == NULL) {
+        return NULL;
+    }
+    if (count < 0 || count > (end - at) / HEADER_BYTES_MIN) {
+        return NULL;
+    }
+    parsed->header_count = (Py_ssize_t)count;
+    parsed->headers = at;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Bytes key, value;
+        if ((at = read_header(at, end, &key, &value)) == NULL) {
+            return NULL;
+        }
+        if (!is_text(key)) {
+            *why = "the key of a header is no UTF-8";
+            return NULL;
+        }
+    }
+    *why = "a record is longer than its fields";
+    if (at != end) {
+        return NULL;
+    }
+    /* as unsigned: what overflows wraps, as it does for the producer */
+    parsed->timestamp = self->log_append_time
+                            ? self->timestamp
+                            : (int64_t)((uint64_t)self->timestamp + (uint64_t)timestamp);
+    parsed->offset = (int64_t)((uint64_t)self->base_offset + (uint64_t)delta);
+    *why = "a record has an offset beyond its batch";
+    return parsed->offset < self->next_offset ? at : NULL;
+}
+
+/* The next record that is to be handed out. 1: there is one; 0: the end; -1: the bytes are none. */
+static inline int
+find_next(Batch *self, Parsed *parsed, const unsigned char **end, const char **why)
+{
+    while (self->left > 0) {
+        *end = parse(self, self->at, parsed, why);
+        if (*end == NULL) {
+            return -1;
+        }
+        if (parsed->offset >= self->position) {
+            return 1;
+        }
+        self->at = *end;
+        self->left--;
+    }
+    *why = "there are bytes after the last record";
+    return self->at == self->end ? 0 : -1;
+}
+
+static void
+raise_broken(Batch *self, const char *why)
+{
+    if (self->broken == NULL) {
+        PyErr_SetString(PyExc_ValueError, why);
+        return;
+    }
+    PyObject *result = PyObject_CallFunction(self->broken, "s", why);
+    Py_XDECREF(result); /* it has raised */
+    if (!PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ValueError, why);
+    }
+}
+
+/* A deserializer has raised: an error of its own becomes ours, an interruption stays one. */
+static void
+raise_refused(Batch *self, int64_t offset)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception) || self->refused == NULL) {
+        return;
+    }
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace != NULL) {
+        PyException_SetTraceback(value, trace);
+    }
+    PyObject *result = PyObject_CallFunction(self->refused, "LO", (long long)offset, value);
+    Py_XDECREF(result);
+    if (!PyErr_Occurred()) {
+        PyErr_SetObject(type, value);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+}
+
+/* Steals `raw`, which may be NULL. */
+static PyObject *
+deserialized(PyObject *deserializer, PyObject *raw)
+{
+    if (deserializer == Py_None || deserializer == NULL || raw == NULL) {
+        return raw;
+    }
+    PyObject *made = PyObject_CallOneArg(deserializer, raw);
+    Py_DECREF(raw);
+    return made;
+}
+
+static PyObject *
+timestamp_object(Batch *self, int64_t value)
+{
+    if (self->last_timestamp == NULL || self->last_timestamp_value != value) {
+        PyObject *made = PyLong_FromLongLong(value);
+        if (made == NULL) {
+            return NULL;
+        }
+        Py_XSETREF(self->last_timestamp, made);
+        self->last_timestamp_value = value;
+    }
+    return Py_NewRef(self->last_timestamp);
+}
+
+/* A Record. Kafka's own fields hold no objects that could lead back to it, so it is kept from the
+ * garbage collector, as Python does with plain tuples of such objects: in a large process looking
+ * at the records that are kept would take ten times as long as making them. */
+static PyObject *
+make_record(Batch *self, const Parsed *parsed, const unsigned char *end)
+{
+    PyTypeObject *type = (PyTypeObject *)self->record_type;
+    PyObject *record = NULL;
+    PyObject *value = NULL;
+    /* what others have written runs before there is a record that is not whole */
+    PyObject *key = deserialized(self->key_deserializer, object_of(parsed->key));
+    if (key != NULL) {
+        value = deserialized(self->value_deserializer, object_of(parsed->value));
+    }
+    if (value == NULL) {
+        Py_XDECREF(key);
+        raise_refused(self, parsed->offset);
+        return NULL;
+    }
+    int plain = !PyObject_IS_GC(key) && !PyObject_IS_GC(value);
+    record = type->tp_alloc(type, FIELDS);
+    if (record == NULL) {
+        Py_DECREF(key);
+        Py_DECREF(value);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(record, 0, Py_NewRef(self->topic));
+    PyTuple_SET_ITEM(record, 1, Py_NewRef(self->partition));
+    PyTuple_SET_ITEM(record, 2, PyLong_FromLongLong(parsed->offset));
+    PyTuple_SET_ITEM(record, 3, timestamp_object(self, parsed->timestamp));
+    PyTuple_SET_ITEM(record, 4, Py_NewRef(self->timestamp_type));
+    PyTuple_SET_ITEM(record, 5, key);
+    PyTuple_SET_ITEM(record, 6, value);
+    PyTuple_SET_ITEM(record, 7, Py_NewRef(Py_None));
+    PyTuple_SET_ITEM(record, 8, PyLong_FromSsize_t(parsed->key.length));
+    PyTuple_SET_ITEM(record, 9, PyLong_FromSsize_t(parsed->value.length));
+    PyTuple_SET_ITEM(record, 10,
+                     parsed->header_count == 0
+                         ? Py_NewRef(no_headers)
+                         : headers_of(parsed->headers, end, parsed->header_count));
+    if (PyErr_Occurred()) {
+        Py_DECREF(record);
+        return NULL;
+    }
+    if (plain) {
+        PyObject_GC_UnTrack(record);
+    }
+    return record;
+}
+
+static int
+move_cursor(Batch *self, int64_t position)
+{
+    if (self->cursor == NULL) {
+        return 0;
+    }
+    PyObject *consumed = PyLong_FromLongLong(position);
+    if (consumed == NULL) {
+        return -1;
+    }
+    int failed = PyObject_SetAttr(self->cursor, consumed_name, consumed);
+    Py_DECREF(consumed);
+    if (failed == 0 && !self->epoch_told) {
+        failed = PyObject_SetAttr(self->cursor, consumed_epoch_name, self->epoch);
+        self->epoch_told = failed == 0;
+    }
+    return failed;
+}
+
+static PyObject *
+batch_next(Batch *self)
+{
+    Parsed parsed;
+    const unsigned char *end;
+    const char *why;
+    switch (find_next(self, &parsed, &end, &why)) {
+    case 0:
+        return NULL;
+    case -1:
+        raise_broken(self, why);
+        return NULL;
+    default:
+        break;
+    }
+    const unsigned char *before = self->at;
+    PyObject *record = make_record(self, &parsed, end);
+    if (record == NULL) {
+        return NULL;
+    }
+    if (self->at != before) { /* the deserializer has asked us for records */
+        Py_DECREF(record);
+        PyErr_SetString(PyExc_RuntimeError, "a deserializer asked for records");
+        return NULL;
+    }
+    if (move_cursor(self, parsed.offset + 1) < 0) {
+        Py_DECREF(record);
+        return NULL;
+    }
+    self->at = end;
+    self->left--;
+    self->position = parsed.offset + 1;
+    return record;
+}
+
+/* The data that `columns` is to look at gets what lies between two positions of ours. */
+static int
+join(Columns *columns, const unsigned char *from, const unsigned char *to)
+{
+    Py_ssize_t size = PyByteArray_GET_SIZE(columns->data);
+    if (PyByteArray_Resize(columns->data, size + (to - from)) < 0) {
+        return -1;
+    }
+    memcpy(PyByteArray_AS_STRING(columns->data) + size, from, to - from);
+    return 0;
+}
+
+/* scan(columns, limit): add at most `limit` records to columns over our data, or joined ones. How
+ * many; raises only when there are none before what is wrong. */
+static PyObject *
+batch_scan(Batch *self, PyObject *args)
+{
+    Columns *columns;
+    Py_ssize_t limit;
+    if (!PyArg_ParseTuple(args, "O!n", &ColumnsType, &columns, &limit)) {
+        return NULL;
+    }
+    if (!columns->joined && columns->data != self->data) {
+        PyErr_SetString(PyExc_ValueError, "columns over other data");
+        return NULL;
+    }
+    const unsigned char *from = self->at;
+    Py_ssize_t shift = columns->joined ? PyByteArray_GET_SIZE(columns->data) - (from - self->start) : 0;
+    if (columns->joined && PyByteArray_GET_SIZE(columns->data) > DATA_BYTES_MAX - (self->end - from)) {
+        PyErr_SetString(PyExc_OverflowError, "too much data");
+        return NULL;
+    }
+    Py_ssize_t possible = (self->end - from) / RECORD_BYTES_MIN;
+    Py_ssize_t wanted = limit < possible ? limit : possible;
+    if (self->left < wanted) {
+        wanted = self->left > 0 ? (Py_ssize_t)self->left : 0;
+    }
+    if (columns_reserve(columns, wanted) < 0) {
+        return NULL;
+    }
+    Py_ssize_t count = 0;
+    while (count < wanted) {
+        Parsed parsed;
+        const unsigned char *end;
+        const char *why;
+        int found = find_next(self, &parsed, &end, &why);
+        if (found == 0 || (found < 0 && count > 0)) {
+            break;
+        }
+        if (found < 0) {
+            raise_broken(self, why);
+            return NULL;
+        }
+        if (columns_add(columns, &parsed, self->start, end, shift) < 0) {
+            return NULL;
+        }
+        self->at = end;
+        self->left--;
+        self->position = parsed.offset + 1;
+        count++;
+    }
+    if (count == 0 && limit > 0) { /* what cannot be in so few bytes, or is after the last */
+        Parsed parsed;
+        const unsigned char *end;
+        const char *why;
+        if (find_next(self, &parsed, &end, &why) < 0) {
+            raise_broken(self, why);
+            return NULL;
+        }
+    }
+    if (count > 0 && ((columns->joined && join(columns, from, self->at) < 0) ||
+                      move_cursor(self, self->position) < 0)) {
+        columns_clear(columns);
+        return NULL;
+    }
+    return PyLong_FromSsize_t(count);
+}
+
+static PyMethodDef batch_methods[] = {
+    {"scan", (PyCFunction)batch_scan, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef batch_members[] = {
+    {"data", T_OBJECT, offsetof(Batch, data), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyTypeObject BatchType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "kip848_client.records._scan.Batch",
+    .tp_basicsize = sizeof(Batch),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_new = batch_new,
+    .tp_dealloc = (destructor)batch_dealloc,
+    .tp_traverse = (traverseproc)batch_traverse,
+    .tp_clear = (inquiry)batch_clear,
+    .tp_iter = PyObject_SelfIter,
+    .tp_iternext = (iternextfunc)batch_next,
+    .tp_methods = batch_methods,
+    .tp_members = batch_members,
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "kip848_client.records._scan",
+    .m_size = -1,
+};
+
+PyMODINIT_FUNC
+PyInit__scan(void)
+{
+    consumed_name = PyUnicode_InternFromString("consumed");
+    consumed_epoch_name = PyUnicode_InternFromString("consumed_epoch");
+    no_headers = PyTuple_New(0);
+    PyObject *made = PyModule_Create(&module);
+    if (consumed_name == NULL || consumed_epoch_name == NULL || no_headers == NULL ||
+        made == NULL || PyModule_AddType(made, &ColumnsType) < 0 ||
+        PyModule_AddType(made, &BatchType) < 0 ||
+        PyModule_AddIntConstant(made, "EDITION", EDITION) < 0) {
+        Py_XDECREF(made);
+        return NULL;
+    }
+    return made;
+}
