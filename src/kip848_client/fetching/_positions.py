@@ -104,8 +104,6 @@ class _Search:
     notice_ms: int
     time: int = LATEST
     """What the reset looks for."""
-    number: int | None = None
-    """Of the look-up of committed offsets that is under way."""
     lookups: list[Lookup] = field(default_factory=list)
     failures: int = 0
     last: str = ""
@@ -203,10 +201,8 @@ class Positions:
         if searches is None:
             return False
         self._dirty = True
-        asked = [each for each in searches if each.number == event.number and self._is_open(each)]
         pauses: dict[int, int] = {}
-        for search in asked:
-            search.number = None
+        for search in filter(self._is_open, searches):
             if isinstance(event, CommittedFailed):
                 if event.passing:
                     self._rest(now_ms, search, str(event.error), pauses)
@@ -315,7 +311,6 @@ class Positions:
             self._retry_ms = now_ms + self._settings.retry_backoff_ms
         self._number += 1
         for search in searches:
-            search.number = self._number
             search.last = search.last or "the group's coordinator has not answered"
             del self._idle[search.tp]
         self._committed[self._number] = tuple(searches)
@@ -333,7 +328,6 @@ class Positions:
         """Begin a reset."""
         settings = self._settings
         search.phase = _Phase.RESET
-        search.failures = 0
         if settings.reset_policy == "none":
             self._end(search.tp)
             error = _no_offset(search) if search.offset < 0 else _out_of_range(search)

@@ -152,20 +152,19 @@ def test_what_begins_later_does_not_wait_for_a_look_up_that_is_under_way() -> No
 
 
 def test_look_ups_that_fail_do_not_follow_each_other_closely() -> None:
+    """Each began, and failed, at a time of its own; together they are still no storm."""
     look = Looking(dict.fromkeys(range(50), 1), GROUP)
-    for n in range(50):
-        look.positions.begin(look.now, tp(n), 1, ID)
-        look.settle()
-        look.advance(7)
-    begin, before, answered = look.now, len(look.all(LookUpCommitted)), 0
-    while look.now < begin + 3_000:
+    error = RequestTimedOut("the coordinator is away")
+    answered = 0
+    for n in range(500):
+        if n < 50:
+            look.positions.begin(look.now, tp(n), 1, ID)
+            look.settle()
         for each in look.all(LookUpCommitted)[answered:]:
             answered += 1
-            error = RequestTimedOut("the coordinator is away")
             look.not_committed(CommittedFailed(each.number, error, passing=True))
-        look.advance(5)
-    assert answered > before
-    assert len(look.all(LookUpCommitted)) - before <= 31
+        look.advance(7)
+    assert 50 < answered <= 50 + 500 * 7 // 100 + 1
 
 
 # -- policies ------------------------------------------------------------------------------------
@@ -439,11 +438,45 @@ def test_a_check_that_is_refused_for_good_is_told_and_begun_again() -> None:
     look.settle()
     look.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     assert len(troubles(look)) == 1
+    assert len(look.all(ListOffsets)) == 1, "the other end is of no use alone"
     look.advance(1_000)
     for _ in range(2):
         look.answer({A: listed(3 if look.newest(ListOffsets).wanted[A][0] == EARLIEST else 8)})
     look.advance(1_000)
     assert look.results[1:] == [PositionStands(A, 1)]
+
+
+def test_a_check_that_is_begun_again_forgets_what_it_knew() -> None:
+    look = Looking({0: 1}, ALONE)
+    look.positions.check(look.now, A, 1, ID, 50)
+    look.settle()
+    look.refuse(ErrorCode.OFFSET_NOT_AVAILABLE)
+    assert look.newest(ListOffsets).wanted[A][0] == LATEST
+    look.answer({A: listed(100)})
+    look.advance(100)
+    look.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    look.advance(1_000)
+    look.answer({A: listed(0)})
+    assert look.newest(ListOffsets).wanted[A][0] == LATEST
+    look.advance(1_000)
+    look.answer({A: listed(40)})
+    assert look.newest(ListOffsets).wanted[A][0] == EARLIEST, "50 is beyond the end by now"
+    look.answer({A: listed(0)})
+    assert look.results[1:] == [PositionFound(A, 1, 0, NO_EPOCH, committed=False)]
+
+
+def test_after_a_broker_was_believed_it_needs_three_times_again() -> None:
+    look = Looking({0: 1}, FetchSettings(reset_policy="latest"))
+    for _ in range(2):
+        check(look, 100, 0, 100)
+        look.advance(500)
+    check(look, 100, 0, 100)
+    look.answer({A: listed(100)})
+    check(look, 100, 0, 100)
+    look.advance(100)
+    stands = PositionStands(A, 1)
+    found = PositionFound(A, 1, 100, NO_EPOCH, committed=False)
+    assert look.results == [stands, stands, found, stands]
 
 
 # -- what is told --------------------------------------------------------------------------------

@@ -393,6 +393,21 @@ def test_a_new_question_does_not_wait_for_the_rest_of_others() -> None:
     assert requests(look)[-1] == (1, {B: LATEST})
 
 
+def test_a_new_question_goes_before_those_that_wait_for_their_turn() -> None:
+    look = Looking({0: 1, 1: 1, 2: 1})
+    look.ask({A: LATEST})
+    look.refuse(ErrorCode.OFFSET_NOT_AVAILABLE)
+    look.advance(50)
+    look.ask({B: LATEST}, ticket=2)
+    look.refuse(ErrorCode.OFFSET_NOT_AVAILABLE)
+    look.advance(50)
+    look.refuse(ErrorCode.OFFSET_NOT_AVAILABLE)
+    look.advance(60)
+    assert [set(each.wanted) for each in look.take(ListOffsets)] == [{A}, {B}, {A}]
+    look.ask({B: EARLIEST, C: LATEST}, ticket=3)
+    assert requests(look) == [(1, {B: EARLIEST, C: LATEST})]
+
+
 # -- the end -------------------------------------------------------------------------------------
 
 
@@ -458,3 +473,21 @@ def test_a_dropped_look_up_is_not_asked_for_again() -> None:
     look.advance(10_000)
     assert len(look.all(ListOffsets)) == 1
     assert look.deadline_ms is None
+
+
+def test_who_is_told_of_one_look_up_may_drop_another() -> None:
+    look = Looking({0: 1})
+    told: list[str] = []
+
+    def done(*_: object) -> None:
+        told.append("first")
+        look.queries.drop(second)
+
+    end_ms = look.now + 10
+    look.queries.ask({A: LATEST}, done, read_committed=False, deadline_ms=end_ms)
+    second = look.queries.ask(
+        {B: LATEST}, lambda *_: told.append("second"), read_committed=False, deadline_ms=end_ms
+    )
+    look.settle()
+    look.advance(10)
+    assert told == ["first"]
