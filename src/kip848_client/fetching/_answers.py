@@ -20,7 +20,7 @@ from kip848_client.errors import Kip848Error, LogTruncated, RecordUnreadable, br
 from kip848_client.fetching._assigned import Assigned
 from kip848_client.fetching._buffer import Buffer
 from kip848_client.fetching._commands import Command, Notice, Positioned, Readable, UseEndpoints
-from kip848_client.fetching._errors import fetch_error, rule_of
+from kip848_client.fetching._errors import QUIET_MS, fetch_error, rule_of
 from kip848_client.fetching._leaders import Leaders
 from kip848_client.fetching._model import (
     NO_NODE,
@@ -86,7 +86,7 @@ class Answers:
 
     def take(self, now_ms: int, node: Node, fetch: OpenFetch, answer: FetchAnswer) -> None:
         """A broker answered."""
-        node.lost = 0
+        node.lost_since_ms = None
         node.throttled_until_ms = now_ms + max(0, answer.throttle_time_ms)
         if answer.nodes:
             self._leaders.nodes |= {each.node for each in answer.nodes}
@@ -119,12 +119,11 @@ class Answers:
                 progress = True  # the next request asks for something else
             elif self._on_partition(now_ms, node, partition, told, errors):
                 progress = True
-        if progress:
+        wait_ms = max(fetch.max_wait_ms, SHORTEST_WAIT_MS)
+        if progress or now_ms - fetch.sent_ms >= wait_ms // 2:
             node.failures = 0
         elif answer.throttle_time_ms <= 0:
-            wait_ms = max(fetch.max_wait_ms, SHORTEST_WAIT_MS)
-            if now_ms - fetch.sent_ms < wait_ms // 2:
-                self._rest(now_ms, node)
+            self._rest(now_ms, node)
 
     def lost(
         self, now_ms: int, node: Node, why: str, error: Kip848Error | None, *, sent: bool
@@ -134,14 +133,24 @@ class Answers:
             node.session.lost()
         else:
             self._planner.unsent(node)
-        node.lost += 1
         self._rest(now_ms, node)
+        self._complain(now_ms, node, why)
         self._want_all(node, f"broker {node.node} did not answer: {why}")
         if error is not None:
             self._stop_all(node, error)
         for partition in tuple(node.ring.values()):
             if self._planner.replicas.failed(now_ms, partition, node.node, AVOID_LOST_MS):
                 self._planner.refresh(now_ms, partition)
+
+    def _complain(self, now_ms: int, node: Node, why: str) -> None:
+        """Tell of a broker that has not answered for long, once."""
+        if node.lost_since_ms is None:
+            node.lost_since_ms, node.noticed = now_ms, False
+        lasts_ms = now_ms - node.lost_since_ms
+        if lasts_ms >= QUIET_MS and not node.noticed:
+            node.noticed = True
+            text = f"broker {node.node} has not answered for {lasts_ms // 1000} s: {why}"
+            self._emit(Notice(f"{text}. Trying on.", warning=True))
 
     def _rest(self, now_ms: int, node: Node) -> None:
         settings = self._settings
@@ -256,11 +265,10 @@ class Answers:
         code, topic = told.error_code, partition.tp[0]
         rule = rule_of(code)
         why = f"broker {node.node}: {error_name(code)}"
-        lease_ms = self._settings.metadata_max_age_ms
-        if self._planner.replicas.failed(now_ms, partition, node.node, lease_ms):
-            # a replica says it: the leader knows better, and is asked at once
+        if rule.hint and told.leader is not None and self._moved(partition, told.leader):
             self._planner.refresh(now_ms, partition)
-        elif rule.hint and told.leader is not None and self._moved(partition, told.leader):
+        elif self._is_replica(now_ms, node, partition):
+            # the leader knows better, and is asked at once
             self._planner.refresh(now_ms, partition)
         elif rule.check:
             self._check(now_ms, partition)
@@ -275,6 +283,13 @@ class Answers:
         lasts_ms = 0 if since_ms is None else now_ms - since_ms
         if rule.learn and lasts_ms >= rule.learn_after_ms:
             self._want_leaders(topic, why)
+
+    def _is_replica(self, now_ms: int, node: Node, partition: Partition) -> bool:
+        """Whether the broker does not lead the partition; then it is left for a lease."""
+        lease_ms = self._settings.metadata_max_age_ms
+        self._planner.replicas.failed(now_ms, partition, node.node, lease_ms)
+        leader = self._leaders.at(partition.key)
+        return leader is not None and leader.leader not in (node.node, NO_NODE)
 
     def _moved(self, partition: Partition, leader: tuple[int, int]) -> bool:
         """Whether the refusal names another leader that can be asked at once (KIP-951)."""

@@ -70,6 +70,8 @@ class FetchCore:
         self._topics_limit: frozenset[str] | None = None
         self._seeks: dict[int, tuple[TopicPartition, ...]] = {}
         """Seeks whose offsets are being looked up, by ticket."""
+        self._queried: frozenset[str] = frozenset()
+        """Topics that somebody has asked for offsets of."""
         self._judge_metadata = False
         self._assigned = Assigned()
         self._leaders = Leaders()
@@ -244,6 +246,7 @@ class FetchCore:
                 self._on_cluster(event)
             case ev.OffsetsAsked():
                 self._queries.asked_by_user(event)
+                self._queried |= {tp[0] for tp in event.times}
             case ev.OffsetsListed() | ev.OffsetsNotListed():
                 self._count_stale(open=self._queries.answered(self._now, event))
             case ev.CommittedFound() | ev.CommittedFailed():
@@ -307,6 +310,8 @@ class FetchCore:
                 self._on_position(result)
             passes += 1
             assert passes < _PASSES_MAX, "the fetch core does not settle"
+        self._troubles.complain()
+        self._forget_queried()
         if self._judge_metadata:
             self._judge_metadata = False
             self._metadata.judged()
@@ -315,6 +320,16 @@ class FetchCore:
             self._emit(question)
         for request in self._planner.plan(self._now):
             self._emit(request)
+
+    def _forget_queried(self) -> None:
+        """What is known of a topic goes when nobody wants to know it any more."""
+        queried = self._queries.topics if self._queried else frozenset[str]()
+        if queried == self._queried:
+            return
+        for topic in sorted(self._queried - queried):
+            if topic not in self._metadata.watched:
+                self._leaders.forget(topic)
+        self._queried = queried
 
     def _count_stale(self, *, open: bool) -> None:  # noqa: A002 - the field's word
         if not open:

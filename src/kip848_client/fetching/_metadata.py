@@ -53,6 +53,8 @@ class MetadataQuestions:
         if watched is None or watched.topic_id != topic_id:
             self._watched[topic] = _Watched(topic_id)
             self._asked.discard(topic)
+        else:
+            watched.by_name = False
 
     def unwatch(self, topic: str) -> None:
         """Nobody wants to know of it any more."""

@@ -80,8 +80,10 @@ class Node:
     throttled_until_ms: int = 0
     failures: int = 0
     """In a row: each makes it rest longer."""
-    lost: int = 0
-    """Requests in a row without an answer."""
+    lost_since_ms: int | None = None
+    """Since when it has not answered."""
+    noticed: bool = False
+    """Whether the user heard of that."""
 
     def ready_ms(self) -> int:
         """When it may be asked next."""
@@ -276,7 +278,8 @@ class Planner:
                     unserved.pop(partition, None)
         while unserved:
             partition, since_ms = next(iter(unserved.items()))
-            if now_ms - since_ms < _FIRST_WAITS_MS:
+            waits = partition.readable and partition.phase is not Phase.STOPPED
+            if waits and now_ms - since_ms < _FIRST_WAITS_MS:
                 return True
             del unserved[partition]
         return False

@@ -24,6 +24,7 @@ from kip848_client.fetching._partition import RESTING, Partition, Phase
 __all__ = ["Troubles"]
 
 WAKE_EVERY_MS: Final = 100
+_NAMES_MAX: Final = 5
 AGAIN_MS: Final = 1_000
 """Between attempts after an error that was told."""
 
@@ -44,21 +45,32 @@ class Troubles:
         self._emit = emit
         self._alarms: list[tuple[int, int, Partition]] = []
         self._alarms_set = 0
+        self._late: dict[str, list[TopicPartition]] = {}
+        """Trouble that lasts, by its reason."""
         self._untold: dict[TopicPartition, Partition] = {}
 
     # -- resting -----------------------------------------------------------------------------
 
     def rest(self, now_ms: int, partition: Partition, why: str) -> None:
         """Something failed that may pass: leave it alone for a while, longer each time in a row."""
+        if now_ms - partition.rest_until_ms >= QUIET_MS:
+            partition.heal()  # that was another trouble: an idle partition is in no answer
         self.rest_quietly(now_ms, partition)
         if partition.troubled_since_ms is None:
             partition.troubled_since_ms = now_ms
-        lasts_ms = now_ms - partition.troubled_since_ms
-        if lasts_ms >= QUIET_MS and not partition.noticed:
+        if now_ms - partition.troubled_since_ms >= QUIET_MS and not partition.noticed:
             partition.noticed = True
-            name = f"{partition.tp[0]}-{partition.tp[1]}"
-            text = f"{name} could not be fetched for {lasts_ms // 1000} s: {why}. Trying on."
-            self._emit(Notice(text, warning=True, partition=partition.tp))
+            self._late.setdefault(why, []).append(partition.tp)
+
+    def complain(self) -> None:
+        """Log what has lasted too long, one line for those with the same reason."""
+        for why, late in self._late.items():
+            names = ", ".join(f"{tp[0]}-{tp[1]}" for tp in late[:_NAMES_MAX])
+            more = f" and {len(late) - _NAMES_MAX} more" if len(late) > _NAMES_MAX else ""
+            text = f"{names}{more} could not be fetched for {QUIET_MS // 1000} s: {why}. Trying on."
+            only = late[0] if len(late) == 1 else None
+            self._emit(Notice(text, warning=True, partition=only))
+        self._late.clear()
 
     def rest_quietly(self, now_ms: int, partition: Partition) -> None:
         """The same for what is no failure: asking again at once would bring nothing."""
