@@ -216,11 +216,12 @@ class Supervisor:
 
     def post(self, event: Input) -> None:
         """Give the core an event; it is taken now, or when the step of the moment is done. A call
-        from outside of the running loop leaves it to ``run``."""
+        from outside of any task, a timer of the loop for one, leaves it to ``run``: anyio starts
+        tasks from tasks only."""
         self._inbox.append(event)
         if self._group is None or self._stepping:
             return
-        if _is_in_loop():
+        if _is_in_task():
             self._drain()
         else:
             self._wake()
@@ -367,9 +368,8 @@ def _tps(partitions: Iterable[AssignedPartition]) -> list[TopicPartition]:
     return [each.tp for each in partitions]
 
 
-def _is_in_loop() -> bool:
+def _is_in_task() -> bool:
     try:
-        asyncio.get_running_loop()
+        return asyncio.current_task() is not None
     except RuntimeError:
         return False
-    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
@@ -226,6 +227,18 @@ async def test_what_comes_before_it_runs_is_taken_when_it_does() -> None:
     assert harness.asked == []
     async with running(harness):
         await until(lambda: harness.supervisor.member.state is MemberState.STABLE)
+
+
+async def test_what_is_due_when_a_timer_of_the_loop_reports_a_poll_is_sent() -> None:
+    """A callback of the loop runs outside of any task, where anyio starts none. A heartbeat that
+    was due at that very moment ended the membership."""
+    async with running(SupervisorHarness()) as harness:
+        await harness.join()
+        await until(lambda: harness.supervisor.heartbeats_answered == 2)
+        harness.clock.ms += 60_000
+        report = functools.partial(harness.supervisor.polled, waiting=True)
+        asyncio.get_running_loop().call_soon(report)
+        await until(lambda: harness.supervisor.heartbeats_answered > 2)
 
 
 async def test_the_listener_is_called_and_knows_that_it_is() -> None:
