@@ -11,6 +11,7 @@ BENCHMARKS: Final = {
     "assignors": "server-side assignors, up to 10,000 members x 100,000 partitions",
     "coordinator": "the bundled coordinator under load, beside librdkafka's mock broker",
     "idle": "idle partitions, many partitions, many consumers: processor, memory, stalls",
+    "rebalance": "how fast a group settles on real Kafka, beside confluent-kafka and aiokafka",
     "first_record": "from start() to the first record, and hand-over, beside confluent-kafka",
 }
 

@@ -17,6 +17,7 @@ from mock_coordinator.core.groups.records.state_records import (
     OffsetCommit,
     StateRecord,
 )
+from mock_coordinator.sim.early_heartbeats import EarlyHeartbeats
 from mock_coordinator.sim.invariants import (
     AssignmentEpochs,
     Commits,
@@ -52,13 +53,14 @@ class Tag:
 class Checkers:
     """Keeps the groups, and calls each checker with what concerns it."""
 
-    def __init__(self, probes: Probes, first_epoch: int) -> None:
+    def __init__(self, probes: Probes, first_epoch: int, *, extra_heartbeats: bool) -> None:
         self._probes = probes
         self._first_epoch = first_epoch
         self.groups = RecordedGroups(first_epoch)
         self.lease = Lease()
         self.deliveries = Deliveries()
         self.rates = Rates()
+        self.early_heartbeats = EarlyHeartbeats(probes, extra=extra_heartbeats)
         self._sole = SoleHolder()
         self._epochs = EpochsRise()
         self._assignment_epochs = AssignmentEpochs()

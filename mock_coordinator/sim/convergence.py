@@ -66,8 +66,21 @@ def _pending_group(
     held = {partition for process in processes for partition in process.held}
     if orphans & expected:
         context.probes.reached("orphaned partition")
-    if expected - held - orphans:
-        yield f"{group_id}: nobody has {shown_partitions(expected - held - orphans)}"
+    forgotten = _forgotten(group, processes, expected)
+    if expected - held - orphans - forgotten:
+        yield f"{group_id}: nobody has {shown_partitions(expected - held - orphans - forgotten)}"
+
+
+def _forgotten(
+    group: RecordedGroup, processes: list[MemberProcess], expected: set[TopicIdPartition]
+) -> set[TopicIdPartition]:
+    """What the coordinator has in no target. Kafka judges whether all members subscribe to the same
+    without the member that joins by a pattern in this very request; if it takes the group for
+    homogeneous by that, the topics of one member count for all until the next change."""
+    patterns = {process.pattern for process in processes}
+    if patterns <= {None} or len(processes) < 2:
+        return set()
+    return expected - {partition for target in group.targets.values() for partition in target}
 
 
 def _subscribed(

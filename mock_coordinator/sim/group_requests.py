@@ -18,6 +18,7 @@ from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.group import CommittedAnswered, CommittedLost, FetchCommitted
 from kip848_client.member import (
+    Assignment,
     CoordinatorFound,
     CoordinatorLookupFailed,
     FindCoordinator,
@@ -83,6 +84,7 @@ class GroupRequests:
         self._ids: dict[str, TopicId] = {}
         self._retried_instance = False
         self._heartbeats = 0
+        self._told: Assignment | None = None
         self._last_commit_ms = 0
         self._commits_open = 0
 
@@ -115,6 +117,8 @@ class GroupRequests:
         self._heartbeats = command.attempt
         tag = Tag(sender, command.attempt, epoch, subscription_of(request))
         context.checkers.rates.asked(context.kernel.now_ms, sender, "heartbeats")
+        if epoch >= 0:
+            context.checkers.early_heartbeats.sent(context.kernel.now_ms, sender)
         if epoch == -2:
             context.probes.reached("static leave -2")
         reconciling, releasing = sender.state in _RECONCILING, sender.releasing
@@ -138,20 +142,30 @@ class GroupRequests:
         self, tag: Tag, answer: Answer, *, reconciling: bool, releasing: bool
     ) -> None:
         sender, context = self._sender, self._sender.context
-        reached = context.probes.reached
+        reached, early = context.probes.reached, context.checkers.early_heartbeats
         if isinstance(answer, LossReason):
+            early.cause(sender)
             self._probe_loss(tag)
             context.tell(sender.name, "no answer", f"#{tag.number} {answer.value}")
             sender.feed(HeartbeatLost(tag.number, answer))
             return
         outcome = heartbeat_outcome(answer)
         if isinstance(outcome, HeartbeatAccepted):
+            news = outcome.assignment is not None and (
+                tag.epoch == 0 or outcome.assignment != self._told
+            )
+            early.told(sender, outcome.heartbeat_interval_ms, news=news)
+            if news:
+                self._told = outcome.assignment
+            elif tag.epoch == 0:
+                early.cause(sender)  # it asks until it is told an assignment
             if outcome.assignment is not None:
                 context.checkers.informed(tag)
             if self._retried_instance and outcome.member_epoch > 0:
                 self._retried_instance = False
                 reached("UNRELEASED_INSTANCE_ID retry")
         else:
+            early.cause(sender)
             code = outcome.code
             if code in _PROBED_CODES:
                 reached(_PROBED_CODES[ErrorCode(code)])
@@ -231,6 +245,7 @@ class GroupRequests:
             codes = {0 if each is None else each.code for each in results.values()}
             if ErrorCode.STALE_MEMBER_EPOCH in codes:
                 context.probes.reached("stale commit")
+                context.checkers.early_heartbeats.cause(sender)
             if giving_up and 0 in codes:
                 context.probes.reached("commit before revocation")
             sender.feed(CommitAnswered(command.attempt, results))
@@ -251,6 +266,8 @@ class GroupRequests:
                 sender.feed(CommittedLost(command.attempt, answer.value))
                 return
             code, rows = committed_offsets(answer, table)
+            if code:
+                context.checkers.early_heartbeats.cause(sender)
             sender.feed(CommittedAnswered(command.attempt, code, rows))
 
         timeout_ms = context.options.request_timeout_ms

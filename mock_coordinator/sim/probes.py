@@ -13,6 +13,7 @@ from typing import Final
 __all__ = ["PROBES", "Probes"]
 
 PROBES: Final[Mapping[str, str]] = {
+    "extra heartbeat": "a member asked sooner than the interval because its assignment changed",
     "fence": "a member was refused with FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID",
     "fence during reconciliation": "it was in the middle of a reconciliation",
     "revoke interrupted by fence": "its revoked callback was running",

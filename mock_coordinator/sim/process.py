@@ -124,6 +124,7 @@ class MemberProcess:
             auto_commit=plan.auto_commit,
             request_timeout_ms=options.request_timeout_ms,
             retry_backoff_ms=_RETRY_BACKOFF_MS,
+            extra_heartbeats=options.extra_heartbeats,
         )
         committer = CommitterSettings(
             auto_commit_interval_ms=_AUTO_COMMIT_INTERVAL_MS if plan.auto_commit else None,
@@ -233,6 +234,7 @@ class MemberProcess:
             self.context.probes.reached("regex subscription")
         if self.core.state in (MemberState.PREPARE_LEAVING, MemberState.LEAVING):
             self.context.probes.reached("resubscribed while leaving")
+        self.context.checkers.early_heartbeats.cause(self)
         self.feed(Subscribed(topics, pattern))
 
     def leave(self, mode: LeaveMode, *, final: bool) -> None:
@@ -337,6 +339,8 @@ class MemberProcess:
     def _announced(self, command: Announce) -> None:
         old, new = command.old, command.new
         self.context.tell(self.name, "state", f"{old.value} -> {new.value}: {command.why}")
+        if new in (MemberState.JOINING, MemberState.ACKNOWLEDGING):
+            self.context.checkers.early_heartbeats.cause(self)
         if new is MemberState.STALE:
             self.context.probes.reached("poll interval exceeded")
         if old is MemberState.ACKNOWLEDGING and new is MemberState.RECONCILING:

@@ -62,6 +62,9 @@ class Options:
     unresolved: float
     """A metadata look-up leaves a topic out."""
 
+    extra_heartbeats: bool = True
+    """Whether members ask sooner than the interval while their assignment changes."""
+
     # the network
     delay_ms_max: int
     lose_request: float
@@ -160,6 +163,7 @@ def draw_options(seed: int) -> Options:
         process_crash=dice.probability(1.0),
         brokers=(1, 3)[dice.between(0, 1)],
         relocate_every_ms=dice.period(5_000),
+        extra_heartbeats=dice.between(0, 4) > 0,
     )
 
 

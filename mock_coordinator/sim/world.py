@@ -98,7 +98,9 @@ class World:
             network=Network(kernel, options, trace, probes),
             trace=trace,
             probes=probes,
-            checkers=Checkers(probes, profile.first_group_epoch),
+            checkers=Checkers(
+                probes, profile.first_group_epoch, extra_heartbeats=options.extra_heartbeats
+            ),
         )
         config = BrokerConfig(
             profile,
@@ -188,6 +190,7 @@ class World:
         context.tell("world", "quiet")
         epochs = {g: group.epoch for g, group in context.checkers.groups.groups.items()}
         before = dict(context.checkers.rates.requests)
+        early = context.checkers.early_heartbeats.count
         self._run_for(QUIET_MS)
         stuck = self.pending()
         if stuck:
@@ -199,6 +202,8 @@ class World:
         allowed = self._heartbeats_allowed()
         if asked["heartbeats"] - before.get("heartbeats", 0) > allowed:
             raise Stuck(f"more than {allowed} heartbeats in {QUIET_MS} ms of quiet")
+        if context.checkers.early_heartbeats.count != early:
+            raise Stuck("a heartbeat came sooner than the interval while all was quiet")
         for what in ("lookups", "metadata"):
             if asked[what] != before.get(what, 0):
                 raise Stuck(f"{asked[what] - before.get(what, 0)} {what} while all was quiet")

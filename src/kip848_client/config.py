@@ -97,6 +97,7 @@ class ConsumerSettings(TypedDict, total=False):
     enable_auto_commit: bool
     auto_commit_interval_ms: int
     max_poll_interval_ms: int
+    extra_heartbeats: bool
     max_poll_records: int | None
     rebalance_timeout_ms: int | None
     fetch_max_wait_ms: int
@@ -162,6 +163,10 @@ class ConsumerConfig(BaseModel):
     max_poll_interval_ms: Int32 = Field(300_000, ge=1)
     """Asking for records less often than this means to leave the group. Also the rebalance
     timeout: how long the group waits for this member to give partitions up."""
+    extra_heartbeats: bool = True
+    """Whether the member asks sooner than the coordinator's interval, a few times, while its
+    assignment changes; rebalances take longer without
+    (docs/decisions/0009-heartbeats-while-a-group-settles.md)."""
     max_poll_records: Int64 | None = Field(None, ge=1)
     """The most records that one ``getmany`` returns; ``None`` for all that are there."""
     rebalance_timeout_ms: Int32 | None = Field(None, ge=1)

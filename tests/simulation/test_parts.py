@@ -10,7 +10,7 @@ import pytest
 
 from kip848_client._types import GroupId, TopicId, TopicIdPartition
 from kip848_client.errors import ConfigError
-from kip848_client.member import LossReason, MemberState
+from kip848_client.member import EXTRA_HEARTBEATS_MAX, LossReason, MemberState
 from kip848_client.wire.messages.metadata import MetadataRequest
 from mock_coordinator.core.groups.records.state_records import (
     CurrentAssignment,
@@ -25,6 +25,7 @@ from mock_coordinator.core.groups.records.state_records import (
 )
 from mock_coordinator.sim.client_connection import ClientConnection
 from mock_coordinator.sim.command_line import main, seeds_of
+from mock_coordinator.sim.early_heartbeats import EarlyHeartbeats
 from mock_coordinator.sim.invariants import (
     Commits,
     Deliveries,
@@ -405,6 +406,44 @@ class TestCheckers:
                 checker.asked(second * 1_000, member, "heartbeats")
         with pytest.raises(Violation, match="16 times heartbeats"):
             checker.asked(2_999, member, "heartbeats")
+
+
+class TestEarlyHeartbeats:
+    def checker(self, *, extra: bool = True) -> tuple[EarlyHeartbeats, Member]:
+        checker, member = EarlyHeartbeats(Probes(), extra=extra), Member("a")
+        checker.sent(10_000, member)
+        checker.told(member, 1_000, news=False)
+        return checker, member
+
+    def test_the_interval_is_the_rule(self) -> None:
+        checker, member = self.checker()
+        for now_ms in (11_000, 12_000, 20_000, 21_000):
+            checker.sent(now_ms, member)
+        assert checker.count == 0
+        with pytest.raises(Violation, match="after 999 ms of 1000, and nothing has changed"):
+            checker.sent(21_999, member)
+
+    def test_a_cause_is_worth_one(self) -> None:
+        checker, member = self.checker()
+        checker.cause(member)
+        checker.sent(10_001, member)
+        with pytest.raises(Violation, match="nothing has changed"):
+            checker.sent(10_002, member)
+
+    def test_news_are_worth_twenty_and_the_interval_goes_on(self) -> None:
+        checker, member = self.checker()
+        checker.told(member, 1_000, news=True)
+        for number in range(1, 24):
+            checker.sent(10_000 + number * 100, member)
+        assert checker.count == EXTRA_HEARTBEATS_MAX + 1
+        with pytest.raises(Violation, match="nothing has changed"):
+            checker.sent(12_400, member)
+
+    def test_news_are_worth_nothing_where_extra_heartbeats_are_off(self) -> None:
+        checker, member = self.checker(extra=False)
+        checker.told(member, 1_000, news=True)
+        with pytest.raises(Violation, match="nothing has changed"):
+            checker.sent(10_500, member)
 
 
 class TestOptions:

@@ -12,6 +12,7 @@ from kip848_client.group import AssignPartitions, _listener_calls
 from kip848_client.member import LossReason, _core, _policy
 from kip848_client.member._model import HeartbeatRefused, group_by_topic
 from kip848_client.member._policy import Verdict
+from kip848_client.member._settling import ExtraHeartbeats
 from kip848_client.member._work import CallbackWork
 from kip848_client.offsets import OffsetTracker
 from mock_coordinator.core.groups.assignment import current_assignment
@@ -103,6 +104,23 @@ def test_a_member_that_does_not_mind_a_fence(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(_core, "judge", lenient)
     assert "is not known to the coordinator" in found()
+
+
+def test_a_member_that_asks_early_although_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sent(settling: ExtraHeartbeats, now_ms: int, interval_ms: int, **_: object) -> None:
+        settling.due_ms = now_ms + interval_ms * 9 // 10
+
+    monkeypatch.setattr(ExtraHeartbeats, "sent", sent)
+    assert "sooner than the interval" in (problem := found()) or "EarlyHeartbeats" in problem
+
+
+def test_a_member_whose_extra_heartbeats_do_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def target_changed(settling: ExtraHeartbeats, now_ms: int, interval_ms: int) -> None:
+        settling._left = 1_000
+        settling.progress(now_ms, 100 * interval_ms)
+
+    monkeypatch.setattr(ExtraHeartbeats, "target_changed", target_changed)
+    assert "Violation: EarlyHeartbeats" in found()
 
 
 def test_an_automatic_commit_that_falls_behind_the_users(monkeypatch: pytest.MonkeyPatch) -> None:

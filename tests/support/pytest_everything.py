@@ -7,6 +7,9 @@ Without the option these are deselected:
 
 The last lines say how many, and how to run them. A test that the command line names by its own
 id (``test_file.py::test_name``) is always run. Properties are tried with fewer examples.
+
+A test of these, unless it says another time, may take five minutes before it counts as hanging:
+it shares its two cores with brokers that start.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ _OPTION: Final = "--everything"
 _MARK: Final = "everything"
 _SLOW_BY_NATURE: Final = ("real_kafka", "foreign")
 _SMOKE: Final = "smoke"
+_PATIENCE_S: Final = 300
 _COUNT: Final = "tests left to --everything"
 _LEFT_OUT: Final = pytest.StashKey[int]()
 
@@ -64,8 +68,15 @@ def is_left_out(item: pytest.Item) -> bool:
     return slow and item.get_closest_marker(_SMOKE) is None
 
 
+def _is_slow(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(each) for each in (_MARK, *_SLOW_BY_NATURE))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if _is_slow(item) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_PATIENCE_S))
     named = [each for each in config.args if "::" in each]
     if is_everything(config) or named:
         return

@@ -110,6 +110,7 @@ def _member_core(config: ConsumerConfig, member_id: MemberId) -> MemberCore:
         request_timeout_ms=config.request_timeout_ms,
         retry_backoff_ms=config.retry_backoff_ms,
         retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
+        extra_heartbeats=config.extra_heartbeats,
     )
     return MemberCore(settings, member_id, jittered)
 

@@ -80,7 +80,6 @@ from kip848_client.member._events import (
     TimerFired,
     TopicsResolved,
 )
-from kip848_client.member._heartbeat import EXTRA_INTERVALS
 from kip848_client.member._model import (
     AssignedPartition,
     Assignment,
@@ -94,9 +93,11 @@ from kip848_client.member._model import (
     MemberSnapshot,
     Severity,
 )
+from kip848_client.member._settling import EXTRA_HEARTBEATS_MAX, EXTRA_INTERVALS
 from kip848_client.member._states import TRANSITIONS, MemberState
 
 __all__ = [
+    "EXTRA_HEARTBEATS_MAX",
     "EXTRA_INTERVALS",
     "TRANSITIONS",
     "Announce",

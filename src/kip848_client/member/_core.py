@@ -260,7 +260,7 @@ class MemberCore:
             case Ending.FAILED:
                 self._membership.retry_on_poll = True
             case Ending.RECONCILED:
-                self._clock.assignment_changed(self._now)
+                self._clock.reconciled(self._now)
                 self._move(st.Reconciled, "reconciled")
             case Ending.EMPTIED if self.state is MemberState.PREPARE_LEAVING:
                 self._callbacks_done("callbacks done")
@@ -497,7 +497,7 @@ class MemberCore:
             return
         if self._work.retarget(sanitise(accepted.assignment)):
             self._names.hurry()
-            self._clock.assignment_changed(self._now)
+            self._clock.target_changed(self._now)
             self._move(st.TargetChanged, f"new target at epoch {self._standing.epoch}")
 
     def _on_refused(self, heartbeat: OpenHeartbeat, refused: HeartbeatRefused) -> None:

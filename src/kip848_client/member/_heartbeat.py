@@ -21,11 +21,7 @@ dead each time. Urgent heartbeats (joining, acknowledging, a changed subscriptio
 interval, never the backoff, and a budget bounds how many go out a second, so that no behaviour of
 a broker or an application can turn the member into a busy loop.
 
-*Extra heartbeats.* Members hear of a change by their next heartbeat only. What a member was given
-is often given up by others at this moment, and brokers from 4.3 on compute assignments up to a
-second late (KIP-1263). So a member whose assignment has just begun or changed asks again sooner
-than the interval, with growing pauses, for two intervals: by then everybody else has heard of it,
-too. In a group where nothing changes there is none of this.
+While the assignment changes there are more heartbeats than these, see ``_settling``.
 """
 
 from __future__ import annotations
@@ -39,6 +35,7 @@ from kip848_client._types import JOIN_EPOCH, MemberId
 from kip848_client.member._events import Subscribed
 from kip848_client.member._model import Assignment, HeartbeatIntent, MemberSettings
 from kip848_client.member._reconcile import Held
+from kip848_client.member._settling import ExtraHeartbeats
 
 __all__ = ["HeartbeatClock", "IntentBuilder", "Subscription"]
 
@@ -46,10 +43,6 @@ DEFAULT_INTERVAL_MS: Final = 5_000
 """Used until the broker has named one: ``group.consumer.heartbeat.interval.ms``'s default."""
 URGENT_WINDOW_MS: Final = 1_000
 URGENT_PER_WINDOW: Final = 10
-EXTRA_PAUSE_MS: Final = 100
-EXTRA_PAUSE_MAX_MS: Final = 1_000
-EXTRA_INTERVALS: Final = 2
-"""How long a changed assignment is followed by extra heartbeats, in heartbeat intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +141,7 @@ class HeartbeatClock:
         self._not_before_ms = 0
         self._window_ms = 0
         self._window_count = 0
-        self._extra_pause_ms = EXTRA_PAUSE_MS
-        self._extra_until_ms = 0
+        self._extra = ExtraHeartbeats(wanted=settings.extra_heartbeats)
         self.interval_ms = DEFAULT_INTERVAL_MS
         self.failures = 0
         """Heartbeats in a row without a clean answer."""
@@ -159,18 +151,22 @@ class HeartbeatClock:
     def next_ms(self, now_ms: int, *, urgent: bool) -> int:
         """When the next heartbeat may be built; not after ``now_ms`` means at once."""
         if not urgent:
-            return max(self._due_ms, self._not_before_ms)
+            due_ms, extra_ms = self._due_ms, self._extra.due_ms
+            if extra_ms is not None:
+                due_ms = min(due_ms, extra_ms)
+            return max(due_ms, self._not_before_ms)
         window_ends = self._window_ms + URGENT_WINDOW_MS
         if self._window_count >= URGENT_PER_WINDOW and now_ms < window_ends:
             return max(self._not_before_ms, window_ends)
         return max(self._not_before_ms, now_ms)
 
     def sent(self, now_ms: int, *, urgent: bool) -> None:
-        """A heartbeat was built: the interval starts here, or the pause to an extra one."""
-        self._due_ms = now_ms + self.interval_ms
-        if now_ms + self._extra_pause_ms <= self._extra_until_ms:
-            self._due_ms = min(self._due_ms, now_ms + self._extra_pause_ms)
-            self._extra_pause_ms = min(2 * self._extra_pause_ms, EXTRA_PAUSE_MAX_MS)
+        """A heartbeat was built: the interval starts here, unless the heartbeat came early while
+        the assignment changes; then the one that is due stays due."""
+        early = now_ms < self._due_ms
+        if not early or self._extra.is_over(now_ms):
+            self._due_ms = now_ms + self.interval_ms
+        self._extra.sent(now_ms, self.interval_ms, extra=early and not urgent)
         if urgent:
             if now_ms >= self._window_ms + URGENT_WINDOW_MS:
                 self._window_ms, self._window_count = now_ms, 0
@@ -186,11 +182,14 @@ class HeartbeatClock:
             self.interval_ms = interval_ms
             self._due_ms = now_ms + interval_ms
 
-    def assignment_changed(self, now_ms: int) -> None:
-        """The member has a new target, or has carried one out: extra heartbeats begin (anew)."""
-        self._extra_until_ms = now_ms + EXTRA_INTERVALS * self.interval_ms
-        self._due_ms = min(self._due_ms, now_ms + EXTRA_PAUSE_MS)
-        self._extra_pause_ms = 2 * EXTRA_PAUSE_MS
+    def target_changed(self, now_ms: int) -> None:
+        """The member has a new target: extra heartbeats begin (anew)."""
+        self._extra.target_changed(now_ms, self.interval_ms)
+
+    def reconciled(self, now_ms: int) -> None:
+        """The member has carried a target out, or a part of one: others may wait for that, and
+        answer it soon."""
+        self._extra.progress(now_ms, self.interval_ms)
 
     def failed(self, now_ms: int, cap_ms: int | None = None) -> None:
         """No answer, or an error: the next heartbeat depends on the backoff alone."""
@@ -218,7 +217,7 @@ class HeartbeatClock:
         """
         self._due_ms = now_ms
         self._not_before_ms = 0
-        self._extra_until_ms = 0
+        self._extra.stop()
         if self.fences > 1:
             settings = self._settings
             self._not_before_ms = now_ms + backoff_ms(

@@ -172,6 +172,8 @@ class MemberSettings:
     unreleased_instance_limit_ms: int = 60_000
     """How long a *re*join is retried on UNRELEASED_INSTANCE_ID. The largest session timeout that
     a broker grants by default (``group.consumer.max.session.timeout.ms``) is 60 s."""
+    extra_heartbeats: bool = True
+    """Whether to ask sooner than the interval for a while when the assignment has changed."""
     leave_patience_ms: int = 5_000
     """How long a leave looks for a coordinator that is not known before it gives up."""
 

@@ -44,6 +44,7 @@ from kip848_client.member import (
 )
 
 __all__ = [
+    "MEMBER",
     "NAMES",
     "REFUSALS",
     "MemberHarness",
@@ -111,6 +112,7 @@ class Settings(TypedDict, total=False):
     max_poll_interval_ms: int
     auto_commit: bool
     unreleased_instance_limit_ms: int
+    extra_heartbeats: bool
 
 
 class MemberHarness:

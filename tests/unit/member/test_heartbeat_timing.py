@@ -61,7 +61,7 @@ class TestInterval:
         assert harness.now == sent_at + 10_000
 
     def test_a_new_interval_counts_from_the_answer(self) -> None:
-        harness = MemberHarness().stable()
+        harness = MemberHarness().stable().calm()
         harness.next_heartbeat()
         harness.accept(1, interval=700, after=100)
         answered_at = harness.now
@@ -166,58 +166,6 @@ class TestUrgency:
             if not harness.heartbeats:
                 harness.next_heartbeat()
         assert len(harness.all(SendHeartbeat)) - before <= 20 * 11
-
-
-class TestExtraHeartbeats:
-    """Others give up for us what they hear of by their next heartbeat only (KIP-1263, too)."""
-
-    def pauses(self, harness: MemberHarness, epoch: int) -> list[int]:
-        """The pauses between the heartbeats of the next 30 s, without the interval's."""
-        pauses: list[int] = []
-        end, before = harness.now + 30_000, harness.now
-        while harness.now < end:
-            harness.next_heartbeat()
-            harness.accept(epoch)
-            pauses.append(harness.now - before)
-            before = harness.now
-        return [pause for pause in pauses if pause != 5_000]
-
-    def test_a_member_that_joined_and_got_nothing_asks_again_soon(self) -> None:
-        harness = MemberHarness().stable(t=[])
-        assert self.pauses(harness, 1) == [200, 400, 800, *[1_000] * 8]
-
-    def test_they_begin_anew_with_each_change_of_the_assignment(self) -> None:
-        harness = MemberHarness(auto_commit=False).stable(t=[0]).calm()
-        assert self.pauses(harness, 1) == []
-        harness.target(2, t=[0, 1])
-        harness.started()
-        harness.accept(2)
-        assert self.pauses(harness, 2) == [200, 400, 800, *[1_000] * 8]
-
-    def test_they_go_on_while_the_listener_works(self) -> None:
-        """What is taken from others for us waits for our acknowledgement, and they for ours."""
-        harness = MemberHarness(auto_commit=False).stable(t=[0]).calm()
-        harness.target(2, t=[0, 1])
-        before = harness.now
-        harness.next_heartbeat()
-        assert harness.now == before + 100
-
-    def test_an_error_is_followed_by_the_backoff_alone(self) -> None:
-        harness = MemberHarness().stable(t=[])
-        harness.next_heartbeat()
-        before = harness.now
-        harness.lose(LossReason.TIMED_OUT)
-        harness.next_heartbeat()
-        assert harness.now == before + 100
-
-    def test_a_member_that_was_put_out_begins_again(self) -> None:
-        harness = MemberHarness().stable(t=[]).calm()
-        harness.next_heartbeat()
-        harness.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
-        harness.accept(1, ())
-        harness.started()
-        harness.accept(1)
-        assert self.pauses(harness, 1) == [200, 400, 800, *[1_000] * 8]
 
 
 class TestBackoff:
@@ -427,7 +375,7 @@ class TestSilence:
         assert "CoordinatorUnavailable" in harness.errors
 
     def test_long_intervals_are_not_silence(self) -> None:
-        harness = MemberHarness().stable()
+        harness = MemberHarness().stable().calm()
         harness.next_heartbeat()
         harness.accept(1, interval=200_000)
         harness.feed(Polled(waiting=True))

@@ -1,0 +1,1 @@
+"""The parts of ``python -m benchmarks rebalance``: one group of one client, watched from inside."""

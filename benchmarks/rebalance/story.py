@@ -1,0 +1,148 @@
+"""What one group goes through, in a process of its own, and what was seen of it.
+
+``python -m benchmarks.rebalance.story JSON`` prints one line of JSON: for each change the seconds
+to a balanced group, and what became of the records.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from benchmarks.rebalance.fleets import Fleet
+from benchmarks.rebalance.ledger import Flow, Ledger
+
+__all__ = ["CHANGES", "Seen", "Story"]
+
+CHANGES: Final = ("from nothing", "+1 member", "-1 member", "+900 partitions")
+_MORE_PARTITIONS: Final = 900
+_LIMIT_S: Final = 60.0
+_INTERVAL_S: Final = 5.0
+"""Kafka's default for heartbeats of consumer groups."""
+_NEXT_PHASE: Final = 0.382
+"""From change to change; the golden section repeats nothing."""
+_AFTER_S: Final = 4.0
+"""How long after a change the records are watched, so that a late one is seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What to do."""
+
+    client: str
+    bootstrap: str
+    topic: str
+    group: str
+    members: int
+    partitions: int
+    rest_s: float
+    """How long nothing happens before each change."""
+    phase: float
+    """From 0 to 1: where in an interval of heartbeats the changes begin."""
+    per_second: float
+    """Records to each partition."""
+    grow: bool
+    """Whether partitions are added in the end."""
+    trace: bool = False
+    """Whether each callback is printed to stderr."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Of one change."""
+
+    seconds: float
+    moved: int = 0
+    pause_ms: float | None = None
+    dip: float | None = None
+
+
+@contextlib.contextmanager
+def _source(story: Story) -> Generator[None]:
+    arguments = (story.bootstrap, story.topic, story.partitions, story.per_second)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.rebalance.source", *map(str, arguments)]
+    )
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+class _Teller:
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self._ledger = Ledger()
+        self._fleet = Fleet(story.client, story.bootstrap, story.topic, story.group, self._ledger)
+        self._partitions = story.partitions
+        self._phase = story.phase
+
+    async def tell(self) -> dict[str, Seen]:
+        """The whole story."""
+        seen = {"from nothing": await self._change(lambda: self._fleet.add(self._story.members))}
+        with _source(self._story):
+            seen["+1 member"] = await self._change_at_rest(lambda: self._fleet.add(1))
+            seen["-1 member"] = await self._change_at_rest(self._remove_first)
+            if self._story.grow:
+                seen["+900 partitions"] = await self._change_at_rest(self._grow)
+        await self._fleet.close()
+        return seen
+
+    async def _change_at_rest(self, act: Callable[[], Awaitable[object]]) -> Seen:
+        self._phase = (self._phase + _NEXT_PHASE) % 1
+        await asyncio.sleep(self._story.rest_s + self._phase * _INTERVAL_S)
+        return await self._change(act)
+
+    async def _change(self, act: Callable[[], Awaitable[object]]) -> Seen:
+        ledger, before = self._ledger, self._ledger.owners()
+        first, since_s = len(ledger.events), time.monotonic()
+        acting = asyncio.ensure_future(act())
+        await asyncio.sleep(0)  # who comes or goes is known from here on
+        try:
+            seconds = await ledger.balanced(
+                self._fleet.members, self._partitions, since_s, _LIMIT_S
+            )
+        finally:
+            if self._story.trace:
+                for when_s, member, what, count in ledger.events[first:]:
+                    sys.stderr.write(f"{when_s - since_s:8.3f} {member} {what} {count}\n")
+        await acting
+        if not before:
+            return Seen(seconds)
+        await asyncio.sleep(_AFTER_S)
+        flow: Flow = ledger.flow(before, since_s, since_s + seconds + _AFTER_S)
+        return Seen(seconds, **dataclasses.asdict(flow))
+
+    async def _remove_first(self) -> None:
+        await self._fleet.remove(next(iter(self._fleet.members)))
+
+    async def _grow(self) -> None:
+        self._partitions += _MORE_PARTITIONS
+        admin = AdminClient({"bootstrap.servers": self._story.bootstrap})
+        asked: dict[str, Any] = admin.create_partitions(
+            [NewPartitions(self._story.topic, self._partitions)]
+        )
+        await asyncio.to_thread(asked[self._story.topic].result)
+
+
+def main(text: str) -> None:
+    """Tell the story that ``text`` describes."""
+    seen = asyncio.run(_Teller(Story(**json.loads(text))).tell())
+    sys.stdout.write(
+        json.dumps({change: dataclasses.asdict(each) for change, each in seen.items()}) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
