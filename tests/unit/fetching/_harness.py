@@ -43,7 +43,7 @@ from kip848_client.fetching import (
 )
 from tests.unit.fetching._bytes import batch
 
-__all__ = ["Harness", "Topic", "data", "key", "tid", "tp"]
+__all__ = ["Harness", "Topic", "data", "key", "row", "tid", "tp"]
 
 _Kind = TypeVar("_Kind", bound=Command)
 
@@ -217,16 +217,18 @@ class Harness:
         records: Mapping[int, bytes] | None = None,
         *rows: PartitionAnswer,
         node: int = 1,
-        after_ms: int = 0,
+        after_ms: int | None = None,
         error: int = 0,
         session_id: int | None = None,
         throttle_ms: int = 0,
         endpoints: tuple[Endpoint, ...] = (),
     ) -> tuple[Command, ...]:
         """Answer the request that is open: with ``records`` of partitions of ``t``, and ``rows``
-        for what has more to say. A full request is told of the others, too."""
-        if after_ms:
-            self.advance(after_ms)
+        for what has more to say. A full request is told of the others, too. What says nothing comes
+        when the time is over that it may wait, unless ``after_ms`` says otherwise."""
+        if after_ms is None and not (records or rows or error or throttle_ms):
+            after_ms = self.open[node].intent.max_wait_ms
+        self.advance(after_ms or 0)
         request = self.open.pop(node)
         given = {each.key: each for each in rows}
         for number, raw in (records or {}).items():
