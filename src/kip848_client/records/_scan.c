@@ -765,10 +765,9 @@ parse(Batch *self, const unsigned char *at, Parsed *parsed, const char **why)
     }
     const unsigned char *end = at + length;
     *why = "a field of a record does not fit into it";
-    if (at == end) {
+    if (at == end || *at++ >= 0x80) { /* attributes: none are in use, and the codec takes a varint */
         return NULL;
     }
-    at++; /* attributes: none are in use */
     if ((at = read_varint(at, end, &timestamp)) == NULL ||
         (at = read_varint(at, end, &delta)) == NULL ||
         (at = read_bytes(at, end, &parsed->key)) == NULL ||

@@ -1,0 +1,225 @@
+"""What ``getbatches`` hands out: columns, records when asked for, Arrow."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kip848_client.errors import ConfigError, RecordUnreadable
+from kip848_client.fetching._model import Slice
+from kip848_client.records import Decoding, Gathered, Record, RecordBatchView, SliceReader
+from kip848_client.records._arrow import pyarrow
+from kip848_client.records._paths import PATHS
+from tests.unit.kip848_client.records.batches import TP, Row, batch, resealed, slice_of
+
+View = RecordBatchView[Any, Any]
+MakeView = Callable[..., View]
+
+SPARK = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", "UTC")),
+        ("timestampType", pa.int32()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+    ]
+)
+HEADERS: Any = (("a", b"1"), ("", None), ("a", b""))
+ROWS = [
+    Row(10, b"k1", b"v1", 1_700_000_000_123),
+    Row(11, None, b"", 1_700_000_000_124),
+    Row(12, b"", None, 5, HEADERS),
+    Row(13, b"k4", b"v4" * 300, -1),
+]
+
+
+@pytest.fixture(params=PATHS, ids=lambda compiled: "compiled" if compiled else "listed")
+def view_of(request: pytest.FixtureRequest) -> MakeView:
+    """Makes views that go one of the two ways."""
+
+    def make(*slices: Slice, limit: int = sys.maxsize, **settings: Any) -> View:
+        decoding = Decoding(compiled=request.param, **settings)
+        gathered = Gathered(limit)
+        for each in slices:
+            SliceReader(each, decoding).fill(gathered)
+        return RecordBatchView(TP, gathered, decoding)
+
+    return make
+
+
+def test_columns(view_of: MakeView) -> None:
+    view = view_of(slice_of(batch(ROWS), next_offset=20))
+    assert len(view) == 4
+    assert (view.topic, view.partition, view.tp) == ("t", 3, TP)
+    assert (view.next_offset, view.timestamp_type) == (20, 0)
+    assert view.offsets == [10, 11, 12, 13]
+    assert view.timestamps == [1_700_000_000_123, 1_700_000_000_124, 5, -1]
+    assert view.keys == [b"k1", None, b"", b"k4"]
+    assert view.values == [b"v1", b"", None, b"v4" * 300]
+    assert view.headers == [(), (), HEADERS, ()]
+    assert repr(view) == "<RecordBatchView t-3: 4 records before 20>"
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+def test_records_are_those_of_a_list(view_of: MakeView, codec: int) -> None:
+    batches = [batch(ROWS, codec=codec), batch([Row(20), Row(21)], codec=codec)]
+    listed = SliceReader(slice_of(*batches), Decoding()).take()
+    made = list(view_of(slice_of(*batches)).records())
+    assert made == listed
+    assert all(type(each) is Record for each in made)
+
+
+def test_several_slices_are_one_view(view_of: MakeView) -> None:
+    slices = [
+        slice_of(batch(ROWS)),
+        slice_of(batch([Row(14)], codec=4), batch([Row(15)], codec=4)),
+        slice_of(batch([Row(16, b"x", b"y", 7, (("h", b"1"),))])),
+    ]
+    view = view_of(*slices)
+    assert view.offsets == [10, 11, 12, 13, 14, 15, 16]
+    arrow = view.to_arrow()
+    assert isinstance(arrow, pa.RecordBatch)
+    assert arrow.column("offset").to_pylist() == view.offsets
+    assert arrow.column("key").to_pylist() == view.keys
+    assert arrow.column("headers").to_pylist()[-1] == [{"key": "h", "value": b"1"}]
+
+
+def test_deserializers_apply_to_records_alone(view_of: MakeView) -> None:
+    rows = [Row(0, b"1", b"a"), Row(1, None, b"b"), Row(2, b"x", b"c")]
+    view = view_of(slice_of(batch(rows)), key_deserializer=lambda data: data and int(data))
+    assert view.keys == [b"1", None, b"x"]
+    records = view.records()
+    assert [next(records).key, next(records).key] == [1, None]
+    with pytest.raises(RecordUnreadable, match=r"offset 2 cannot be read: ValueError"):
+        next(records)
+    assert next(view.records()).serialized_key_size == 1
+
+
+def test_at_most_so_many_records(view_of: MakeView) -> None:
+    slice_ = slice_of(batch(ROWS))
+    view = view_of(slice_, limit=3)
+    assert (view.offsets, view.next_offset, slice_.cursor.consumed) == ([10, 11, 12], 13, 13)
+    rest = view_of(slice_)
+    assert (rest.offsets, rest.next_offset) == ([13], 14)
+
+
+def test_a_view_has_one_type_of_timestamps(view_of: MakeView) -> None:
+    slice_ = slice_of(batch([Row(0)]), batch([Row(1), Row(2)], log_append_time=77), batch([Row(3)]))
+    views = [view_of(slice_) for _ in range(3)]
+    assert [each.offsets for each in views] == [[0], [1, 2], [3]]
+    assert [each.timestamp_type for each in views] == [0, 1, 0]
+    assert views[1].timestamps == [77, 77]
+    assert views[1].to_arrow().column("timestampType").to_pylist() == [1, 1]
+
+
+@pytest.mark.parametrize("compiled", PATHS)
+def test_what_is_unpacked_is_bounded(compiled: bool) -> None:
+    slice_ = slice_of(*(batch([Row(at, value=bytes(9_000))], codec=4) for at in range(4)))
+    reader = SliceReader(slice_, Decoding(compiled=compiled))
+    gathered = Gathered(bytes_max=10_000 if compiled else 200)
+    reader.fill(gathered)
+    assert gathered.full
+    assert len(gathered) in (2, 3)
+    assert not reader.done
+
+
+@pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])
+def test_arrow_is_what_sparks_kafka_source_gives(view_of: MakeView, codec: int) -> None:
+    view = view_of(slice_of(batch(ROWS, codec=codec), batch([Row(20)], codec=codec)))
+    arrow = view.to_arrow()
+    arrow.validate(full=True)
+    assert arrow.schema.equals(SPARK)
+    assert str(arrow.schema.field("headers").type) == (
+        "list<element: struct<key: string, value: binary>>"
+    )
+    assert arrow.column("key").to_pylist() == view.keys
+    assert arrow.column("value").to_pylist() == view.values
+    assert arrow.column("topic").to_pylist() == ["t"] * 5
+    assert arrow.column("partition").to_pylist() == [3] * 5
+    assert arrow.column("offset").to_pylist() == view.offsets
+    assert arrow.column("timestamp")[0].as_py() == datetime(
+        2023, 11, 14, 22, 13, 20, 123_000, tzinfo=UTC
+    )
+    assert arrow.column("timestamp").cast(pa.int64()).to_pylist() == [
+        each * 1000 for each in view.timestamps
+    ]
+    assert arrow.column("timestampType").to_pylist() == [0] * 5
+    assert arrow.column("headers").to_pylist() == [
+        None,
+        None,
+        [{"key": "a", "value": b"1"}, {"key": "", "value": None}, {"key": "a", "value": b""}],
+        None,
+        None,
+    ]
+
+
+def test_arrow_of_null_keys_and_values_only(view_of: MakeView) -> None:
+    arrow = view_of(slice_of(batch([Row(0, None, None), Row(1, None, None)]))).to_arrow()
+    arrow.validate(full=True)
+    assert arrow.schema.equals(SPARK)
+    assert arrow.column("key").to_pylist() == arrow.column("value").to_pylist() == [None, None]
+
+
+def test_arrow_of_every_number_of_rows(view_of: MakeView) -> None:
+    for count in range(1, 40):
+        rows = [
+            Row(
+                at,
+                None if at % 3 == 0 else b"k%d" % at,
+                b"v%d" % at,
+                at,
+                (("h", None if at % 2 else b"%d" % at),) * (at % 4),
+            )
+            for at in range(count)
+        ]
+        view = view_of(slice_of(batch(rows)))
+        arrow = view.to_arrow()
+        arrow.validate(full=True)
+        assert arrow.column("key").to_pylist() == [row.key for row in rows]
+        assert arrow.column("value").to_pylist() == [row.value for row in rows]
+        assert view.headers == [row.headers for row in rows]
+        assert arrow.column("headers").to_pylist() == [
+            [{"key": key, "value": value} for key, value in row.headers] or None for row in rows
+        ]
+
+
+def test_a_view_outlives_its_slice(view_of: MakeView) -> None:
+    slice_ = slice_of(batch(ROWS))
+    view = view_of(slice_)
+    arrow = view.to_arrow()
+    del slice_
+    gc.collect()
+    assert view.values[0] == b"v1"
+    del view
+    gc.collect()
+    assert arrow.column("value")[0].as_py() == b"v1"
+
+
+def test_damage_ends_a_view_and_is_told_next(view_of: MakeView) -> None:
+    good = batch([Row(0), Row(1), Row(2)])
+    bad = bytearray(good)
+    bad[61 + 2 * (len(good) - 61) // 3] = 0x7F
+    slice_ = slice_of(resealed(bad))
+    assert view_of(slice_).offsets == [0, 1]
+    with pytest.raises(RecordUnreadable):
+        view_of(slice_)
+
+
+def test_without_pyarrow_the_error_names_the_extra(
+    view_of: MakeView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = view_of(slice_of(batch(ROWS)))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    pyarrow.cache_clear()
+    with pytest.raises(ConfigError, match=r"kip848-client\[arrow\]"):
+        view.to_arrow()
+    assert view.keys[0] == b"k1"
