@@ -20,11 +20,14 @@ from kip848_client.errors import (
     CoordinatorUnavailable,
     Kip848Error,
     LocalProtocolError,
+    LogTruncated,
     NoOffsetForPartition,
     NotAssigned,
+    OffsetOutOfRange,
     ProtocolUnsupported,
     RecordUnreadable,
     RequestTimedOut,
+    TopicGone,
     TransportError,
 )
 
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
         OffsetAndTimestamp,
         RebalanceListener,
         Record,
+        RecordBatchView,
     )
     from kip848_client.member import LeaveMode, MemberState
 
@@ -55,17 +59,21 @@ __all__ = [
     "Kip848Error",
     "LeaveMode",
     "LocalProtocolError",
+    "LogTruncated",
     "MemberState",
     "MemberView",
     "NoOffsetForPartition",
     "NotAssigned",
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
+    "OffsetOutOfRange",
     "ProtocolUnsupported",
     "RebalanceListener",
     "Record",
+    "RecordBatchView",
     "RecordUnreadable",
     "RequestTimedOut",
+    "TopicGone",
     "TopicPartition",
     "TransportError",
 ]
@@ -81,6 +89,7 @@ _LAZY: Final = {
     "OffsetAndTimestamp": "kip848_client.consumer",
     "RebalanceListener": "kip848_client.consumer",
     "Record": "kip848_client.consumer",
+    "RecordBatchView": "kip848_client.consumer",
 }
 
 

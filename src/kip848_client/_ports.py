@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, Protocol
 
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client._types import TopicId
 from kip848_client.errors import TransportError
 from kip848_client.wire.messages.metadata import MetadataResponseTopic
 
@@ -70,6 +70,13 @@ class Transport(Protocol):
         """Ask one broker, e.g. a partition's leader."""
         ...
 
+    async def fetch(
+        self, node_id: int, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int
+    ) -> Any:
+        """Ask one broker on a connection that is used for fetches only: what follows a request
+        that waits at the broker waits as long as it does."""
+        ...
+
     async def coordinator(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
     ) -> Any:
@@ -87,9 +94,22 @@ class Transport(Protocol):
         """The next ``find_coordinator`` must ask again."""
         ...
 
+    def learn_brokers(self, brokers: Iterable[tuple[int, str, int]]) -> None:
+        """Take the newest list of the cluster's brokers: (node id, host, port)."""
+        ...
+
+    def add_brokers(self, brokers: Iterable[tuple[int, str, int]]) -> None:
+        """Take addresses that a broker told beside (KIP-951): they may be newer than metadata."""
+        ...
+
+    async def begin_anew(self) -> None:
+        """Forget every broker and close every connection (KIP-1102): the next request goes to the
+        bootstrap servers, whose names are resolved anew."""
+        ...
+
 
 class TopicView(Protocol):
-    """Topic ids, names and partition leaders, as far as they are known."""
+    """Topic ids, names and partitions, as far as they are known."""
 
     def name_of(self, topic_id: TopicId) -> str | None:
         """The name of a topic; an id never changes its name."""
@@ -97,10 +117,6 @@ class TopicView(Protocol):
 
     def id_of(self, topic: str) -> TopicId | None:
         """The newest id known for a name; a topic that was created again has another one."""
-        ...
-
-    def leader_of(self, tp: TopicPartition) -> int | None:
-        """The broker that leads a partition; ``None`` when unknown or without a leader."""
         ...
 
     def partitions_of(self, topic: str) -> frozenset[int] | None:
@@ -122,6 +138,10 @@ class TopicView(Protocol):
 
     async def resolve(self, topic_ids: Iterable[TopicId]) -> Mapping[TopicId, str]:
         """Ask for topics by id; returns the names that were found."""
+        ...
+
+    def refresh_soon(self) -> None:
+        """Ask again for everything wanted and watched, in the background."""
         ...
 
     async def refresh(self, topics: Iterable[str] = ()) -> None:

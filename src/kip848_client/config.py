@@ -104,6 +104,7 @@ class ConsumerSettings(TypedDict, total=False):
     fetch_min_bytes: int
     fetch_max_bytes: int
     max_partition_fetch_bytes: int
+    fetch_buffer_bytes: int
     check_crcs: bool
     isolation_level: str
     request_timeout_ms: int
@@ -111,6 +112,8 @@ class ConsumerSettings(TypedDict, total=False):
     retry_backoff_ms: int
     retry_backoff_max_ms: int
     metadata_max_age_ms: int
+    metadata_recovery_strategy: str
+    metadata_recovery_rebootstrap_trigger_ms: int
     connections_max_idle_ms: int | None
     allow_auto_create_topics: bool
     rebalance_callback_timeout_ms: int | None
@@ -178,6 +181,10 @@ class ConsumerConfig(BaseModel):
     fetch_min_bytes: Int32 = Field(1, ge=0)
     fetch_max_bytes: Int32 = Field(52_428_800, ge=1)
     max_partition_fetch_bytes: Int32 = Field(1_048_576, ge=1)
+    fetch_buffer_bytes: Int64 = Field(67_108_864, ge=1)
+    """How much may be fetched ahead of the application, of all partitions together. Exceeded by at
+    most one batch a broker. (Kafka's consumer has no such limit, librdkafka has
+    ``queued.max.messages.kbytes``.)"""
     check_crcs: bool = True
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"
 
@@ -187,6 +194,11 @@ class ConsumerConfig(BaseModel):
     retry_backoff_ms: Int64 = Field(100, ge=1)
     retry_backoff_max_ms: Int64 = Field(1_000, ge=1)
     metadata_max_age_ms: Int64 = Field(300_000, ge=1)
+    metadata_recovery_strategy: Literal["none", "rebootstrap"] = "rebootstrap"
+    """What to do when no broker that is known is of any use: ``rebootstrap`` closes all connections
+    and begins anew from ``bootstrap_servers``, whose names are resolved anew (KIP-899)."""
+    metadata_recovery_rebootstrap_trigger_ms: Int64 = Field(300_000, ge=0)
+    """For how long no broker may have given usable metadata before that (KIP-1102)."""
     connections_max_idle_ms: Int64 | None = Field(540_000, ge=1)
     allow_auto_create_topics: bool = True
     """Whether subscribing to a topic that does not exist may create it (if the broker agrees)."""
@@ -265,6 +277,11 @@ class ConsumerConfig(BaseModel):
             "this client speaks 'consumer' (KIP-848) only; for the classic protocol use "
             "aiokafka.AIOKafkaConsumer"
         )
+
+    @field_validator("metadata_recovery_strategy", mode="before")
+    @classmethod
+    def _any_case(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
 
     @field_validator("client_rack", "group_remote_assignor")
     @classmethod

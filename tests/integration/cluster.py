@@ -196,8 +196,6 @@ async def kill(consumer: Consumer[Any, Any]) -> None:
     engine.poller.close()
     engine._task.cancel()
     await asyncio.gather(engine._task, return_exceptions=True)
-    await engine.fetch.close()
-    await engine._client.close()
     await engine.transport.close()
     consumer._closing = Closing(())
     await consumer._closing.finish()

@@ -89,6 +89,11 @@ CALLS: Final[dict[str, Call]] = {
         timeout_ms=0 if is_long(value) else value
     ),
     "getmany max_records": lambda consumer, value: consumer.getmany(max_records=value),
+    "getbatches": lambda consumer, value: consumer.getbatches(value),
+    "getbatches timeout_ms": lambda consumer, value: consumer.getbatches(
+        timeout_ms=0 if is_long(value) else value
+    ),
+    "getbatches max_records": lambda consumer, value: consumer.getbatches(max_records=value),
     "seek": lambda consumer, value: consumer.seek(value, 0),
     "seek offset": lambda consumer, value: consumer.seek(TP, value),
     "seek_to_beginning": lambda consumer, value: consumer.seek_to_beginning(value),

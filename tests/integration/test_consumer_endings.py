@@ -171,7 +171,8 @@ def cut(consumer: Consumer[Any, Any], *, everything: bool) -> None:
     assert engine is not None
     connections = [link._connection for link in engine.transport._links._links.values()]
     if everything:
-        connections += list(engine._client._conns.values())
+        fetching = engine.transport._fetch_links._links.values()
+        connections += [link._connection for link in fetching]
     for each in connections:
         if each is not None:
             each.close()

@@ -221,10 +221,10 @@ async def test_a_broken_connection_is_not_an_event(cluster: Cluster) -> None:
         await consumer.wait_assigned(20_000)
         engine = consumer._engine
         assert engine is not None
-        await eventually(lambda: bool(engine._client._conns))
-        links = engine.transport._links._links.values()
+        fetching = engine.transport._fetch_links._links
+        await eventually(lambda: any(each.is_open for each in fetching.values()))
+        links = [*engine.transport._links._links.values(), *fetching.values()]
         connections: list[Any] = [each._connection for each in links if each.is_open]
-        connections += engine._client._conns.values()
         assert len(connections) >= 2
         for connection in connections:
             connection._writer.close()

@@ -14,6 +14,7 @@ from kip848_client import (
     NoOffsetForPartition,
     NotAssigned,
     OffsetAndMetadata,
+    OffsetOutOfRange,
     RecordUnreadable,
     TopicPartition,
 )
@@ -213,8 +214,9 @@ async def test_an_offset_that_is_gone_is_reset(cluster: Cluster) -> None:
     async with cluster.consumer(topic, group=group, auto_offset_reset="none") as consumer:
         await consumer.wait_assigned(20_000)
         consumer.seek(tp, 1000)
-        with pytest.raises(Exception, match="OFFSET_OUT_OF_RANGE"):
+        with pytest.raises(OffsetOutOfRange, match="begins at 0 and ends at 5") as caught:
             await consumer.getone()
+        assert (caught.value.offset, caught.value.start, caught.value.end) == (1000, 0, 5)
 
 
 @pytest.mark.parametrize("codec", ["gzip", "lz4", "snappy", "zstd"])

@@ -535,8 +535,9 @@ async def test_partitions_that_were_not_asked_for_are_ignored(
             await cluster.produce("t", {0: [b"1"]})
             await eventually(lambda: b"1" in {each.value for each in seen}, 5)
         await cluster.close()
-    said = [each.getMessage() for each in caplog.records if "not asked for" in each.getMessage()]
-    assert said == ["broker 1 answered a Fetch with t-7, which was not asked for; it is ignored"]
+    said = [each.getMessage() for each in caplog.records if "broke the Fetch" in each.getMessage()]
+    assert 1 <= len(said) <= 2  # not for each answer
+    assert "partition 7" in said[0]
 
 
 def fetched(partition: int, error_code: int = 0) -> dict[str, Any]:

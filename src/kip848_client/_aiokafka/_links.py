@@ -1,10 +1,10 @@
-"""Connections for short requests: group, offsets, metadata. Never for fetches.
+"""Connections to brokers: one per address and purpose.
 
 A fetch may wait half a second at the broker and answers come in order, so a heartbeat behind one
 would come late (Kafka's Java client keeps a connection of its own for the coordinator for the same
-reason). aiokafka's fetcher has its connections; these are ours, one per address, opened on first
-use and again whenever they broke or their login is about to end. Authentication and TLS are
-aiokafka's.
+reason). So there are two pools of links, one for fetches and one for everything else. A link opens
+its connection on first use, and again whenever it broke or its login is about to end.
+Authentication and TLS are aiokafka's.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Link:
         self._throttle = Throttle()
         self._connection: Connection | None = None
         self._connecting: asyncio.Lock = asyncio.Lock()
-        self._closed = False
+        self._closed: Kip848Error | None = None
+        """Why nothing is sent here any more."""
 
     @property
     def is_open(self) -> bool:
@@ -64,7 +65,7 @@ class Link:
 
     async def connect(self) -> Connection:
         """The connection, opened if need be. Raises ``NotSent`` with the reason, ``BrokerError``
-        when the broker refuses our credentials, ``ConsumerClosed`` after ``close``."""
+        when the broker refuses our credentials, and after ``close`` what that was given."""
         async with self._connecting:
             if self._connection is not None and self._connection.connected():
                 if not self._connection.is_due:
@@ -72,8 +73,8 @@ class Link:
                 await self._connection.answered(_CONNECT_TIMEOUT_S)
             self._drop()
             where = f"{self.host}:{self.port}"
-            if self._closed:
-                raise ConsumerClosed("the consumer is closed")
+            if self._closed is not None:
+                raise self._closed.with_traceback(None)
             try:
                 async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                     self._connection = await open_connection(self.host, self.port, self._options)
@@ -122,9 +123,9 @@ class Link:
             raise NotSent(f"{where}: a quota is used up, the broker throttles us for {for_ms} ms")
         await asyncio.sleep(for_ms / 1000)
 
-    async def close(self) -> None:
-        """Close for good."""
-        self._closed = True
+    async def close(self, why: Kip848Error | None = None) -> None:
+        """Close for good; whoever wants to send gets ``why``, or else ``ConsumerClosed``."""
+        self._closed = why or ConsumerClosed("the consumer is closed")
         connection, self._connection = self._connection, None
         if connection is not None:
             done = connection.close(reason=CloseReason.SHUTDOWN)
@@ -162,8 +163,9 @@ class LinkPool:
             link = self._links[host, port] = Link(host, port, self._options, self._clock)
         return link
 
-    async def close(self) -> None:
-        """Close all links."""
+    async def close(self, why: Kip848Error | None = None) -> None:
+        """Close all links that there are, see ``Link.close``. The pool makes new ones if it is
+        asked for some."""
         links = list(self._links.values())
         self._links.clear()
-        await asyncio.gather(*(link.close() for link in links))
+        await asyncio.gather(*(link.close(why) for link in links))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from kip848_client._aiokafka._connection import ConnectionOptions
@@ -40,11 +41,16 @@ class KafkaTransport:
         group_id: str | None,
         options: ConnectionOptions,
         clock: Clock,
+        *,
+        fetch_max_wait_ms: int = 0,
     ) -> None:
         self._servers = bootstrap_addresses(bootstrap_servers)
         self._group_id = group_id
         self._timeout_ms = options.request_timeout_ms
         self._links = LinkPool(options, clock)
+        # A fetch is not late because it waited as long as it was told to.
+        patient = replace(options, request_timeout_ms=self._timeout_ms + fetch_max_wait_ms)
+        self._fetch_links = LinkPool(patient, clock)
         self._bootstrap: Link | None = None
         self._nodes: dict[int, tuple[str, int]] = {}
         self._coordinator: Link | None = None
@@ -66,15 +72,23 @@ class KafkaTransport:
         raise protocol_unsupported(f"{link.host}:{link.port}", offered)
 
     def learn_brokers(self, brokers: Iterable[tuple[int, str, int]]) -> None:
-        """Take the newest list of the cluster's brokers: (node id, host, port)."""
         self._nodes = {node_id: (host, port) for node_id, host, port in brokers}
+
+    def add_brokers(self, brokers: Iterable[tuple[int, str, int]]) -> None:
+        self._nodes |= {node_id: (host, port) for node_id, host, port in brokers}
+
+    async def begin_anew(self) -> None:
+        self._nodes = {}
+        self._bootstrap = self._coordinator = None
+        why = NotSent("the client begins anew from its bootstrap servers")
+        await asyncio.gather(self._links.close(why), self._fetch_links.close(why))
 
     async def close(self) -> None:
         """Close every connection."""
         if self._lookup is not None:
             self._lookup.cancel()
             await asyncio.gather(self._lookup, return_exceptions=True)
-        await self._links.close()
+        await asyncio.gather(self._links.close(), self._fetch_links.close())
 
     async def any_broker(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
@@ -95,11 +109,20 @@ class KafkaTransport:
         versions: VersionLimits = ANY_VERSION,
         timeout_ms: int | None = None,
     ) -> Any:
+        link = self._links.to(*self._address(node_id))
+        return await link.send(request, versions, timeout_ms or self._timeout_ms)
+
+    async def fetch(
+        self, node_id: int, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int
+    ) -> Any:
+        link = self._fetch_links.to(*self._address(node_id))
+        return await link.send(request, versions, timeout_ms)
+
+    def _address(self, node_id: int) -> tuple[str, int]:
         address = self._nodes.get(node_id)
         if address is None:
             raise NotSent(f"broker {node_id} is not in the cluster's metadata")
-        link = self._links.to(*address)
-        return await link.send(request, versions, timeout_ms or self._timeout_ms)
+        return address
 
     async def coordinator(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None

@@ -8,9 +8,9 @@ from kip848_client.consumer._records import (
     GroupMetadata,
     OffsetAndMetadata,
     OffsetAndTimestamp,
-    Record,
 )
 from kip848_client.consumer._view import MemberView
+from kip848_client.records import Record, RecordBatchView
 
 __all__ = [
     "Consumer",
@@ -20,4 +20,5 @@ __all__ = [
     "OffsetAndTimestamp",
     "RebalanceListener",
     "Record",
+    "RecordBatchView",
 ]

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from re import Pattern
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
+from typing import Any, Final, Self, TypeVar, Unpack, overload
 
 from kip848_client._types import TopicPartition
 from kip848_client.config import ConsumerConfig, ConsumerSettings
@@ -21,25 +21,18 @@ from kip848_client.consumer._arguments import (
     checked_deserializer,
     checked_leave,
     checked_offset,
-    checked_partition,
     checked_partitions,
     checked_timeout_ms,
-    checked_times,
-    checked_topic,
     checked_topics,
 )
-from kip848_client.consumer._closing import Closing
 from kip848_client.consumer._engine import Engine
+from kip848_client.consumer._inquiry import Inquiry
 from kip848_client.consumer._listener import RebalanceListener, checked_listener
 from kip848_client.consumer._patterns import checked_pattern
 from kip848_client.consumer._poller import Caller, calling_task
-from kip848_client.consumer._positions import EARLIEST, LATEST
 from kip848_client.consumer._records import (
     GroupMetadata,
     OffsetAndMetadata,
-    OffsetAndTimestamp,
-    Record,
-    record_builder,
 )
 from kip848_client.consumer._view import MemberView, view_of
 from kip848_client.errors import (
@@ -47,10 +40,11 @@ from kip848_client.errors import (
     ConsumerClosed,
     LocalProtocolError,
     NotAssigned,
-    not_assigned,
 )
+from kip848_client.fetching import EARLIEST, LATEST, NO_EPOCH, Paused, Resumed
 from kip848_client.member import LeaveMode, MemberState
 from kip848_client.offsets import CommittableOffset
+from kip848_client.records import Decoding, Record, RecordBatchView
 
 __all__ = ["Consumer"]
 
@@ -64,7 +58,7 @@ _STOP_TIMEOUT_MS: Final = 30_000
 CommitOffset = int | tuple[int, str] | OffsetAndMetadata
 
 
-class Consumer(Generic[K, V]):
+class Consumer(Inquiry[K, V]):
     """Reads records of a Kafka cluster, as a member of a group (KIP-848) or alone.
 
     ::
@@ -129,17 +123,15 @@ class Consumer(Generic[K, V]):
         value_deserializer: Callable[[Any], Any] | None = None,
         **settings: Any,
     ) -> None:
-        self._config = ConsumerConfig.of(settings)
-        self._build = record_builder(
+        super().__init__(ConsumerConfig.of(settings))
+        self._decoding = Decoding(
+            self._config.check_crcs,
             checked_deserializer(key_deserializer, "key_deserializer"),
             checked_deserializer(value_deserializer, "value_deserializer"),
         )
-        self._engine: Engine[Record[K, V]] | None = None
-        self._closing: Closing | None = None
         self._listener: RebalanceListener | None = None
         self._topics: frozenset[str] = frozenset()
         self._pattern: str | None = None
-        self._manual: tuple[TopicPartition, ...] | None = None
         if topics:
             self.subscribe(topics)
 
@@ -160,7 +152,7 @@ class Consumer(Generic[K, V]):
         """
         if self._engine is not None:
             raise LocalProtocolError("a consumer can be started once")
-        engine: Engine[Record[K, V]] = Engine(self._config, self._build, lambda: self._listener)
+        engine: Engine[K, V] = Engine(self._config, self._decoding, lambda: self._listener)
         self._engine = engine
         try:
             await engine.open(self._topics)
@@ -233,21 +225,6 @@ class Consumer(Generic[K, V]):
         if supervisor is not None and len(supervisor.callback_failures) > before:
             raise supervisor.callback_failures[before]
 
-    def _run(self) -> Engine[Record[K, V]]:
-        """The engine, which must be working. Raises what ended it."""
-        engine = self._look()
-        engine.errors.check_fatal()
-        return engine
-
-    def _look(self) -> Engine[Record[K, V]]:
-        """The engine, to look at or to take leave of."""
-        if self._engine is None:
-            raise ConsumerClosed("the consumer is not started; call start() or use 'async with'")
-        self._engine.check_loop()
-        if self._closing is not None and self._closing.over:
-            raise ConsumerClosed("the consumer is closed; create a new one")
-        return self._engine  # also while it closes: the listener may commit
-
     # -- what to consume -------------------------------------------------------------------------
 
     def subscribe(
@@ -310,12 +287,6 @@ class Consumer(Generic[K, V]):
             self._run().assign(manual)
         self._manual = manual
 
-    def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions that are assigned now. It changes only before the listener's calls."""
-        if self._engine is None:
-            return frozenset(self._manual or ())
-        return self._engine.fetch.live.assigned
-
     async def wait_assigned(self, timeout_ms: int | None = None) -> frozenset[TopicPartition]:
         """Wait until the group has nothing more for us to do (state STABLE) with at least one
         partition; returns the assignment. Raises ``TimeoutError`` after ``timeout_ms`` (``None``:
@@ -371,13 +342,44 @@ class Consumer(Generic[K, V]):
         max_records: int | None,
         caller: Caller,
     ) -> dict[TopicPartition, list[Record[K, V]]]:
-        engine = self._run()
+        poller = self._run().poller
+        only, timeout_s, limit = self._limits(partitions, timeout_ms, max_records)
+        return await poller.many(only, timeout_s, limit, caller)
+
+    def getbatches(
+        self,
+        *partitions: tuple[str, int],
+        timeout_ms: int = 0,
+        max_records: int | None = None,
+    ) -> Coroutine[Any, Any, dict[TopicPartition, RecordBatchView[K, V]]]:
+        """As ``getmany``, without an object a record: a ``RecordBatchView`` by partition, which
+        gives columns, an Arrow batch (``to_arrow``), or records when they are asked for.
+
+        All records of a view are handed out: a commit covers them. Raises as ``getmany``, but that
+        deserializers are called, and may raise, only in the view's ``records()``.
+        """
+        return self._getbatches(partitions, timeout_ms, max_records, self._came_back())
+
+    async def _getbatches(
+        self,
+        partitions: Collection[tuple[str, int]],
+        timeout_ms: int,
+        max_records: int | None,
+        caller: Caller,
+    ) -> dict[TopicPartition, RecordBatchView[K, V]]:
+        poller = self._run().poller
+        only, timeout_s, limit = self._limits(partitions, timeout_ms, max_records)
+        return await poller.batches(only, timeout_s, limit, caller)
+
+    def _limits(
+        self, partitions: Collection[tuple[str, int]], timeout_ms: int, max_records: int | None
+    ) -> tuple[frozenset[TopicPartition], float, int | None]:
+        """What a call for many records is limited to: partitions, seconds, records."""
         timeout_s = checked_timeout_ms(timeout_ms) / 1000
         limit = self._config.max_poll_records
         if max_records is not None:
             limit = checked_count(max_records, "max_records")
-        only = frozenset(checked_partitions(partitions))
-        return await engine.poller.many(only, timeout_s, limit, caller)
+        return frozenset(checked_partitions(partitions)), timeout_s, limit
 
     def __aiter__(self) -> Self:
         self._run()
@@ -390,7 +392,7 @@ class Consumer(Generic[K, V]):
             if record is not None:
                 return record
         try:
-            return await self._run().poller.one()
+            return await self._run().poller.next()
         except ConsumerClosed:
             raise StopAsyncIteration from None
 
@@ -399,7 +401,7 @@ class Consumer(Generic[K, V]):
     def seek(self, partition: tuple[str, int], offset: int) -> None:
         """Hand out the record at ``offset`` next; one that is not there (any more) leads to
         ``auto_offset_reset``. Raises ``NotAssigned``."""
-        self._run().positions.set(self._assigned(partition), checked_offset(offset))
+        self._run().positions.seek(self._assigned(partition), checked_offset(offset))
 
     async def seek_to_beginning(self, *partitions: tuple[str, int]) -> bool:
         """Continue at the first offset there is, in these or all assigned partitions.
@@ -437,19 +439,17 @@ class Consumer(Generic[K, V]):
     def pause(self, *partitions: tuple[str, int]) -> None:
         """Hand out no records of these partitions until ``resume``; they stay assigned, provided
         that you go on asking for records. Raises ``NotAssigned``."""
-        fetch = self._run().fetch
-        for tp in [self._assigned(each) for each in partitions]:
-            fetch.pause(tp)
+        fetching = self._run().fetching
+        fetching.post(Paused(tuple(self._assigned(each) for each in partitions)))
 
     def resume(self, *partitions: tuple[str, int]) -> None:
         """Undo ``pause``. Raises ``NotAssigned``."""
-        fetch = self._run().fetch
-        for tp in [self._assigned(each) for each in partitions]:
-            fetch.resume(tp)
+        fetching = self._run().fetching
+        fetching.post(Resumed(tuple(self._assigned(each) for each in partitions)))
 
     def paused(self) -> frozenset[TopicPartition]:
         """The partitions that are paused."""
-        return self._look().fetch.paused()
+        return self._look().core.paused
 
     # -- offsets ---------------------------------------------------------------------------------
 
@@ -475,58 +475,6 @@ class Consumer(Generic[K, V]):
                 "there is nothing to commit: subscribe() or assign() first, or say what to commit"
             )
         return await engine.commit(None)
-
-    async def committed(self, partition: tuple[str, int]) -> int | None:
-        """The group's committed offset of any partition, ``None`` without one. Raises
-        ``LocalProtocolError`` without a ``group_id``."""
-        engine = self._run()
-        tp = checked_partition(partition)
-        found = (await engine.committed((tp,))).get(tp)
-        return None if found is None else found.offset
-
-    async def beginning_offsets(
-        self, partitions: Iterable[tuple[str, int]]
-    ) -> dict[TopicPartition, int]:
-        """The first offset there is, of any partitions."""
-        return await self._offsets_at(partitions, EARLIEST)
-
-    async def end_offsets(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, int]:
-        """The offset of the next record to be written (with ``read_committed``: to become stable),
-        of any partitions."""
-        return await self._offsets_at(partitions, LATEST)
-
-    async def offsets_for_times(
-        self, timestamps: Mapping[Any, int]
-    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after each time (ms since 1970), ``None`` where there is none."""
-        engine = self._run()
-        times = checked_times(timestamps)
-        found = await engine.lookup.find(times, self._api_deadline_ms())
-        return {tp: each if each.offset >= 0 else None for tp, each in found.items()}
-
-    def highwater(self, partition: tuple[str, int]) -> int | None:
-        """The partition's end when it was last fetched, or ``None``. Raises ``NotAssigned``."""
-        return self._look().fetch.highwater(self._assigned(partition))
-
-    def last_stable_offset(self, partition: tuple[str, int]) -> int | None:
-        """Where the first open transaction began, or the end, when it was last fetched, or
-        ``None``. Raises ``NotAssigned``."""
-        return self._look().fetch.last_stable_offset(self._assigned(partition))
-
-    def last_poll_timestamp(self, partition: tuple[str, int]) -> int | None:
-        """When the partition was last fetched (ms since 1970). Raises ``NotAssigned``."""
-        return self._look().fetch.last_poll_timestamp(self._assigned(partition))
-
-    # -- topics ----------------------------------------------------------------------------------
-
-    async def topics(self) -> frozenset[str]:
-        """Every topic of the cluster that we may see, internal ones left out."""
-        found = await self._run().topics.list_topics()
-        return frozenset(each.name for each in found if each.name and not each.is_internal)
-
-    def partitions_for_topic(self, topic: str) -> frozenset[int] | None:
-        """The partitions of a topic that is consumed; ``None`` when it is not known."""
-        return self._look().topics.partitions_of(checked_topic(topic))
 
     # -- the membership --------------------------------------------------------------------------
 
@@ -560,39 +508,18 @@ class Consumer(Generic[K, V]):
             self._engine.poller.came_back(caller)
         return caller
 
-    def _api_deadline_ms(self) -> int:
-        return self._run().clock.now_ms() + self._config.default_api_timeout_ms
-
-    async def _offsets_at(
-        self, partitions: Iterable[tuple[str, int]], at: int
-    ) -> dict[TopicPartition, int]:
-        engine = self._run()
-        times = dict.fromkeys(checked_partitions(partitions), at)
-        found = await engine.lookup.find(times, self._api_deadline_ms())
-        return {tp: each.offset for tp, each in found.items()}
-
-    def _assigned(self, partition: tuple[str, int]) -> TopicPartition:
-        tp = checked_partition(partition)
-        if tp not in self.assignment():
-            raise not_assigned(tp.topic, tp.partition)
-        return tp
-
-    def _chosen(self, partitions: Collection[tuple[str, int]]) -> list[TopicPartition]:
-        chosen = [self._assigned(tp) for tp in partitions or sorted(self.assignment())]
-        if not chosen:
-            raise NotAssigned("no partition is assigned to this consumer yet")
-        return chosen
-
     @property
     def _consuming(self) -> bool:
         return bool(self._topics or self._pattern is not None or self._manual is not None)
 
     def _checked_offsets(
-        self, engine: Engine[Record[K, V]], offsets: Mapping[Any, CommitOffset]
+        self, engine: Engine[K, V], offsets: Mapping[Any, CommitOffset]
     ) -> dict[TopicPartition, CommittableOffset]:
         found: dict[TopicPartition, CommittableOffset] = {}
         for tp, (offset, text) in checked_commit(offsets).items():
             if self._consuming and not engine.tracker.was_ours(tp):
                 self._assigned(tp)
-            found[tp] = CommittableOffset(offset, -1, text)
+            core = engine.core
+            epoch = core.position_epoch(tp) if core.position(tp) == offset else NO_EPOCH
+            found[tp] = CommittableOffset(offset, epoch, text)
         return found

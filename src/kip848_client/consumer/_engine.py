@@ -1,8 +1,7 @@
 """Everything that runs between ``start`` and ``stop`` of a consumer, wired together.
 
-One asyncio task holds the task group in which every other task of the consumer lives (aiokafka's
-apart). ``open`` and ``close`` may be called from different tasks, as pytest fixtures and web
-frameworks do.
+One asyncio task holds the task group in which every other task of the consumer lives. ``open`` and
+``close`` may be called from different tasks, as pytest fixtures and web frameworks do.
 """
 
 from __future__ import annotations
@@ -10,15 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
 
-from kip848_client._aiokafka._metadata import TopicDirectory
-from kip848_client._aiokafka._transport import protocol_unsupported
-from kip848_client._aiokafka._unreadable import Unreadable
+from kip848_client._aiokafka._transport import KafkaTransport, protocol_unsupported
 from kip848_client._clock import LoopClock
 from kip848_client._ports import Clock
 from kip848_client._types import GroupId, TopicId, TopicPartition
@@ -27,24 +25,35 @@ from kip848_client.consumer._backoff import Backoff
 from kip848_client.consumer._closing import Closing
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._fetching import Fetching
 from kip848_client.consumer._parts import (
-    Network,
     connections,
-    fetch_path,
+    fetch_core,
     group_core,
     new_member_id,
+    recovery,
 )
 from kip848_client.consumer._poller import Caller, Poller, calling_task
-from kip848_client.consumer._positions import OffsetLookup, Positions
+from kip848_client.consumer._positions import Positions
+from kip848_client.consumer._record_path import RecordPath
 from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._supervisor import Supervisor
+from kip848_client.consumer._topics import TopicDirectory
 from kip848_client.consumer._wishes import CommitWishes
 from kip848_client.errors import (
     ConsumerClosed,
     Kip848Error,
     LocalProtocolError,
     UnsupportedVersion,
+)
+from kip848_client.fetching import (
+    AllButHeld,
+    AssignmentChanged,
+    ClusterChanged,
+    Event,
+    Started,
+    TopicsLimited,
 )
 from kip848_client.member import (
     LeaveMode,
@@ -56,10 +65,12 @@ from kip848_client.offsets import (
     CommittableOffset,
     OffsetTracker,
 )
+from kip848_client.records import Decoding
 
 __all__ = ["Engine"]
 
-R = TypeVar("R")
+K = TypeVar("K")
+V = TypeVar("V")
 
 _log = logging.getLogger("kip848_client")
 
@@ -71,15 +82,15 @@ _GRACE_S: Final = 1.0
 """What a step that should have ended gets beyond its time."""
 
 
-class Engine(Generic[R]):
+class Engine(Generic[K, V]):
     """A running consumer. ``listener`` gives the user's listener of the moment."""
 
     def __init__(
         self,
         config: ConsumerConfig,
-        build: Callable[[Any, Any], R | Unreadable],
+        decoding: Decoding,
         listener: Callable[[], object | None],
-        network: Callable[[ConsumerConfig, Clock], Network] = connections,
+        network: Callable[[ConsumerConfig, Clock], KafkaTransport] = connections,
     ) -> None:
         self.config = config
         self._listener = listener
@@ -87,28 +98,35 @@ class Engine(Generic[R]):
         self._thread = threading.get_ident()
         self.clock = LoopClock(self._loop)
         self.member_id = new_member_id()
-        used = network(config, self.clock)
-        self.transport, self._client = used.transport, used.client
-        self.topics = TopicDirectory(
-            self.transport,
-            self.transport.learn_brokers,
-            self._client.show,
-            allow_auto_create=config.allow_auto_create_topics,
-        )
-        self.tracker = OffsetTracker()
-        self.fetch = fetch_path(config, self._client, build, self._out_of_range)
-        self.errors = ErrorBox(self._on_error)
-        self.poller: Poller[R] = Poller(
-            self.fetch, self.errors, poll_interval_ms=config.poll_interval_ms
-        )
+        self.transport = network(config, self.clock)
         self.backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
-        self.lookup = self._build_lookup()
+        self.topics = self._build_topics()
+        self.tracker = OffsetTracker()
+        self.errors = ErrorBox(self._on_error)
         self._membership = self._build_membership() if config.group_id is not None else None
         self.commits = None if self._membership is None else self._membership.commits
+        self.core = fetch_core(config, self.clock)
+        self.path: RecordPath[K, V] = RecordPath(
+            self.core,
+            self._post,
+            self.tracker,
+            decoding,
+            self._on_moved,
+        )
+        self.fetching = self._build_fetching()
+        self.poller: Poller[K, V] = Poller(
+            self.path, self.errors, poll_interval_ms=config.poll_interval_ms
+        )
+        self.positions = Positions(
+            self.fetching, self.errors, self.clock, patience_ms=config.default_api_timeout_ms
+        )
         self.wishes = None if self.commits is None else self._build_wishes(self.commits)
-        self.positions = self._build_positions()
         self.supervisor: Supervisor | None = None
         """The membership, once there was a subscription."""
+        self._assignment: dict[TopicPartition, TopicId | None] = {}
+        """What is assigned, with the topic's id if the group said it."""
+        self._held: tuple[frozenset[TopicPartition], frozenset[TopicPartition]] | None = None
+        """What the core was told last of what may be fetched."""
         self._group: TaskGroup | None = None
         self._task: asyncio.Task[None] | None = None
         self._running = asyncio.Event()
@@ -121,37 +139,39 @@ class Engine(Generic[R]):
 
     # -- building --------------------------------------------------------------------------------
 
-    def _build_lookup(self) -> OffsetLookup:
-        return OffsetLookup(
+    def _build_topics(self) -> TopicDirectory:
+        config = self.config
+        return TopicDirectory(
             self.transport,
-            self.topics,
             self.clock,
-            read_committed=self.config.isolation_level == "read_committed",
+            self._post,
+            lambda: self._post(ClusterChanged()),
+            allow_auto_create=config.allow_auto_create_topics,
+            recovery=recovery(config),
             backoff=self.backoff,
-            request_timeout_ms=self.config.request_timeout_ms,
+            max_age_ms=config.metadata_max_age_ms,
         )
 
-    def _build_positions(self) -> Positions:
-        return Positions(
-            self.fetch,
-            self.tracker,
+    def _build_fetching(self) -> Fetching:
+        return Fetching(
+            self.core,
+            self.transport,
+            self.topics,
             self.commits,
-            self.lookup,
-            self.errors,
+            self.path,
             self.clock,
-            policy=self.config.auto_offset_reset,
             patience_ms=self.config.default_api_timeout_ms,
-            spawn=self._spawn,
+            request_timeout_ms=self.config.request_timeout_ms,
         )
 
     def _build_wishes(self, commits: Commits) -> CommitWishes:
         return CommitWishes(
             commits,
             self.tracker,
-            self.fetch.hand_outs,
+            self.path.hand_outs,
             self.errors,
             self.clock,
-            refresh_tracker=lambda: self.fetch.report(self.tracker),
+            refresh_tracker=self.path.report,
             in_group=lambda: self._by_hand or commits.member_epoch is not None,
             timeout_ms=self.config.default_api_timeout_ms,
         )
@@ -210,7 +230,6 @@ class Engine(Generic[R]):
             self.transport.require_kip848(link)
         self.topics.want(topics)
         await self.topics.refresh()
-        self._client.follow(self.topics)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="kip848-consumer")
         self._task.add_done_callback(self._on_end)
         await self._running.wait()
@@ -220,7 +239,9 @@ class Engine(Generic[R]):
             self._group = group
             if self._membership is not None:
                 group.start_soon(self._run_membership, self._membership)
-            group.start_soon(self._watch_fetching)
+            group.start_soon(self.topics.run)
+            group.start_soon(self.fetching.run)
+            await self.fetching.begun()
             self._running.set()
 
     def _fail(self, what: str, cause: BaseException | None) -> None:
@@ -233,14 +254,10 @@ class Engine(Generic[R]):
         if cause is not None:
             _log.error("%s", error, exc_info=cause)
         self.errors.raise_always(error)
-        self.positions.wake()
+        self.fetching.end_waits(error)
+        self.positions.stir()
         if self.commits is not None:
             self.commits.close(error)
-
-    async def _watch_fetching(self) -> None:
-        """aiokafka's fetching task only ends by a bug; say so instead of waiting for ever."""
-        failure = await self.fetch.ended()
-        raise failure
 
     def _on_end(self, task: asyncio.Task[None]) -> None:
         self._running.set()
@@ -271,9 +288,8 @@ class Engine(Generic[R]):
                     self._stop_opening,
                     self._drain,
                     self._leave_for_good,
+                    self._close_sessions,
                     self._end_tasks,
-                    self.fetch.close,
-                    self._client.close,
                     self.transport.close,
                 )
             )
@@ -323,7 +339,11 @@ class Engine(Generic[R]):
                 LeaveRequested(self._leave_mode, self._close_by_ms, flush=flush, final=True)
             )
 
+    async def _close_sessions(self) -> None:
+        await self.fetching.close(self._left_s())
+
     async def _end_tasks(self) -> None:
+        self.fetching.end_waits()
         self.positions.close()
         if self.commits is not None:
             self.commits.close()
@@ -350,9 +370,9 @@ class Engine(Generic[R]):
             self.poller.observe(self.supervisor)
         # Partitions of topics that are not wanted any more are not handed out from now on, though
         # they stay assigned until the coordinator has heard of it (KAFKA-19356).
-        self.fetch.live.limit_to(None if pattern is not None else topics)
+        self.fetching.post(TopicsLimited(None if pattern is not None else topics))
         self.topics.want(topics)
-        self._spawn(self._refresh_topics)
+        self.topics.refresh_soon()
         self.supervisor.post(Subscribed(topics, pattern))
         self.supervisor.post(Polled())
 
@@ -370,12 +390,6 @@ class Engine(Generic[R]):
                 why = f"by a bug of its own: {cause!r}" if cause else "although nobody asked for it"
                 self._fail(f"the membership ended {why}", cause)
 
-    async def _refresh_topics(self) -> None:
-        try:
-            await self.topics.refresh()
-        except Kip848Error:
-            return  # the names will be asked for again when they are needed
-
     def unsubscribe(self) -> None:
         """Leave the group, or drop the manual assignment; what the caller has counts as done, and
         is committed with auto-commit."""
@@ -384,9 +398,10 @@ class Engine(Generic[R]):
         self.topics.want(())
         if self._by_hand:
             self._by_hand = False
-            self._give_up(self.fetch.live.assigned)
+            self._give_up(self.core.assigned)
         elif self.supervisor is not None:
-            self.fetch.live.limit_to(frozenset())  # from now on, not from the next step of the core
+            # from now on, not from the next step of the group's core
+            self.fetching.post(TopicsLimited(frozenset()))
             flush = self.config.enable_auto_commit
             self.supervisor.post(
                 LeaveRequested(LeaveMode.DEFAULT, self._api_deadline_ms(), flush=flush)
@@ -396,7 +411,7 @@ class Engine(Generic[R]):
         """Consume exactly these, without a membership; what the caller has counts as done."""
         self.poller.came_back(calling_task())
         self.tracker.waive()
-        before = self.fetch.live.assigned
+        before = self.core.assigned
         dropped = [tp for tp in before if not self._by_hand or tp not in set(partitions)]
         if not self._by_hand:
             self._by_hand = True
@@ -404,22 +419,25 @@ class Engine(Generic[R]):
                 self.supervisor.detach()  # if it is still leaving: what it had is not its any more
         self._give_up(dropped)
         new = [tp for tp in partitions if tp not in before or tp in dropped]
-        self.fetch.live.limit_to(None)
+        self.fetching.post(TopicsLimited(None))
         self.topics.want({tp.topic for tp in partitions})
-        self.assigned(partitions, new)
+        self.assigned(dict.fromkeys(partitions), new)
         self._spawn(self._start_manually, tuple(partitions))
 
     def _give_up(self, partitions: Collection[TopicPartition]) -> None:
         """The application wants these no more: commit what is done of them, with auto-commit."""
         if self.commits is not None and self.config.enable_auto_commit:
-            self.fetch.report(self.tracker)
+            self.path.report()
             dirty = self.tracker.dirty()
             offsets = {tp: dirty[tp] for tp in partitions if tp in dirty}
             self.commits.commit_soon(offsets, self._api_deadline_ms())
         self.released(partitions)
 
     async def _start_manually(self, partitions: Collection[TopicPartition]) -> None:
-        await self._refresh_topics()
+        try:
+            await self.topics.refresh()
+        except Kip848Error:
+            self.topics.refresh_soon()  # and the core asks for what it needs itself
         for tp in partitions:
             known = self.topics.partitions_of(tp.topic)
             if known is not None and tp.partition not in known:
@@ -428,48 +446,62 @@ class Engine(Generic[R]):
                     "it is consumed once it is there",
                     *(tp.topic, tp.partition, len(known)),
                 )
-        self.started([tp for tp in partitions if tp in self.fetch.live.assigned])
+        self.started([tp for tp in partitions if tp in self.core.assigned])
 
     # -- the supervisor's ``Assignment`` ---------------------------------------------------------
 
     def refresh(self) -> None:
-        self.fetch.report(self.tracker)
+        self.path.report()
 
     def assigned(
-        self, assignment: Collection[TopicPartition], new: Collection[TopicPartition]
+        self,
+        assignment: Mapping[TopicPartition, TopicId | None],
+        new: Collection[TopicPartition],
     ) -> None:
+        self.path.forget([tp for tp in self._assignment if tp not in assignment or tp in new])
         self.tracker.forget(new)
         self.tracker.assign(assignment)
-        self.fetch.assign(assignment, new)
-        self._watch_what_is_assigned()
+        self._assign(assignment, new)
 
     def started(self, assignment: Collection[TopicPartition]) -> None:
-        self.fetch.live.make_ready(assignment)
-        self.positions.begin(assignment)
+        self.fetching.post(Started(tuple(assignment)))
 
     def released(self, partitions: Collection[TopicPartition]) -> None:
-        self.fetch.report(self.tracker)
+        self.path.report()
         # With auto-commit, what is done is not the application's to commit; what it holds may be.
-        busy = self.fetch.hand_outs.open() if self.config.enable_auto_commit else partitions
+        busy = self.path.hand_outs.open() if self.config.enable_auto_commit else partitions
         self.tracker.lose([tp for tp in partitions if tp in busy])
-        self.fetch.release(partitions)
+        self.path.forget(partitions)
         self.tracker.forget(partitions)
-        self.positions.forget(partitions)
-        self._watch_what_is_assigned()
+        gone = frozenset(partitions)
+        self._assign({tp: each for tp, each in self._assignment.items() if tp not in gone}, ())
 
-    def _watch_what_is_assigned(self) -> None:
+    def _assign(
+        self,
+        assignment: Mapping[TopicPartition, TopicId | None],
+        new: Collection[TopicPartition],
+    ) -> None:
+        self._assignment = dict(assignment)
+        self._held = None
+        self.fetching.post(AssignmentChanged(self._assignment, frozenset(new)))
         # With a pattern, nothing else says which of the topics that ever matched are still ours.
-        names = {tp.topic for tp in self.fetch.live.assigned}
+        names = {tp.topic for tp in assignment}
         self.topics.watch(names)
         self.topics.retain(names)
+        # Who waits for a partition that is gone shall hear of it.
+        self.path.wake()
+        self.positions.stir()
 
     def fetch_only(
         self, fetchable: Collection[TopicPartition], of: Mapping[TopicPartition, TopicId]
     ) -> None:
-        self.fetch.live.hold_all_but(of, fetchable)
+        held = (frozenset(of), frozenset(fetchable))
+        if held != self._held:
+            self._held = held
+            self.fetching.post(AllButHeld(*held))
 
     def want_poll(self) -> None:
-        self.poller.attention = True
+        self.poller.attention()
 
     async def until_done(self, partitions: Collection[TopicPartition]) -> None:
         await self.poller.until_done(partitions)
@@ -492,14 +524,24 @@ class Engine(Generic[R]):
             raise LocalProtocolError("offsets are committed for a group: set group_id")
         return await self.commits.fetch_committed(tuple(partitions), self._api_deadline_ms())
 
+    def fetched_at_ms(self, tp: TopicPartition) -> int | None:
+        """When a partition was last fetched, in ms since 1970."""
+        answered_ms = self.fetching.answered_ms(tp)
+        if answered_ms is None:
+            return None
+        return int(time.time() * 1000) - (self.clock.now_ms() - answered_ms)
+
     # -- inside ----------------------------------------------------------------------------------
 
-    def _out_of_range(self, tp: TopicPartition, offset: int) -> bool:
-        return self.positions.out_of_range(tp, offset)
+    def _post(self, event: Event) -> None:
+        self.fetching.post(event)
+
+    def _on_moved(self) -> None:
+        self.positions.stir()
 
     def _on_error(self) -> None:
-        self.poller.attention = True
-        self.fetch.wake()
+        self.poller.attention()
+        self.path.wake()
 
 
 def _unsupported(error: UnsupportedVersion) -> Kip848Error:

@@ -1,6 +1,6 @@
 """The parts of a consumer that need nothing but its settings, made from them.
 
-``Engine`` wires them together. ``Network`` is what touches sockets: a test gives its own.
+``Engine`` wires them together.
 """
 
 from __future__ import annotations
@@ -8,44 +8,34 @@ from __future__ import annotations
 import base64
 import logging
 import secrets
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final
 
-from kip848_client._aiokafka._client import FetchClient
 from kip848_client._aiokafka._connection import ConnectionOptions
-from kip848_client._aiokafka._fetch import FetchPath
 from kip848_client._aiokafka._tokens import with_token_provider
 from kip848_client._aiokafka._transport import KafkaTransport
-from kip848_client._aiokafka._unreadable import Unreadable
 from kip848_client._backoff import backoff_ms
 from kip848_client._ports import Clock
-from kip848_client._types import MemberId, TopicId, TopicPartition
-from kip848_client.config import ConsumerConfig
+from kip848_client._types import MemberId, TopicId
+from kip848_client.config import ConsumerConfig, parse_duration_ms
 from kip848_client.consumer._backoff import jittered
+from kip848_client.consumer._recovery import Recovery
+from kip848_client.fetching import FetchCore, FetchSettings
 from kip848_client.group import GroupCore
 from kip848_client.member import MemberCore, MemberSettings
 from kip848_client.offsets import CommitterCore, CommitterSettings, OffsetTracker
 
-__all__ = ["Network", "connections", "fetch_path", "group_core", "new_member_id"]
-
-R = TypeVar("R")
+__all__ = ["connections", "fetch_core", "group_core", "new_member_id", "recovery"]
 
 _log = logging.getLogger("kip848_client")
 
 _MEMBER_ID_BYTES: Final = 16
+_BY_DURATION: Final = "by_duration:"
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
-    """Connections for short requests, and those of the fetcher."""
-
-    transport: KafkaTransport
-    client: FetchClient
-
-
-def connections(config: ConsumerConfig, clock: Clock) -> Network:
-    """Connections to the brokers; none is open yet."""
+def connections(config: ConsumerConfig, clock: Clock) -> KafkaTransport:
+    """Connections to the brokers; none is open yet. (A test gives its own.)"""
     if config.security_protocol == "SASL_PLAINTEXT" and config.sasl_mechanism == "PLAIN":
         _log.warning(
             "user name and password go to the brokers in the clear; "
@@ -57,35 +47,45 @@ def connections(config: ConsumerConfig, clock: Clock) -> Network:
         connections_max_idle_ms=config.connections_max_idle_ms,
         security=with_token_provider(config.security),
     )
-    client = FetchClient(
+    return KafkaTransport(
+        config.bootstrap_servers,
+        config.group_id,
         options,
+        clock,
+        fetch_max_wait_ms=config.fetch_max_wait_ms,
+    )
+
+
+def recovery(config: ConsumerConfig) -> Recovery:
+    """What decides when to begin anew from the bootstrap servers."""
+    never = config.metadata_recovery_strategy == "none"
+    return Recovery(None if never else config.metadata_recovery_rebootstrap_trigger_ms)
+
+
+def fetch_core(config: ConsumerConfig, clock: Clock) -> FetchCore:
+    """What decides what is fetched from whom."""
+    policy, age_ms = config.auto_offset_reset, 0
+    if policy.startswith(_BY_DURATION):
+        age_ms = parse_duration_ms(policy.removeprefix(_BY_DURATION))
+        policy = _BY_DURATION.rstrip(":")
+    settings = FetchSettings(
+        min_bytes=config.fetch_min_bytes,
+        max_wait_ms=config.fetch_max_wait_ms,
+        max_bytes=config.fetch_max_bytes,
+        max_partition_bytes=config.max_partition_fetch_bytes,
+        buffer_bytes=config.fetch_buffer_bytes,
+        read_committed=config.isolation_level == "read_committed",
+        rack=config.client_rack or "",
+        reset_policy=policy,
+        reset_age_ms=age_ms,
+        clock_origin_ms=int(time.time() * 1000) - clock.now_ms(),
+        has_group=config.group_id is not None,
+        request_timeout_ms=config.request_timeout_ms,
         retry_backoff_ms=config.retry_backoff_ms,
+        retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
         metadata_max_age_ms=config.metadata_max_age_ms,
     )
-    transport = KafkaTransport(config.bootstrap_servers, config.group_id, options, clock)
-    return Network(transport, client)
-
-
-def fetch_path(
-    config: ConsumerConfig,
-    client: FetchClient,
-    build: Callable[[Any, Any], R | Unreadable],
-    out_of_range: Callable[[TopicPartition, int], bool],
-) -> FetchPath[R]:
-    """The way of records to the application."""
-    return FetchPath(
-        client,
-        build,
-        out_of_range,
-        fetch_min_bytes=config.fetch_min_bytes,
-        fetch_max_bytes=config.fetch_max_bytes,
-        fetch_max_wait_ms=config.fetch_max_wait_ms,
-        max_partition_fetch_bytes=config.max_partition_fetch_bytes,
-        check_crcs=config.check_crcs,
-        retry_backoff_ms=config.retry_backoff_ms,
-        isolation_level=config.isolation_level,
-        client_rack=config.client_rack,
-    )
+    return FetchCore(settings, jittered)
 
 
 def _committer_core(config: ConsumerConfig, tracker: OffsetTracker) -> CommitterCore:

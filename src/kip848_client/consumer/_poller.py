@@ -5,8 +5,8 @@ committed, and partitions be given up), the application is alive (``max.poll.int
 may be raised now, and the event loop shall have a chance: a consumer that always finds records
 would otherwise never let heartbeats run, so at least every 10 ms one call gives way.
 
-The fast path costs one comparison of the clock, one of the task and one flag; everything else is
-done at most every 10 ms, or when the flag asks for it.
+The fast way costs one comparison of the clock and one of the task; everything else is done at most
+every 10 ms, or when somebody wants ``attention``.
 
 Who holds records
 -----------------
@@ -24,13 +24,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from asyncio import _get_running_loop, current_task
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from kip848_client._aiokafka._fetch import FetchPath
 from kip848_client._types import TopicPartition
 from kip848_client.consumer._errors import ErrorBox
-from kip848_client.errors import ConsumerClosed
+from kip848_client.consumer._record_path import Only, RecordPath
+from kip848_client.errors import ConsumerClosed, RecordUnreadable
+from kip848_client.records import Record, RecordBatchView
 
 __all__ = ["Caller", "PollObserver", "Poller", "calling_task"]
 
@@ -39,10 +40,13 @@ _log = logging.getLogger("kip848_client")
 Caller = asyncio.Task[Any] | None
 """The task that made a call; ``None`` when no task did, and the one that runs it is meant."""
 
-R = TypeVar("R")
+K = TypeVar("K")
+V = TypeVar("V")
+T = TypeVar("T")
 
 _CHORES_EVERY_S: Final = 0.01
 _POLLED_EVERY_S: Final = 1.0
+_AT_ONCE: Final = float("-inf")
 
 
 class PollObserver(Protocol):
@@ -62,11 +66,11 @@ class PollObserver(Protocol):
         ...
 
 
-class Poller(Generic[R]):
+class Poller(Generic[K, V]):
     """Hands records to the application."""
 
-    def __init__(self, fetch: FetchPath[R], errors: ErrorBox, *, poll_interval_ms: int) -> None:
-        self._fetch = fetch
+    def __init__(self, path: RecordPath[K, V], errors: ErrorBox, *, poll_interval_ms: int) -> None:
+        self._path = path
         self._errors = errors
         self._observer: PollObserver | None = None
         self._loop = asyncio.get_running_loop()
@@ -78,22 +82,28 @@ class Poller(Generic[R]):
         self._announcement: asyncio.TimerHandle | None = None
         self._announced = False
         self._patient: list[asyncio.Future[None]] = []
-        self._holder: Caller = None
+        self._iterating: Caller = None
+        """Who may take records by the fast way."""
         self._stoppers: set[Caller] = set()
         self._stopped = False
         self._closed = False
-        self.attention = False
-        """Set it to make the next call look at errors and the observer."""
+        self._attention = False
 
     def observe(self, observer: PollObserver) -> None:
         """Tell ``observer`` of every poll from now on."""
         self._observer = observer
 
+    def attention(self) -> None:
+        """Make the next call look at errors and the observer."""
+        self._attention = True
+        self._chores_at_s = _AT_ONCE
+
     def came_back(self, caller: Caller) -> None:
         """This task is done with what it has."""
         if caller is None or caller.get_loop() is not self._loop:
             return  # the call itself says so; or is refused
-        self._fetch.hand_outs.came_back(caller)
+        self._path.stop_fast_way()
+        self._path.hand_outs.came_back(caller)
         self._let_go()
 
     def stop(self, caller: Caller, *, done: bool) -> None:
@@ -103,11 +113,11 @@ class Poller(Generic[R]):
         """
         self._stopped = True
         self._stoppers.add(caller)
-        self.attention = True
+        self.attention()
         if done:
-            self._fetch.hand_outs.came_back(caller)
+            self._path.hand_outs.came_back(caller)
         self._let_go()
-        self._fetch.wake()
+        self._path.wake()
 
     async def drain(self, deadline_s: Callable[[], float]) -> None:
         """After ``stop``: return when no task that could come back holds records, or at the
@@ -123,7 +133,7 @@ class Poller(Generic[R]):
             )
         for holder in self._holders():
             if holder.done() and _returned(holder):
-                self._fetch.hand_outs.came_back(holder)
+                self._path.hand_outs.came_back(holder)
 
     def hasten(self) -> None:
         """Let ``drain`` look at its deadline again."""
@@ -132,36 +142,49 @@ class Poller(Generic[R]):
     def close(self) -> None:
         """After ``stop``: wait for no task any more."""
         self._stopped = self._closed = True
-        self.attention = True
+        self.attention()
         self._let_go()
-        self._fetch.wake()
+        self._path.wake()
 
-    def take(self) -> R | None:
-        """A record if one is there and nothing else has to be done first."""
-        if self.attention or self._now() >= self._chores_at_s:
+    def take(self) -> Record[K, V] | None:
+        """The next record, for who got the one before from ``next`` and is done with it; ``None``
+        if something else has to be done first."""
+        if self._now() >= self._chores_at_s or _get_running_loop() is not self._loop:
+            return None  # the slow way says what is wrong with the loop
+        if current_task(self._loop) is not self._iterating:
             return None
-        if _get_running_loop() is not self._loop:
-            return None  # the slow way says so
-        caller = current_task(self._loop)
-        if caller is not self._holder:
-            if caller is None:
-                return None
-            self._serve(caller)
-        return self._fetch.take_one((), True)
+        path = self._path
+        try:
+            record = next(path.current, None)
+        except BaseException as err:
+            path.fast_way_failed()
+            if isinstance(err, RecordUnreadable):
+                return None  # the slow way raises it
+            raise
+        if record is not None:
+            path.newest = record
+        return record
 
-    async def one(self, only: Collection[tuple[str, int]] = (), caller: Caller = None) -> R:
+    async def next(self) -> Record[K, V]:
+        """As ``one``, for who iterates: the calling task gets the records after it by ``take``."""
+        record = await self.one()
+        self._iterating = current_task(self._loop)
+        self._path.begin_fast_way()
+        return record
+
+    async def one(self, only: Only = (), caller: Caller = None) -> Record[K, V]:
         """The next record, as soon as there is one."""
         caller = await self._begin(only, caller)
-        record = self._fetch.take_one(only)
+        record = self._path.take_one(only)
         if record is not None:
             return record
         self._start_waiting()
         try:
             while True:
-                waiter = self._fetch.waiter()
+                waiter = self._path.waiter()
                 self._check(only)
-                self._serve(caller)
-                record = self._fetch.take_one(only)
+                self._path.serve(caller)
+                record = self._path.take_one(only)
                 if record is not None:
                     waiter.cancel()
                     return record
@@ -170,29 +193,44 @@ class Poller(Generic[R]):
             self._stop_waiting()
 
     async def many(
-        self,
-        only: Collection[tuple[str, int]],
-        timeout_s: float,
-        records_max: int | None,
-        caller: Caller = None,
-    ) -> dict[TopicPartition, list[R]]:
+        self, only: Only, timeout_s: float, records_max: int | None, caller: Caller = None
+    ) -> dict[TopicPartition, list[Record[K, V]]]:
         """The records that are there, or the first to come within the time; else none, also when
         the consumer is stopped meanwhile."""
+        path = self._path
+        return await self._some(lambda: path.take_many(only, records_max), only, timeout_s, caller)
+
+    async def batches(
+        self, only: Only, timeout_s: float, records_max: int | None, caller: Caller = None
+    ) -> dict[TopicPartition, RecordBatchView[K, V]]:
+        """As ``many``, as views."""
+        path = self._path
+        return await self._some(
+            lambda: path.take_batches(only, records_max), only, timeout_s, caller
+        )
+
+    async def _some(
+        self,
+        take: Callable[[], dict[TopicPartition, T]],
+        only: Only,
+        timeout_s: float,
+        caller: Caller,
+    ) -> dict[TopicPartition, T]:
         caller = await self._begin(only, caller)
-        taken = self._fetch.take_many(only, records_max)
+        taken = take()
         if taken or timeout_s <= 0:
             return taken
         deadline_s = self._now() + timeout_s
         self._start_waiting()
         try:
             while True:
-                waiter = self._fetch.waiter()
+                waiter = self._path.waiter()
                 if self._stopped:
                     waiter.cancel()
                     return taken
                 self._check(only)
-                self._serve(caller)
-                taken = self._fetch.take_many(only, records_max)
+                self._path.serve(caller)
+                taken = take()
                 left_s = deadline_s - self._now()
                 if taken or left_s <= 0:
                     waiter.cancel()
@@ -209,24 +247,24 @@ class Poller(Generic[R]):
         """Return when the application is done with what it got of these partitions: it has come
         back for more, or closes."""
         wanted = tuple(partitions)
-        while self._fetch.hand_outs.is_busy(wanted) and not self._closed:
+        while self._path.hand_outs.is_busy(wanted) and not self._closed:
             future: asyncio.Future[None] = self._loop.create_future()
             self._patient.append(future)
-            self.attention = True
+            self.attention()
             await future
 
     # -- inside --------------------------------------------------------------------------------
 
-    async def _begin(self, only: Collection[tuple[str, int]], caller: Caller) -> Caller:
+    async def _begin(self, only: Only, caller: Caller) -> Caller:
         """What comes before every hand-out; returns who will hold it."""
         if caller is None:  # else it came back when it made the call
             caller = current_task(self._loop)
-            self._fetch.hand_outs.came_back(caller)
-        now, wanted = self._now(), self.attention
+            self._path.hand_outs.came_back(caller)
+        now, wanted = self._now(), self._attention
         self._check(only)
         if wanted or now >= self._chores_at_s:
             await asyncio.sleep(0)
-            self._chores_at_s = self._now() + _CHORES_EVERY_S
+            self._chores_at_s = _AT_ONCE if self._attention else self._now() + _CHORES_EVERY_S
             self._take_over()
             self._check(only)
         observer = self._observer
@@ -235,26 +273,22 @@ class Poller(Generic[R]):
         ):
             self._polled_at_s = now
             observer.polled(waiting=False)
-        self._serve(caller)
+        self._path.serve(caller)
         return caller
 
-    def _check(self, only: Collection[tuple[str, int]]) -> None:
+    def _check(self, only: Only) -> None:
         self._let_go()
         if self._stopped:
             raise ConsumerClosed("the consumer is closed; create a new one")
-        self.attention = bool(self._errors)
-        if self.attention:
-            self._errors.check(only)
-        self._fetch.require_assigned(only)
-
-    def _serve(self, caller: Caller) -> None:
-        """What is handed out next is for this task."""
-        self._holder = caller
-        self._fetch.hand_out = self._fetch.hand_outs.of(caller)
+        self._attention = bool(self._errors)
+        if self._attention:
+            self._errors.check()
+        self._path.require_assigned(only)
+        self._path.raise_trouble(only)
 
     def _holders(self) -> list[asyncio.Task[Any]]:
         """The tasks that hold records, but those that stop the consumer."""
-        held = self._fetch.hand_outs.holders()
+        held = self._path.hand_outs.holders()
         return [
             each for each in held if isinstance(each, asyncio.Task) and each not in self._stoppers
         ]
@@ -262,7 +296,7 @@ class Poller(Generic[R]):
     def _take_over(self) -> None:
         """Tasks that have ended do not come back by themselves. (Called after the loop had its
         turn: the failure of one task may be about to cancel the one that asks.)"""
-        hand_outs = self._fetch.hand_outs
+        hand_outs = self._path.hand_outs
         for holder in self._holders():
             if holder.done():
                 hand_outs.came_back(holder)

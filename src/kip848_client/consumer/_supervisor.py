@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 import anyio
-from anyio.abc import TaskGroup
 
 from kip848_client._ports import Clock
 from kip848_client._types import TopicId, TopicPartition
@@ -23,6 +21,7 @@ from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._listener import call_listener, listener_method
 from kip848_client.consumer._requests import GroupRequests
+from kip848_client.consumer._stepping import Stepping
 from kip848_client.errors import CallbackError, LocalProtocolError
 from kip848_client.group import (
     ApplicationDone,
@@ -79,7 +78,7 @@ class Assignment(Protocol):
         ...
 
     def assigned(
-        self, assignment: Collection[TopicPartition], new: Collection[TopicPartition]
+        self, assignment: Mapping[TopicPartition, TopicId], new: Collection[TopicPartition]
     ) -> None:
         """The user's assignment is now this; ``new`` of it begins without a position."""
         ...
@@ -131,11 +130,9 @@ class Supervisor:
         self._clock = clock
         self._listener = listener
         self._callback_timeout_ms = callback_timeout_ms
-        self._group: TaskGroup | None = None
-        self._inbox: deque[Input] = deque()
-        self._stepping = False
-        self._stepped = asyncio.Event()
-        self._broken: Exception | None = None
+        self._steps: Stepping[Input] = Stepping(
+            self._step, lambda: core.deadline_ms, TimerFired, clock
+        )
         self._callback_task: asyncio.Task[None] | None = None
         self._leaves_in_flight = 0
         self._changed = anyio.Event()
@@ -180,69 +177,24 @@ class Supervisor:
 
     async def left(self) -> None:
         """Return when the final leave is over and its heartbeat was answered or had its grace."""
-        while not self.member.closed and self._group is not None:
-            await self._stepped.wait()
+        while not self.member.closed and self._steps.running:
+            await self._steps.stepped()
         with anyio.move_on_after(_LEAVE_GRACE_S):
-            while self._leaves_in_flight and self._group is not None:
-                await self._stepped.wait()
+            while self._leaves_in_flight and self._steps.running:
+                await self._steps.stepped()
 
     # -- the loop ----------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Drive the core until cancelled. Raises what shows a bug of ours."""
         try:
-            async with anyio.create_task_group() as group:
-                self._group = group
-                while True:
-                    self._drain()
-                    if self._broken is not None:
-                        raise self._broken
-                    await self._until_due()
+            await self._steps.run()
         finally:
-            self._group = None
             self._changed.set()
-            self._stepped.set()
-
-    async def _until_due(self) -> None:
-        """Until the core wants its timer, which it gets, or took a step."""
-        deadline_ms = self._core.deadline_ms
-        if deadline_ms is None:
-            await self._stepped.wait()
-            return
-        with anyio.move_on_after((deadline_ms - self._clock.now_ms()) / 1000) as scope:
-            await self._stepped.wait()
-        if scope.cancelled_caught:
-            self.post(TimerFired())
 
     def post(self, event: Input) -> None:
-        """Give the core an event; it is taken now, or when the step of the moment is done. A call
-        from outside of any task, a timer of the loop for one, leaves it to ``run``: anyio starts
-        tasks from tasks only."""
-        self._inbox.append(event)
-        if self._group is None or self._stepping:
-            return
-        if _is_in_task():
-            self._drain()
-        else:
-            self._wake()
-
-    def _drain(self) -> None:
-        if not self._inbox:
-            return
-        self._stepping = True
-        try:
-            while self._inbox and self._broken is None:
-                self._step(self._inbox.popleft())
-        except Exception as err:  # noqa: BLE001 - raised by run(), which everybody hears of
-            self._broken = err
-        finally:
-            self._stepping = False
-        self._wake()
-        self.commits.stir()
-
-    def _wake(self) -> None:
-        self._stepped.set()
-        self._stepped = asyncio.Event()
+        """Give the core an event; what follows is done when this returns, while ``run`` runs."""
+        self._steps.post(event)
 
     def _step(self, event: Input) -> None:
         self._assignment.refresh()
@@ -257,6 +209,7 @@ class Supervisor:
         # What may be fetched is the core's to say, in both directions and before anything is
         # awaited; a callback that has ended only counts once the core has heard of it.
         self._assignment.fetch_only({p.tp for p in self._core.fetchable}, self._core.assigned_ids)
+        self.commits.stir()
 
     # -- commands ----------------------------------------------------------------------------
 
@@ -265,23 +218,24 @@ class Supervisor:
             case SendHeartbeat():
                 self.heartbeats_sent += 1
                 self._leaves_in_flight += command.intent.member_epoch < 0
-                self._start(self._send_heartbeat, command)
+                self._steps.start(self._send_heartbeat, command)
             case FindCoordinator():
-                self._start(self._answer, self._requests.find_coordinator, command)
+                self._steps.start(self._answer, self._requests.find_coordinator, command)
             case ResolveTopics():
-                self._start(self._answer, self._requests.resolve, command)
+                self._steps.start(self._answer, self._requests.resolve, command)
             case SendCommit():
-                self._start(self._answer, self._requests.commit, command)
+                self._steps.start(self._answer, self._requests.commit, command)
             case FetchCommitted():
-                self._start(self._answer, self._requests.committed, command)
+                self._steps.start(self._answer, self._requests.committed, command)
             case CallListener():
-                self._start(self._call_listener, command)
+                self._steps.start(self._call_listener, command)
             case AwaitApplication():
-                self._start(self._await_application, command)
+                self._steps.start(self._await_application, command)
             case CommitDone() | CommittedFound() | CommittedFailed() | FlushDone():
                 self.commits.finish(command)
             case AssignPartitions():
-                self._assignment.assigned(_tps(command.assignment), _tps(command.new))
+                ids = {each.tp: each.topic_id for each in command.assignment}
+                self._assignment.assigned(ids, _tps(command.new))
             case StartFetching():
                 self._assignment.started(_tps(command.assignment))
             case ForgetPartitions():
@@ -327,10 +281,6 @@ class Supervisor:
 
     # -- what takes time ---------------------------------------------------------------------
 
-    def _start(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        assert self._group is not None, "commands are performed while run() runs"
-        self._group.start_soon(function, *arguments)
-
     async def _answer(self, ask: Callable[[Any], Awaitable[Input]], command: Output) -> None:
         self.post(await ask(command))
 
@@ -366,10 +316,3 @@ class Supervisor:
 
 def _tps(partitions: Iterable[AssignedPartition]) -> list[TopicPartition]:
     return [each.tp for each in partitions]
-
-
-def _is_in_task() -> bool:
-    try:
-        return asyncio.current_task() is not None
-    except RuntimeError:
-        return False

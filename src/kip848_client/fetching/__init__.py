@@ -72,11 +72,25 @@ from kip848_client.fetching._model import (
     Wanted,
 )
 from kip848_client.fetching._snapshot import FetchSnapshot, NodeSnapshot, PartitionSnapshot
+from kip848_client.fetching._wire import (
+    FETCH_VERSIONS,
+    METADATA_VERSIONS,
+    closing_request,
+    fetch_answer,
+    fetch_request,
+    leaders_learnt,
+    list_offsets_request,
+    list_offsets_versions,
+    listed_offsets,
+    metadata_request,
+)
 
 __all__ = [
     "BATCH_HEADER_BYTES",
     "EARLIEST",
+    "FETCH_VERSIONS",
     "LATEST",
+    "METADATA_VERSIONS",
     "NO_EPOCH",
     "NO_NODE",
     "AllButHeld",
@@ -135,4 +149,12 @@ __all__ = [
     "Undecodable",
     "UseEndpoints",
     "Wanted",
+    "closing_request",
+    "fetch_answer",
+    "fetch_request",
+    "leaders_learnt",
+    "list_offsets_request",
+    "list_offsets_versions",
+    "listed_offsets",
+    "metadata_request",
 ]

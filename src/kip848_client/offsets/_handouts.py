@@ -6,7 +6,7 @@ given up. A *holder* is a task that gets records and comes back on its own. Seve
 partition, so what is done of it ends before the oldest record that is held.
 
 To keep that book per record would cost as much as the record. So a hand-out is remembered by the
-position before it, and the caller that hands records out writes the attributes of ``HandOut``.
+position before it: the offset of its first record, with the leader epoch of the record before that.
 """
 
 from __future__ import annotations
@@ -20,40 +20,22 @@ __all__ = ["HandOut", "HandOuts"]
 
 
 class HandOut:
-    """What one holder has: ``tp`` and ``before`` for the record that it got last, ``more`` for
-    batches and for records that it got before that without coming back in between."""
+    """What one holder has: the position before its first open record, by partition."""
 
-    __slots__ = ("before", "more", "tp")
+    __slots__ = ("opened",)
 
     def __init__(self) -> None:
-        self.tp: TopicPartition | None = None
-        self.before = 0
-        self.more: dict[TopicPartition, int] = {}
+        self.opened: dict[TopicPartition, CommittableOffset] = {}
 
     def clear(self) -> None:
         """The holder came back."""
-        self.tp = None
-        self.more.clear()
+        self.opened.clear()
 
-    def add(self, tp: TopicPartition, before: int) -> None:
+    def add(self, tp: TopicPartition, before: CommittableOffset) -> None:
         """Records of ``tp`` from ``before`` on are handed out, besides what is open."""
-        self.more[tp] = min(before, self.more.get(tp, before))
-
-    def stash(self) -> None:
-        """Put the newest hand-out among the others, so that its place is free."""
-        if self.tp is not None:
-            self.add(self.tp, self.before)
-            self.tp = None
-
-    def opened(self) -> Mapping[TopicPartition, int]:
-        """Partitions with open records, and the position before the first of them."""
-        self.stash()
-        return self.more
-
-    def drop(self, tp: TopicPartition) -> None:
-        """The partition is gone, or its position was moved."""
-        self.stash()
-        self.more.pop(tp, None)
+        open_before = self.opened.get(tp)
+        if open_before is None or before.offset < open_before.offset:
+            self.opened[tp] = before
 
 
 class HandOuts:
@@ -74,31 +56,31 @@ class HandOuts:
 
     def holders(self) -> Iterator[object]:
         """Who holds something."""
-        return (holder for holder, each in list(self._of.items()) if each.opened())
+        return (holder for holder, each in list(self._of.items()) if each.opened)
 
     def forget_idle(self, keep: Callable[[object], bool]) -> None:
         """Forget holders that hold nothing, but those to ``keep``."""
         for holder, each in list(self._of.items()):
-            if not each.opened() and not keep(holder):
+            if not each.opened and not keep(holder):
                 del self._of[holder]
 
     def is_busy(self, partitions: Iterable[TopicPartition]) -> bool:
         """Whether a task holds records of one of these partitions."""
         wanted = set(partitions)
-        return any(not wanted.isdisjoint(each.opened()) for each in self._of.values())
+        return any(not wanted.isdisjoint(each.opened) for each in self._of.values())
 
-    def open(self) -> dict[TopicPartition, int]:
+    def open(self) -> dict[TopicPartition, CommittableOffset]:
         """Partitions with open records, and the position before the oldest of them."""
-        found: dict[TopicPartition, int] = {}
+        oldest = HandOut()
         for each in self._of.values():
-            for tp, before in each.opened().items():
-                found[tp] = min(before, found.get(tp, before))
-        return found
+            for tp, before in each.opened.items():
+                oldest.add(tp, before)
+        return oldest.opened
 
     def drop(self, tp: TopicPartition) -> None:
         """The partition is gone, or its position was moved: nothing of it is open any more."""
         for each in self._of.values():
-            each.drop(tp)
+            each.opened.pop(tp, None)
 
     def processed(
         self,
@@ -111,6 +93,6 @@ class HandOuts:
             if tp not in delivered or wanted.offset > delivered[tp].offset:
                 continue
             for each in self._of.values():
-                before = each.opened().get(tp)
-                if before is not None and before < wanted.offset:
-                    each.more[tp] = wanted.offset
+                before = each.opened.get(tp)
+                if before is not None and before.offset < wanted.offset:
+                    each.opened[tp] = CommittableOffset(wanted.offset, wanted.leader_epoch)

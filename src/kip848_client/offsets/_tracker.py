@@ -119,7 +119,14 @@ class OffsetTracker:
         """What is tracked, sorted."""
         return tuple(sorted(self._entries))
 
-    def seek(self, tp: TopicPartition, offset: int, *, committed: int | None = None) -> None:
+    def seek(
+        self,
+        tp: TopicPartition,
+        offset: int,
+        leader_epoch: int = -1,
+        *,
+        committed: int | None = None,
+    ) -> None:
         """Set the position of ``tp``: found by a fetch of committed offsets (say so by
         ``committed``), chosen by a reset, or by the user. Nothing before it is pending any more.
 
@@ -128,7 +135,7 @@ class OffsetTracker:
         entry = self._entries.get(tp)
         if entry is None:
             return
-        entry.delivered = entry.confirmed = CommittableOffset(offset)
+        entry.delivered = entry.confirmed = CommittableOffset(offset, leader_epoch)
         entry.handed_out = False
         if committed is not None:
             entry.committed = committed

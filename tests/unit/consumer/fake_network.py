@@ -1,5 +1,4 @@
-"""A network without sockets: short requests reach a broker in this process, fetches a leader made
-of logs in memory. Each call may be spoilt."""
+"""A network without sockets: all requests reach a broker in this process. Each may be spoilt."""
 
 from __future__ import annotations
 
@@ -7,18 +6,17 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kip848_client import Consumer, TopicPartition
+from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._ports import ANY_VERSION, VersionLimits
 from kip848_client.consumer import _consumer
 from kip848_client.consumer._engine import Engine
-from kip848_client.consumer._parts import Network
 from kip848_client.wire import request_api
 from mock_coordinator import MockBroker
-from tests.unit.aiokafka.fake_cluster import FakeClient
 
 __all__ = ["FakeNetwork", "Offline", "offline"]
 
@@ -34,6 +32,7 @@ class FakeTransport:
         self.before: Callable[[str], Any] = lambda _name: None
         self.asked: list[str] = []
         self.closed = 0
+        self.begun_anew = 0
         self.closing: Callable[[], None] = lambda: None
         self.knows_coordinator = True
 
@@ -56,6 +55,15 @@ class FakeTransport:
     async def broker(self, _node_id: int, request: Any, **options: Any) -> Any:
         return await self.any_broker(request, **options)
 
+    async def fetch(self, _node_id: int, request: Any, **options: Any) -> Any:
+        return await self.any_broker(request, **options)
+
+    def add_brokers(self, _brokers: Any) -> None:
+        pass
+
+    async def begin_anew(self) -> None:
+        self.begun_anew += 1
+
     async def coordinator(self, request: Any, **options: Any) -> Any:
         return await self.any_broker(request, **options)
 
@@ -77,36 +85,14 @@ class FakeTransport:
             await waiting
 
 
-class Client(FakeClient):
-    """``FakeClient`` with what an engine calls."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.closed = 0
-        self.closing: Callable[[], None] = lambda: None
-
-    def follow(self, _directory: Any) -> None:
-        pass
-
-    def show(self, _picture: Any) -> None:
-        pass
-
-    async def close(self) -> None:
-        self.closed += 1
-        self.closing()
-
-
 class FakeNetwork:
     """What an ``Engine`` is given for ``network``."""
 
     def __init__(self, broker: MockBroker) -> None:
         self.transport = FakeTransport(broker)
-        self.client = Client()
 
-    def __call__(self, _config: Any, _clock: Any) -> Network:
-        transport: Any = self.transport
-        client: Any = self.client
-        return Network(transport, client)
+    def __call__(self, _config: Any, _clock: Any) -> KafkaTransport:
+        return cast("KafkaTransport", self.transport)
 
 
 class Offline:
@@ -116,10 +102,10 @@ class Offline:
         self.broker = broker
         self.consumer = consumer
         self.network = FakeNetwork(broker)
-        self.network.client.logs[TP] = [b"%d" % n for n in range(5)]
+        broker.produce("t", *[b"%d" % n for n in range(5)])
 
     @property
-    def engine(self) -> Engine[Any]:
+    def engine(self) -> Engine[Any, Any]:
         engine = self.consumer._engine
         assert engine is not None
         return engine

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from kip848_client._ports import ANY_VERSION, VersionLimits
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client._types import TopicId
 from kip848_client.wire import request_api
 from kip848_client.wire.messages.metadata import MetadataResponseTopic
 
@@ -32,6 +32,8 @@ class FakeTransport:
         self.requests: list[Any] = []
         self.versions: list[VersionLimits] = []
         self.timeouts: list[int | None] = []
+        self.brokers: dict[int, tuple[str, int]] = {}
+        self.begun_anew = 0
         self.found = 0
         self.forgotten = 0
 
@@ -58,6 +60,12 @@ class FakeTransport:
         self.timeouts.append(timeout_ms)
         return await self._ask(f"broker {node_id}", request, versions)
 
+    async def fetch(
+        self, node_id: int, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int
+    ) -> Any:
+        self.timeouts.append(timeout_ms)
+        return await self._ask(f"fetch {node_id}", request, versions)
+
     async def coordinator(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
     ) -> Any:
@@ -70,20 +78,24 @@ class FakeTransport:
     def forget_coordinator(self) -> None:
         self.forgotten += 1
 
+    def learn_brokers(self, brokers: Iterable[tuple[int, str, int]]) -> None:
+        self.brokers = {each[0]: each[1:] for each in brokers}
+
+    def add_brokers(self, brokers: Iterable[tuple[int, str, int]]) -> None:
+        self.brokers |= {each[0]: each[1:] for each in brokers}
+
+    async def begin_anew(self) -> None:
+        self.brokers = {}
+        self.begun_anew += 1
+
 
 class FakeTopics:
-    """Ids and leaders from dictionaries."""
+    """Ids from a dictionary."""
 
-    def __init__(
-        self,
-        ids: Mapping[str, TopicId] | None = None,
-        leaders: Mapping[tuple[str, int], int] | None = None,
-    ) -> None:
+    def __init__(self, ids: Mapping[str, TopicId] | None = None) -> None:
         self.ids = dict(ids or {})
-        self.leaders = dict(leaders or {})
         self.watched: set[str] = set()
         self.refreshed = 0
-        self.on_refresh: Callable[[], None] = lambda: None
 
     def name_of(self, topic_id: TopicId) -> str | None:
         return next((name for name, each in self.ids.items() if each == topic_id), None)
@@ -91,12 +103,8 @@ class FakeTopics:
     def id_of(self, topic: str) -> TopicId | None:
         return self.ids.get(topic)
 
-    def leader_of(self, tp: TopicPartition) -> int | None:
-        return self.leaders.get(tp)
-
     def partitions_of(self, topic: str) -> frozenset[int] | None:
-        found = frozenset(partition for name, partition in self.leaders if name == topic)
-        return found or None
+        return frozenset({0}) if topic in self.ids else None
 
     def want(self, topics: Collection[str]) -> None:
         self.watched |= set(topics)
@@ -114,7 +122,9 @@ class FakeTopics:
     async def refresh(self, topics: Iterable[str] = ()) -> None:
         self.refreshed += 1
         self.watched |= set(topics)
-        self.on_refresh()
+
+    def refresh_soon(self) -> None:
+        self.refreshed += 1
 
     async def list_topics(self) -> tuple[MetadataResponseTopic, ...]:
         return ()

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client import TopicPartition
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.errors import Kip848Error
-
-TP = TopicPartition("t", 0)
 
 
 def test_an_empty_box_raises_nothing() -> None:
@@ -34,17 +31,6 @@ def test_the_first_fatal_error_stays() -> None:
     box.raise_always(Kip848Error("first"))
     box.raise_always(Kip848Error("second"))
     assert str(box.fatal) == "first"
-
-
-def test_a_blocked_partition_raises_until_it_is_unblocked() -> None:
-    box = ErrorBox(lambda: None)
-    box.block(TP, Kip848Error("no offset"))
-    for _ in range(2):
-        with pytest.raises(Kip848Error, match="no offset"):
-            box.check()
-    box.unblock(TP)
-    box.check()
-    assert not box
 
 
 def test_errors_do_not_pile_up() -> None:

@@ -121,7 +121,7 @@ class FakeAssignment:
         pass
 
     def assigned(
-        self, assignment: Collection[TopicPartition], new: Collection[TopicPartition]
+        self, assignment: Mapping[TopicPartition, TopicId], new: Collection[TopicPartition]
     ) -> None:
         self._tracker.assign(assignment)
         self.told.append(("assigned", [tp.partition for tp in new]))

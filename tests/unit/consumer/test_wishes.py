@@ -49,7 +49,7 @@ class WishesHarness:
         self.tracker.seek(B, 0, committed=0)
         self.tracker.delivered(A, 10)
         self.hand_outs = HandOuts()
-        self.hand_outs.of("me").add(A, 0)
+        self.hand_outs.of("me").add(A, CommittableOffset(0))
         self.errors = ErrorBox(lambda: None)
         self.commits = FakeCommits(self.tracker)
         self.in_group = True
@@ -76,7 +76,8 @@ async def test_everything_handed_out_is_stored() -> None:
         A: OffsetAndMetadata(10),
         B: OffsetAndMetadata(0),
     }
-    assert harness.hand_outs.open() == {A: 10}  # an automatic commit must not fall behind that
+    # an automatic commit must not fall behind that
+    assert harness.hand_outs.open() == {A: CommittableOffset(10)}
 
 
 async def test_after_a_loss_it_says_what_was_lost_and_says_it_once() -> None:

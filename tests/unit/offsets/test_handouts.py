@@ -8,15 +8,19 @@ from kip848_client.offsets import CommittableOffset, HandOuts
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
+def at(offset: int, leader_epoch: int = -1) -> CommittableOffset:
+    return CommittableOffset(offset, leader_epoch)
+
+
 def test_what_is_done_ends_before_the_oldest_record_that_somebody_holds() -> None:
     outs = HandOuts()
-    outs.of("one").add(A, 3)
-    outs.of("two").add(A, 4)
-    outs.of("two").add(B, 7)
-    assert outs.open() == {A: 3, B: 7}
+    outs.of("one").add(A, at(3))
+    outs.of("two").add(A, at(4))
+    outs.of("two").add(B, at(7))
+    assert outs.open() == {A: at(3), B: at(7)}
     assert outs.is_busy([A])
     outs.came_back("one")
-    assert outs.open() == {A: 4, B: 7}
+    assert outs.open() == {A: at(4), B: at(7)}
     outs.came_back("two")
     outs.came_back("nobody")
     assert outs.open() == {}
@@ -27,37 +31,36 @@ def test_a_record_stays_open_when_another_is_got_without_coming_back() -> None:
     outs = HandOuts()
     out = outs.of("one")
     for offset in (3, 4):
-        out.stash()
-        out.tp, out.before = A, offset
-    assert outs.open() == {A: 3}
+        out.add(A, at(offset))
+    assert outs.open() == {A: at(3)}
 
 
 def test_a_partition_that_is_gone_is_held_by_nobody() -> None:
     outs = HandOuts()
     out = outs.of("one")
-    out.tp, out.before = A, 3
-    out.add(B, 1)
+    out.add(A, at(3))
+    out.add(B, at(1))
     outs.drop(A)
-    assert outs.open() == {B: 1}
+    assert outs.open() == {B: at(1)}
 
 
 def test_a_commit_by_hand_says_what_is_done_of_what_is_held() -> None:
     outs = HandOuts()
-    outs.of("one").add(A, 3)
-    delivered = {A: CommittableOffset(10)}
-    outs.processed({A: CommittableOffset(5), B: CommittableOffset(5)}, delivered)
-    assert outs.open() == {A: 5}
-    outs.processed({A: CommittableOffset(4)}, delivered)  # less than before takes nothing back
-    outs.processed({A: CommittableOffset(11)}, delivered)  # more than it got: a guess
-    assert outs.open() == {A: 5}
-    outs.processed({A: CommittableOffset(10)}, delivered)
-    assert outs.open() == {A: 10}  # still the holder's, who has not come back
+    outs.of("one").add(A, at(3))
+    delivered = {A: at(10)}
+    outs.processed({A: at(5), B: at(5)}, delivered)
+    assert outs.open() == {A: at(5)}
+    outs.processed({A: at(4)}, delivered)  # less than before takes nothing back
+    outs.processed({A: at(11)}, delivered)  # more than it got: a guess
+    assert outs.open() == {A: at(5)}
+    outs.processed({A: at(10)}, delivered)
+    assert outs.open() == {A: at(10)}  # still the holder's, who has not come back
 
 
 def test_idle_holders_are_forgotten() -> None:
     outs = HandOuts()
     kept, busy = outs.of("kept"), outs.of("busy")
-    busy.add(A, 3)
+    busy.add(A, at(3))
     gone = outs.of("gone")
     outs.forget_idle(lambda holder: holder == "kept")
     assert outs.of("kept") is kept

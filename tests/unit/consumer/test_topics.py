@@ -1,17 +1,27 @@
-"""Topic ids and names, and the picture that aiokafka gets."""
+"""Topic ids and names, what is told of leaders, and when to begin anew."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from kip848_client import TopicPartition
-from kip848_client._aiokafka._metadata import ClusterPicture, TopicDirectory, refresh_quietly
-from kip848_client._ports import NotSent
+from kip848_client._ports import ConnectionBroken, NotSent
 from kip848_client._types import TopicId
+from kip848_client.consumer._backoff import Backoff
+from kip848_client.consumer._recovery import Recovery
+from kip848_client.consumer._topics import TopicDirectory
 from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import RemoteProtocolError
+from kip848_client.fetching import (
+    LeadersLearnt,
+    LeadersNotLearnt,
+    LearnLeaders,
+    PartitionLeader,
+    TopicLeaders,
+)
 from kip848_client.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -19,7 +29,8 @@ from kip848_client.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from tests.unit.consumer.fakes import FakeTransport
+from tests.unit.consumer.fakes import FakeClock, FakeTransport
+from tests.unit.waiting import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -29,17 +40,24 @@ OLD, NEW = TopicId(b"o" * 16), TopicId(b"n" * 16)
 class Cluster:
     """Topics by name: (id, partitions); answers as a broker does."""
 
-    def __init__(self, *, allow_auto_create: bool = True) -> None:
+    def __init__(self, *, allow_auto_create: bool = True, trigger_ms: int | None = 5_000) -> None:
         self.topics: dict[str, tuple[TopicId, int]] = {"t": (OLD, 2)}
         self.requests: list[MetadataRequest] = []
-        self.pictures: list[ClusterPicture] = []
-        self.brokers: list[tuple[int, str, int]] = []
+        self.learnt: list[LeadersLearnt] = []
+        self.begun_anew: list[int] = []
+        self.error_code = 0
+        self.nameless = False
+        self.clock = FakeClock()
         self.transport = FakeTransport(self._answer)
         self.directory = TopicDirectory(
             self.transport,
-            self.brokers.extend,
-            self.pictures.append,
+            self.clock,
+            self.learnt.append,
+            lambda: self.begun_anew.append(self.clock.ms),
             allow_auto_create=allow_auto_create,
+            recovery=Recovery(trigger_ms),
+            backoff=Backoff(1, 1),
+            max_age_ms=20,
         )
 
     def creating(self) -> list[set[str | None]]:
@@ -67,14 +85,17 @@ class Cluster:
                 for each in request.topics
             ]
         broker = MetadataResponseBroker(node_id=1, host="h", port=9)
-        return MetadataResponse(brokers=(broker,), controller_id=1, topics=tuple(rows))
+        brokers = () if self.nameless else (broker,)
+        return MetadataResponse(brokers=brokers, topics=tuple(rows), error_code=self.error_code)
 
     def _row(self, name: str) -> MetadataResponseTopic:
         if name not in self.topics:
             return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
         topic_id, count = self.topics[name]
         partitions = tuple(
-            MetadataResponsePartition(partition_index=n, leader_id=1, replica_nodes=(1,))
+            MetadataResponsePartition(
+                partition_index=n, leader_id=1, leader_epoch=7, replica_nodes=(1,), isr_nodes=(1,)
+            )
             for n in range(count)
         )
         return MetadataResponseTopic(name=name, topic_id=topic_id, partitions=partitions)
@@ -87,12 +108,11 @@ async def test_a_watched_topic_is_known_by_name_and_id() -> None:
     await directory.refresh()
     assert (directory.id_of("t"), directory.name_of(OLD)) == (OLD, "t")
     assert directory.partitions_of("t") == frozenset({0, 1})
-    assert directory.leader_of(TopicPartition("t", 1)) == 1
-    assert directory.leader_of(TopicPartition("t", 2)) is None
-    assert cluster.brokers == [(1, "h", 9)]
-    (picture,) = cluster.pictures
-    assert picture.topics[0][1] == "t"
-    assert cluster.transport.versions == [(12, 32767)]
+    assert cluster.transport.brokers == {1: ("h", 9)}
+    assert cluster.transport.versions == [(12, 13)]
+    leader = PartitionLeader(1, 7, (1,))
+    told = TopicLeaders("t", OLD, {0: leader, 1: leader})
+    assert cluster.learnt == [LeadersLearnt(0, (told,), frozenset(), frozenset({1}))]
 
 
 async def test_nothing_watched_asks_for_no_topic() -> None:
@@ -175,9 +195,8 @@ async def test_topics_that_came_and_went_leave_nothing_behind() -> None:
         await directory.refresh([f"gone-{number}"])
     await directory.refresh()
     assert [each.name for each in cluster.requests[-1].topics or ()] == ["t-49"]
-    assert [row[1] for row in cluster.pictures[-1].topics] == ["t-49"]
     sizes = [len(each) for each in vars(directory).values() if isinstance(each, dict | set)]
-    assert max(sizes) == 3  # the leaders of three partitions
+    assert max(sizes) == 1
 
 
 async def test_a_topic_that_is_gone_is_complained_of_once(
@@ -191,7 +210,6 @@ async def test_a_topic_that_is_gone_is_complained_of_once(
     for _ in range(3):
         await directory.refresh()
     assert (directory.id_of("t"), directory.partitions_of("t")) == (None, None)
-    assert directory.leader_of(TopicPartition("t", 0)) is None
     assert directory.name_of(OLD) == "t"
     assert len(caplog.records) == 1
     assert "UNKNOWN_TOPIC_OR_PARTITION" in caplog.text
@@ -217,24 +235,128 @@ async def test_all_topics_leave_errors_out() -> None:
     assert not cluster.requests[0].allow_auto_topic_creation
 
 
-async def test_a_failed_refresh_is_only_logged(caplog: pytest.LogCaptureFixture) -> None:
-    await _fails_quietly(NotSent("nobody there"), caplog)
-
-
-async def test_a_refresh_survives_what_nobody_foresaw(caplog: pytest.LogCaptureFixture) -> None:
-    """An exception would end aiokafka's synchroniser: no leader would ever be learnt again."""
-    await _fails_quietly(KeyError("nobody there"), caplog)
-
-
-async def _fails_quietly(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_core_is_answered_by_id_and_by_name() -> None:
+    """A broker that is asked for ids does not look at names."""
     cluster = Cluster()
+    cluster.topics["u"] = (NEW, 1)
+    told = await cluster.directory.look_up(
+        LearnLeaders(5, frozenset({OLD, TopicId(b"g" * 16)}), frozenset({"u"}), "why")
+    )
+    assert isinstance(told, LeadersLearnt)
+    assert told.number == 5
+    assert [each.topic for each in told.topics if not each.error_code] == ["t", "u"]
+    assert told.gone == {TopicId(b"g" * 16)}
+    assert told.nodes == {1}
+    by_id, by_name = cluster.requests
+    assert {each.name for each in by_id.topics or ()} == {None}
+    assert [each.name for each in by_name.topics or ()] == ["u"]
+    assert cluster.creating() == []
+    assert cluster.learnt == []
+    assert cluster.directory.id_of("u") == NEW  # all that comes in is kept
+
+
+async def test_the_core_is_told_that_nobody_answered() -> None:
+    cluster = Cluster()
+    spoil(cluster, NotSent("nobody there"))
+    told = await cluster.directory.look_up(LearnLeaders(5, frozenset(), frozenset({"t"}), "why"))
+    assert told == LeadersNotLearnt(5, "nobody there")
+
+
+async def test_what_is_wanted_is_kept_fresh(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = Cluster()
+    directory = cluster.directory
+    directory.watch(["t"])
+    task = asyncio.get_running_loop().create_task(directory.run())
+    await until(lambda: len(cluster.requests) >= 2)  # by age
+    answer = spoil(cluster, NotSent("nobody there"))
+    await until(lambda: caplog.text.count("nobody there") >= 2)  # it does not end
+    cluster.transport.answer = answer
+    directory.want(["new"])
+    directory.refresh_soon()
+    await until(lambda: {"new"} in cluster.creating())
+    task.cancel()
+
+
+# -- beginning anew (KIP-899, KIP-1102) ----------------------------------------------------------
+
+
+async def ask(cluster: Cluster, after_ms: int = 0) -> str:
+    """Ask for metadata; returns what went wrong."""
+    cluster.clock.ms += after_ms
+    try:
+        await cluster.directory.refresh()
+    except (NotSent, ConnectionBroken, RemoteProtocolError) as err:
+        return str(err)
+    return ""
+
+
+async def test_brokers_that_are_of_no_use_for_long_are_given_up() -> None:
+    cluster = Cluster()
+    assert await ask(cluster) == ""
+    answer = spoil(cluster, NotSent("nobody there"))
+    await ask(cluster, after_ms=600_000)  # nobody was asked in between, and nobody has failed
+    await ask(cluster, after_ms=4_999)
+    assert cluster.begun_anew == []
+    await ask(cluster, after_ms=1)
+    assert cluster.begun_anew == [cluster.clock.ms]
+    assert cluster.transport.begun_anew == 1
+    await ask(cluster, after_ms=4_999)  # the new beginning has as much time
+    await ask(cluster, after_ms=4_999)
+    assert len(cluster.begun_anew) == 1
+    cluster.transport.answer = answer
+    assert await ask(cluster) == ""
+    spoil(cluster, NotSent("nobody there"))
+    await ask(cluster, after_ms=4_999)
+    assert len(cluster.begun_anew) == 1
+
+
+async def test_an_answer_without_brokers_is_none() -> None:
+    cluster = Cluster()
+    cluster.nameless = True
+    assert "names no brokers" in await ask(cluster)
+    await ask(cluster, after_ms=5_000)
+    assert len(cluster.begun_anew) == 1
+    assert cluster.learnt == []
+
+
+async def test_a_broker_may_ask_for_it() -> None:
+    cluster = Cluster()
+    cluster.error_code = ErrorCode.REBOOTSTRAP_REQUIRED
+    assert "begins anew" in await ask(cluster)
+    assert len(cluster.begun_anew) == 1
+    assert cluster.transport.brokers == {}
+
+
+async def test_without_the_strategy_nothing_begins_anew() -> None:
+    cluster = Cluster(trigger_ms=None)
+    cluster.error_code = ErrorCode.REBOOTSTRAP_REQUIRED
+    assert "REBOOTSTRAP_REQUIRED" in await ask(cluster)
+    spoil(cluster, NotSent("nobody there"))
+    await ask(cluster, after_ms=1_000_000)
+    await ask(cluster, after_ms=1_000_000)
+    assert cluster.begun_anew == []
+
+
+async def test_a_late_answer_of_a_former_broker_does_not_count() -> None:
+    cluster = Cluster()
+    late: list[str] = []
+
+    def answer_late(_where: str, request: MetadataRequest) -> MetadataResponse:
+        cluster.directory._beginnings += 1  # while it was under way
+        return cluster._answer(_where, request)
+
+    cluster.transport.answer = answer_late
+    late.append(await ask(cluster))
+    assert "began anew" in late[0]
+    assert cluster.learnt == []
+
+
+def spoil(cluster: Cluster, error: Exception) -> Callable[[str, Any], Any]:
+    """Let every request fail; returns what answered before."""
 
     def fail(_where: str, _request: Any) -> Any:
         raise error
 
-    answer: Callable[[str, Any], Any] = cluster.transport.answer
+    answer = cluster.transport.answer
     cluster.transport.answer = fail
-    assert not await refresh_quietly(cluster.directory)
-    assert "nobody there" in caplog.text
-    cluster.transport.answer = answer
-    assert await refresh_quietly(cluster.directory)
+    return answer

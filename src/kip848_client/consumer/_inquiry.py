@@ -1,0 +1,135 @@
+"""What a consumer can be asked about offsets and topics, whether it consumes them or not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+from kip848_client._types import TopicPartition
+from kip848_client.config import ConsumerConfig
+from kip848_client.consumer._arguments import (
+    checked_partition,
+    checked_partitions,
+    checked_times,
+    checked_topic,
+)
+from kip848_client.consumer._closing import Closing
+from kip848_client.consumer._engine import Engine
+from kip848_client.consumer._records import OffsetAndTimestamp
+from kip848_client.errors import ConsumerClosed, NotAssigned, not_assigned
+from kip848_client.fetching import EARLIEST, LATEST
+
+__all__ = ["Inquiry"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Inquiry(Generic[K, V]):
+    """The part of ``Consumer`` that looks things up and changes nothing."""
+
+    def __init__(self, config: ConsumerConfig) -> None:
+        self._config = config
+        self._engine: Engine[K, V] | None = None
+        self._closing: Closing | None = None
+        self._manual: tuple[TopicPartition, ...] | None = None
+
+    # -- what is assigned ------------------------------------------------------------------------
+
+    def assignment(self) -> frozenset[TopicPartition]:
+        """The partitions that are assigned now. It changes only before the listener's calls."""
+        if self._engine is None:
+            return frozenset(self._manual or ())
+        return self._engine.core.assigned
+
+    # -- offsets ---------------------------------------------------------------------------------
+
+    async def committed(self, partition: tuple[str, int]) -> int | None:
+        """The group's committed offset of any partition, ``None`` without one. Raises
+        ``LocalProtocolError`` without a ``group_id``."""
+        engine = self._run()
+        tp = checked_partition(partition)
+        found = (await engine.committed((tp,))).get(tp)
+        return None if found is None else found.offset
+
+    async def beginning_offsets(
+        self, partitions: Iterable[tuple[str, int]]
+    ) -> dict[TopicPartition, int]:
+        """The first offset there is, of any partitions."""
+        return await self._offsets_at(partitions, EARLIEST)
+
+    async def end_offsets(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, int]:
+        """The offset of the next record to be written (with ``read_committed``: to become stable),
+        of any partitions."""
+        return await self._offsets_at(partitions, LATEST)
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[Any, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record at or after each time (ms since 1970), ``None`` where there is none."""
+        found = await self._run().positions.at(checked_times(timestamps))
+        return {
+            tp: OffsetAndTimestamp(each.offset, each.timestamp) if each.offset >= 0 else None
+            for tp, each in found.items()
+        }
+
+    def highwater(self, partition: tuple[str, int]) -> int | None:
+        """The partition's end when it was last fetched, or ``None``. Raises ``NotAssigned``."""
+        return self._look().core.high_watermark(self._assigned(partition))
+
+    def last_stable_offset(self, partition: tuple[str, int]) -> int | None:
+        """Where the first open transaction began, or the end, when it was last fetched, or
+        ``None``. Raises ``NotAssigned``."""
+        return self._look().core.last_stable_offset(self._assigned(partition))
+
+    def last_poll_timestamp(self, partition: tuple[str, int]) -> int | None:
+        """When the partition was last fetched (ms since 1970), or ``None``. Raises
+        ``NotAssigned``."""
+        return self._look().fetched_at_ms(self._assigned(partition))
+
+    # -- topics ----------------------------------------------------------------------------------
+
+    async def topics(self) -> frozenset[str]:
+        """Every topic of the cluster that we may see, internal ones left out."""
+        found = await self._run().topics.list_topics()
+        return frozenset(each.name for each in found if each.name and not each.is_internal)
+
+    def partitions_for_topic(self, topic: str) -> frozenset[int] | None:
+        """The partitions of a topic that is consumed; ``None`` when it is not known."""
+        return self._look().topics.partitions_of(checked_topic(topic))
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _run(self) -> Engine[K, V]:
+        """The engine, which must be working. Raises what ended it."""
+        engine = self._look()
+        engine.errors.check_fatal()
+        return engine
+
+    def _look(self) -> Engine[K, V]:
+        """The engine, to look at or to take leave of."""
+        if self._engine is None:
+            raise ConsumerClosed("the consumer is not started; call start() or use 'async with'")
+        self._engine.check_loop()
+        if self._closing is not None and self._closing.over:
+            raise ConsumerClosed("the consumer is closed; create a new one")
+        return self._engine  # also while it closes: the listener may commit
+
+    async def _offsets_at(
+        self, partitions: Iterable[tuple[str, int]], at: int
+    ) -> dict[TopicPartition, int]:
+        positions = self._run().positions
+        found = await positions.at(dict.fromkeys(checked_partitions(partitions), at))
+        return {tp: each.offset for tp, each in found.items()}
+
+    def _assigned(self, partition: tuple[str, int]) -> TopicPartition:
+        tp = checked_partition(partition)
+        if tp not in self.assignment():
+            raise not_assigned(tp.topic, tp.partition)
+        return tp
+
+    def _chosen(self, partitions: Collection[tuple[str, int]]) -> list[TopicPartition]:
+        chosen = [self._assigned(tp) for tp in partitions or sorted(self.assignment())]
+        if not chosen:
+            raise NotAssigned("no partition is assigned to this consumer yet")
+        return chosen

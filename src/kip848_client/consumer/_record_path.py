@@ -1,0 +1,340 @@
+"""The way of a record from the fetch core's buffer to the application.
+
+``RecordPath`` hands records out one by one, in lists or as views, and knows which of them the
+application is still busy with: that is noted in ``hand_out``, which belongs to the task that asks;
+who that is and when it comes back is for the caller to say. ``report`` brings an ``OffsetTracker``
+up to date when it is asked for.
+
+Nothing here awaits between looking at a partition and handing its records out, so a partition that
+was held or taken away in between two awaits cannot leak a record.
+
+The fast way
+------------
+Whoever iterates takes the next record straight from ``current``, the iterator of the batch that is
+being read, and leaves it in ``newest``. The book is kept later, by ``settle``, before anybody looks
+at it. ``current`` is empty whenever there is something else to do: at the end of a batch, after a
+change of what may be handed out, after any other way of taking.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from kip848_client._types import TopicPartition
+from kip848_client.errors import Kip848Error, RecordUnreadable, not_assigned
+from kip848_client.fetching import (
+    BufferRead,
+    Cursor,
+    Event,
+    FetchCore,
+    Positioned,
+    Slice,
+    TroubleTold,
+    Undecodable,
+)
+from kip848_client.offsets import CommittableOffset, HandOuts, OffsetTracker
+from kip848_client.records import (
+    Decoding,
+    Gathered,
+    Record,
+    RecordBatchView,
+    RecordsDamaged,
+    SliceReader,
+)
+
+__all__ = ["RecordPath"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_NOTHING: Final[Iterator[Any]] = iter(())
+
+Only = Collection[TopicPartition]
+"""Partitions that a call is limited to; empty for all."""
+
+
+class _Reading(NamedTuple):
+    """A slice that is being read. The core may give it another cursor."""
+
+    slice: Slice
+    cursor: Cursor
+    reader: SliceReader
+
+
+class RecordPath(Generic[K, V]):
+    """Records of the assigned partitions. ``post`` gives the core an event; ``moved`` is called
+    when a position changed otherwise than by handing out."""
+
+    def __init__(
+        self,
+        core: FetchCore,
+        post: Callable[[Event], None],
+        tracker: OffsetTracker,
+        decoding: Decoding,
+        moved: Callable[[], None],
+    ) -> None:
+        self._core = core
+        self._post = post
+        self._tracker = tracker
+        self._decoding = decoding
+        self._moved = moved
+        self._readings: dict[TopicPartition, _Reading] = {}
+        self._waiters: set[asyncio.Future[None]] = set()
+        self._hand_outs = HandOuts()
+        self._hand_out = self._hand_outs.of(None)
+        self._touched: dict[TopicPartition, None] = {}
+        self._reading: _Reading | None = None
+        """From which ``current`` is, if that is not empty."""
+        self.current: Iterator[Record[K, V]] = _NOTHING
+        """The fast way; see the module."""
+        self.newest: Record[K, V] | None = None
+        """The record that was taken last by the fast way, until the book is kept."""
+
+    # -- handing out -------------------------------------------------------------------------
+
+    def serve(self, holder: object) -> None:
+        """What is handed out next is for this task, which is done with what it has got by the fast
+        way."""
+        self.stop_fast_way()
+        self._hand_out = self._hand_outs.of(holder)
+
+    def take_one(self, only: Only = ()) -> Record[K, V] | None:
+        """The next record that is there, or ``None``. Raises ``RecordUnreadable``."""
+        self.stop_fast_way()
+        core = self._core
+        while (slice_ := core.next_slice(only)) is not None:
+            tp, cursor = slice_.tp, slice_.cursor
+            self._touched[tp] = None
+            reading = self._reading_of(slice_)
+            before = CommittableOffset(cursor.consumed, cursor.consumed_epoch)
+            try:
+                record: Record[K, V] | None = reading.reader.one()
+            except RecordsDamaged as err:
+                self._damaged(slice_, err)
+                if cursor.readable:
+                    return None  # nobody heard of it: the consumer has ended
+                continue
+            except RecordUnreadable:
+                core.turn(tp)  # the others' records before the next attempt
+                raise
+            if record is None:
+                self._finish(slice_)
+                self._post(BufferRead())
+                continue
+            self._reading = reading
+            self._hand_out.add(tp, before)
+            return record
+        return None
+
+    def begin_fast_way(self) -> None:
+        """Of the record that was handed out just now: it is the only one that its holder has, who
+        will be done with it when it asks for the next."""
+        if self._reading is not None:
+            self.current = self._reading.reader.current
+
+    def fast_way_failed(self) -> None:
+        """A record could not be read: taking it otherwise says why."""
+        if self._reading is not None:
+            self._reading.reader.resume()
+        self.stop_fast_way()
+
+    def stop_fast_way(self) -> None:
+        """Keep the book; the next record is taken otherwise."""
+        self.settle()
+        self.current, self._reading = _NOTHING, None
+
+    def settle(self) -> None:
+        """Keep the book of what was taken by the fast way."""
+        newest, reading = self.newest, self._reading
+        if newest is None or reading is None:
+            return
+        self.newest = None
+        # not the first record of its batch, so what is before it has the batch's epoch
+        before = CommittableOffset(newest.offset, reading.cursor.consumed_epoch)
+        self._hand_out.clear()
+        self._hand_out.add(reading.slice.tp, before)
+        self._touched[reading.slice.tp] = None
+
+    def take_many(
+        self, only: Only = (), records_max: int | None = None
+    ) -> dict[TopicPartition, list[Record[K, V]]]:
+        """Records that are there, at most ``records_max``, by partition. What comes before a record
+        that cannot be read is handed out; the next call raises ``RecordUnreadable``."""
+
+        def take(reader: SliceReader, _slice: Slice, left: int | None) -> list[Record[K, V]]:
+            return reader.take(left)
+
+        return self._take(take, only, records_max)
+
+    def take_batches(
+        self, only: Only = (), records_max: int | None = None
+    ) -> dict[TopicPartition, RecordBatchView[K, V]]:
+        """As ``take_many``, without an object a record."""
+
+        def take(reader: SliceReader, slice_: Slice, left: int | None) -> RecordBatchView[K, V]:
+            gathered = Gathered() if left is None else Gathered(left)
+            reader.fill(gathered)
+            return RecordBatchView(slice_.tp, gathered, self._decoding)
+
+        return self._take(take, only, records_max)
+
+    def _take(
+        self, take: Callable[[SliceReader, Slice, int | None], Any], only: Only, left: int | None
+    ) -> dict[TopicPartition, Any]:
+        """Of each partition what its first slice has; of the next ones if that is nothing."""
+        self.stop_fast_way()
+        taken: dict[TopicPartition, Any] = {}
+        while not taken and (slices := self._core.slices(only)):
+            finished = False
+            for slice_ in slices:
+                if not slice_.cursor.readable:
+                    continue  # since a slice before it was damaged
+                try:
+                    records, done = self._take_of(take, slice_, left)
+                except RecordUnreadable:
+                    if taken:
+                        continue  # the records first, the error with the next call
+                    self._finish_reading(finished)
+                    raise
+                finished = finished or done
+                if len(records):
+                    taken[slice_.tp] = records
+                    if left is not None:
+                        left -= len(records)
+                        if left <= 0:
+                            break
+            if not self._finish_reading(finished):
+                break
+        return taken
+
+    def _take_of(
+        self, take: Callable[[SliceReader, Slice, int | None], Any], slice_: Slice, left: int | None
+    ) -> tuple[Any, bool]:
+        """What a slice has, and whether that was all of it."""
+        tp, cursor = slice_.tp, slice_.cursor
+        reader = self._reading_of(slice_).reader
+        before = CommittableOffset(cursor.consumed, cursor.consumed_epoch)
+        self._touched[tp] = None
+        try:
+            records = take(reader, slice_, left)
+        except RecordsDamaged as err:
+            self._damaged(slice_, err)
+            return (), not cursor.readable
+        except RecordUnreadable:
+            self._core.turn(tp)
+            raise
+        if len(records):
+            self._hand_out.add(tp, before)
+        if reader.done:
+            self._finish(slice_)
+        return records, reader.done
+
+    def _finish(self, slice_: Slice) -> None:
+        self._readings.pop(slice_.tp, None)
+        self._core.finish(slice_)
+
+    def _finish_reading(self, finished: bool) -> bool:
+        if finished:
+            self._post(BufferRead())
+        return finished
+
+    def raise_trouble(self, only: Only = ()) -> None:
+        """Raise what has stopped a partition whose records were all handed out, if anything did."""
+        trouble = self._core.trouble(only)
+        if trouble is not None:
+            tp, error = trouble
+            self._post(TroubleTold(tp))
+            raise error.with_traceback(None)
+
+    def require_assigned(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Raise ``NotAssigned`` unless all of them are assigned."""
+        for topic, partition in partitions:
+            if not self._core.tenure(TopicPartition(topic, partition)):
+                raise not_assigned(topic, partition)
+
+    # -- waiting for records -----------------------------------------------------------------
+
+    def waiter(self) -> asyncio.Future[None]:
+        """A future that ends when records may be there, or at ``wake``."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.add(future)
+        future.add_done_callback(self._waiters.discard)
+        return future
+
+    def wake(self) -> None:
+        """Let everyone who waits for records look again."""
+        for future in list(self._waiters):
+            if not future.done():
+                future.set_result(None)
+
+    # -- what the core says ------------------------------------------------------------------
+
+    def positioned(self, told: Positioned) -> None:
+        tp, offset = told.partition, told.offset
+        self.forget((tp,))
+        committed = offset if told.committed else None
+        self._tracker.seek(tp, offset, told.leader_epoch, committed=committed)
+        self._moved()
+
+    def readable(self) -> None:
+        self.wake()
+        self._moved()  # or there is a reason why it cannot
+
+    def changed(self) -> None:
+        self.stop_fast_way()
+        for tp, reading in list(self._readings.items()):
+            if reading.cursor.tenure != self._core.tenure(tp):
+                del self._readings[tp]
+
+    # -- what the application is busy with ---------------------------------------------------
+
+    @property
+    def hand_outs(self) -> HandOuts:
+        """Who holds what."""
+        self.settle()
+        return self._hand_outs
+
+    def report(self) -> None:
+        """Bring the tracker up to date: what is done, and what is delivered and still open."""
+        open_before = self.hand_outs.open()
+        delivered: list[tuple[TopicPartition, int, int]] = []
+        for tp in self._touched:
+            position = self._core.position(tp)
+            if position is None:
+                continue
+            epoch = self._core.position_epoch(tp)
+            before = open_before.get(tp)
+            if before is None:
+                self._tracker.delivered(tp, position, epoch)
+            else:
+                self._tracker.delivered(tp, before.offset, before.leader_epoch)
+                delivered.append((tp, position, epoch))
+        self._tracker.confirm()
+        for each in delivered:
+            self._tracker.delivered(*each)
+        self._touched = dict.fromkeys(open_before)
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """What was handed out of these is not open any more: they are gone, or were moved."""
+        for tp in partitions:
+            self.hand_outs.drop(tp)
+            self._touched.pop(tp, None)
+            if self._reading is not None and self._reading.slice.tp == tp:
+                self.current, self._reading = _NOTHING, None
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _reading_of(self, slice_: Slice) -> _Reading:
+        reading = self._readings.get(slice_.tp)
+        if reading is None or reading.slice is not slice_ or reading.cursor is not slice_.cursor:
+            reading = _Reading(slice_, slice_.cursor, SliceReader(slice_, self._decoding))
+            self._readings[slice_.tp] = reading
+        return reading
+
+    def _damaged(self, slice_: Slice, error: Kip848Error) -> None:
+        """Bytes are no records from the cursor on; the core has them fetched again, or stops."""
+        self._readings.pop(slice_.tp, None)
+        cursor = slice_.cursor
+        self._post(Undecodable(slice_.tp, cursor.tenure, cursor.consumed, error))

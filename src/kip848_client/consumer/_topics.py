@@ -1,0 +1,264 @@
+"""Topics by name and id, and everything that metadata tells of them.
+
+``TopicDirectory`` asks with Metadata v12 or newer, which answers for ids as well as for names
+(KIP-516). What it learns of leaders goes to the fetch core, whoever asked; ids, names and
+partitions it keeps.
+
+An id keeps its name for ever, a name changes its id when the topic is created again. So ids are
+kept even when they are gone from the cluster, as long as their name is asked for (a partition of a
+deleted topic still has to be revoked under its name), and a name points at the newest id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+
+import anyio
+
+from kip848_client._ports import Clock, ConnectionBroken, Transport
+from kip848_client._types import ZERO_TOPIC_ID, TopicId
+from kip848_client.consumer._backoff import Backoff
+from kip848_client.consumer._recovery import Recovery
+from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.errors import Kip848Error, RemoteProtocolError, TransportError
+from kip848_client.fetching import (
+    METADATA_VERSIONS,
+    LeadersLearnt,
+    LeadersNotLearnt,
+    LearnLeaders,
+    leaders_learnt,
+    metadata_request,
+)
+from kip848_client.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+
+__all__ = ["TopicDirectory"]
+
+_log = logging.getLogger("kip848_client")
+
+
+class TopicDirectory:
+    """See ``kip848_client._ports.TopicView``. Run ``run`` in a task.
+
+    ``learnt`` gets what each answer tells of leaders, ``begun_anew`` is called when everything that
+    was told before does not hold any more (KIP-1102).
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        clock: Clock,
+        learnt: Callable[[LeadersLearnt], None],
+        begun_anew: Callable[[], None],
+        *,
+        allow_auto_create: bool,
+        recovery: Recovery,
+        backoff: Backoff,
+        max_age_ms: int,
+    ) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._learnt = learnt
+        self._begun_anew = begun_anew
+        self._allow_auto_create = allow_auto_create
+        self._recovery = recovery
+        self._backoff = backoff
+        self._max_age_s = max_age_ms / 1000
+        self._beginnings = 0
+        self._wanted: frozenset[str] = frozenset()
+        self._watched: set[str] = set()
+        self._names: dict[TopicId, str] = {}
+        self._topics: dict[str, MetadataResponseTopic] = {}
+        self._complained: set[str] = set()
+        self._asked_to_create: set[str] = set()
+        self._asking: asyncio.Lock = asyncio.Lock()
+        self._soon: asyncio.Event = asyncio.Event()
+
+    # -- looking -----------------------------------------------------------------------------
+
+    def name_of(self, topic_id: TopicId) -> str | None:
+        return self._names.get(topic_id)
+
+    def id_of(self, topic: str) -> TopicId | None:
+        known = self._topics.get(topic)
+        if known is None or known.topic_id == ZERO_TOPIC_ID:
+            return None
+        return TopicId(known.topic_id)
+
+    def partitions_of(self, topic: str) -> frozenset[int] | None:
+        known = self._topics.get(topic)
+        if known is None:
+            return None
+        return frozenset(each.partition_index for each in known.partitions)
+
+    # -- what is kept up to date -------------------------------------------------------------
+
+    def want(self, topics: Collection[str]) -> None:
+        self._wanted = frozenset(topics)
+        self._asked_to_create &= self._wanted
+
+    def watch(self, topics: Collection[str]) -> None:
+        self._watched |= set(topics)
+
+    def retain(self, topics: Collection[str]) -> None:
+        self._watched &= set(topics)
+
+    def refresh_soon(self) -> None:
+        self._soon.set()
+
+    async def run(self) -> None:
+        """Keep what is wanted and watched up to date, until cancelled."""
+        failures = 0
+        while True:
+            if failures:
+                await anyio.sleep(self._backoff.pause_s(failures))
+            else:
+                with anyio.move_on_after(self._max_age_s):
+                    await self._soon.wait()
+            self._soon.clear()
+            failures = 0 if await self._refresh_quietly() else failures + 1
+
+    async def _refresh_quietly(self) -> bool:
+        try:
+            await self.refresh()
+        except Kip848Error as err:
+            _log.warning("metadata could not be refreshed: %s", err)
+            return False
+        return True
+
+    # -- asking ------------------------------------------------------------------------------
+
+    async def resolve(self, topic_ids: Iterable[TopicId]) -> Mapping[TopicId, str]:
+        wanted = tuple(topic_ids)
+        missing = tuple(each for each in wanted if each not in self._names)
+        if missing:
+            self._take(await self._ask(_by_id(missing)))
+        return {each: self._names[each] for each in wanted if each in self._names}
+
+    async def refresh(self, topics: Iterable[str] = ()) -> None:
+        async with self._asking:
+            names = self._wanted | self._watched | set(topics)
+            self._forget_all_but(names)
+            # What may be created by asking are names that the user gave us, each once. They are
+            # asked for alone: a refresh must not bring back what someone has just deleted.
+            new = self._wanted - self._asked_to_create if self._allow_auto_create else frozenset()
+            if new:
+                self._take(await self._ask(_by_name(new), create=True))
+                self._asked_to_create |= new
+            if names - new or not new:
+                self._take(await self._ask(_by_name(names - new)))
+
+    async def look_up(self, wanted: LearnLeaders) -> LeadersLearnt | LeadersNotLearnt:
+        """Ask for what the fetch core wants to know. Nothing is created by that."""
+        # A broker that finds an id in a request does not look at the names in it.
+        by_id = replace(wanted, topics=frozenset())
+        by_name = replace(wanted, topic_ids=frozenset())
+        questions = [each for each in (by_id, by_name) if each.topic_ids or each.topics]
+        answers: list[LeadersLearnt] = []
+        for question in questions or [by_name]:
+            try:
+                answer = await self._send(metadata_request(question))
+            except Kip848Error as err:
+                return LeadersNotLearnt(wanted.number, str(err))
+            self._note(answer)
+            answers.append(leaders_learnt(answer, question))
+        return LeadersLearnt(
+            wanted.number,
+            tuple(topic for each in answers for topic in each.topics),
+            frozenset().union(*(each.gone for each in answers)),
+            answers[-1].nodes,
+        )
+
+    async def list_topics(self) -> tuple[MetadataResponseTopic, ...]:
+        answer = await self._ask(None)
+        return tuple(topic for topic in answer.topics if topic.error_code == 0)
+
+    async def _ask(
+        self, topics: tuple[MetadataRequestTopic, ...] | None, *, create: bool = False
+    ) -> MetadataResponse:
+        return await self._send(MetadataRequest(topics=topics, allow_auto_topic_creation=create))
+
+    async def _send(self, request: MetadataRequest) -> MetadataResponse:
+        """Raises ``TransportError`` and ``BrokerError``; an answer that cannot be used is as
+        none."""
+        beginning = self._beginnings
+        self._recovery.asked(self._clock.now_ms())
+        try:
+            answer: MetadataResponse = await self._transport.any_broker(
+                request, versions=METADATA_VERSIONS
+            )
+        except TransportError as err:
+            await self._was_unusable(beginning, err)
+            raise
+        if beginning != self._beginnings:
+            raise ConnectionBroken("Metadata: the client began anew while it was asked for")
+        if answer.error_code == ErrorCode.REBOOTSTRAP_REQUIRED and self._recovery.required():
+            await self._begin_anew("a broker says that this is not its cluster any more")
+            raise ConnectionBroken("Metadata: the client begins anew from its bootstrap servers")
+        if answer.error_code or not answer.brokers:
+            said = error_name(answer.error_code) if answer.error_code else "it names no brokers"
+            unusable = RemoteProtocolError(f"Metadata: {said}", hint="it is asked for again")
+            await self._was_unusable(beginning, unusable)
+            raise unusable
+        self._recovery.usable()
+        return answer
+
+    async def _was_unusable(self, beginning: int, why: Kip848Error) -> None:
+        if beginning == self._beginnings and self._recovery.failed(self._clock.now_ms()):
+            await self._begin_anew(str(why))
+
+    async def _begin_anew(self, why: str) -> None:
+        _log.warning("the client begins anew from its bootstrap servers: %s", why)
+        self._beginnings += 1
+        await self._transport.begin_anew()
+        self._begun_anew()
+        self.refresh_soon()
+
+    # -- taking in ---------------------------------------------------------------------------
+
+    def _take(self, answer: MetadataResponse) -> None:
+        self._note(answer)
+        self._learnt(leaders_learnt(answer))
+
+    def _note(self, answer: MetadataResponse) -> None:
+        self._transport.learn_brokers([(e.node_id, e.host, e.port) for e in answer.brokers])
+        for topic in answer.topics:
+            if not topic.name:
+                continue  # an id that the cluster does not know (any more)
+            if topic.error_code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
+                self._drop(topic.name, topic.error_code)
+                continue
+            self._complained.discard(topic.name)
+            self._topics[topic.name] = topic
+            if topic.topic_id != ZERO_TOPIC_ID:
+                self._names[TopicId(topic.topic_id)] = topic.name
+
+    def _drop(self, name: str, error_code: int) -> None:
+        """Forget where a topic's partitions are. Said once, until the topic is there again: a
+        subscription may well name a topic that is yet to be created."""
+        self._topics.pop(name, None)
+        if name not in self._complained:
+            self._complained.add(name)
+            said = error_name(error_code)
+            _log.warning("topic %s: %s; it is consumed once that is cured", name, said)
+
+    def _forget_all_but(self, names: Collection[str]) -> None:
+        """Topics come and go; what is not asked for any more must not pile up."""
+        self._topics = {name: each for name, each in self._topics.items() if name in names}
+        self._names = {each: name for each, name in self._names.items() if name in names}
+        self._complained &= set(names)
+
+
+def _by_name(names: Iterable[str]) -> tuple[MetadataRequestTopic, ...]:
+    return tuple(MetadataRequestTopic(name=name) for name in sorted(names))
+
+
+def _by_id(topic_ids: Iterable[TopicId]) -> tuple[MetadataRequestTopic, ...]:
+    return tuple(MetadataRequestTopic(topic_id=each, name=None) for each in topic_ids)
