@@ -1,0 +1,183 @@
+"""Positions out of range, resets, and what is told before and after them."""
+
+from __future__ import annotations
+
+from kip848_client._types import TopicPartition
+from kip848_client.error_codes import ErrorCode
+from kip848_client.fetching import (
+    LATEST,
+    BufferRead,
+    FetchSettings,
+    ListOffsets,
+    SendFetch,
+    Sought,
+    StoredOffset,
+    TroubleTold,
+    Wanted,
+)
+from kip848_client.fetching._model import EpochEnd
+from tests.unit.fetching._bytes import COMMIT, marker
+from tests.unit.fetching._harness import Harness, data, key, row, tp
+
+GROUP = FetchSettings(max_bytes=16_000_000, has_group=True, reset_policy="earliest")
+STRICT = FetchSettings(max_bytes=16_000_000, has_group=True, reset_policy="none")
+
+
+def committed(settings: FetchSettings, offset: int, epoch: int) -> Harness:
+    """Partition 0 begins at a committed offset."""
+    harness = Harness(settings)
+    harness.committed[tp()] = StoredOffset(offset, epoch)
+    return harness.assign(0)
+
+
+def wanted(harness: Harness, node: int = 1) -> Wanted:
+    """What the request that is open says of partition 0."""
+    return harness.sessions[node][key()]
+
+
+def test_an_answer_from_before_a_truncation_is_not_used() -> None:
+    harness = committed(GROUP, 10, 2)
+    request = harness.fetch()
+    harness.answer(None, row(diverging=EpochEnd(1, 6)))
+    assert harness.fetch().fetch != request.fetch
+    harness.post(Sought(tp(), 10, 2))
+    harness.answer({0: data(6, 4, epoch=3)})
+    assert harness.read() == []
+    assert wanted(harness).offset == 10
+
+
+def test_a_seek_away_and_back_does_not_take_what_was_asked_before() -> None:
+    harness = committed(GROUP, 10, 2)
+    harness.post(Sought(tp(), 3))
+    harness.post(Sought(tp(), 10))
+    before = harness.core.snapshot().stale_answers
+    harness.answer({0: data(10, 2)})
+    assert harness.read() == []
+    assert harness.core.snapshot().stale_answers == before + 1
+    harness.answer({0: data(10, 2)})
+    assert harness.read() == [(tp(), 10, 12)]
+
+
+def test_a_position_carries_the_epoch_of_the_record_before_it() -> None:
+    """KAFKA-19902: committed without it, a truncation later looks as out of range."""
+    harness = committed(GROUP, 10, 2)
+    assert harness.core.position_epoch(tp()) == 2
+    harness.answer({0: data(10, 2, epoch=3) + data(12, 1, epoch=4)})
+    harness.read()
+    assert (harness.core.position(tp()), harness.core.position_epoch(tp())) == (13, 4)
+
+
+def test_skipped_batches_move_the_epoch_too() -> None:
+    harness = committed(FetchSettings(has_group=True, read_committed=True), 10, 2)
+    harness.answer({0: marker(10, 7, COMMIT)})
+    harness.read()
+    assert (harness.core.position(tp()), harness.core.position_epoch(tp())) == (11, 0)
+
+
+def test_leaders_that_move_during_a_reset_move_the_question() -> None:
+    """librdkafka 2625, 3080: a reset that went on at the old leader, and a fetch at -1001."""
+    harness = Harness(FetchSettings(reset_policy="latest"))
+    harness.answers_offsets = False
+    harness.log[tp()] = (0, 40)
+    harness.assign(0)
+    (first,) = harness.all(ListOffsets)
+    assert not harness.open, "nothing is fetched before there is a position"
+    harness.cluster["t"].leaders[0] = (2, 6)
+    harness.learn()
+    second = harness.all(ListOffsets)[-1]
+    assert (second.node, second.wanted) == (2, {tp(): (LATEST, 6)})
+    harness.list_offsets(first)
+    assert harness.core.position(tp()) is None
+    harness.list_offsets(second)
+    assert harness.core.position(tp()) == 40
+    assert harness.fetch(2).intent.add[0].offset == 40
+    assert all(each.offset >= 0 for sent in harness.all(SendFetch) for each in sent.intent.add)
+
+
+def test_a_position_out_of_range_is_reset_and_goes_on() -> None:
+    """aiokafka 261, 718: it never came back."""
+    harness = committed(GROUP, 10, 2)
+    harness.log[tp()] = (100, 200)
+    harness.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+    assert harness.core.position(tp()) == 100
+    harness.answer({0: data(100, 5)})
+    assert harness.read() == [(tp(), 100, 105)]
+    assert "90 offsets are skipped" in harness.notices[0]
+
+
+def test_records_come_before_the_reset_that_follows_them() -> None:
+    """KAFKA-5075, 5078: what was fetched before the error is good."""
+    harness = committed(STRICT, 10, 2)
+    harness.answer({0: data(10, 5)})
+    harness.log[tp()] = (100, 200)
+    harness.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+    assert harness.core.trouble() is None
+    assert not harness.all(ListOffsets)
+    assert harness.read() == [(tp(), 10, 15)]
+    told = harness.core.trouble()
+    assert told is not None
+    assert "offset 15 is out of range" in str(told[1])
+
+
+def test_records_come_before_the_error_that_stops_their_partition() -> None:
+    harness = committed(GROUP, 10, 2)
+    harness.answer({0: data(10, 5)})
+    harness.answer(None, row(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    assert harness.core.trouble() is None
+    assert harness.read() == [(tp(), 10, 15)]
+    told = harness.core.trouble()
+    assert told is not None
+    assert "TOPIC_AUTHORIZATION_FAILED" in str(told[1])
+
+
+def test_stale_news_of_a_new_leader_resets_nothing() -> None:
+    """Its high watermark is behind for a moment after an election."""
+    harness = committed(GROUP, 10, 2)
+    harness.log[tp()] = (0, 200)
+    harness.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+    assert not harness.open
+    harness.advance(100)
+    assert wanted(harness).offset == 10
+    assert not harness.notices
+    harness.answer({0: data(10)})
+    assert harness.core.position(tp()) == 10
+
+
+def test_the_user_who_was_told_may_seek() -> None:
+    harness = committed(STRICT, 10, 2)
+    harness.log[tp()] = (100, 200)
+    harness.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+    assert harness.core.trouble() is not None
+    harness.post(TroubleTold(tp()))
+    harness.post(Sought(tp(), 150))
+    assert harness.core.trouble() is None
+    assert wanted(harness).offset == 150
+    harness.advance(499)
+    assert harness.core.trouble() is None
+
+
+def test_who_does_not_seek_is_told_again_but_not_at_once() -> None:
+    harness = committed(STRICT, 10, 2)
+    harness.log[tp()] = (100, 200)
+    harness.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+    told = 0
+    for _ in range(50):
+        if harness.core.trouble() is not None:
+            told += 1
+            harness.post(TroubleTold(tp()))
+        harness.advance(100)
+    assert 2 <= told <= 6
+
+
+def test_a_range_is_looked_at_once_for_a_stopped_reader() -> None:
+    """With records in the buffer the check waits for the reader, however often he looks."""
+    harness = committed(GROUP, 10, 2)
+    harness.answer({0: data(10, 5)})
+    harness.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+    for _ in range(3):
+        harness.post(BufferRead())
+        harness.advance(1_000)
+    assert not harness.all(ListOffsets)
+    harness.read()
+    assert harness.all(ListOffsets)
+    assert TopicPartition("t", 0) in harness.core.assigned
