@@ -458,8 +458,7 @@ class FetchCore:
         if partition is None or partition.tenure != result.tenure:
             self._stale_answers += 1
         elif isinstance(result, PositionFound):
-            at = StoredOffset(result.offset, result.leader_epoch)
-            self._stand(partition, at, committed=result.committed)
+            self._on_found(partition, result)
         elif isinstance(result, PositionStands):
             partition.phase = Phase.READY
             self._refresh(partition)
@@ -467,6 +466,19 @@ class FetchCore:
             self._troubles.stop(partition, result.error, partition.phase)
         else:
             self._troubles.tell(partition, result.error)
+
+    def _on_found(self, partition: Partition, found: PositionFound) -> None:
+        was_reset, resets = partition.phase is Phase.CHECKING, partition.failures
+        at = StoredOffset(found.offset, found.leader_epoch)
+        self._stand(partition, at, committed=found.committed)
+        if was_reset:
+            # a broker that calls the new position out of range, too, must not be asked in a loop
+            partition.failures = resets
+            if resets:
+                self._troubles.rest_quietly(self._now, partition)
+                self._refresh(partition)
+            else:
+                partition.failures = 1
 
     def _begin_anew(self, partition: Partition, topic_id: TopicId) -> None:
         """The name belongs to another topic: nothing of the old one holds."""
