@@ -80,31 +80,40 @@ class ListBatch:
         return len(columns) - before
 
     def _append(self, columns: ListColumns, limit: int) -> None:
-        cursor, position, end = self._cursor, self._cursor.consumed, self._batch.next_offset
-        offsets, times = columns.offsets.append, columns.timestamps.append
-        keys, values = columns.keys.append, columns.values.append
+        position = self._cursor.consumed
         raws = self._left()
         first = next((raw for raw in raws if raw.offset >= position), None)
         if first is None:
             return
+        batch, before = self._batch, len(columns)
+        rest = chain((first,), raws)
         try:
-            for raw in islice(chain((first,), raws), limit):
-                offset = raw.offset
-                if offset < position:
-                    continue
-                if offset >= end:
-                    self._refused = raw
-                    raise self._misplaced(raw)
-                if raw.headers:
-                    columns.headers[len(columns)] = tuple(raw.headers)
-                times(-1 if raw.timestamp is None else raw.timestamp)
-                keys(raw.key)
-                values(raw.value)
-                offsets(offset)
-                position = offset + 1
+            if batch.records == batch.next_offset - batch.base_offset:
+                # nothing was compacted, so offsets follow each other
+                at_most = min(limit, batch.next_offset - first.offset)
+                columns.add(islice(rest, at_most), first.offset)
+            else:
+                self._append_with_gaps(columns, islice(rest, limit), position)
         finally:
-            if position > cursor.consumed:
-                cursor.consumed, cursor.consumed_epoch = position, self._batch.leader_epoch
+            if batch.magic == 0:  # which had no timestamps
+                columns.timestamps[before:] = [-1] * (len(columns) - before)
+            if len(columns) > before:
+                self._cursor.consumed = columns.offsets[-1] + 1
+                self._cursor.consumed_epoch = batch.leader_epoch
+
+    def _append_with_gaps(
+        self, columns: ListColumns, raws: Iterator[RawRecord], position: int
+    ) -> None:
+        end = self._batch.next_offset
+        for raw in raws:
+            offset = raw.offset
+            if offset < position:
+                continue
+            if offset >= end:
+                self._refused = raw
+                raise self._misplaced(raw)
+            columns.add((raw,), offset)
+            position = offset + 1
 
     @property
     def size_bytes(self) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from kip848_client._aiokafka._codec import RawRecord
 from kip848_client.records._arrow import header_type, pyarrow
 from kip848_client.records._columns import ArrowColumns
 from kip848_client.records._record import Headers
@@ -26,6 +27,19 @@ class ListColumns:
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+    def add(self, raws: Iterable[RawRecord], offset: int) -> None:
+        """Add records, of which the first has this offset, and the next ones those that follow."""
+        times, keys, values = self.timestamps.append, self.keys.append, self.values.append
+        try:
+            for raw in raws:
+                if raw.headers:
+                    self.headers[len(self.keys)] = tuple(raw.headers)
+                times(raw.timestamp)
+                keys(raw.key)
+                values(raw.value)
+        finally:  # also when bytes are damaged: what was before them is there
+            self.offsets.extend(range(offset, offset + len(self.keys) - len(self.offsets)))
 
     def all_offsets(self) -> Sequence[int]:
         """See ``Columns``."""

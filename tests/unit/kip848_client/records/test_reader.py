@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from kip848_client.errors import BrokerError, RecordUnreadable
-from kip848_client.fetching._model import Slice
+from kip848_client.fetching._model import BatchRef, Slice
 from kip848_client.records import (
     Decoding,
     Gathered,
@@ -68,6 +70,12 @@ every_way = pytest.mark.parametrize("way", WAYS)
 
 def rows(*offsets: int) -> list[Row]:
     return [Row(offset) for offset in offsets]
+
+
+def legacy(offset: int, magic: int) -> bytes:
+    builder = LegacyRecordBatchBuilder(magic, 0, 1 << 20)
+    builder.append(offset, 1000, b"k", b"v")
+    return bytes(builder.build())
 
 
 def numbered(data: bytes) -> int:
@@ -255,9 +263,31 @@ def test_bytes_that_do_not_unpack(reader_of: MakeReader, way: Way) -> None:
 
 @every_way
 def test_an_offset_that_the_batch_does_not_have(reader_of: MakeReader, way: Way) -> None:
-    slice_ = slice_of(batch(rows(0, 1, 5), next_offset=3))
+    slice_ = slice_of(batch(rows(0, 1, 5), next_offset=4))
     reader = reader_of(slice_)
     for _ in range(2):
         with pytest.raises(RecordsDamaged):
             way(reader)
         assert slice_.cursor.consumed == 2
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@every_way
+def test_the_older_formats(reader_of: MakeReader, way: Way, magic: int) -> None:
+    raw = b"".join(legacy(offset, magic) for offset in (4, 5, 6))
+    size = len(raw) // 3
+    found = tuple(
+        BatchRef(at * size, (at + 1) * size, 4 + at, 5 + at, 1, 0, -1, -1, -1, magic, False)
+        for at in range(3)
+    )
+    slice_ = replace(slice_of(batch(rows(4))), raw=raw, batches=found, next_offset=7)
+    assert way(reader_of(slice_)) == [4, 5, 6]
+    assert slice_.cursor.consumed == 7
+
+
+def test_a_wrong_checksum_in_an_older_format(reader_of: MakeReader) -> None:
+    raw = legacy(4, 1)[:-1] + b"x"
+    found = (BatchRef(0, len(raw), 4, 5, 1, 0, -1, -1, -1, 1, False),)
+    slice_ = replace(slice_of(batch(rows(4))), raw=raw, batches=found)
+    with pytest.raises(RecordsDamaged):
+        reader_of(slice_).take()
