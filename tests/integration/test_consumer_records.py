@@ -219,6 +219,26 @@ async def test_an_offset_that_is_gone_is_reset(cluster: Cluster) -> None:
         assert (caught.value.offset, caught.value.start, caught.value.end) == (1000, 0, 5)
 
 
+async def test_batches_are_handed_out_as_lists_are(cluster: Cluster) -> None:
+    topic, group = cluster.unique("batches"), cluster.unique("batches")
+    await cluster.create_topic(topic, 1)
+    await cluster.produce(topic, {0: [b"%d" % n for n in range(10)]})
+    tp = TopicPartition(topic, 0)
+    async with cluster.consumer(topic, group=group, enable_auto_commit=False) as consumer:
+        view = (await consumer.getbatches(timeout_ms=20_000, max_records=4))[tp]
+        assert (view.tp, len(view), list(view.offsets)) == (tp, 4, [0, 1, 2, 3])
+        assert list(view.values) == [b"0", b"1", b"2", b"3"]
+        assert [each.value for each in view.records()] == [b"0", b"1", b"2", b"3"]
+        assert await consumer.commit() == {tp: OffsetAndMetadata(4)}
+        assert (await consumer.getone()).offset == 4
+        consumer.pause(tp)
+        assert await consumer.getbatches(timeout_ms=100) == {}
+        consumer.resume(tp)
+        rest = (await consumer.getbatches(tp, timeout_ms=20_000))[tp]
+        assert (list(rest.offsets), rest.next_offset) == ([5, 6, 7, 8, 9], 10)
+    assert await cluster.committed(group, topic) == {0: 4}
+
+
 @pytest.mark.parametrize("codec", ["gzip", "lz4", "snappy", "zstd"])
 async def test_compressed_batches(cluster: Cluster, codec: str) -> None:
     topic = cluster.unique(f"codec-{codec}")

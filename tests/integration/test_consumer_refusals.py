@@ -50,8 +50,8 @@ from kip848_client.wire.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from kip848_client.wire.messages.offset_fetch import OffsetFetchResponse, OffsetFetchResponseGroup
-from mock_coordinator import MockBroker
-from mock_coordinator.core.faults import faults_from_json
+from mock_coordinator import Fault, Match, MockBroker
+from mock_coordinator.core.faults import Refuse, faults_from_json
 from tests.integration.cluster import Cluster, eventually, polling
 from tests.integration.intercepted import CLOSE, DROP, Interceptor, intercepted
 from tests.support.kafka_broker import free_ports
@@ -538,6 +538,24 @@ async def test_partitions_that_were_not_asked_for_are_ignored(
     said = [each.getMessage() for each in caplog.records if "broke the Fetch" in each.getMessage()]
     assert 1 <= len(said) <= 2  # not for each answer
     assert "partition 7" in said[0]
+
+
+async def test_a_refusal_of_whole_fetches_is_no_storm() -> None:
+    async with MockBroker({"t": 1}, config=FAST_CONFIGS) as broker:
+        cluster = Cluster("mock", "4.4", broker.host, broker.port)
+        await cluster.produce("t", {0: [b"0"]})
+        consumer = cluster.consumer("t", group="g")
+        async with consumer, polling(consumer) as seen:
+            await eventually(lambda: len(seen) == 1)
+            fault = Fault(Refuse(ErrorCode.UNKNOWN_SERVER_ERROR), Match(api="Fetch"), times=5)
+            started = time.monotonic()
+            broker.faults.add(fault)
+            await eventually(lambda: len(broker.faults.hits) == 5)
+            # pauses of 100, 200, 400 and 800 ms, each varied by a fifth
+            assert time.monotonic() - started > 1.1
+            await cluster.produce("t", {0: [b"1"]})
+            await eventually(lambda: len(seen) == 2)
+        await cluster.close()
 
 
 def fetched(partition: int, error_code: int = 0) -> dict[str, Any]:

@@ -96,3 +96,24 @@ async def test_a_partition_that_is_not_there_is_said_and_consumed_once_it_is(
             broker.produce("t", b"here", partition=1)
             async with asyncio.timeout(10):
                 assert (await consumer.getone(("t", 1))).value == b"here"
+
+
+@pytest.mark.parametrize("records", [3, 8])
+async def test_a_topic_that_is_created_again_is_read_once_and_in_order(records: int) -> None:
+    """Not under the old assignment: at the old offset, or from wherever a reset leads."""
+    slow = {**FAST, "group.consumer.heartbeat.interval.ms": "500"}
+    async with MockBroker({"t": 1}, config=slow) as broker:
+        broker.produce("t", *[b"old"] * 5)
+        consumer = Consumer(
+            "t", bootstrap_servers=broker.bootstrap, group_id="g", auto_offset_reset="earliest"
+        )
+        async with consumer, polling(consumer) as seen:
+            await eventually(lambda: len(seen) == 5)
+            broker.delete_topic("t")
+            broker.create_topic("t", 1)
+            new = [b"new%d" % number for number in range(records)]
+            broker.produce("t", *new)
+            await eventually(lambda: len(seen) >= 5 + records)
+            beats = len(broker.requests("ConsumerGroupHeartbeat"))
+            await eventually(lambda: len(broker.requests("ConsumerGroupHeartbeat")) > beats + 1)
+            assert [each.value for each in seen[5:]] == new

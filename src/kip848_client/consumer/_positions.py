@@ -7,9 +7,8 @@ what was found, and lets a younger seek win, and the loss of the partition.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
-
-import anyio
 
 from kip848_client._ports import Clock
 from kip848_client._types import TopicPartition
@@ -44,7 +43,7 @@ class Positions:
         self._errors = errors
         self._clock = clock
         self._patience_ms = patience_ms
-        self._moved = anyio.Event()
+        self._waiting: set[asyncio.Future[None]] = set()
         self._closed = False
 
     async def at(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, FoundOffset]:
@@ -120,7 +119,10 @@ class Positions:
             if trouble is not None:
                 self._fetching.post(TroubleTold(tp))
                 raise trouble[1].with_traceback(None)
-            await self._moved.wait()
+            moved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.add(moved)
+            moved.add_done_callback(self._waiting.discard)
+            await moved
 
     def close(self) -> None:
         """End every wait."""
@@ -129,5 +131,6 @@ class Positions:
 
     def stir(self) -> None:
         """Let every wait look again whether it still makes sense."""
-        self._moved.set()
-        self._moved = anyio.Event()
+        for moved in tuple(self._waiting):
+            if not moved.done():
+                moved.set_result(None)

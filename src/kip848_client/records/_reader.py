@@ -112,7 +112,7 @@ class SliceReader:
                     break
                 self._fill_from(slice_.batches[self._index], gathered)
         except RecordsDamaged:
-            if not gathered.parts:
+            if not len(gathered):  # a part may be empty: of a batch whose records were all taken
                 raise
             gathered.stopped = True
         if self.done:

@@ -124,9 +124,11 @@ class Offline:
 
 
 @asynccontextmanager
-async def offline(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> AsyncGenerator[Offline]:
+async def offline(
+    monkeypatch: pytest.MonkeyPatch, partitions: int = 1, **settings: Any
+) -> AsyncGenerator[Offline]:
     """The consumer, not started; it is stopped at the end if the test has not done so."""
-    async with MockBroker({"t": 1}, listen=False) as broker:
+    async with MockBroker({"t": partitions}, listen=False) as broker:
         settings.setdefault("auto_commit_interval_ms", 60_000)
         settings.setdefault("auto_offset_reset", "earliest")
         consumer: Consumer[Any, Any] = Consumer("t", group_id="g", **settings)

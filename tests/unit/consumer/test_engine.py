@@ -11,12 +11,14 @@ import pytest
 
 from kip848_client import CommitFailed, LeaveMode, MemberState, TopicPartition
 from kip848_client._ports import NotSent
+from kip848_client.consumer._fetching import Fetching
 from kip848_client.errors import (
     ConfigError,
     ConsumerClosed,
     Kip848Error,
     LocalProtocolError,
 )
+from kip848_client.fetching import Event, FetchAnswered
 from tests.unit.consumer.fake_network import TP, Offline, offline
 from tests.unit.waiting import some_rounds, until
 
@@ -121,6 +123,31 @@ async def test_a_consumer_whose_tasks_were_cancelled_says_so(
         await until(lambda: one.engine._task is not None and one.engine._task.done())
         with pytest.raises(Kip848Error, match="was cancelled from outside"):
             await one.consumer.getone()
+
+
+# -- many partitions ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("partitions", [10, 500])
+async def test_the_number_of_events_does_not_grow_with_the_partitions(
+    partitions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each event costs a look at all partitions here and there."""
+    posted: list[Event] = []
+    post = Fetching.post
+
+    def count(fetching: Fetching, event: Event) -> None:
+        posted.append(event)
+        post(fetching, event)
+
+    monkeypatch.setattr(Fetching, "post", count)
+    async with offline(monkeypatch, partitions=partitions) as one:
+        await one.consumer.start()
+        await asyncio.wait_for(one.consumer.getone(), 10)
+        tps = await one.consumer.wait_assigned()
+        await until(lambda: all(one.engine.core.position(tp) is not None for tp in tps))
+        assert len(tps) == partitions
+        assert len([each for each in posted if not isinstance(each, FetchAnswered)]) < 25
 
 
 # -- stopping ------------------------------------------------------------------------------------
