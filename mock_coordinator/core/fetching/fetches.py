@@ -410,7 +410,8 @@ def _refusal(
     if problem is not None:
         return problem
     if wanted.last_fetched_epoch >= 0:
-        if log.end_of_epoch(wanted.last_fetched_epoch) == (-1, -1):
+        unknown = log.end_of_epoch(wanted.last_fetched_epoch) == (-1, -1)
+        if unknown or wanted.fetch_offset < log.log_start_offset:
             return ErrorCode.OFFSET_OUT_OF_RANGE
     elif not log.log_start_offset <= wanted.fetch_offset <= log.high_watermark:
         return ErrorCode.OFFSET_OUT_OF_RANGE

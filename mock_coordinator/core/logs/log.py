@@ -159,10 +159,12 @@ class PartitionLog:
         self.replace(())
         self.producers = ProducerStates(self._watch)
         self._aborted = AbortedTransactions()
-        self._end = kept_from = self.log_start_offset
-        self._epochs = [(self.leader_epoch, kept_from)]
+        # the first batch may begin before the log does
+        self._end = min([self.log_start_offset, *(read_header(data).base_offset for data in kept)])
+        self._epochs = [(self.leader_epoch, self._end)]
         for data in kept:
             self.restore(data)
+        self._end = max(self._end, self.log_start_offset)
         left = [(epoch, start) for epoch, start in epochs if start < self._end]
         if not left or left[-1][0] != self.leader_epoch:
             left.append((self.leader_epoch, self._end))

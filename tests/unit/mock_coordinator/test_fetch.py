@@ -112,6 +112,17 @@ def test_a_client_that_is_ahead_is_told_where_it_diverged() -> None:
     assert data.records == b""
 
 
+def test_what_was_deleted_is_out_of_range_whatever_the_epoch() -> None:
+    """Kafka looks at the start of the log before it compares epochs."""
+    harness = three_batches()
+    topic = harness.broker.core.broker.catalog.topics["t"]
+    log = harness.broker.core.broker.logs.of(topic, 0)
+    assert log is not None
+    log.delete_before(4)
+    assert harness.fetch(2, last_fetched_epoch=0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert harness.fetch(4, last_fetched_epoch=0).error_code == 0
+
+
 def test_an_unknown_topic() -> None:
     harness = BrokerHarness()
     response = harness.ask(harness.fetch_request(fetch_partition(), topic="nope"), 12)

@@ -98,3 +98,12 @@ def test_a_log_that_was_cut_knows_where_its_leader_epochs_ended() -> None:
     log.begin_epoch(3)
     log.append(encode_batch([NewRecord(b"y")], 0), 1, 0)
     assert [log.end_of_epoch(epoch) for epoch in (0, 1, 2, 3)] == [(0, 3), (1, 4), (1, 4), (3, 5)]
+
+
+def test_a_log_that_begins_within_a_batch_can_be_cut() -> None:
+    log = log_of(3, 1, 1)
+    log.delete_before(1)
+    log.truncate(4)
+    assert (log.log_start_offset, log.high_watermark) == (1, 4)
+    log.truncate(2)
+    assert (log.log_start_offset, log.high_watermark, log.batches) == (1, 1, [])
