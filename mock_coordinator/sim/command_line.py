@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kip848_client.errors import ConfigError
+from mock_coordinator.sim.fetching.options import FetchOptions, draw_fetch_options
+from mock_coordinator.sim.fetching.probes import FETCH_PROBES
+from mock_coordinator.sim.fetching.world import FetchFailure, FetchResult, simulate_fetching
 from mock_coordinator.sim.probes import PROBES
 from mock_coordinator.sim.swarm import Options, draw_options, with_changes
 from mock_coordinator.sim.world import Failure, Result, simulate
@@ -46,6 +49,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="A..B",
         help="one seed or a range with both ends (%(default)s)",
     )
+    parser.add_argument(
+        "--fetching", action="store_true", help="play worlds of fetching, not of groups"
+    )
     parser.add_argument("--trace", action="store_true", help="print every event")
     parser.add_argument("--digest", action="store_true", help="print only seeds and digests")
     parser.add_argument("--probes", action="store_true", help="print which rare paths were reached")
@@ -59,8 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
     for a seed or an option that makes no sense."""
     changes = dict(_change(text) for text in arguments.set)
     seeds = seeds_of(arguments.seeds)
-    plans = [with_changes(draw_options(seed), changes) for seed in seeds]
     shown = arguments.trace, arguments.digest, arguments.probes
+    if arguments.fetching:
+        worlds = [with_changes(draw_fetch_options(seed), changes) for seed in seeds]
+        return _play_fetching(worlds, trace=shown[0], digest=shown[1], probes=shown[2])
+    plans = [with_changes(draw_options(seed), changes) for seed in seeds]
     return _play(plans, trace=shown[0], digest=shown[1], probes=shown[2])
 
 
@@ -72,23 +81,59 @@ def _change(text: str) -> tuple[str, str]:
 
 
 def _play(plans: Sequence[Options], *, trace: bool, digest: bool, probes: bool) -> int:
-    reached: Counter[str] = Counter()
-    failed: list[int] = []
+    summary = _Summary(PROBES if probes else ())
     for options in plans:
         try:
             result = simulate(options, print if trace else None)
         except Failure as failure:
-            print(failure)
-            failed.append(options.seed)
+            summary.failed(options.seed, failure)
             continue
-        reached.update(result.probes)
-        print(f"{options.seed} {result.digest}" if digest else _line(result))
-    if probes:
-        for name in PROBES:
-            print(f"{reached[name]:>8}  {name}")
-    if failed:
-        print(f"{len(failed)} of {len(plans)} seeds failed: {' '.join(map(str, failed))}")
-    return 1 if failed else 0
+        line = f"{options.seed} {result.digest}" if digest else _line(result)
+        summary.held(line, result.probes)
+    return summary.tell(len(plans))
+
+
+def _play_fetching(
+    plans: Sequence[FetchOptions], *, trace: bool, digest: bool, probes: bool
+) -> int:
+    summary = _Summary(FETCH_PROBES if probes else ())
+    for options in plans:
+        try:
+            result = simulate_fetching(options, print if trace else None)
+        except FetchFailure as failure:
+            summary.failed(options.seed, failure)
+            continue
+        line = f"{options.seed} {result.digest}" if digest else _fetching_line(result)
+        summary.held(line, result.probes)
+    return summary.tell(len(plans))
+
+
+class _Summary:
+    """What many seeds came to. ``probes`` are those to count."""
+
+    def __init__(self, probes: Iterable[str]) -> None:
+        self._probes = tuple(probes)
+        self._reached: Counter[str] = Counter()
+        self._failed: list[int] = []
+
+    def held(self, line: str, probes: Mapping[str, int]) -> None:
+        """A seed held every invariant."""
+        self._reached.update(probes)
+        print(line)
+
+    def failed(self, seed: int, failure: Exception) -> None:
+        """A seed did not."""
+        print(failure)
+        self._failed.append(seed)
+
+    def tell(self, played: int) -> int:
+        """Print the rest; returns the exit code."""
+        for name in self._probes:
+            print(f"{self._reached[name]:>8}  {name}")
+        if self._failed:
+            seeds = " ".join(map(str, self._failed))
+            print(f"{len(self._failed)} of {played} seeds failed: {seeds}")
+        return 1 if self._failed else 0
 
 
 def _line(result: Result) -> str:
@@ -97,4 +142,14 @@ def _line(result: Result) -> str:
         f"{result.virtual_ms / 1000:>7.1f} virtual s  {result.events:>7} events  "
         f"order after {result.converged_ms / 1000:>5.1f} s  {result.records:>6} records  "
         f"{result.digest[:12]}"
+    )
+
+
+def _fetching_line(result: FetchResult) -> str:
+    return (
+        f"seed {result.options.seed:>6}  {result.options.profile}  "
+        f"{result.virtual_ms / 1000:>7.1f} virtual s  {result.events:>7} events  "
+        f"all read after {result.converged_ms / 1000:>5.1f} s  "
+        f"{result.records:>6} of {result.written:>6} records  {result.requests:>5} fetches  "
+        f"{result.resets:>3} resets  {result.truncations:>3} truncations  {result.digest[:12]}"
     )

@@ -24,15 +24,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from mock_coordinator.sim.invariants import Violation
 from mock_coordinator.sim.kernel import Kernel
 from mock_coordinator.sim.probes import Probes
-from mock_coordinator.sim.swarm import Options
 from mock_coordinator.sim.trace import Trace
 
-__all__ = ["Connection", "Network", "Packet"]
+__all__ = ["Connection", "Network", "Packet", "Weather"]
+
+
+class Weather(Protocol):
+    """How bad a network is; see ``Options``."""
+
+    @property
+    def delay_ms_max(self) -> int:
+        """Of one message."""
+        ...
+
+    @property
+    def lose_request(self) -> float:
+        """How probable it is."""
+        ...
+
+    @property
+    def lose_response(self) -> float:
+        """How probable it is."""
+        ...
+
+    @property
+    def duplicate(self) -> float:
+        """How probable it is, of requests and responses."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +106,7 @@ Path = tuple[str, str]
 class Network:
     """All connections, and the troubles of the moment."""
 
-    def __init__(self, kernel: Kernel, options: Options, trace: Trace, probes: Probes) -> None:
+    def __init__(self, kernel: Kernel, options: Weather, trace: Trace, probes: Probes) -> None:
         self._kernel = kernel
         self._options = options
         self._trace = trace

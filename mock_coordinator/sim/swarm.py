@@ -10,23 +10,41 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from random import Random
-from typing import Final
+from typing import Final, TypeVar
 
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.profiles import PROFILES
 
-__all__ = ["SESSION_MS_MIN", "Options", "changes_of", "draw_options", "with_changes"]
+__all__ = [
+    "SESSION_MS_MIN",
+    "Dice",
+    "Options",
+    "Parameters",
+    "changes_of",
+    "draw_options",
+    "with_changes",
+]
 
 
 SESSION_MS_MIN: Final = 6_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """Everything that differs between two runs. Probabilities are per occasion, 0 to 1."""
+class Parameters:
+    """What the options of every kind of world have."""
 
     seed: int
     profile: str
+
+    def describe(self) -> str:
+        """``name=value`` of all, in the order of their definition."""
+        return " ".join(f"{f.name}={getattr(self, f.name)}" for f in fields(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Parameters):
+    """Everything that differs between two runs. Probabilities are per occasion, 0 to 1."""
+
     codec: bool = False
     """Pass every message through its bytes."""
 
@@ -88,16 +106,16 @@ class Options:
     act_every_ms: int
     process_crash: float
     """Of the acts that end a process, those that end it without a word."""
-
-    def describe(self) -> str:
-        """``name=value`` of all, in the order of their definition."""
-        return " ".join(f"{f.name}={getattr(self, f.name)}" for f in fields(self))
+    produce_every_ms: int
+    """A batch of a few records, anywhere."""
 
 
 _PROFILE_NAMES: Final = tuple(sorted(PROFILES))
 
 
-class _Dice:
+class Dice:
+    """Draws the options of a run."""
+
     def __init__(self, rng: Random) -> None:
         self._rng = rng
 
@@ -109,6 +127,7 @@ class _Dice:
         return round(highest * ((value - 1 / 3) * 1.5) ** 2, 4)
 
     def between(self, low: int, high: int) -> int:
+        """Both ends included."""
         return self._rng.randint(low, high)
 
     def period(self, shortest_ms: int) -> int:
@@ -120,7 +139,7 @@ class _Dice:
 
 def draw_options(seed: int) -> Options:
     """The options of a seed. The profiles take turns, so that any 5 seeds in a row have all."""
-    dice = _Dice(Random(f"{seed}/options"))
+    dice = Dice(Random(f"{seed}/options"))
     session_ms = dice.between(SESSION_MS_MIN // 1_000, 45) * 1_000
     heartbeat_ms = min(dice.between(500, 5_000), session_ms // 3)
     return Options(
@@ -164,10 +183,14 @@ def draw_options(seed: int) -> Options:
         brokers=(1, 3)[dice.between(0, 1)],
         relocate_every_ms=dice.period(5_000),
         extra_heartbeats=dice.between(0, 4) > 0,
+        produce_every_ms=dice.between(50, 800),
     )
 
 
-def with_changes(options: Options, changes: dict[str, str]) -> Options:
+AnyParameters = TypeVar("AnyParameters", bound=Parameters)
+
+
+def with_changes(options: AnyParameters, changes: dict[str, str]) -> AnyParameters:
     """``options`` with some replaced, from text. Raises ``ConfigError`` for an unknown name or a
     value of another type."""
     typed: dict[str, int | float | str | bool] = {}
@@ -189,9 +212,8 @@ def with_changes(options: Options, changes: dict[str, str]) -> Options:
     return replace(options, **typed)  # type: ignore[arg-type]  # the types were checked above
 
 
-def changes_of(options: Options) -> dict[str, object]:
-    """What was replaced in the options of their seed."""
-    drawn = draw_options(options.seed)
+def changes_of(options: AnyParameters, drawn: AnyParameters) -> dict[str, object]:
+    """What was replaced in the options that were drawn from their seed."""
     return {
         field.name: getattr(options, field.name)
         for field in fields(options)

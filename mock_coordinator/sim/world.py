@@ -24,7 +24,7 @@ from mock_coordinator.sim.network import Network
 from mock_coordinator.sim.operator import Operator
 from mock_coordinator.sim.population import Population
 from mock_coordinator.sim.probes import Probes
-from mock_coordinator.sim.swarm import Options, changes_of
+from mock_coordinator.sim.swarm import Options, changes_of, draw_options
 from mock_coordinator.sim.trace import Trace
 from mock_coordinator.sim.workload import Workload
 
@@ -76,7 +76,10 @@ class Failure(Exception):
 
 def replay_command(options: Options) -> str:
     """What to type to see this very run, event by event."""
-    changes = "".join(f" --set {name}={value}" for name, value in changes_of(options).items())
+    drawn = draw_options(options.seed)
+    changes = "".join(
+        f" --set {name}={value}" for name, value in changes_of(options, drawn).items()
+    )
     return f"python -m mock_coordinator.sim --seed {options.seed}{changes} --trace"
 
 
@@ -143,7 +146,8 @@ class World:
 
     def pending(self) -> list[str]:
         """What is not in order yet; see ``convergence``."""
-        return list(pending(self.context, self.population, self.operator.topics))
+        ends = self.broker.ends()
+        return list(pending(self.context, self.population, self.operator.topics, ends))
 
     # -- phases ------------------------------------------------------------------------------
 

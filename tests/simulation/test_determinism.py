@@ -73,5 +73,7 @@ def test_a_failure_says_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> 
     assert 40 <= len(said[3:-1]) <= 50
     assert said[-1] == f"replay: {replay_command(options)}"
     assert replay_command(options).startswith("python -m mock_coordinator.sim --seed 7 --set ")
-    again = with_changes(draw_options(7), {k: str(v) for k, v in changes_of(options).items()})
+    again = with_changes(
+        draw_options(7), {k: str(v) for k, v in changes_of(options, draw_options(7)).items()}
+    )
     assert again == options

@@ -1,0 +1,171 @@
+"""The consumer's process in a world of fetching: it performs what the core asks for, decides
+nothing, and shows the checkers every step."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from kip848_client._types import TopicIdPartition, TopicPartition
+from kip848_client.errors import RequestTimedOut
+from kip848_client.fetching import (
+    CloseSession,
+    Command,
+    CommittedFailed,
+    CommittedFound,
+    Event,
+    FetchCore,
+    FetchSettings,
+    LearnLeaders,
+    ListOffsets,
+    LookUpCommitted,
+    Notice,
+    OffsetsFound,
+    OffsetsNotFound,
+    Positioned,
+    Readable,
+    SendFetch,
+    StoredOffset,
+    TimerFired,
+    UseEndpoints,
+)
+from mock_coordinator.sim.fetching.brokers import RACKS, node_name
+from mock_coordinator.sim.fetching.context import FetchContext
+from mock_coordinator.sim.fetching.requests import FetchRequests, Wires
+from mock_coordinator.sim.fetching.shown import shown
+from mock_coordinator.sim.kernel import Timer
+
+__all__ = ["Client"]
+
+NAME: Final = "client"
+_LOOK_UP_MS_MAX: Final = 1_500
+_REQUEST_TIMEOUT_MS: Final = 3_000
+
+
+class Client:
+    """One ``FetchCore`` and its driver. ``heard`` gets what is for the user."""
+
+    def __init__(
+        self, context: FetchContext, nodes: tuple[int, ...], heard: Callable[[Command], None]
+    ) -> None:
+        self._context = context
+        self._rng = context.kernel.rng("client")
+        self._heard = heard
+        options = context.options
+        self.core = FetchCore(
+            FetchSettings(
+                min_bytes=options.min_bytes,
+                max_wait_ms=options.max_wait_ms,
+                max_bytes=options.max_bytes,
+                max_partition_bytes=options.max_partition_bytes,
+                buffer_bytes=options.buffer_bytes,
+                read_committed=options.read_committed,
+                rack=self._rng.choice(RACKS) if options.near else "",
+                reset_policy=options.reset_policy,
+                reset_age_ms=10_000,
+                has_group=options.has_group,
+                request_timeout_ms=options.request_timeout_ms,
+                metadata_max_age_ms=60_000,
+            ),
+            self._jitter,
+        )
+        self._requests = FetchRequests(
+            Wires(
+                kernel=context.kernel,
+                network=context.network,
+                client=NAME,
+                codec=options.codec,
+                versions=context.profile.api_versions,
+                server_of=node_name,
+                nodes=lambda: nodes,
+                request_timeout_ms=_REQUEST_TIMEOUT_MS,
+            ),
+            self.feed,
+            lambda action: action(),
+        )
+        self.committed: dict[TopicIdPartition, StoredOffset] = {}
+        self._inbox: deque[Event] = deque()
+        self._stepping = False
+        self._timer: Timer | None = None
+        self.steps = 0
+        context.judge.watch(self.core)
+
+    def _jitter(self, pause_ms: int) -> int:
+        return self._rng.randint(pause_ms * 4 // 5, max(pause_ms * 6 // 5, 1))
+
+    def feed(self, event: Event) -> None:
+        """Give the core an event, and perform what it asks for."""
+        self._inbox.append(event)
+        if self._stepping:
+            return
+        self._stepping = True
+        while self._inbox:
+            self._step(self._inbox.popleft())
+        self._stepping = False
+        self._set_timer()
+
+    def _step(self, event: Event) -> None:
+        context, now_ms = self._context, self._context.kernel.now_ms
+        self.steps += 1
+        commands = self.core.step(now_ms, event)
+        context.tell(NAME, "event", shown(event))
+        for command in commands:
+            context.tell(NAME, "command", shown(command))
+        context.judge.stepped(now_ms, event, commands)
+        for command in commands:
+            self._perform(command)
+
+    def _set_timer(self) -> None:
+        due_ms = self.core.deadline_ms
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if due_ms is not None:
+            self._timer = self._context.kernel.at(due_ms, lambda: self.feed(TimerFired()))
+
+    def _perform(self, command: Command) -> None:
+        match command:
+            case SendFetch():
+                self._requests.fetch(command)
+            case CloseSession():
+                self._requests.close_session(command)
+            case ListOffsets():
+                self._requests.list_offsets(command)
+            case LearnLeaders():
+                self._requests.learn_leaders(command)
+            case LookUpCommitted():
+                self._look_up(command)
+            case Positioned() | Readable() | Notice() | OffsetsFound() | OffsetsNotFound():
+                self._heard(command)
+            case UseEndpoints():
+                pass
+            case _:
+                raise AssertionError(f"no such command: {command!r}")
+
+    # -- committed offsets -------------------------------------------------------------------
+
+    def commit(self, tp: TopicPartition) -> None:
+        """Remember the position as the group's."""
+        topic_id, position = self.core.topic_id(tp), self.core.position(tp)
+        if topic_id is not None and position is not None:
+            stored = StoredOffset(position, self.core.position_epoch(tp))
+            self.committed[topic_id, tp.partition] = stored
+
+    def _look_up(self, command: LookUpCommitted) -> None:
+        """The coordinator takes its time, and now and then it is not there."""
+        context = self._context
+        delay_ms = 1 if context.healed else self._rng.randint(0, _LOOK_UP_MS_MAX)
+        if context.happens("committed", 0.2):
+            error = RequestTimedOut("the coordinator did not answer")
+            context.probes.reached("committed offsets not found out")
+            failed = CommittedFailed(command.number, error, passing=True)
+            context.kernel.after(delay_ms, lambda: self.feed(failed))
+            return
+        ids = {tp: self.core.topic_id(tp) for tp in command.partitions}
+        offsets = {
+            tp: None if topic_id is None else self.committed.get((topic_id, tp.partition))
+            for tp, topic_id in ids.items()
+        }
+        found = CommittedFound(command.number, offsets)
+        context.kernel.after(delay_ms, lambda: self.feed(found))

@@ -1,0 +1,111 @@
+"""All checkers of a world of fetching, and the one place that its actors report to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kip848_client._types import TopicIdPartition, TopicPartition
+from kip848_client.fetching import (
+    Command,
+    Event,
+    FetchAnswered,
+    FetchCore,
+    FetchLost,
+    LearnLeaders,
+    ListOffsets,
+    Notice,
+    Positioned,
+    SendFetch,
+    Slice,
+    TimerFired,
+)
+from kip848_client.wire.messages.fetch import FetchRequest
+from mock_coordinator.sim.fetching.asking import Asking
+from mock_coordinator.sim.fetching.history import Histories
+from mock_coordinator.sim.fetching.reading import Reading
+
+__all__ = ["Judge"]
+
+
+class Judge:
+    """Watches one core, its user and its brokers."""
+
+    def __init__(
+        self,
+        histories: Histories,
+        *,
+        read_committed: bool,
+        may_reset: bool,
+        has_data: Callable[[TopicIdPartition, int], bool],
+    ) -> None:
+        self.reading = Reading(histories, read_committed, may_reset)
+        self.asking = Asking(self._is_wanted, has_data)
+        self._core: FetchCore | None = None
+
+    # -- brokers -----------------------------------------------------------------------------
+
+    def arrived(self, request: FetchRequest, version: int) -> None:
+        """A broker reads a fetch."""
+        self.asking.arrived(request, version)
+
+    def out_of_range(self, key: TopicIdPartition, offset: int) -> None:
+        """A leader answers so."""
+        self.reading.out_of_range(key, offset)
+
+    def diverged(self, key: TopicIdPartition, end: int) -> None:
+        """A broker answers so."""
+        self.reading.diverged(key, end)
+
+    # -- the core ----------------------------------------------------------------------------
+
+    def watch(self, core: FetchCore) -> None:
+        """From now on this core is meant."""
+        self._core = core
+
+    def shut(self, tp: TopicPartition, why: str, *, on: bool) -> None:
+        """Nothing of a partition may be handed out or fetched any more, or that is over."""
+        reasons = self.reading.shut.setdefault(tp, set())
+        if on:
+            reasons.add(why)
+        else:
+            reasons.discard(why)
+
+    def stepped(self, now_ms: int, event: Event, commands: Sequence[Command]) -> None:
+        """The core took an event and asks for these."""
+        core = self._core
+        assert core is not None, "somebody is watched"
+        positioned = [each for each in commands if isinstance(each, Positioned)]
+        told = [each for each in commands if isinstance(each, Notice)]
+        self.reading.stepped(core, event, positioned, told)
+        if positioned or not isinstance(event, FetchAnswered | FetchLost | TimerFired):
+            self.asking.moved()
+        if isinstance(event, FetchAnswered):
+            self.asking.answered(now_ms, event.fetch, event.answer)
+        elif isinstance(event, FetchLost):
+            self.asking.lost(event.fetch, sent=event.sent)
+        for command in commands:
+            if isinstance(command, SendFetch):
+                self.asking.sent(now_ms, command)
+            elif isinstance(command, LearnLeaders | ListOffsets):
+                self.asking.asked(now_ms, command)
+
+    def _is_wanted(self, key: TopicIdPartition) -> bool:
+        """Whether a partition may be fetched now."""
+        core = self._core
+        assert core is not None, "somebody is watched"
+        for tp in core.assigned:
+            if (core.topic_id(tp), tp.partition) == key:
+                return not self.reading.shut.get(tp)
+        return False
+
+    # -- the user ----------------------------------------------------------------------------
+
+    def record(self, taken: Slice, offset: int, value: bytes) -> None:
+        """It gets a record."""
+        assert self._core is not None, "somebody is watched"
+        self.reading.record(self._core, taken, offset, value)
+
+    def finished(self, taken: Slice) -> None:
+        """It has read a slice."""
+        assert self._core is not None, "somebody is watched"
+        self.reading.finished(self._core, taken)

@@ -1,0 +1,256 @@
+"""One simulated world of fetching: set up, safety, liveness, and a verdict; see ``sim.world``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client._types import TopicIdPartition, TopicPartition
+from mock_coordinator.core.profiles import profile_named
+from mock_coordinator.sim.fetching.brokers import Brokers, node_name
+from mock_coordinator.sim.fetching.client import NAME
+from mock_coordinator.sim.fetching.context import FetchContext
+from mock_coordinator.sim.fetching.history import Histories
+from mock_coordinator.sim.fetching.judge import Judge
+from mock_coordinator.sim.fetching.operator import Operator
+from mock_coordinator.sim.fetching.options import FetchOptions, draw_fetch_options
+from mock_coordinator.sim.fetching.probes import FETCH_PROBES
+from mock_coordinator.sim.fetching.producers import Producers
+from mock_coordinator.sim.fetching.user import User
+from mock_coordinator.sim.kernel import Kernel
+from mock_coordinator.sim.network import Network
+from mock_coordinator.sim.probes import Probes
+from mock_coordinator.sim.swarm import changes_of
+from mock_coordinator.sim.trace import Trace
+
+__all__ = ["FetchFailure", "FetchResult", "FetchWorld", "simulate_fetching"]
+
+LIVENESS_MS_MAX: Final = 120_000
+QUIET_MS: Final = 20_000
+CHECK_EVERY_MS: Final = 500
+_COMMAND: Final = "python -m mock_coordinator.sim --fetching"
+_CLOG_MS_MAX: Final = 5_000
+_CUT_MS_MAX: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResult:
+    """What a run that held every invariant leaves."""
+
+    options: FetchOptions
+    digest: str
+    lines: int
+    events: int
+    virtual_ms: int
+    converged_ms: int
+    written: int
+    records: int
+    """Handed out."""
+    requests: int
+    resets: int
+    truncations: int
+    probes: Mapping[str, int]
+
+
+class FetchFailure(Exception):
+    """A run in which something did not hold: what, how to see it again, and the last events."""
+
+    def __init__(self, options: FetchOptions, cause: BaseException, trace: Trace) -> None:
+        self.options = options
+        self.cause = cause
+        changes = changes_of(options, draw_fetch_options(options.seed))
+        set_them = "".join(f" --set {name}={value}" for name, value in changes.items())
+        super().__init__(
+            "\n".join(
+                (
+                    f"{type(cause).__name__}: {cause}",
+                    f"seed {options.seed}",
+                    f"options {options.describe()}",
+                    *trace.last,
+                    f"replay: {_COMMAND} --seed {options.seed}{set_them} --trace",
+                )
+            )
+        )
+
+
+class Stuck(Exception):
+    """A healed world did not come to rest in order."""
+
+
+class FetchWorld:
+    """Everything of one run."""
+
+    def __init__(self, options: FetchOptions, sink: Callable[[str], None] | None = None) -> None:
+        kernel = Kernel(options.seed)
+        trace, probes = Trace(kernel.now_ms, sink), Probes(FETCH_PROBES)
+        histories = Histories()
+        self.context = FetchContext(
+            options=options,
+            profile=profile_named(options.profile),
+            kernel=kernel,
+            network=Network(kernel, options, trace, probes),
+            trace=trace,
+            probes=probes,
+            judge=Judge(
+                histories,
+                read_committed=options.read_committed,
+                may_reset=options.reset_policy != "none",
+                has_data=self._has_data,
+            ),
+            histories=histories,
+        )
+        self._start_ms = kernel.now_ms
+        self._rng = kernel.rng("faults")
+        self._over = False
+        self.brokers = Brokers(self.context)
+        self.producers = Producers(self.context, self.brokers)
+        self.operator = Operator(self.context, self.brokers)
+        self.user = User(self.context, self.brokers)
+
+    def run(self) -> FetchResult:
+        """The whole story. Raises ``FetchFailure``."""
+        try:
+            self._set_up()
+            self._be_unsafe()
+            converged_ms = self._be_live()
+        except Exception as err:
+            raise FetchFailure(self.context.options, err, self.context.trace) from err
+        context, reading = self.context, self.context.judge.reading
+        if reading.resets:
+            context.probes.reached("a reset")
+        if reading.truncations:
+            context.probes.reached("a truncation")
+        return FetchResult(
+            options=context.options,
+            digest=context.trace.digest,
+            lines=context.trace.lines,
+            events=context.kernel.events,
+            virtual_ms=context.kernel.now_ms - self._start_ms,
+            converged_ms=converged_ms,
+            written=self.producers.written,
+            records=reading.records,
+            requests=context.judge.asking.requests,
+            resets=reading.resets,
+            truncations=reading.truncations,
+            probes=dict(context.probes.counts),
+        )
+
+    def _has_data(self, key: TopicIdPartition, offset: int) -> bool:
+        topic = self.brokers.core.broker.catalog.topic_by_id(key[0])
+        if topic is None:
+            return False
+        log = self.brokers.log(topic, key[1])
+        return offset < log.readable_end(int(self.context.options.read_committed))
+
+    # -- phases ------------------------------------------------------------------------------
+
+    def _set_up(self) -> None:
+        for number in range(self.context.options.topics):
+            self.operator.create(f"t{number}")
+        for _ in range(10):
+            self.producers.write()
+        self.user.start()
+        self._run_for(1_000)
+
+    def _be_unsafe(self) -> None:
+        context, options = self.context, self.context.options
+        context.tell("world", "safety")
+        self._repeat(options.produce_every_ms, self.producers.write)
+        self._repeat(options.act_every_ms, self.user.act)
+        self._repeat(options.compact_every_ms, self.operator.compact)
+        self._repeat(options.retain_every_ms, self.operator.retain)
+        self._repeat(options.cut_every_ms, self.operator.cut)
+        self._repeat(options.elect_every_ms, self.operator.elect)
+        self._repeat(options.administer_every_ms, self.operator.administer)
+        self._repeat(options.stop_every_ms, self.operator.stop_a_node)
+        self._repeat(options.evict_every_ms, self.brokers.evict)
+        self._repeat(options.clog_every_ms, self._clog)
+        self._repeat(options.partition_every_ms, self._cut)
+        self._run_for(options.safety_ms)
+
+    def _repeat(self, mean_ms: int, action: Callable[[], None]) -> None:
+        """Every now and then, ``mean_ms`` apart on average; never when that is 0."""
+        if mean_ms == 0:
+            return
+
+        def again() -> None:
+            if not self._over:
+                action()
+                self._repeat(mean_ms, action)
+
+        self.context.kernel.after(1 + int(self._rng.expovariate(1 / mean_ms)), again)
+
+    def _path(self) -> tuple[str, str]:
+        node = node_name(self._rng.choice(self.brokers.core.broker.nodes.ids))
+        return (NAME, node) if self._rng.random() < 0.5 else (node, NAME)
+
+    def _clog(self) -> None:
+        self.context.network.clog(*self._path(), self._rng.randint(1, _CLOG_MS_MAX))
+
+    def _cut(self) -> None:
+        both_ways = self._rng.random() < 0.5
+        duration_ms = self._rng.randint(1, _CUT_MS_MAX)
+        self.context.network.cut(*self._path(), duration_ms, both_ways=both_ways)
+
+    def _be_live(self) -> int:
+        """Returns how long it took until everything was read."""
+        context = self.context
+        self._over = True
+        context.tell("world", "liveness")
+        context.healed = True
+        context.network.heal()
+        self.brokers.heal()
+        self.producers.finish()
+        self._run_for(10_000)  # topics that are to be made again are there
+        self.producers.finish()
+        self.user.heal()
+        healed_ms = context.kernel.now_ms
+        while stuck := list(self.pending()):
+            self._run_for(CHECK_EVERY_MS)
+            if context.kernel.now_ms > healed_ms + LIVENESS_MS_MAX:
+                raise Stuck("; ".join(stuck))
+        converged_ms = context.kernel.now_ms - healed_ms
+        self._stay_quiet()
+        return converged_ms
+
+    def pending(self) -> Iterator[str]:
+        """What is not read yet, or not in order."""
+        core = self.user.client.core
+        committed = int(self.context.options.read_committed)
+        for topic, partition, log in self.brokers.logs():
+            tp = TopicPartition(topic.name, partition)
+            shown = f"{topic.name}-{partition}"
+            if tp not in core.assigned:
+                yield f"{shown} is not assigned"
+            elif core.topic_id(tp) != topic.topic_id:
+                yield f"{shown} is another topic"
+            elif core.position(tp) != log.readable_end(committed):
+                yield f"{shown} is at {core.position(tp)} of {log.readable_end(committed)}"
+        for ticket in self.user.late_look_ups():
+            yield f"look-up {ticket} is not answered"
+
+    def _stay_quiet(self) -> None:
+        """Nothing moves, and nobody asks more than waiting needs."""
+        context, options = self.context, self.context.options
+        context.tell("world", "quiet")
+        self._run_for(2_000)
+        before = context.judge.asking.requests
+        self._run_for(QUIET_MS)
+        stuck = list(self.pending())
+        if stuck:
+            raise Stuck(f"order did not last: {'; '.join(stuck)}")
+        asked = context.judge.asking.requests - before
+        allowed = options.brokers * (QUIET_MS // options.max_wait_ms + 2)
+        if asked > allowed:
+            raise Stuck(f"{asked} fetches in {QUIET_MS} ms of quiet, more than {allowed}")
+
+    def _run_for(self, duration_ms: int) -> None:
+        self.context.kernel.run_until(self.context.kernel.now_ms + duration_ms)
+
+
+def simulate_fetching(
+    options: FetchOptions, sink: Callable[[str], None] | None = None
+) -> FetchResult:
+    """One run. Raises ``FetchFailure``; ``sink`` gets every line of the trace."""
+    return FetchWorld(options, sink).run()

@@ -1,0 +1,95 @@
+"""Worlds of fetching: the way of a record under every trouble there is, then healing."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from mock_coordinator.sim.fetching.options import draw_fetch_options
+from mock_coordinator.sim.fetching.probes import FETCH_PROBES
+from mock_coordinator.sim.fetching.world import FetchFailure, FetchResult, simulate_fetching
+from mock_coordinator.sim.swarm import with_changes
+
+_CHUNK: Final = 10
+_CHUNKS: Final = range(12)
+_MORE_CHUNKS: Final = range(len(_CHUNKS), 100)
+_MORE: Final = pytest.mark.everything("more of the same dice")
+
+
+def _played(chunk: int, folder: Path) -> tuple[FetchResult, ...]:
+    """The results of a chunk's seeds, each played once in a test run, by whichever process."""
+    path = folder / f"fetching-{chunk}.pickle"
+    if path.exists():
+        known: tuple[FetchResult, ...] = pickle.loads(path.read_bytes())
+        return known
+    seeds = range(chunk * _CHUNK, (chunk + 1) * _CHUNK)
+    results = tuple(simulate_fetching(draw_fetch_options(seed)) for seed in seeds)
+    part = path.with_suffix(f".{os.getpid()}")
+    part.write_bytes(pickle.dumps(results))
+    part.replace(path)
+    return results
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.mark.parametrize(
+    "chunk", [*_CHUNKS, *(pytest.param(chunk, marks=_MORE) for chunk in _MORE_CHUNKS)]
+)
+@pytest.mark.timeout(240)
+def test_every_record_comes_once_and_in_order(chunk: int, folder: Path) -> None:
+    for result in _played(chunk, folder):
+        assert result.lines > 0
+        assert result.virtual_ms > result.options.safety_ms
+
+
+@pytest.mark.timeout(600)
+def test_the_seeds_reach_every_rare_path(folder: Path) -> None:
+    """A path that no seed takes is not tested by any of them."""
+    results = [result for chunk in _CHUNKS for result in _played(chunk, folder)]
+    reached = {name for result in results for name, count in result.probes.items() if count}
+    assert reached == set(FETCH_PROBES)
+    assert len({result.digest for result in results}) == len(results)
+    assert {result.options.profile for result in results} == {"4.0", "4.1", "4.2", "4.3", "4.4"}
+    assert sum(result.records for result in results) > 10_000
+
+
+def test_the_same_seed_gives_the_same_trace() -> None:
+    """The core is a function of its events: the trace has each of them, and each command."""
+    lines: list[str] = []
+    again: list[str] = []
+    simulate_fetching(draw_fetch_options(3), lines.append)
+    simulate_fetching(draw_fetch_options(3), again.append)
+    assert lines == again
+
+
+@pytest.mark.parametrize("seed", [0, 6, 11])
+def test_bytes_change_nothing(seed: int) -> None:
+    """What passes through the codec does what the objects did."""
+    options = draw_fetch_options(seed)
+    plain = simulate_fetching(replace(options, codec=False))
+    coded = simulate_fetching(replace(options, codec=True))
+    assert coded.digest == plain.digest
+
+
+def test_a_failure_says_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise AssertionError("nothing is wrong, and yet")
+
+    monkeypatch.setattr("mock_coordinator.sim.fetching.user.User.heal", broken)
+    options = with_changes(draw_fetch_options(7), {"safety_ms": "15000", "codec": "true"})
+    with pytest.raises(FetchFailure) as failed:
+        simulate_fetching(options)
+    said = str(failed.value).splitlines()
+    assert said[0] == "AssertionError: nothing is wrong, and yet"
+    assert said[1] == "seed 7"
+    assert said[-1].startswith("replay: python -m mock_coordinator.sim --fetching --seed 7 --set ")
+    assert said[-1].endswith(" --trace")
