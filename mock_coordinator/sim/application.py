@@ -19,6 +19,8 @@ from kip848_client.group import (
     AwaitApplication,
     CallListener,
     CommittedAsked,
+    CommittedFailed,
+    CommittedFound,
     Input,
     ListenerMethod,
     ListenerReturned,
@@ -27,15 +29,16 @@ from kip848_client.member import AssignedPartition, MemberState, Polled, PollEnd
 from kip848_client.offsets import CommitAsked, CommitKind, CommittableOffset, OffsetTracker
 from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.invariants import MemberView
+from mock_coordinator.sim.member_records import MemberRecords
 
 __all__ = ["Application", "Host"]
 
 HEALED_CALLBACK_MS: Final = 100
 POLL_WAIT_MS_MAX: Final = 500
 RECORDS_MAX: Final = 5
+_HEALED_RECORDS_MAX: Final = 500
 _MANUAL_DEADLINE_MS: Final = 20_000
 _LOOKUP_DEADLINE_MS: Final = 60_000
-_RETRY_MS: Final = 300
 
 
 class Host(MemberView, Protocol):
@@ -64,11 +67,18 @@ class Host(MemberView, Protocol):
         """Do something inside of the process in ``delay_ms``."""
         ...
 
+    def enter(self, action: Callable[[], None]) -> None:
+        """Do something inside of the process, as soon as it runs."""
+        ...
+
 
 class Application:
-    """Everything that is the user's in a process. ``tracker`` is the one that commits read."""
+    """Everything that is the user's in a process. ``tracker`` is the one that commits read,
+    ``client`` the process's name in the network."""
 
-    def __init__(self, host: Host, tracker: OffsetTracker, *, auto_commit: bool) -> None:
+    def __init__(
+        self, host: Host, client: str, tracker: OffsetTracker, *, auto_commit: bool
+    ) -> None:
         self._host = host
         self._tracker = tracker
         self._auto_commit = auto_commit
@@ -76,12 +86,19 @@ class Application:
         self._waits: list[AwaitApplication] = []
         self._poll_wanted_ms = 0
         self._tickets = 0
-        self._lookups: dict[int, dict[TopicPartition, int]] = {}
-        """Open look-ups of committed offsets: the tenures of the partitions."""
+        self._lookups: dict[int, int] = {}
+        """Open look-ups of committed offsets: the fetch core's numbers for them."""
+        self.records = MemberRecords(
+            host.context,
+            client,
+            host.rng,
+            tracker,
+            enter=host.enter,
+            look_up=self._look_up,
+            deliver=self._deliver,
+        )
         self._user_paused: set[TopicIdPartition] = set()
         """What the user paused and has had ever since."""
-        self._paused: set[TopicPartition] = set()
-        """What the consumer takes for paused: the state of a partition that begins anew is gone."""
         self.releasing = False
         """The revoked callback runs."""
         self.fetchable: dict[TopicIdPartition, TopicPartition] = {}
@@ -100,7 +117,7 @@ class Application:
         self._assignment = {(p.topic_id, p.partition): p for p in command.assignment}
         self._tracker.forget(new)
         self._tracker.assign([each.tp for each in command.assignment])
-        self._paused.difference_update(new)
+        self.records.assigned(command.assignment, new)
         self._host.context.checkers.holding_changed(self._host)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
@@ -108,13 +125,14 @@ class Application:
         gone = set(partitions)
         self._tracker.forget(gone)
         self._assignment = {k: each for k, each in self._assignment.items() if each.tp not in gone}
-        self._paused -= gone
+        self.records.forget(gone)
         self._user_paused &= self._assignment.keys()
         self._host.context.checkers.holding_changed(self._host)
 
     def fetch_only(self, fetchable: Iterable[AssignedPartition]) -> None:
         """What may be handed out from this moment on."""
         self.fetchable = {(p.topic_id, p.partition): p.tp for p in fetchable}
+        self.records.fetch_only(self.fetchable.values())
 
     # -- the listener ------------------------------------------------------------------------
 
@@ -164,30 +182,20 @@ class Application:
         """Whether a partition is held and its position is not known."""
         return self._tracker.owns(tp) and self._tracker.position(tp) is None
 
-    def find_positions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Ask for the committed offsets of partitions that have no position."""
-        asked = {tp: t for tenures in self._lookups.values() for tp, t in tenures.items()}
-        tenures = {tp: self._tracker.tenure(tp) for tp in partitions if self.needs(tp)}
-        lacking = {tp: t for tp, t in tenures.items() if asked.get(tp) != t}
-        if not lacking:
-            return
+    def _look_up(self, number: int, partitions: tuple[TopicPartition, ...]) -> None:
+        """The fetch core wants to know what is committed."""
         self._tickets += 1
-        self._lookups[self._tickets] = lacking
+        self._lookups[self._tickets] = number
         deadline_ms = self._host.context.kernel.now_ms + _LOOKUP_DEADLINE_MS
-        self._host.feed(CommittedAsked(self._tickets, tuple(lacking), deadline_ms))
+        self._host.feed(CommittedAsked(self._tickets, partitions, deadline_ms))
 
-    def found(self, ticket: int, found: Mapping[TopicPartition, CommittableOffset | None]) -> None:
-        """A look-up ended; what it did not find is looked for again."""
-        host = self._host
-        tenures = self._lookups.pop(ticket)
-        for tp, stored in found.items():
-            if self._tracker.tenure(tp) != tenures[tp] or not self.needs(tp):
-                continue
-            offset = 0 if stored is None else stored.offset
-            host.context.tell(host.name, "position", f"{tp.topic}-{tp.partition}={offset}")
-            self._tracker.seek(tp, offset, committed=offset)
-        if any(self.needs(tp) for tp in tenures):
-            host.after(_RETRY_MS, lambda: self.find_positions(tenures))
+    def found(self, command: CommittedFound | CommittedFailed) -> None:
+        """A look-up ended."""
+        number = self._lookups.pop(command.ticket)
+        if isinstance(command, CommittedFound):
+            self.records.found(number, command.found)
+        else:
+            self.records.not_found(number, command.error)
 
     # -- polling -----------------------------------------------------------------------------
 
@@ -232,7 +240,7 @@ class Application:
     def _end_poll(self) -> None:
         host = self._host
         options, rng = host.context.options, host.rng
-        self._deliver()
+        self._read()
         host.feed(PollEnded())
         if rng.random() < options.manual_commit and not host.leaving:
             self._commit_all()
@@ -254,21 +262,21 @@ class Application:
         host = self._host
         if self._user_paused and (host.context.healed or host.rng.random() < 0.2):
             self._user_paused.clear()
-            self._paused.clear()
+            self.records.resume(each.tp for each in self._assignment.values())
         elif self.fetchable and not host.context.healed and host.rng.random() < 0.05:
             partition = host.rng.choice(sorted(self.fetchable))
             self._user_paused.add(partition)
-            self._paused.add(self.fetchable[partition])
+            self.records.pause(self.fetchable[partition])
 
-    def _deliver(self) -> None:
-        """Hand out records; each partition has as many as are asked for."""
-        host, tracker = self._host, self._tracker
-        for partition, tp in self.fetchable.items():
-            position = tracker.position(tp)
-            count = host.rng.randint(0, RECORDS_MAX)
-            if position is None or count == 0 or tp in self._paused:
-                continue
-            assert tracker.delivered(tp, position + count), f"{tp} is fetchable and not tracked"
-            checkers = host.context.checkers
-            checkers.not_paused(host, partition, self._user_paused)
-            checkers.delivered(host, partition, tp.topic, position, position + count)
+    def _read(self) -> None:
+        """Take records; there are more than it takes, or not."""
+        healed = self._host.context.healed
+        most = _HEALED_RECORDS_MAX if healed else RECORDS_MAX * max(1, len(self.fetchable))
+        self.records.poll(self._host.rng.randint(0, most))
+
+    def _deliver(self, partition: TopicIdPartition, tp: TopicPartition, offset: int) -> None:
+        """A record is handed out."""
+        host, checkers = self._host, self._host.context.checkers
+        assert partition in self.fetchable, f"{tp} is handed out and not fetchable"
+        checkers.not_paused(host, partition, self._user_paused)
+        checkers.delivered(host, partition, tp.topic, offset, offset + 1)

@@ -16,10 +16,11 @@ moved, the former broker answers NOT_COORDINATOR and no broker can name a new on
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from kip848_client._types import TopicId, TopicIdPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.consumer_group_heartbeat import (
@@ -51,6 +52,7 @@ from mock_coordinator.core.inputs import (
     RequestReceived,
     TimerFired,
 )
+from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.outputs import Output, Reply
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.topics.topic_names import OFFSETS_TOPIC
@@ -96,6 +98,9 @@ class BrokerActor:
         self._safe = 0
         self._writes: deque[tuple[int, int]] = deque()
         self._answers_ms = 0
+        self._open: dict[tuple[int, int], tuple[Connection, Packet]] = {}
+        """Requests that are not answered yet: fetches may wait."""
+        self._copies = 0
         self._listen()
 
     def _listen(self) -> None:
@@ -117,22 +122,34 @@ class BrokerActor:
                 self._answer_later(connection, packet, refusal)
                 return
         late = tag is not None and self._context.checkers.is_late(tag, again=packet.again)
+        number = connection.number
+        if packet.again:  # the sender of the copy keeps the answer
+            self._copies += 1
+            number = -self._copies
+        else:
+            self._open[number, packet.correlation] = connection, packet
         event = RequestReceived(
-            connection.number,
+            number,
             packet.correlation,
             packet.version,
             ClientInfo(connection.client),
             request,
             node_id,
         )
-        for output in self.core.step(self._context.kernel.now_ms, event):
-            assert isinstance(output, Reply), f"{output} for {request}"
-            self._after_step(tag, late=late)
-            self._watch(tag, request, output.response, late=late)
-            if packet.again:
-                continue  # the sender of the copy keeps the answer
-            self._answer_later(connection, packet, output.response)
+        outputs = self.core.step(self._context.kernel.now_ms, event)
+        self._after_step(tag, late=late)
+        for output in outputs:
+            if isinstance(output, Reply) and output.connection == number:
+                self._watch(tag, request, output.response, late=late)
+        self._send(outputs)
         self._set_timer()
+
+    def _send(self, outputs: Sequence[Output]) -> None:
+        for output in outputs:
+            assert isinstance(output, Reply), output
+            asked = self._open.pop((output.connection, output.correlation), None)
+            if asked is not None:
+                self._answer_later(*asked, output.response)
 
     def _watch(self, tag: Tag | None, request: object, response: Any, *, late: bool) -> None:
         if tag is not None and isinstance(request, OffsetCommitRequest):
@@ -191,8 +208,29 @@ class BrokerActor:
         self._after_step(None)
         self._safe = self._booked
         self._set_timer()
-        replies = [output for output in outputs if isinstance(output, Reply)]
+        self._note()
+        self._send([each for each in outputs if not _is_for_the_operator(each)])
+        replies = [each for each in outputs if _is_for_the_operator(each)]
+        assert isinstance(replies[0], Reply), "operators are answered at once"
         return replies[0].response
+
+    def _note(self) -> None:
+        """Have what was produced written into the histories."""
+        for topic_id, partition, log in self._logs():
+            history = self._context.histories.of(topic_id, partition)
+            if history.end != log.high_watermark:
+                history.look(log)
+
+    def _logs(self) -> Iterator[tuple[TopicId, int, PartitionLog]]:
+        for topic in self.core.broker.catalog.topics.values():
+            for partition in range(0 if topic.internal else topic.partitions):
+                log = self.core.broker.logs.of(topic, partition)
+                assert log is not None, "it has this partition"
+                yield topic.topic_id, partition, log
+
+    def ends(self) -> Mapping[TopicIdPartition, int]:
+        """Where the logs of the users' topics end."""
+        return {(topic_id, index): log.high_watermark for topic_id, index, log in self._logs()}
 
     # -- time --------------------------------------------------------------------------------
 
@@ -203,9 +241,10 @@ class BrokerActor:
         self._timer = None if due_ms is None else self._context.kernel.at(due_ms, self._fire)
 
     def _fire(self) -> None:
-        self.core.step(self._context.kernel.now_ms, TimerFired())
+        outputs = self.core.step(self._context.kernel.now_ms, TimerFired())
         self._check_relocated()
         self._after_step(None)
+        self._send(outputs)
         self._set_timer()
 
     def _appended(self, partition: int, records: Sequence[StateRecord]) -> None:
@@ -273,9 +312,11 @@ class BrokerActor:
         if self._relocating is None:
             self._relocating = self._snapshots()
         self.core.groups.load_ms = load_ms
-        self.core.step(self._context.kernel.now_ms, LeaderMoved(OFFSETS_TOPIC, 0, node_id))
+        moved = LeaderMoved(OFFSETS_TOPIC, 0, node_id)
+        outputs = self.core.step(self._context.kernel.now_ms, moved)
         self.core.groups.load_ms = 0  # after a crash this actor lets the load take its time
         self._check_relocated()
+        self._send(outputs)
         self._set_timer()
 
     def _check_relocated(self) -> None:
@@ -297,6 +338,7 @@ class BrokerActor:
         while self._writes and self._writes[0][0] <= now_ms:
             self._safe = max(self._safe, self._writes.popleft()[1])
         self._writes.clear()
+        self._open.clear()
         self._life += 1
         self.up = False
         if self._timer is not None:
@@ -347,6 +389,10 @@ class BrokerActor:
         self._life += 1
         self._restart(self._life, 0, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         self._loaded(self._life)
+
+
+def _is_for_the_operator(output: Output) -> bool:
+    return isinstance(output, Reply) and output.connection == 0
 
 
 def _shown_topic(topic: OffsetCommitRequestTopic) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.sim.checkers import Checkers
+from mock_coordinator.sim.fetching.history import Histories
 from mock_coordinator.sim.kernel import Kernel
 from mock_coordinator.sim.network import Network
 from mock_coordinator.sim.probes import Probes
@@ -34,6 +35,8 @@ class SimContext:
     trace: Trace
     probes: Probes
     checkers: Checkers
+    histories: Histories = field(default_factory=Histories)
+    """What was ever written."""
     healed: bool = False
 
     def tell(self, who: str, what: str, details: str = "") -> None:

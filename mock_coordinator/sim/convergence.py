@@ -2,8 +2,8 @@
 
 Asked only when nothing goes wrong any more. Then a group is in order when the coordinator knows
 exactly the members that are there, each of them is STABLE at the group's epoch and holds what the
-coordinator says, and each partition of each subscribed topic is in the hands of one of them and has
-a position.
+coordinator says, and each partition of each subscribed topic is in the hands of one of them, who
+has read it to its end.
 
 One exception is Kafka's own (4.2 and later; seen on a real 4.4.0): a member that changes to a
 pattern which matches nothing gives its partitions up, but nothing moves the group epoch, so they
@@ -13,7 +13,7 @@ stay in its target, and unused, until something else does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kip848_client._types import TopicIdPartition
 from kip848_client.member import MemberState
@@ -28,8 +28,13 @@ from mock_coordinator.sim.trace import shown_partitions
 __all__ = ["pending"]
 
 
-def pending(context: SimContext, population: Population, topics: list[Topic]) -> Iterator[str]:
-    """What is stuck, if anything."""
+def pending(
+    context: SimContext,
+    population: Population,
+    topics: list[Topic],
+    ends: Mapping[TopicIdPartition, int],
+) -> Iterator[str]:
+    """What is stuck, if anything. ``ends`` are those of the logs."""
     groups: dict[str, list[MemberProcess]] = {g: [] for g in context.checkers.groups.groups}
     for consumer in population.consumers:
         process = consumer.process
@@ -45,6 +50,18 @@ def pending(context: SimContext, population: Population, topics: list[Topic]) ->
             yield f"{name} unsubscribed and is {process.state.value}"
     for group_id, processes in groups.items():
         yield from _pending_group(context, group_id, processes, topics)
+    for process in population.processes:
+        yield from _not_read(process, ends)
+
+
+def _not_read(process: MemberProcess, ends: Mapping[TopicIdPartition, int]) -> Iterator[str]:
+    """All that is held was read to its end."""
+    application = process.application
+    for partition, tp in application.fetchable.items():
+        position = application.records.core.position(tp)
+        if position != ends.get(partition):
+            at = f"{position} of {ends.get(partition)}"
+            yield f"{process.name} is at {at} in {tp.topic}-{tp.partition}"
 
 
 def _pending_group(

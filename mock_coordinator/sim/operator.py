@@ -12,6 +12,11 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
 from kip848_client.wire.messages.groups import DeleteGroupsRequest
+from kip848_client.wire.messages.produce import (
+    ProduceRequest,
+    ProduceRequestPartitionProduceData,
+    ProduceRequestTopicProduceData,
+)
 from kip848_client.wire.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsRequestCreatePartitionsTopic,
@@ -20,6 +25,7 @@ from kip848_client.wire.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicsRequestDeleteTopicState,
 )
+from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.sim.broker_actor import BrokerActor
 from mock_coordinator.sim.context import SimContext
@@ -28,6 +34,9 @@ __all__ = ["Operator"]
 
 _GROUP_RESOURCE: Final = 32
 _SET: Final = 0
+_PRODUCE: Final = 12
+"""The last version that names topics."""
+RECORDS_MAX: Final = 8
 
 
 class Operator:
@@ -38,6 +47,8 @@ class Operator:
         self._broker = broker
         self._rng: Random = context.kernel.rng("operator")
         self._known: set[str] = set()
+        self._producer: Random = context.kernel.rng("producer")
+        self._written = 0
 
     @property
     def topics(self) -> list[Topic]:
@@ -114,6 +125,23 @@ class Operator:
             for member in group.members.values()
             for held_id, _ in member.held
         )
+
+    def produce(self) -> None:
+        """A few records, somewhere."""
+        topics = self.topics
+        if not topics:
+            return
+        topic = self._producer.choice(topics)
+        records: list[NewRecord] = []
+        for _ in range(self._producer.randint(1, RECORDS_MAX)):
+            self._written += 1
+            records.append(NewRecord(str(self._written).encode()))
+        batch = ProduceRequestPartitionProduceData(
+            index=self._producer.randrange(topic.partitions),
+            records=encode_batch(records, self._context.kernel.now_ms),
+        )
+        row = ProduceRequestTopicProduceData(name=topic.name, partition_data=(batch,))
+        self._broker.operate(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=(row,)), _PRODUCE)
 
     def delete_group(self, group_id: str) -> None:
         """Delete a group with its offsets; refused unless it is empty, as it is for a while when

@@ -109,7 +109,7 @@ class MemberProcess:
         self._stepping = False
         self._waiting: list[Callable[[], None]] = []
         self._timer: Timer | None = None
-        self.application = Application(self, self._tracker, auto_commit=plan.auto_commit)
+        self.application = Application(self, plan.name, self._tracker, auto_commit=plan.auto_commit)
         context.checkers.enter(self)
         context.tell(self.name, "start", f"{self.member_id} {plan.instance_id or ''}")
         self.subscribe(plan.topics, plan.pattern)
@@ -216,6 +216,7 @@ class MemberProcess:
         self.context.tell(self.name, "die", why)
         self.alive = False
         self._requests.close()
+        self.application.records.close()
         if self._timer is not None:
             self._timer.cancel()
         self.context.checkers.leave(self)
@@ -307,13 +308,11 @@ class MemberProcess:
             case AssignPartitions():
                 self.application.assigned(command)
             case StartFetching():
-                self.application.find_positions([each.tp for each in command.assignment])
+                self.application.records.started(command.assignment)
             case ForgetPartitions():
                 self.application.forget(command.partitions)
-            case CommittedFound():
-                self.application.found(command.ticket, command.found)
-            case CommittedFailed():
-                self.application.found(command.ticket, {})
+            case CommittedFound() | CommittedFailed():
+                self.application.found(command)
             case _:
                 self._tell(command)
 

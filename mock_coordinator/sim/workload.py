@@ -53,6 +53,7 @@ class Workload:
             self._operator.create_topic(f"t{number}")
         for _ in range(options.members * options.groups):
             self._context.kernel.after(self._rng.randint(0, 8_000), self._add)
+        self._produce()
 
     def start(self) -> None:
         """From now on."""
@@ -64,6 +65,14 @@ class Workload:
                 self.start()
 
         self._context.kernel.after(1 + int(self._rng.expovariate(1 / mean_ms)), again)
+
+    def _produce(self) -> None:
+        """Go on writing records until there are no more acts."""
+        if not self._over:
+            self._operator.produce()
+            longest_ms = 2 * self._context.options.produce_every_ms
+            delay_ms = self._context.kernel.rng("produce").randint(1, longest_ms)
+            self._context.kernel.after(delay_ms, self._produce)
 
     def stop(self) -> None:
         """No new acts. Those that were begun are brought to their end by healing."""
