@@ -129,6 +129,7 @@ class Consumer(Inquiry[K, V]):
             checked_deserializer(key_deserializer, "key_deserializer"),
             checked_deserializer(value_deserializer, "value_deserializer"),
         )
+        self._take: Callable[[], Record[K, V] | None] = _nothing
         self._listener: RebalanceListener | None = None
         self._topics: frozenset[str] = frozenset()
         self._pattern: str | None = None
@@ -154,6 +155,7 @@ class Consumer(Inquiry[K, V]):
             raise LocalProtocolError("a consumer can be started once")
         engine: Engine[K, V] = Engine(self._config, self._decoding, lambda: self._listener)
         self._engine = engine
+        self._take = engine.poller.take
         try:
             await engine.open(self._topics)
         except BaseException as err:
@@ -386,11 +388,9 @@ class Consumer(Inquiry[K, V]):
         return self
 
     async def __anext__(self) -> Record[K, V]:
-        engine = self._engine
-        if engine is not None:
-            record = engine.poller.take()
-            if record is not None:
-                return record
+        record = self._take()
+        if record is not None:
+            return record
         try:
             return await self._run().poller.next()
         except ConsumerClosed:
@@ -523,3 +523,7 @@ class Consumer(Inquiry[K, V]):
             epoch = core.position_epoch(tp) if core.position(tp) == offset else NO_EPOCH
             found[tp] = CommittableOffset(offset, epoch, text)
         return found
+
+
+def _nothing() -> None:
+    """What there is to take before the start."""
