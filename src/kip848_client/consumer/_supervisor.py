@@ -135,6 +135,8 @@ class Supervisor:
         )
         self._callback_task: asyncio.Task[None] | None = None
         self._leaves_in_flight = 0
+        self._shown: tuple[object, object] = (None, None)
+        """What may be fetched, as it was told last."""
         self._changed = anyio.Event()
         self.commits: Final = Commits(core, self.post, clock)
         self.callback_failures: list[CallbackError] = []
@@ -208,7 +210,10 @@ class Supervisor:
             self._perform(command)
         # What may be fetched is the core's to say, in both directions and before anything is
         # awaited; a callback that has ended only counts once the core has heard of it.
-        self._assignment.fetch_only({p.tp for p in self._core.fetchable}, self._core.assigned_ids)
+        shown = self._core.fetchable, self._core.assigned_ids
+        if shown[0] is not self._shown[0] or shown[1] is not self._shown[1]:
+            self._shown = shown
+            self._assignment.fetch_only({p.tp for p in shown[0]}, shown[1])
         self.commits.stir()
 
     # -- commands ----------------------------------------------------------------------------

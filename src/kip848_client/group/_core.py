@@ -146,12 +146,14 @@ class GroupCore:
 
     @property
     def fetchable(self) -> tuple[AssignedPartition, ...]:
-        """Of which records may be handed out; make the fetch set equal to it after every step."""
+        """Of which records may be handed out; make the fetch set equal to it after every step. As
+        long as nothing changes it is the same object."""
         return self.member.fetchable
 
     @property
     def assigned_ids(self) -> Mapping[TopicPartition, TopicId]:
-        """What the user sees as assigned by the group, with the topic id it is assigned under."""
+        """What the user sees as assigned by the group, with the topic id it is assigned under. As
+        long as nothing changes it is the same object."""
         return self._calls.ids
 
     @property

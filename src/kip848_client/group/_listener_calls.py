@@ -204,9 +204,8 @@ class ListenerCalls:
         self._tell_member(PartitionsReleased(request.plan, failed=failed))
 
     def _forget(self, partitions: Iterable[TopicPartition]) -> None:
-        gone = tuple(tp for tp in partitions if tp in self._ids)
+        gone = {tp: None for tp in partitions if tp in self._ids}
         self._announced.difference_update(partitions)
-        for tp in gone:
-            del self._ids[tp]
         if gone:
-            self._emit(ForgetPartitions(gone))
+            self._ids = {tp: each for tp, each in self._ids.items() if tp not in gone}
+            self._emit(ForgetPartitions(tuple(gone)))
