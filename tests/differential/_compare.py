@@ -31,7 +31,6 @@ IGNORED: Final = {
     ("MetadataResponse", "cluster_id"),
     ("DescribeClusterResponse", "cluster_id"),
     ("DescribeClusterResponseBroker", "port"),
-    ("FetchResponse", "session_id"),
 }
 """(class, field): where the broker is, and the id it gave itself."""
 
@@ -202,6 +201,8 @@ def _batches(records: bytes) -> list[dict[str, Any]]:
         fields["payload"] = records[position + HEADER_BYTES : position + header.size_bytes]
         found.append(fields)
         position += header.size_bytes
+    if position != len(records):  # of the last batch, which is cut
+        found.append({"bytes": len(records) - position})
     return found
 
 

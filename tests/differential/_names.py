@@ -1,11 +1,11 @@
 """What one side calls something that the other side calls otherwise.
 
-Ids that a broker makes up (member ids, producer ids, topic ids) differ between two brokers. A
+Ids that a broker makes up (of members, producers, topics, fetch sessions) differ between brokers. A
 ``Names`` learns them from pairs of answers and rewrites messages: ``there`` from what the leading
 side says to what the other one must hear, ``back`` for the answers.
 
-Rewriting is exact for topic ids and producer ids, which are fields of their own (producer ids also
-in the headers of record batches), and by parts of strings for the rest.
+Rewriting is exact for ids of topics, producers and sessions, which are fields of their own
+(producer ids also in the headers of record batches), and by parts of strings for the rest.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ __all__ = ["Names", "renamed"]
 _PRODUCER_FIELDS: Final = frozenset(
     {"producer_id", "v3_and_below_producer_id", "ongoing_txn_producer_id"}
 )
+_SESSION_FIELD: Final = "session_id"
 _BATCH_HEADER_BYTES: Final = 61
 _CRC_AT: Final = 17
 _CRC_FROM: Final = 21
@@ -36,21 +37,28 @@ class Names:
     strings: dict[str, str] = field(default_factory=dict[str, str])
     topic_ids: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
     producers: dict[int, int] = field(default_factory=dict[int, int])
+    sessions: dict[int, int] = field(default_factory=dict[int, int])
+    """Of fetches."""
 
     def there(self, message: Any) -> Any:
         """A message as the other side has to hear it."""
-        if not (self.strings or self.topic_ids or self.producers):
-            return message
-        return _rewritten(message, self.strings, self.topic_ids, self.producers)
+        return _rewritten(message, self) if self else message
 
     def back(self, message: Any) -> Any:
         """What the other side said, in the leading side's names."""
-        if not (self.strings or self.topic_ids or self.producers):
+        if not self:
             return message
-        strings = {theirs: ours for ours, theirs in self.strings.items()}
-        topic_ids = {theirs: ours for ours, theirs in self.topic_ids.items()}
-        producers = {theirs: ours for ours, theirs in self.producers.items()}
-        return _rewritten(message, strings, topic_ids, producers)
+        turned = Names(
+            {theirs: ours for ours, theirs in self.strings.items()},
+            {theirs: ours for ours, theirs in self.topic_ids.items()},
+            {theirs: ours for ours, theirs in self.producers.items()},
+            {theirs: ours for ours, theirs in self.sessions.items()},
+        )
+        return _rewritten(message, turned)
+
+    def __bool__(self) -> bool:
+        """Whether any name differs."""
+        return bool(self.strings or self.topic_ids or self.producers or self.sessions)
 
     def note(self, request: Any, ours: Any, theirs: Any) -> None:
         """Learn from the answers of both sides which names they made up for the same thing."""
@@ -62,6 +70,8 @@ class Names:
             self._note_producer(ours, theirs)
         elif kind == "CreateTopicsRequest":
             self._note_topics(ours, theirs)
+        elif kind == "FetchRequest" and request.session_epoch == 0:
+            self._note_session(ours, theirs)
 
     def _note_string(self, ours: Any, theirs: Any, name: str) -> None:
         left, right = getattr(ours, name, None), getattr(theirs, name, None)
@@ -73,6 +83,11 @@ class Names:
         if left >= 0 and right >= 0:
             self.producers[left] = right
 
+    def _note_session(self, ours: Any, theirs: Any) -> None:
+        left, right = getattr(ours, _SESSION_FIELD, 0), getattr(theirs, _SESSION_FIELD, 0)
+        if left and right:
+            self.sessions[left] = right
+
     def _note_topics(self, ours: Any, theirs: Any) -> None:
         theirs_by_name = {each.name: each.topic_id for each in getattr(theirs, "topics", ())}
         for each in getattr(ours, "topics", ()):
@@ -83,34 +98,31 @@ class Names:
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
     """A copy of a message in which every string has had these parts replaced, in this order."""
-    return _rewritten(value, names, {}, {}) if names else value
+    return _rewritten(value, Names(dict(names))) if names else value
 
 
-def _rewritten(
-    value: Any,
-    strings: Mapping[str, str],
-    topic_ids: Mapping[bytes, bytes],
-    producers: Mapping[int, int],
-) -> Any:
+def _rewritten(value: Any, names: Names) -> Any:
     if isinstance(value, str):
-        for old, new in strings.items():
+        for old, new in names.strings.items():
             value = value.replace(old, new)
         return value
     if isinstance(value, bytes):
-        return topic_ids.get(value, value) if len(value) == 16 else value
+        return names.topic_ids.get(value, value) if len(value) == 16 else value
     if isinstance(value, tuple):
-        return tuple(_rewritten(each, strings, topic_ids, producers) for each in value)
+        return tuple(_rewritten(each, names) for each in value)
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     changed: dict[str, Any] = {}
     for each in dataclasses.fields(value):
         item = getattr(value, each.name)
         if each.name in _PRODUCER_FIELDS:
-            changed[each.name] = producers.get(item, item)
+            changed[each.name] = names.producers.get(item, item)
+        elif each.name == _SESSION_FIELD:
+            changed[each.name] = names.sessions.get(item, item)
         elif each.name == "records" and isinstance(item, bytes):
-            changed[each.name] = _with_producers(item, producers)
+            changed[each.name] = _with_producers(item, names.producers)
         else:
-            changed[each.name] = _rewritten(item, strings, topic_ids, producers)
+            changed[each.name] = _rewritten(item, names)
     return dataclasses.replace(value, **changed)
 
 

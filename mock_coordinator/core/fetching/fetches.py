@@ -3,33 +3,39 @@
 Theory of operation
 ===================
 
-A request becomes a ``FetchPlan``: the partitions to read, in order, with those that do not exist
-set aside. The plan is read at once. If that yields ``min_bytes``, or an error, or nothing is to be
-waited for, the response is built; otherwise the plan is parked by the core and asked again, with
-``ready``, after records were appended to one of its partitions, and read for good when it is ready
-or its time is up. Nothing is kept from the first reading, so a parked fetch answers with what is
-there when it answers.
+A request becomes a ``FetchPlan``: the partitions to read, in order, and the names of their topics:
+which topic an id means is found out once, now or earlier in the session. The plan is read at once.
+If that yields ``min_bytes``, or an error, or nothing is to be waited for, the response is built;
+otherwise the plan is parked by the core and asked again, with ``ready``, after records were
+appended to one of its partitions, and read for good when it is ready or its time is up. Nothing is
+kept from the first reading, so a parked fetch answers with what is there when it answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Final, TypeVar
 
-from kip848_client._types import TopicId, TopicIdPartition
+from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicIdPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
-    FetchResponseAbortedTransaction,
-    FetchResponseEpochEndOffset,
     FetchResponseFetchableTopicResponse,
     FetchResponseLeaderIdAndEpoch,
     FetchResponseNodeEndpoint,
     FetchResponsePartitionData,
 )
-from mock_coordinator.core.fetching.sessions import FetchKey, FetchSession, FetchSessions, Wanted
+from mock_coordinator.core.fetching.partition_read import read_partition, refused
+from mock_coordinator.core.fetching.sessions import (
+    FetchKey,
+    FetchSession,
+    FetchSessions,
+    Wanted,
+    has_a_shard,
+)
 from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.state.broker import Broker
 from mock_coordinator.core.state.leadership import current_leader, endpoints, leader_problem
@@ -37,10 +43,13 @@ from mock_coordinator.core.topics.catalog import Topic
 
 __all__ = ["FetchPlan", "Fetches"]
 
+_Any = TypeVar("_Any")
+
 _SESSIONS_SINCE: Final = 7
 _IDS_SINCE: Final = 13
 _FINAL_EPOCH: Final = -1
 _INITIAL_EPOCH: Final = 0
+_DIVERGING_SINCE: Final = 12
 _ANY_REPLICA_SINCE: Final = 11
 """From here on consumers may read from any replica, not the leader alone (KIP-392)."""
 _LEADER_TOLD_SINCE: Final = 16
@@ -55,14 +64,19 @@ class FetchPlan:
     """One fetch request, understood. ``deadline_ms`` is when it is answered in any case."""
 
     version: int
+    request: FetchRequest
     isolation_level: int
     min_bytes: int
     max_bytes: int
     deadline_ms: int
     from_replica: bool
     wanted: dict[FetchKey, Wanted]
-    session: FetchSession | None
-    incremental: bool
+    session: FetchSession | None = None
+    names: Mapping[FetchKey, str | None] = field(default_factory=dict)
+    """Of the topics; ``None`` for an id that nobody knows."""
+    next_epoch: int = 0
+    """Of the session, as long as nobody else goes on with it; 0 for a request that is not
+    incremental."""
     opens_session: bool = False
     """A session is to be opened with the answer."""
     may_read: Callable[[str], bool] | None = None
@@ -75,15 +89,28 @@ class FetchPlan:
         """Whether topics are named by id (version 13 and later)."""
         return self.version >= _IDS_SINCE
 
+    @property
+    def incremental(self) -> bool:
+        """Whether the answer goes into a session that was there before."""
+        return self.next_epoch > 0
+
 
 @dataclass(slots=True)
 class _Reading:
     """What the partitions of a plan say now."""
 
-    found: dict[FetchKey, FetchResponsePartitionData]
-    missing: dict[FetchKey, FetchResponsePartitionData]
+    found: dict[FetchKey, FetchResponsePartitionData] = field(default_factory=dict)
+    unknown: dict[FetchKey, FetchResponsePartitionData] = field(default_factory=dict)
+    """Their ids are nobody's."""
+    missing: dict[FetchKey, FetchResponsePartitionData] = field(default_factory=dict)
+    """Not there, or not for this client."""
     readable_bytes: int = 0
     complete: bool = False
+
+    @property
+    def answers(self) -> dict[FetchKey, FetchResponsePartitionData]:
+        """All, in the order in which they are told."""
+        return {**self.found, **self.unknown, **self.missing}
 
 
 class Fetches:
@@ -114,12 +141,14 @@ class Fetches:
     ) -> FetchResponse | FetchPlan:
         """The response if there is one already, else the plan to be parked until ``ready``."""
         plan = self._plan(now_ms, version, request)
+        if plan == ErrorCode.UNKNOWN_SERVER_ERROR:
+            return _failed(version, request, plan)
         if isinstance(plan, ErrorCode):
             return FetchResponse(error_code=plan)
         plan.may_read = may_read
         reading = self._read(plan)
         if reading.found and plan.isolation_level not in (0, 1):
-            return _failed(version, request)
+            return _failed(version, request, ErrorCode.UNKNOWN_SERVER_ERROR)
         wait = request.max_wait_ms > 0 and bool(reading.found)
         if reading.complete or reading.readable_bytes >= plan.min_bytes or not wait:
             return self._respond(now_ms, plan, reading)
@@ -137,8 +166,8 @@ class Fetches:
     def partitions_of(self, plan: FetchPlan) -> tuple[TopicIdPartition, ...]:
         """The existing partitions whose growth can complete the plan."""
         found: list[TopicIdPartition] = []
-        for key in plan.wanted:
-            topic = self._topic(plan, key)
+        for key, name in plan.names.items():
+            topic = None if name is None else self._broker.catalog.topic(name)
             if topic is not None:
                 found.append((topic.topic_id, key.partition))
         return tuple(found)
@@ -151,6 +180,7 @@ class Fetches:
         replica = request.replica_id if version < 15 else request.replica_state.replica_id
         plan = FetchPlan(
             version=version,
+            request=request,
             isolation_level=request.isolation_level,
             min_bytes=min(request.min_bytes, max_bytes),
             max_bytes=max_bytes,
@@ -158,73 +188,140 @@ class Fetches:
             from_replica=replica >= 0,
             rack=request.rack_id,
             wanted=_wanted(request),
-            session=None,
-            incremental=False,
         )
-        if version < _SESSIONS_SINCE:
-            return plan
-        refusal = self._join_session(now_ms, plan, request)
+        refusal = None
+        if version >= _SESSIONS_SINCE:
+            refusal = self._join_session(now_ms, plan, request)
+        if plan.session is None:
+            plan.names = {key: self._name(key) for key in plan.wanted}
         return plan if refusal is None else refusal
 
     def _join_session(
         self, now_ms: int, plan: FetchPlan, request: FetchRequest
     ) -> ErrorCode | None:
+        if not has_a_shard(request.session_id):
+            return ErrorCode.UNKNOWN_SERVER_ERROR
         if request.session_epoch in (_FINAL_EPOCH, _INITIAL_EPOCH):
             self._sessions.close(request.session_id)
             plan.opens_session = request.session_epoch == _INITIAL_EPOCH
+            if plan.opens_session and plan.by_id and _before_zero_id(plan.wanted) != plan.wanted:
+                return ErrorCode.UNKNOWN_SERVER_ERROR
             return None
         session = self._sessions.resume(request.session_id, request.session_epoch, by_id=plan.by_id)
         if isinstance(session, ErrorCode):
             return session
-        session.update(plan.wanted, _forgotten(request))
-        session.used(now_ms)
-        plan.wanted = session.wanted
-        if not plan.wanted:
+        if not self._update(session, plan, request):
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        if not session.wanted:
+            # it is over, and what this request names is served without it
             self._sessions.close(session.session_id)
             return None
+        session.used(now_ms)
+        session.advance()
         plan.session = session
-        plan.incremental = True
+        plan.next_epoch = session.epoch
+        plan.wanted = session.wanted
+        plan.names = session.names(self._name)
         return None
+
+    def _update(self, session: FetchSession, plan: FetchPlan, request: FetchRequest) -> bool:
+        """Add, change and forget. A broker stumbles over a topic that has neither name nor id; what
+        came before that is done then, and the session does not move on."""
+        forgotten = dict.fromkeys(_forgotten(request))
+        if not plan.by_id:
+            session.update(plan.wanted, forgotten)
+            return True
+        wanted = _before_zero_id(plan.wanted)
+        if wanted != plan.wanted:
+            session.update(wanted, ())
+            return False
+        known = forgotten
+        if self._broker.profile.forgetting_zero_ids_fails:
+            known = _before_zero_id(forgotten)
+        session.update(wanted, known)
+        return known == forgotten
+
+    def _name(self, key: FetchKey) -> str | None:
+        """The name of the topic that is meant; ``None`` for an id that nobody knows."""
+        if key.topic:
+            return key.topic
+        topic = self._broker.catalog.topic_by_id(TopicId(key.topic_id))
+        return None if topic is None else topic.name
 
     # -- reading ---------------------------------------------------------------------------------
 
-    def _topic(self, plan: FetchPlan, key: FetchKey) -> Topic | None:
-        catalog = self._broker.catalog
-        return catalog.topic_by_id(key.topic_id) if plan.by_id else catalog.topic(key.topic)
-
     def _read(self, plan: FetchPlan) -> _Reading:
-        reading = _Reading({}, {})
+        reading = _Reading()
         room = plan.max_bytes
         for key, wanted in plan.wanted.items():
-            topic = self._topic(plan, key)
+            name = plan.names[key]
+            topic = None if name is None else self._broker.catalog.topic(name)
             log = None if topic is None else self._broker.logs.of(topic, key.partition)
-            if topic is None or log is None or not _may_read(plan, topic.name):
-                reading.missing[key] = _missing(plan, key, topic)
-                continue
-            first = reading.readable_bytes == 0
-            problem = leader_problem(
-                self._broker,
-                topic,
-                key.partition,
-                log,
-                epoch=wanted.leader_epoch,
-                any_replica=plan.version >= _ANY_REPLICA_SINCE,
-            )
-            data = _read_partition(plan, key, wanted, log, room, problem, at_least_one=first)
-            self._prefer_replica(plan, topic, key.partition, data)
-            if plan.version >= _LEADER_TOLD_SINCE and data.error_code in _OLD_LEADER:
-                leader, epoch = current_leader(self._broker, topic, key.partition)
-                data.current_leader = FetchResponseLeaderIdAndEpoch(
-                    leader_id=leader, leader_epoch=epoch
-                )
-            reading.found[key] = data
-            size = len(data.records or b"")
-            room = max(0, room - size)
-            reading.readable_bytes += size
-            if data.error_code or data.diverging_epoch.epoch >= 0:
-                reading.complete = True
-            reading.complete = reading.complete or data.preferred_read_replica >= 0
+            if name is None:
+                reading.unknown[key] = _missing(key, ErrorCode.UNKNOWN_TOPIC_ID)
+            elif plan.may_read is not None and not plan.may_read(name):
+                reading.missing[key] = _missing(key, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            elif topic is None or log is None:
+                reading.missing[key] = _missing(key, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            else:
+                data = self._read_log(plan, key, wanted, topic, log, room, reading)
+                reading.found[key] = data
+                size = len(data.records or b"")
+                room = max(0, room - size)
+                reading.readable_bytes += size
+                reading.complete = reading.complete or _ends_waiting(plan, wanted, data)
         return reading
+
+    def _read_log(
+        self,
+        plan: FetchPlan,
+        key: FetchKey,
+        wanted: Wanted,
+        topic: Topic,
+        log: PartitionLog,
+        room: int,
+        reading: _Reading,
+    ) -> FetchResponsePartitionData:
+        problem = self._problem(plan, key, wanted, topic, log)
+        if problem is None:
+            data = read_partition(
+                key.partition,
+                wanted,
+                log,
+                isolation_level=plan.isolation_level,
+                max_bytes=min(wanted.max_bytes, room),
+                at_least_one=reading.readable_bytes == 0,
+            )
+        else:
+            data = refused(key.partition, problem)
+        self._prefer_replica(plan, topic, key.partition, data)
+        if plan.version >= _LEADER_TOLD_SINCE and data.error_code in _OLD_LEADER:
+            leader, epoch = current_leader(self._broker, topic, key.partition)
+            data.current_leader = FetchResponseLeaderIdAndEpoch(
+                leader_id=leader, leader_epoch=epoch
+            )
+        return data
+
+    def _problem(
+        self, plan: FetchPlan, key: FetchKey, wanted: Wanted, topic: Topic, log: PartitionLog
+    ) -> ErrorCode | None:
+        """Why this broker does not look into the log, in the order in which it finds out."""
+        problem = leader_problem(
+            self._broker,
+            topic,
+            key.partition,
+            log,
+            epoch=wanted.leader_epoch,
+            any_replica=plan.version >= _ANY_REPLICA_SINCE,
+        )
+        hosted = problem != ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if hosted and plan.by_id and topic.topic_id != key.topic_id:
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        if plan.from_replica:  # none of this partition's
+            if wanted.leader_epoch >= 0:
+                return ErrorCode.UNKNOWN_LEADER_EPOCH
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return problem
 
     def _prefer_replica(
         self, plan: FetchPlan, topic: Topic, partition: int, data: FetchResponsePartitionData
@@ -233,7 +330,7 @@ class Fetches:
         records."""
         if not self._rack_aware or not plan.rack or plan.from_replica or data.error_code:
             return
-        if data.diverging_epoch.epoch >= 0 or not self._broker.leads(topic, partition):
+        if _diverges(data) or not self._broker.leads(topic, partition):
             return
         state = self._broker.partition_state(topic, partition)
         near = [r for r in state.isr if self._broker.nodes[r].rack == plan.rack]
@@ -243,25 +340,45 @@ class Fetches:
 
     # -- answering -------------------------------------------------------------------------------
 
-    def _open_session(self, now_ms: int, plan: FetchPlan) -> None:
+    def _open_session(self, now_ms: int, plan: FetchPlan, reading: _Reading) -> None:
         plan.opens_session = False
-        session_id = int.from_bytes(self._broker.new_uuid()[:4], "big") & 0x7FFFFFFF
+        chance = int.from_bytes(self._broker.new_uuid()[:4], "big")
+        answers = reading.answers
         plan.session = self._sessions.create(
-            now_ms, session_id, plan.wanted, by_id=plan.by_id, privileged=plan.from_replica
+            now_ms,
+            self._sessions.new_id(chance),
+            {key: plan.wanted[key] for key in answers},
+            by_id=plan.by_id,
+            privileged=plan.from_replica,
         )
+        if plan.session is not None:
+            for key, data in answers.items():
+                plan.session.opened(key, plan.names[key], data)
 
     def _respond(self, now_ms: int, plan: FetchPlan, reading: _Reading) -> FetchResponse:
         if plan.opens_session:
-            self._open_session(now_ms, plan)
+            self._open_session(now_ms, plan, reading)
+        session = plan.session if plan.incremental else None
+        if session is not None and session.epoch != plan.next_epoch:
+            # while this one waited, another request went on with the session
+            return FetchResponse(
+                error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.session_id
+            )
+        told = {
+            key: data
+            for key, data in reading.answers.items()
+            if session is None or session.tell(key, data)
+        }
+        if plan.version < _DIVERGING_SINCE and any(_diverges(data) for data in told.values()):
+            # in a session that a newer version shares: the answer cannot be written
+            return _failed(plan.version, plan.request, ErrorCode.UNSUPPORTED_VERSION)
         # neighbours of one topic make one row; a topic that is named again later has another
         topics: list[tuple[tuple[str, bytes], list[FetchResponsePartitionData]]] = []
-        for key, data in (*reading.found.items(), *reading.missing.items()):
-            news = plan.session is None or plan.session.tell(key, data)
-            if news or not plan.incremental:
-                named = (key.topic, key.topic_id)
-                if not topics or topics[-1][0] != named:
-                    topics.append((named, []))
-                topics[-1][1].append(data)
+        for key, data in told.items():
+            named = (key.topic, key.topic_id)
+            if not topics or topics[-1][0] != named:
+                topics.append((named, []))
+            topics[-1][1].append(data)
         return FetchResponse(
             session_id=0 if plan.session is None else plan.session.session_id,
             responses=tuple(
@@ -287,9 +404,8 @@ class Fetches:
         )
 
 
-def _failed(version: int, request: FetchRequest) -> FetchResponse:
-    """The answer to a request that the broker fails on where it would begin to read."""
-    code = ErrorCode.UNKNOWN_SERVER_ERROR
+def _failed(version: int, request: FetchRequest, code: ErrorCode) -> FetchResponse:
+    """The answer to a request that the broker fails on, wherever that is."""
     return FetchResponse(
         error_code=code if version >= _SESSIONS_SINCE else ErrorCode.NONE,
         session_id=request.session_id,
@@ -312,21 +428,28 @@ def _failed(version: int, request: FetchRequest) -> FetchResponse:
     )
 
 
-def _may_read(plan: FetchPlan, topic: str) -> bool:
-    return plan.may_read is None or plan.may_read(topic)
+def _before_zero_id(keys: dict[FetchKey, _Any]) -> dict[FetchKey, _Any]:
+    """What comes before the first topic with the zero id."""
+    return dict(takewhile(lambda each: each[0].topic_id != ZERO_TOPIC_ID, keys.items()))
 
 
-def _missing(plan: FetchPlan, key: FetchKey, topic: Topic | None) -> FetchResponsePartitionData:
+def _missing(key: FetchKey, error: ErrorCode) -> FetchResponsePartitionData:
     """A partition that is not there, or not for this client."""
-    if topic is None and plan.by_id:
-        error = ErrorCode.UNKNOWN_TOPIC_ID
-    elif not _may_read(plan, key.topic if topic is None else topic.name):
-        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    else:
-        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return FetchResponsePartitionData(
         partition_index=key.partition, error_code=error, high_watermark=-1, records=b""
     )
+
+
+def _diverges(data: FetchResponsePartitionData) -> bool:
+    return data.diverging_epoch.epoch >= 0
+
+
+def _ends_waiting(plan: FetchPlan, wanted: Wanted, data: FetchResponsePartitionData) -> bool:
+    """Whether a partition's answer must not wait for records, its own or others'."""
+    if data.error_code or _diverges(data) or data.preferred_read_replica >= 0:
+        return True
+    # a read_committed client beyond what is decided: Kafka takes that for a log that was cut
+    return plan.isolation_level == 1 and wanted.fetch_offset > data.last_stable_offset
 
 
 def _wanted(request: FetchRequest) -> dict[FetchKey, Wanted]:
@@ -349,72 +472,3 @@ def _forgotten(request: FetchRequest) -> tuple[FetchKey, ...]:
         for topic in request.forgotten_topics_data
         for partition in topic.partitions
     )
-
-
-def _read_partition(
-    plan: FetchPlan,
-    key: FetchKey,
-    wanted: Wanted,
-    log: PartitionLog,
-    room: int,
-    problem: ErrorCode | None,
-    *,
-    at_least_one: bool,
-) -> FetchResponsePartitionData:
-    error = _refusal(plan, wanted, log, min(wanted.max_bytes, room), problem)
-    if error is not None:
-        return FetchResponsePartitionData(
-            partition_index=key.partition,
-            error_code=error,
-            high_watermark=-1,
-            aborted_transactions=None,
-            records=b"",
-        )
-    data = FetchResponsePartitionData(
-        partition_index=key.partition,
-        high_watermark=log.high_watermark,
-        last_stable_offset=log.last_stable_offset,
-        log_start_offset=log.log_start_offset,
-        aborted_transactions=() if plan.isolation_level == 1 else None,
-        records=b"",
-    )
-    if wanted.last_fetched_epoch >= 0:
-        epoch, end = log.end_of_epoch(wanted.last_fetched_epoch)
-        if end < wanted.fetch_offset:  # the client has records that this leader never had (KIP-595)
-            data.diverging_epoch = FetchResponseEpochEndOffset(epoch=epoch, end_offset=end)
-            return data
-    data.records = log.read(
-        wanted.fetch_offset,
-        min(wanted.max_bytes, room),
-        isolation_level=plan.isolation_level,
-        at_least_one=at_least_one,
-    )
-    if plan.isolation_level == 1 and wanted.fetch_offset < log.last_stable_offset:
-        data.aborted_transactions = tuple(
-            FetchResponseAbortedTransaction(
-                producer_id=aborted.producer_id, first_offset=aborted.first_offset
-            )
-            for aborted in log.aborted_transactions(wanted.fetch_offset, len(data.records))
-        )
-    return data
-
-
-def _refusal(
-    plan: FetchPlan, wanted: Wanted, log: PartitionLog, max_bytes: int, problem: ErrorCode | None
-) -> ErrorCode | None:
-    """Why a partition cannot be read, in the order in which a leader looks."""
-    if plan.from_replica:  # none of this partition's
-        if wanted.leader_epoch >= 0:
-            return ErrorCode.UNKNOWN_LEADER_EPOCH
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if problem is not None:
-        return problem
-    if wanted.last_fetched_epoch >= 0:
-        unknown = log.end_of_epoch(wanted.last_fetched_epoch) == (-1, -1)
-        if unknown or wanted.fetch_offset < log.log_start_offset:
-            return ErrorCode.OFFSET_OUT_OF_RANGE
-    elif not log.log_start_offset <= wanted.fetch_offset <= log.high_watermark:
-        return ErrorCode.OFFSET_OUT_OF_RANGE
-    if max_bytes < 0 and wanted.fetch_offset < log.high_watermark:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
-    return None

@@ -5,11 +5,15 @@ Theory of operation
 ===================
 
 A session remembers the partitions in the order in which they will be read, and for each what the
-client saw last. An incremental request changes the set; the response names only partitions that
-have something new: records, another high watermark or log start, or an error. A partition that
-delivered records moves to the end, so that one busy partition cannot starve the others when the
+client saw last. The first answer decides the order: what is not there comes last in it. An
+incremental request changes the set; the response names only partitions that have something new:
+records, another high watermark or log start, an error, a replica to be preferred. A partition that
+then delivers records moves to the end, so that one busy partition cannot starve the others when the
 response is full. Session ids are chosen by the broker, epochs count requests: a client that is out
 of step starts again and loses one round trip.
+
+A session by id also remembers which name an id had when it was first found, and looks the topic up
+by that name from then on. So a topic that is created again is there, but is not the one.
 
 There may be ``max.incremental.fetch.session.cache.slots`` sessions, divided among eight shards that
 take new ones in turn. When a shard is full, a session that was not used for two minutes has to go;
@@ -19,18 +23,19 @@ of a replica for one of a client). When there is none, the new client is served 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.fetch import FetchResponsePartitionData
 
-__all__ = ["FetchKey", "FetchSession", "FetchSessions", "Wanted"]
+__all__ = ["FetchKey", "FetchSession", "FetchSessions", "Wanted", "has_a_shard"]
 
 _EVICTABLE_AFTER_MS: Final = 120_000
 _SHARDS: Final = 8
 _LAST_EPOCH: Final = 0x7FFFFFFF
+_IDS_OF_A_SHARD: Final = 0x7FFFFFFF // _SHARDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,8 @@ class _Told:
     """What a client knows of one partition."""
 
     wanted: Wanted
+    name: str | None = None
+    """Of its topic, if it was ever found."""
     high_watermark: int = -1
     log_start_offset: int = -1
 
@@ -91,12 +98,27 @@ class FetchSession:
         """All partitions, in reading order."""
         return {key: told.wanted for key, told in self._partitions.items()}
 
+    def names(self, find: Callable[[FetchKey], str | None]) -> dict[FetchKey, str | None]:
+        """The topic names of all partitions; ``find`` is asked for those not found before."""
+        for key, told in self._partitions.items():
+            if told.name is None:
+                told.name = find(key)
+        return {key: told.name for key, told in self._partitions.items()}
+
+    def opened(self, key: FetchKey, name: str | None, data: FetchResponsePartitionData) -> None:
+        """Note what the first response says."""
+        told = self._partitions[key]
+        told.name = name
+        told.high_watermark = data.high_watermark
+        told.log_start_offset = data.log_start_offset
+
     def tell(self, key: FetchKey, data: FetchResponsePartitionData) -> bool:
-        """Note what a response is about to say; returns whether it has to be said at all."""
+        """Note what a later response is about to say; returns whether it has to be said at all."""
         told = self._partitions.get(key)
         if told is None:
             return True
         news = bool(data.records) or data.diverging_epoch.epoch >= 0 or bool(data.error_code)
+        news = news or data.preferred_read_replica >= 0
         news = news or data.preferred_read_replica >= 0
         if told.high_watermark != data.high_watermark:
             told.high_watermark = data.high_watermark
@@ -188,29 +210,30 @@ class FetchSessions:
         return True
 
     def resume(self, session_id: int, epoch: int, *, by_id: bool) -> FetchSession | ErrorCode:
-        """The session of an incremental request, moved on to its next epoch, or why there is
-        none. When it has been updated, say that it was ``used``."""
+        """The session of an incremental request, or why there is none. When it has been updated,
+        let it ``advance`` and say that it was ``used``."""
         session = self._sessions.get(session_id)
         if session is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-        if session.by_id != by_id:
-            return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
         if session.epoch != epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
-        session.advance()
+        if session.by_id != by_id:
+            return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
         return session
 
-    def get(self, session_id: int) -> FetchSession | None:
-        """A session, for looking at."""
-        return self._sessions.get(session_id)
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """Of all sessions, oldest first."""
-        return tuple(self._sessions)
+    def new_id(self, chance: int) -> int:
+        """An id in the range of the shard whose turn it is, drawn by lot."""
+        first = self._opened % _SHARDS * _IDS_OF_A_SHARD
+        return first + 1 + chance % (_IDS_OF_A_SHARD - 1)
 
     def close(self, session_id: int) -> None:
         """Forget a session; unknown ids are ignored."""
         if self._sessions.pop(session_id, None) is not None:
             for shard in self._shards:
                 shard.pop(session_id, None)
+
+
+def has_a_shard(session_id: int) -> bool:
+    """Whether a broker finds a shard to look for this id in; it fails when there is none. Ids count
+    from 0 on, and Java divides towards 0."""
+    return -_IDS_OF_A_SHARD < session_id < _SHARDS * _IDS_OF_A_SHARD

@@ -80,7 +80,7 @@ class PartitionLog:
     def last_stable_offset(self) -> int:
         """Everything below it is decided; what read_committed consumers may read."""
         unstable = self.producers.first_unstable_offset
-        return self._end if unstable is None else unstable
+        return self._end if unstable is None else max(unstable, self.log_start_offset)
 
     def readable_end(self, isolation_level: int) -> int:
         """Where a reader of this isolation level (0 uncommitted, 1 committed) has to stop."""
@@ -246,6 +246,9 @@ class PartitionLog:
         if offset <= self.log_start_offset:
             return
         self.log_start_offset = offset
+        begun = [epoch for epoch, start in self._epochs if start <= offset]
+        later = [(epoch, start) for epoch, start in self._epochs if start > offset]
+        self._epochs = [*((epoch, offset) for epoch in begun[-1:]), *later]
         gone = bisect_left(self._last_offsets, offset)
         for entries in (self.batches, self._last_offsets, self._positions):
             del entries[:gone]

@@ -19,6 +19,7 @@ from tests.differential.kinds import (
     log,
     migration,
     offsets,
+    sessions,
     timers,
     transactions,
 )
@@ -36,6 +37,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     log.KIND,
     consumer.INTERVAL,
     acl.KIND,
+    sessions.KIND,
 )
 
 

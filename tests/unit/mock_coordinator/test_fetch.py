@@ -141,10 +141,52 @@ def test_replicas_are_turned_away(version: int) -> None:
     assert response.responses[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_read_committed_is_told_that_nothing_was_aborted() -> None:
+def test_a_client_before_the_log_is_out_of_range_whatever_it_has_read() -> None:
+    """Retention is no truncation: the log begins after the client's offset."""
     harness = three_batches()
-    response = harness.ask(harness.fetch_request(fetch_partition(), isolation_level=1), 12)
-    assert response.responses[0].partitions[0].aborted_transactions == ()
+    topic = harness.broker.core.broker.catalog.topics["t"]
+    log = harness.broker.core.broker.logs.of(topic, 0)
+    assert log is not None
+    log.delete_before(4)
+    assert harness.fetch(3, last_fetched_epoch=0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert harness.fetch(-1, last_fetched_epoch=0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert harness.fetch(4, last_fetched_epoch=0).error_code == 0
+
+
+def test_an_epoch_that_wrote_nothing_differs() -> None:
+    """Epochs 0 and 2 wrote; whoever read up to an offset in epoch 1 read something else."""
+    harness = three_batches()
+    topic = harness.broker.core.broker.catalog.topics["t"]
+    log = harness.broker.core.broker.logs.of(topic, 0)
+    assert log is not None
+    log.begin_epoch(2)
+    harness.produce_bytes("t", harness.batch(b"v0", b"v1"))
+    data = harness.fetch(6, last_fetched_epoch=1)
+    assert (data.diverging_epoch.epoch, data.diverging_epoch.end_offset) == (0, 6)
+
+
+@pytest.mark.parametrize(
+    ("offset", "limit", "aborted"), [(0, 1 << 20, ()), (6, 1 << 20, ()), (0, 0, ()), (0, 1, None)]
+)
+def test_read_committed_is_told_that_nothing_was_aborted(
+    offset: int, limit: int, aborted: tuple[()] | None
+) -> None:
+    """But for a partition whose first batch does not fit any more."""
+    harness = three_batches()
+    harness.produce_bytes("t", harness.batch(b"z"), partition=1)
+    full = fetch_partition(partition=1)
+    wanted = fetch_partition(offset, max_bytes=limit)
+    request = harness.fetch_request(full, wanted, isolation_level=1)
+    assert [
+        each.aborted_transactions for each in harness.ask(request, 12).responses[0].partitions
+    ] == [(), aborted]
+
+
+def test_who_differs_is_told_of_no_aborted_transactions() -> None:
+    harness = three_batches()
+    wanted = fetch_partition(9, last_fetched_epoch=0)
+    response = harness.ask(harness.fetch_request(wanted, isolation_level=1), 12)
+    assert response.responses[0].partitions[0].aborted_transactions is None
 
 
 # -- waiting -------------------------------------------------------------------------------------
@@ -329,6 +371,7 @@ def test_a_session_tells_only_what_is_new() -> None:
 
 def test_who_delivered_goes_to_the_end() -> None:
     session = opened()
+    assert session.told() == {0: 3 * BATCH}
     session.harness.produce_bytes("t", session.harness.batch(b"z"), partition=1)
     response = session.fetch(fetch_partition(0))
     assert [p.partition_index for p in response.responses[0].partitions] == [1, 0]

@@ -107,3 +107,46 @@ def test_a_log_that_begins_within_a_batch_can_be_cut() -> None:
     assert (log.log_start_offset, log.high_watermark) == (1, 4)
     log.truncate(2)
     assert (log.log_start_offset, log.high_watermark, log.batches) == (1, 1, [])
+
+
+def test_what_is_deleted_cannot_be_undecided() -> None:
+    """A transaction is open whose first records are below the start of the log."""
+    log = PartitionLog()
+    records = [NewRecord(b"x")] * 2
+    log.restore(encode_batch(records, 0, producer_id=5, producer_epoch=0, attributes=0x10))
+    log.append(encode_batch(records, 0), 2, 0)
+    assert log.last_stable_offset == 0
+    log.delete_before(3)
+    assert (log.last_stable_offset, log.high_watermark) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("start", "ends"),
+    [
+        (0, [(0, 3), (1, 6), (2, 7)]),
+        (3, [(0, 3), (1, 6), (2, 7)]),
+        (5, [(0, 5), (1, 6), (2, 7)]),
+        (6, [(0, 6), (1, 6), (2, 7)]),
+        (7, [(0, 7), (1, 7), (2, 7)]),
+    ],
+)
+def test_an_epoch_does_not_end_before_the_log_begins(
+    start: int, ends: list[tuple[int, int]]
+) -> None:
+    """As brokers of Kafka 4.0.2 and 4.4.0 answered to OffsetForLeaderEpoch and Fetch."""
+    log = log_of(3)
+    for epoch, size in ((1, 3), (2, 1)):
+        log.begin_epoch(epoch)
+        log.append(encode_batch([NewRecord(b"x")] * size, 0), size, 0)
+    log.delete_before(start)
+    assert [log.end_of_epoch(epoch) for epoch in (0, 1, 2)] == ends
+
+
+def test_an_epoch_older_than_the_oldest_that_is_known_is_taken_as_it_is() -> None:
+    """It wrote nothing that is left to differ from."""
+    log = log_of(3)
+    log.begin_epoch(2)
+    log.append(encode_batch([NewRecord(b"x")] * 3, 0), 3, 0)
+    assert log.end_of_epoch(1) == (0, 3)
+    log.delete_before(5)
+    assert log.end_of_epoch(1) == (1, 5)
