@@ -114,8 +114,9 @@ class Profile:
     """What a list of a topic or group names twice counts once, and it may name nothing empty."""
     duration_form: str = "PnDTnHnMn.nS."
     """How a refused ``share.auto.offset.reset`` describes a duration."""
-    forgetting_zero_ids_fails: bool = True
-    """A fetch fails that forgets a topic of its session by the zero id."""
+    zero_ids_fail_sessions: bool = True
+    """A fetch in a session fails that names a topic by the zero id, or forgets it. Later releases
+    fail where two topics happen to meet in a hash table, which no profile does."""
     offset_commit_value_version: int = 3
     """The version of the value of an OffsetCommit record; 4 has a field for a topic id."""
     named_commits_store_topic_id: bool = False

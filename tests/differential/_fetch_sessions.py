@@ -131,8 +131,10 @@ class FetchClient:
         return self._ask("open-session", None, message, version, epoch=0)
 
     def _sessionless(self) -> Ask:
-        message = self._plain(version := self._version(), self._some_keys(version))
-        return self._ask("sessionless", None, message, version, epoch=-1)
+        keys = self._some_keys(version := self._version())
+        if self._rng.random() < 0.1:
+            keys.append((ABSENT_TOPIC, _ZERO_ID, 0))  # in sessions chance decides on the answer
+        return self._ask("sessionless", None, self._plain(version, keys), version, epoch=-1)
 
     def _reopen(self) -> Ask:
         session = self._rng.choice(self._sessions)
@@ -161,8 +163,6 @@ class FetchClient:
             forgotten += self._some_keys(version)
         if rng.random() < 0.08:
             forgotten.append((ABSENT_TOPIC if not by_id else "", rng.randbytes(16), 0))
-        if by_id and rng.random() < 0.04:
-            forgotten.append(("", _ZERO_ID, 0))
         message = self._plain(version, named)
         message.forgotten_topics_data = self._forgotten(version, forgotten)
         return self._ask("go-on", session, message, version, epoch=session.epoch)
@@ -216,7 +216,7 @@ class FetchClient:
         if rng.random() < 0.06:
             found.append((found[0][0], found[0][1], rng.choice([9, 9, -1])))
         if rng.random() < 0.04:
-            found.append((ABSENT_TOPIC, rng.choice([b"\x05" * 16, _ZERO_ID]), 0))
+            found.append((ABSENT_TOPIC, b"\x05" * 16, 0))
         if self._place.gone and version >= _BY_ID_FROM and rng.random() < 0.3:
             old = rng.choice(self._place.gone)
             found.append((old.name, old.topic_id, 0))

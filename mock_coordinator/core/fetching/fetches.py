@@ -204,7 +204,8 @@ class Fetches:
         if request.session_epoch in (_FINAL_EPOCH, _INITIAL_EPOCH):
             self._sessions.close(request.session_id)
             plan.opens_session = request.session_epoch == _INITIAL_EPOCH
-            if plan.opens_session and plan.by_id and _before_zero_id(plan.wanted) != plan.wanted:
+            whole = _before_zero_id(plan.wanted) == plan.wanted
+            if plan.opens_session and not whole and self._stumbles(plan):
                 return ErrorCode.UNKNOWN_SERVER_ERROR
             return None
         session = self._sessions.resume(request.session_id, request.session_epoch, by_id=plan.by_id)
@@ -224,22 +225,25 @@ class Fetches:
         plan.names = session.names(self._name)
         return None
 
+    def _stumbles(self, plan: FetchPlan) -> bool:
+        """Whether a topic that has neither name nor id, in a session, is more than the broker can
+        take."""
+        return plan.by_id and self._broker.profile.zero_ids_fail_sessions
+
     def _update(self, session: FetchSession, plan: FetchPlan, request: FetchRequest) -> bool:
-        """Add, change and forget. A broker stumbles over a topic that has neither name nor id; what
-        came before that is done then, and the session does not move on."""
+        """Add, change and forget; returns whether all of it could be done. What came before the
+        topic over which the broker stumbled is."""
         forgotten = dict.fromkeys(_forgotten(request))
-        if not plan.by_id:
+        if not self._stumbles(plan):
             session.update(plan.wanted, forgotten)
             return True
         wanted = _before_zero_id(plan.wanted)
         if wanted != plan.wanted:
             session.update(wanted, ())
             return False
-        known = forgotten
-        if self._broker.profile.forgetting_zero_ids_fails:
-            known = _before_zero_id(forgotten)
+        known = _before_zero_id(forgotten)
         session.update(wanted, known)
-        return known == forgotten
+        return known == forgotten or not session.wanted  # in an empty one it looks for nothing
 
     def _name(self, key: FetchKey) -> str | None:
         """The name of the topic that is meant; ``None`` for an id that nobody knows."""

@@ -80,7 +80,11 @@ class PartitionLog:
     def last_stable_offset(self) -> int:
         """Everything below it is decided; what read_committed consumers may read."""
         unstable = self.producers.first_unstable_offset
-        return self._end if unstable is None else max(unstable, self.log_start_offset)
+        if unstable is None:
+            return self._end
+        if unstable < self.log_start_offset:
+            return self.batches[0].base_offset if self.batches else self._end
+        return unstable
 
     def readable_end(self, isolation_level: int) -> int:
         """Where a reader of this isolation level (0 uncommitted, 1 committed) has to stop."""

@@ -32,5 +32,5 @@ PROFILE: Final[Profile] = replace(
     log_dirs_can_be_cordoned=True,
     group_synonyms_name_broker_settings=True,
     refused_settings_form="[{}]",
-    forgetting_zero_ids_fails=False,
+    zero_ids_fail_sessions=False,
 )

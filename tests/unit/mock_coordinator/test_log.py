@@ -109,15 +109,19 @@ def test_a_log_that_begins_within_a_batch_can_be_cut() -> None:
     assert (log.log_start_offset, log.high_watermark, log.batches) == (1, 1, [])
 
 
-def test_what_is_deleted_cannot_be_undecided() -> None:
-    """A transaction is open whose first records are below the start of the log."""
+@pytest.mark.parametrize(("start", "stable"), [(1, 0), (2, 2), (3, 2), (4, 4), (5, 5), (6, 6)])
+def test_what_is_deleted_cannot_be_undecided(start: int, stable: int) -> None:
+    """A transaction is open whose first records are below the start of the log: undecided is what
+    begins with the batch in which the log begins."""
     log = PartitionLog()
     records = [NewRecord(b"x")] * 2
     log.restore(encode_batch(records, 0, producer_id=5, producer_epoch=0, attributes=0x10))
     log.append(encode_batch(records, 0), 2, 0)
+    for _ in range(2):
+        log.append(encode_batch(records[:1], 0), 1, 0)
     assert log.last_stable_offset == 0
-    log.delete_before(3)
-    assert (log.last_stable_offset, log.high_watermark) == (3, 4)
+    log.delete_before(start)
+    assert (log.last_stable_offset, log.high_watermark) == (stable, 6)
 
 
 @pytest.mark.parametrize(

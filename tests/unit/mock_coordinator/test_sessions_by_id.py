@@ -191,37 +191,50 @@ class TestEnds:
 
 
 class TestZeroIds:
-    @pytest.mark.parametrize("profile", ["4.0", "4.1", "4.2"])
-    def test_forgetting_one_fails_the_request(self, profile: str) -> None:
+    """Topics with neither name nor id, which no client should send."""
+
+    @pytest.fixture(params=["4.0", "4.1", "4.2"])
+    def old(self, request: pytest.FixtureRequest) -> Client:
+        return Client(request.param)
+
+    def test_forgetting_one_fails_the_request(self, old: Client) -> None:
         """The broker fails after it has added what is new, and before it moves on."""
-        client = Client(profile)
-        a = client.id_of("a")
-        client.open((a, 0, 0))
-        response = client.ask(1, (a, 1, 0), forget=((ZERO, 0),))
+        a = old.id_of("a")
+        old.open((a, 0, 0))
+        response = old.ask(1, (a, 1, 0), forget=((ZERO, 0),))
         assert (response.error_code, response.session_id) == (
             ErrorCode.UNKNOWN_SERVER_ERROR,
-            client.session_id,
+            old.session_id,
         )
-        assert client.told(1) == [("a", 1, 0, 0)]
+        assert old.told(1) == [("a", 1, 0, 0)]
+
+    def test_but_not_when_nothing_is_left_to_forget(self, old: Client) -> None:
+        a = old.id_of("a")
+        old.open((a, 0, 0))
+        response = old.ask(1, forget=((a, 0), (ZERO, 0)))
+        assert (response.error_code, response.session_id) == (0, 0)
+
+    def test_fetching_one_fails_the_request(self, old: Client) -> None:
+        a = old.id_of("a")
+        failed = FetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+        assert old.ask(0, (a, 0, 0), (ZERO, 0, 0)) == failed
+        unknown = ErrorCode.UNKNOWN_TOPIC_ID
+        assert old.told(-1, (ZERO, 0, 0)) == [("?", 0, unknown, 0)]
+        old.open((a, 0, 0))
+        # what comes before it is added, what comes after it is not
+        response = old.ask(1, (a, 1, 0), (ZERO, 0, 0), (a, 2, 0), forget=((a, 0),))
+        assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        old.write("a", 0)
+        assert old.told(1) == [("a", 0, 0, old.size), ("a", 1, 0, 0)]
 
     @pytest.mark.parametrize("profile", ["4.3", "4.4"])
-    def test_forgetting_one_is_harmless(self, profile: str) -> None:
+    def test_later_it_is_unknown(self, profile: str) -> None:
         client = Client(profile)
-        client.open((client.id_of("a"), 0, 0))
-        assert client.told(1, forget=((ZERO, 0),)) == []
-
-    def test_one_cannot_be_fetched_in_a_session(self, client: Client) -> None:
         a = client.id_of("a")
-        failed = FetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
-        assert client.ask(0, (a, 0, 0), (ZERO, 0, 0)) == failed
-        unknown = ErrorCode.UNKNOWN_TOPIC_ID
-        assert client.told(-1, (ZERO, 0, 0)) == [("?", 0, unknown, 0)]
-        client.open((a, 0, 0))
-        # what comes before it is added, what comes after it is not
-        response = client.ask(1, (a, 1, 0), (ZERO, 0, 0), (a, 2, 0), forget=((a, 0),))
-        assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-        client.write("a", 0)
-        assert client.told(1) == [("a", 0, 0, client.size), ("a", 1, 0, 0)]
+        unknown = ("?", 0, ErrorCode.UNKNOWN_TOPIC_ID, 0)
+        assert client.open((ZERO, 0, 0), (a, 0, 0)) == [("a", 0, 0, 0), unknown]
+        assert client.told(1, forget=((ZERO, 1),)) == [unknown]
+        assert client.told(2, forget=((ZERO, 0),)) == []
 
 
 class TestTopicsThatAreGone:
