@@ -226,6 +226,15 @@ class FetchSessions:
         first = self._opened % _SHARDS * _IDS_OF_A_SHARD
         return first + 1 + chance % (_IDS_OF_A_SHARD - 1)
 
+    def get(self, session_id: int) -> FetchSession | None:
+        """A session, for looking at."""
+        return self._sessions.get(session_id)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Of all sessions, oldest first."""
+        return tuple(self._sessions)
+
     def close(self, session_id: int) -> None:
         """Forget a session; unknown ids are ignored."""
         if self._sessions.pop(session_id, None) is not None:
