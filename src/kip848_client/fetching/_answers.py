@@ -312,7 +312,7 @@ class Answers:
         offset, epoch = self._buffer.cut(partition, end)
         tenure = self._assigned.new_tenure()
         if cursor.consumed <= end.end_offset and cursor.consumed_epoch <= end.epoch:
-            partition.renew(tenure, offset, min(epoch, end.epoch))
+            partition.renew(tenure, offset, epoch)
         else:
             self._on_truncated(partition, tenure, end)
         if partition.phase is Phase.READY:

@@ -50,11 +50,9 @@ class Buffer:
     def finish(self, partition: Partition, piece: Slice) -> None:
         """All of the slice was read: the position is at its end. One that is not the first of the
         partition, or of a former tenure, is ignored."""
+        if not partition.slices or partition.slices[0] is not piece:
+            return
         cursor = piece.cursor
-        if partition.cursor is not cursor or not partition.slices:
-            return
-        if partition.slices[0] is not piece:
-            return
         cursor.consumed, cursor.consumed_epoch = piece.next_offset, piece.last_epoch
         self._remove(partition, partition.slices.popleft())
         self.read[partition.tp] = partition

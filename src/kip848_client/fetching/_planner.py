@@ -228,11 +228,14 @@ class Planner:
 
     def _grant(self, node: Node, sharers: int) -> int:
         """How many bytes a request may bring; 0 for no request. What is free is shared between
-        the brokers that can be asked now."""
+        the brokers that can be asked now; and where there are others, something is left for them:
+        they may follow in a moment."""
         settings = self._settings
         limit = settings.max_partition_bytes
         asked = min(settings.max_bytes, len(node.ring) * limit)
         free = settings.buffer_bytes - self._buffer.size_bytes - self._reserved_bytes
+        if len(self._leaders.nodes) > 1:
+            sharers = max(sharers, 2)
         if free >= limit:
             return max(1, min(asked, max(limit, free // sharers)))
         if self._buffer.holds_of(node.node):

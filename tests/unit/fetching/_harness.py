@@ -86,9 +86,10 @@ class Harness:
         partitions: int = 1,
         nodes: tuple[int, ...] = (1, 2, 3),
         leader: Callable[[int], int] = lambda _: 1,
+        jitter: Callable[[int], int] = lambda ms: ms,
     ) -> None:
         self.settings = settings or FetchSettings(max_bytes=16_000_000)
-        self.core = FetchCore(self.settings, lambda ms: ms)
+        self.core = FetchCore(self.settings, jitter)
         self.now = 1_000
         self.nodes = nodes
         self.cluster = {"t": Topic(tid(1), {n: (leader(n), 5) for n in range(partitions)})}

@@ -269,6 +269,15 @@ def test_topics_that_are_not_subscribed_any_more_are_silent() -> None:
     assert h.read() == [(tp(0), 0, 1), (tp(1), 0, 1), (tp(0), 1, 2)]
 
 
+def test_what_is_assigned_later_is_limited_too() -> None:
+    h = Harness()
+    h.post(TopicsLimited(frozenset(("u",))))
+    h.assign(0)
+    assert not h.open
+    h.post(TopicsLimited(frozenset(("t",))))
+    assert h.open
+
+
 def test_partitions_take_turns() -> None:
     h = buffered()
     h.answer({0: data(1), 1: data(1)})

@@ -8,6 +8,8 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
     ClusterChanged,
     Endpoint,
+    FetchAnswer,
+    FetchAnswered,
     LeadersLearnt,
     LeadersNotLearnt,
     LearnLeaders,
@@ -18,6 +20,7 @@ from kip848_client.fetching import (
     TopicLeaders,
     UseEndpoints,
 )
+from kip848_client.fetching._leaders import Leaders
 from tests.unit.fetching._harness import Harness, Topic, data, key, row, tid, tp
 
 MOVED = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH]
@@ -75,6 +78,32 @@ def test_a_hint_that_is_old_or_leads_nowhere_is_not_followed(
     h.advance(200)
     assert h.asked(1) == {0: 0}
     assert epoch_asked(h) == 5
+
+
+def test_a_new_leader_in_metadata_ends_the_rest() -> None:
+    h = Harness().assign(0)
+    h.answer()
+    h.cluster["t"].leaders[0] = (2, 6)
+    h.answer(None, row(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    assert h.asked(2) == {0: 0}
+
+
+def test_a_hint_without_an_epoch_is_none() -> None:
+    leaders = Leaders()
+    assert not leaders.hint(key(0), 2, -1)
+    assert leaders.at(key(0)) is None
+
+
+def test_a_refusal_after_the_partition_stopped_changes_nothing() -> None:
+    """Two brokers were asked, as the leader has moved."""
+    h = Harness().assign(0)
+    h.answer()
+    h.answers_offsets = False
+    tell(h, 2, 6)
+    h.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE), node=2)
+    h.answer({0: data(0)}, node=1)
+    assert h.core.next_slice() is None
+    assert h.core.snapshot().stale_answers == 1
 
 
 def test_a_partition_without_a_leader_keeps_its_epoch() -> None:
@@ -214,6 +243,17 @@ def test_after_a_change_of_the_cluster_all_is_learnt_anew_and_positions_stay() -
     assert h.asked(3) == {0: 1}
     assert epoch_asked(h, 3) == 1, "epochs of another cluster mean nothing"
     assert h.fetch(3).intent.session_id == 0
+
+
+def test_sessions_of_the_former_cluster_are_forgotten() -> None:
+    h = Harness().assign(0)
+    h.answer()
+    late = h.open.pop(1)
+    assert late.intent.session_id
+    h.post(ClusterChanged())
+    assert h.fetch(1).intent.session_id == 0
+    h.post(FetchAnswered(late.fetch, FetchAnswer(0, 0, 0, (row(0, data(0)),))))
+    assert h.core.next_slice() is None
 
 
 def test_an_answer_of_the_former_cluster_is_ignored() -> None:

@@ -71,11 +71,15 @@ def test_metadata_of_another_id_ends_the_fetching_of_a_group_at_once() -> None:
     h.learn()
     h.answer({0: data(4)})
     assert not h.open
+    h.advance(3_000)
+    h.learn()
+    assert h.core.topic_id(tp(0)) == tid(1)
     assert h.core.position(tp(0)) == 3
 
 
-def test_metadata_of_a_broker_that_lags_behind_is_asked_about_again() -> None:
-    h = Harness().assign(0)
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_metadata_of_a_broker_that_lags_behind_is_asked_about_again(by_hand: bool) -> None:
+    h = Harness().assign(0, by_hand=by_hand)
     old = TopicLeaders("t", tid(9), {0: PartitionLeader(2, 1, (2,))})
     h.post(LeadersLearnt(0, (old,), frozenset(), frozenset(h.nodes)))
     h.answer({0: data(0)})

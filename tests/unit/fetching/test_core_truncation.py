@@ -101,6 +101,15 @@ def test_a_cut_below_the_position_is_told_and_followed() -> None:
     assert not h.all(ListOffsets), "no reset"
 
 
+def test_a_position_behind_records_of_a_later_epoch_is_false_wherever_it_is() -> None:
+    """All was handed out, the last of it in epoch 4; the broker's epoch 3 reaches to 8."""
+    h = with_records()
+    h.read()
+    h.answer(None, row(diverging=EpochEnd(3, 8)))
+    assert "records before offset 6 that were handed out are not in the log" in h.notices[-1]
+    assert asked(h) == (6, 3)
+
+
 def test_a_cut_below_the_position_stops_who_has_no_policy() -> None:
     h = with_records("none")
     h.read()
