@@ -55,10 +55,8 @@ _AT_ONCE: Final = float("-inf")
 if sys.version_info >= (3, 12):
     _task_of: Final[Callable[[asyncio.AbstractEventLoop], Caller]] = current_task
 else:  # there it is a function in Python that does just this, and takes three times as long
-    _task_of: Final[Callable[[asyncio.AbstractEventLoop], Caller]] = getattr(
-        asyncio.tasks,
-        "_current_tasks",  # noqa: B009 - typeshed does not have the name
-    ).get
+    _tasks: Any = getattr(asyncio.tasks, "_current_tasks")  # noqa: B009 - not in typeshed
+    _task_of: Final[Callable[[asyncio.AbstractEventLoop], Caller]] = _tasks.get
 
 
 class PollObserver(Protocol):

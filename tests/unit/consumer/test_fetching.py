@@ -82,7 +82,7 @@ LOST: list[tuple[Kip848Error, bool, bool]] = [
     (ConnectionBroken("cut"), True, False),
     (RequestTimedOut("late"), True, False),
     (RemoteProtocolError("garbage"), True, False),
-    (broker_error(58, "SASL_AUTHENTICATION_FAILED"), True, True),
+    (broker_error(ErrorCode.SASL_AUTHENTICATION_FAILED, "SASL_AUTHENTICATION_FAILED"), True, True),
     (UnsupportedVersion("v13"), True, True),
 ]
 

@@ -267,7 +267,7 @@ def troubles(look: Looking) -> list[PositionTrouble]:
 
 def test_a_login_that_was_refused_is_told() -> None:
     look = begun(ALONE)
-    error = BrokerError(58, "SASL_AUTHENTICATION_FAILED")
+    error = BrokerError(ErrorCode.SASL_AUTHENTICATION_FAILED, "SASL_AUTHENTICATION_FAILED")
     look.lose(OffsetsNotListed(1, "login", error))
     assert look.results == [PositionTrouble(A, 1, error, lasting=False)]
 
