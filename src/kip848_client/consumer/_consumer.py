@@ -310,9 +310,10 @@ class Consumer(Inquiry[K, V]):
         """The next record (of ``partitions``, if given), waiting for it without limit.
 
         The task that calls this is done with what it got before. Raises once each what a broker
-        refused (a topic, ...) and the ``CallbackError`` of a listener: call again to go on. Raises
-        until you ``seek``: ``RecordUnreadable``, and ``NoOffsetForPartition`` where neither a
-        committed offset nor ``auto_offset_reset`` says where to begin. ``NotAssigned`` for
+        refused (a topic, ...), ``TopicGone`` and the ``CallbackError`` of a listener: call again to
+        go on. Raises again and again until you ``seek``: ``RecordUnreadable``, and
+        ``NoOffsetForPartition`` where neither a committed offset nor ``auto_offset_reset`` says
+        where to begin (``OffsetOutOfRange``, ``LogTruncated``: where to go on). ``NotAssigned`` for
         ``partitions`` that are not ours.
         """
         return self._getone(partitions, self._came_back())
