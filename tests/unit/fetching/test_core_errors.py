@@ -90,6 +90,18 @@ def test_the_partition_says_how_long_it_rests() -> None:
     assert pauses == [100, 200, 400, 800, 1_000, 1_000]
 
 
+def test_trouble_that_is_long_over_does_not_count() -> None:
+    h = Harness().assign(0)
+    h.answer()
+    for _ in range(4):
+        fail(h, ErrorCode.UNKNOWN_SERVER_ERROR, 1)
+        h.advance(100)
+        assert h.open
+        for _ in range(25):
+            h.answer()
+    assert not h.notices
+
+
 @pytest.mark.parametrize(
     ("code", "tries", "error"),
     [
