@@ -21,7 +21,7 @@ from kip848_client.wire.messages.fetch import (
     FetchResponsePartitionData,
 )
 from mock_coordinator.core.cluster import ClusterCore
-from mock_coordinator.core.fetching.sessions import FetchKey
+from mock_coordinator.core.fetching.sessions import FetchKey, FetchSession
 from mock_coordinator.core.inputs import (
     ClientInfo,
     Input,
@@ -31,6 +31,7 @@ from mock_coordinator.core.inputs import (
     TimerFired,
 )
 from mock_coordinator.core.logs.log import PartitionLog
+from mock_coordinator.core.logs.record_batch import HEADER_BYTES, read_header
 from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.topics.catalog import Topic
@@ -44,6 +45,8 @@ __all__ = ["Brokers", "node_name"]
 _OPERATOR: Final = ClientInfo("operator")
 _SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 RACKS: Final = ("a", "b", "c")
+_CHECKED_FROM: Final = 21
+"""In a batch: its attributes."""
 _THROTTLE_MS_MAX: Final = 2_000
 _REQUEST_CODES: Final = (
     ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -107,6 +110,8 @@ class Brokers:
         )
         self._waiting: dict[tuple[int, int], _Waiting] = {}
         self._ghosts = 0
+        self.longest_batch = 0
+        """Of all that were ever in a log, in bytes."""
         self._timer: Timer | None = None
         for node in self.core.broker.nodes:
             self._listen(node.node_id)
@@ -135,6 +140,10 @@ class Brokers:
             for partition in range(topic.partitions):
                 yield topic, partition, self.log(topic, partition)
 
+    def session(self, node_id: int, session_id: int) -> FetchSession | None:
+        """A session of a node, if it is there."""
+        return self.core.fetches(node_id).sessions.get(session_id)
+
     def leader(self, topic: Topic, partition: int) -> int | None:
         """Who leads a partition."""
         return self.core.broker.partition_state(topic, partition).leader
@@ -145,6 +154,8 @@ class Brokers:
             history = self._context.histories.of(topic.topic_id, partition)
             if history.end != log.high_watermark:
                 history.look(log)
+                longest = max(len(batch.data) for batch in log.batches)
+                self.longest_batch = max(self.longest_batch, longest)
 
     # -- requests ----------------------------------------------------------------------------
 
@@ -256,12 +267,24 @@ class Brokers:
         full = [row for row in rows if len(row.records or b"") > 80]
         if full and context.happens("corrupt", context.options.corrupt):
             row = self._rng.choice(full)
-            spoilt = bytearray(row.records or b"")
-            at = self._rng.randrange(61, len(spoilt))
-            spoilt[at] ^= 1 << self._rng.randrange(8)
-            row.records = bytes(spoilt)
+            row.records, at = self._flipped(row.records or b"")
             context.tell(node_name(node_id), "corrupts", f"{row.partition_index} at {at}")
         return response
+
+    def _flipped(self, records: bytes) -> tuple[bytes, int]:
+        """One bit is another one, in what a batch's checksum covers: base offset, length and leader
+        epoch are not among that, because brokers set them."""
+        starts: list[int] = []
+        start = 0
+        while start + HEADER_BYTES < len(records):
+            starts.append(start)
+            start += read_header(records, start).size_bytes
+        start = self._rng.choice(starts)
+        end = min(len(records), start + read_header(records, start).size_bytes)
+        at = self._rng.randrange(start + _CHECKED_FROM, end)
+        spoilt = bytearray(records)
+        spoilt[at] ^= 1 << self._rng.randrange(8)
+        return bytes(spoilt), at
 
     def _asked(self, waiting: _Waiting, response: FetchResponse) -> dict[FetchKey, int]:
         """The offset asked for of each partition, by what the broker knows."""

@@ -30,15 +30,18 @@ from kip848_client.fetching import (
     TimerFired,
     UseEndpoints,
 )
-from mock_coordinator.sim.fetching.brokers import RACKS, node_name
+from mock_coordinator.sim.fetching.brokers import RACKS, Brokers, node_name
 from mock_coordinator.sim.fetching.context import FetchContext
 from mock_coordinator.sim.fetching.requests import FetchRequests, Wires
 from mock_coordinator.sim.fetching.shown import shown
+from mock_coordinator.sim.fetching.structure import Structure
 from mock_coordinator.sim.kernel import Timer
 
 __all__ = ["Client"]
 
 NAME: Final = "client"
+_PROD_EVERY: Final = 50
+"""So many steps lie between two trials with events that must change nothing."""
 _LOOK_UP_MS_MAX: Final = 1_500
 _REQUEST_TIMEOUT_MS: Final = 3_000
 
@@ -47,29 +50,18 @@ class Client:
     """One ``FetchCore`` and its driver. ``heard`` gets what is for the user."""
 
     def __init__(
-        self, context: FetchContext, nodes: tuple[int, ...], heard: Callable[[Command], None]
+        self, context: FetchContext, brokers: Brokers, heard: Callable[[Command], None]
     ) -> None:
         self._context = context
         self._rng = context.kernel.rng("client")
         self._heard = heard
         options = context.options
-        self.core = FetchCore(
-            FetchSettings(
-                min_bytes=options.min_bytes,
-                max_wait_ms=options.max_wait_ms,
-                max_bytes=options.max_bytes,
-                max_partition_bytes=options.max_partition_bytes,
-                buffer_bytes=options.buffer_bytes,
-                read_committed=options.read_committed,
-                rack=self._rng.choice(RACKS) if options.near else "",
-                reset_policy=options.reset_policy,
-                reset_age_ms=10_000,
-                has_group=options.has_group,
-                request_timeout_ms=options.request_timeout_ms,
-                metadata_max_age_ms=60_000,
-            ),
-            self._jitter,
+        settings = self._settings()
+        self.core = FetchCore(settings, self._jitter)
+        self._structure = Structure(
+            self.core, settings, brokers.session, lambda: brokers.longest_batch
         )
+        nodes = brokers.core.broker.nodes.ids
         self._requests = FetchRequests(
             Wires(
                 kernel=context.kernel,
@@ -90,6 +82,23 @@ class Client:
         self._timer: Timer | None = None
         self.steps = 0
         context.judge.watch(self.core)
+
+    def _settings(self) -> FetchSettings:
+        options = self._context.options
+        return FetchSettings(
+            min_bytes=options.min_bytes,
+            max_wait_ms=options.max_wait_ms,
+            max_bytes=options.max_bytes,
+            max_partition_bytes=options.max_partition_bytes,
+            buffer_bytes=options.buffer_bytes,
+            read_committed=options.read_committed,
+            rack=self._rng.choice(RACKS) if options.near else "",
+            reset_policy=options.reset_policy,
+            reset_age_ms=10_000,
+            has_group=options.has_group,
+            request_timeout_ms=options.request_timeout_ms,
+            metadata_max_age_ms=60_000,
+        )
 
     def _jitter(self, pause_ms: int) -> int:
         return self._rng.randint(pause_ms * 4 // 5, max(pause_ms * 6 // 5, 1))
@@ -113,6 +122,9 @@ class Client:
         for command in commands:
             context.tell(NAME, "command", shown(command))
         context.judge.stepped(now_ms, event, commands)
+        self._structure.look(event)
+        if self.steps % _PROD_EVERY == 0:
+            self._structure.prod(now_ms)
         for command in commands:
             self._perform(command)
 

@@ -70,7 +70,7 @@ class RecordReader:
     def _read(self, taken: Slice, left: int) -> tuple[int, bool]:
         """Returns how many records there is room for after that, and whether all was read."""
         for batch in taken.batches:
-            if batch.skip or batch.next_offset <= taken.cursor.consumed:
+            if batch.next_offset <= taken.cursor.consumed:
                 continue
             left, goes_on = self._read_batch(taken, batch, left)
             if not goes_on:
@@ -86,6 +86,8 @@ class RecordReader:
         if not checksum_is_right(header, data):
             self._damaged(taken, max(batch.base_offset, cursor.consumed))
             return left, False
+        if batch.skip:  # what says so is in the header, which had to be checked first
+            return left, True
         for record in records_of(header, data) or ():
             offset = batch.base_offset + record.offset_delta
             if offset < cursor.consumed:

@@ -49,7 +49,7 @@ class User:
         self._context = context
         self._brokers = brokers
         self._rng: Random = context.kernel.rng("user")
-        self.client = Client(context, brokers.core.broker.nodes.ids, self._heard)
+        self.client = Client(context, brokers, self._heard)
         rng = context.kernel.rng("reader")
         self._reader = RecordReader(self.client.core, self.client.feed, self, rng)
         self.assigned: dict[TopicPartition, TopicId] = {}

@@ -139,10 +139,12 @@ class SliceReader:
             self._leave(batches[self._index])
         while self._index < len(batches):
             batch = batches[self._index]
-            if _has_records(batch) and batch.next_offset > cursor.consumed:
-                self._batch = self._opened(batch)
-                self._records = iter(self._batch)
-                return True
+            if batch.next_offset > cursor.consumed:
+                if _has_records(batch):
+                    self._batch = self._opened(batch)
+                    self._records = iter(self._batch)
+                    return True
+                self._checked(batch)
             self._leave(batch)
         return False
 
@@ -155,6 +157,16 @@ class SliceReader:
         cursor = self._slice.cursor
         if offset > cursor.consumed:
             cursor.consumed, cursor.consumed_epoch = offset, epoch
+
+    def _checked(self, batch: BatchRef) -> None:
+        """That nothing of a batch is for us is read in its header, which may be damaged, too."""
+        if not self._decoding.check_crcs:
+            return
+        try:
+            _check_crc(self._slice.raw, batch)
+        except Exception as err:  # noqa: BLE001 - whatever damaged bytes raise
+            failure = damaged(self._slice.tp, self._slice.cursor.consumed, err)
+            raise failure from failure.__cause__
 
     def _opened(self, batch: BatchRef) -> OpenBatch:
         slice_ = self._slice

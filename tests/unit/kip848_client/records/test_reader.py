@@ -224,6 +224,26 @@ def test_a_wrong_checksum_is_told_and_told_again(reader_of: MakeReader, way: Way
         assert slice_.cursor.consumed == 2
 
 
+@every_way
+@pytest.mark.parametrize("what", ["it is for nobody", "it has no records"])
+def test_that_a_batch_is_passed_over_is_not_believed_of_a_damaged_header(
+    reader_of: MakeReader, way: Way, what: str
+) -> None:
+    """A flipped bit may turn records into a marker, or into none."""
+    bad = bytearray(batch(rows(2, 3)))
+    if what == "it has no records":
+        bad[57:61] = bytes(4)
+    else:
+        bad[22] ^= 0x20
+    slice_ = slice_of(batch(rows(0, 1)), bytes(bad), skip={1} if bad[22] else ())
+    reader = reader_of(slice_)
+    assert [each.offset for each in reader.take(2)] == [0, 1]
+    with pytest.raises(RecordsDamaged) as told:
+        way(reader)
+    assert (told.value.offset, slice_.cursor.consumed) == (2, 2)
+    assert reader_of(slice_, check_crcs=False).take() == []
+
+
 def test_checksums_may_be_left_alone(reader_of: MakeReader) -> None:
     bad = bytearray(batch([Row(0, value=b"abc")]))
     bad[-3] ^= 1
