@@ -46,7 +46,7 @@ class SliceReader:
         """Of the batch that is read now, or next."""
         self._batch: OpenBatch | None = None
         self._records: Iterator[Record[Any, Any]] = _NOTHING
-        data = (batch.next_offset for batch in reversed(slice_.batches) if _has_records(batch))
+        data = (batch.next_offset for batch in reversed(slice_.batches) if self._matters(batch))
         self._data_end = next(data, slice_.first_offset)
 
     @property
@@ -139,12 +139,10 @@ class SliceReader:
             self._leave(batches[self._index])
         while self._index < len(batches):
             batch = batches[self._index]
-            if batch.next_offset > cursor.consumed:
-                if _has_records(batch):
-                    self._batch = self._opened(batch)
-                    self._records = iter(self._batch)
-                    return True
-                self._checked(batch)
+            if batch.next_offset > cursor.consumed and self._matters(batch):
+                self._batch = self._opened(batch)
+                self._records = iter(self._batch)
+                return True
             self._leave(batch)
         return False
 
@@ -158,15 +156,12 @@ class SliceReader:
         if offset > cursor.consumed:
             cursor.consumed, cursor.consumed_epoch = offset, epoch
 
-    def _checked(self, batch: BatchRef) -> None:
-        """That nothing of a batch is for us is read in its header, which may be damaged, too."""
-        if not self._decoding.check_crcs:
-            return
-        try:
-            _check_crc(self._slice.raw, batch)
-        except Exception as err:  # noqa: BLE001 - whatever damaged bytes raise
-            failure = damaged(self._slice.tp, self._slice.cursor.consumed, err)
-            raise failure from failure.__cause__
+    def _matters(self, batch: BatchRef) -> bool:
+        """Whether it has something for us, or is damaged. That it has nothing (a marker, an aborted
+        transaction, no records) says its header, which may be what is damaged."""
+        if batch.records > 0 and not batch.skip:
+            return True
+        return self._decoding.check_crcs and not _crc_is_right(self._slice.raw, batch)
 
     def _opened(self, batch: BatchRef) -> OpenBatch:
         slice_ = self._slice
@@ -179,16 +174,15 @@ class SliceReader:
             raise failure from failure.__cause__
 
 
-def _has_records(batch: BatchRef) -> bool:
-    return batch.records > 0 and not batch.skip
-
-
 def _check_crc(raw: bytes, batch: BatchRef) -> None:
+    if not _crc_is_right(raw, batch):
+        raise corrupt(f"the checksum of the batch at offset {batch.base_offset} is wrong")
+
+
+def _crc_is_right(raw: bytes, batch: BatchRef) -> bool:
     start, end = batch.start, batch.end
     if batch.magic < 2:
-        right = legacy_crc_is_right(raw[start:end], batch.magic)
-    else:
-        said = int.from_bytes(raw[start + _CRC_AT : start + _AFTER_CRC])
-        right = crc32c(memoryview(raw)[start + _AFTER_CRC : end]) == said
-    if not right:
-        raise corrupt(f"the checksum of the batch at offset {batch.base_offset} is wrong")
+        return legacy_crc_is_right(raw[start:end], batch.magic)
+    said = int.from_bytes(raw[start + _CRC_AT : start + _AFTER_CRC])
+    right: bool = crc32c(memoryview(raw)[start + _AFTER_CRC : end]) == said
+    return right
