@@ -70,6 +70,7 @@ _log = logging.getLogger("kip848_client")
 
 _SESSIONS_CLOSED_WITHIN_S: Final = 1.0
 """A session that is not closed costs a broker some memory for a while, nothing else."""
+_REMEMBERED_MIN: Final = 16
 
 
 class Application(Protocol):
@@ -123,6 +124,7 @@ class Fetching:
         self._failure: Kip848Error | None = None
         self._closing = 0
         self._asked_at: dict[TopicIdPartition, int] = {}
+        self._asked_at_max = _REMEMBERED_MIN
         self._answered_ms: dict[int, int] = {}
 
     # -- for the application's side ----------------------------------------------------------
@@ -250,6 +252,7 @@ class Fetching:
             self._asked_at[each.key] = node
         for key in intent.forget:
             self._asked_at.pop(key, None)
+        self._forget_where_others_were_asked()
         try:
             response = await self._transport.fetch(
                 node,
@@ -263,6 +266,13 @@ class Fetching:
             return
         self._answered_ms[node] = self._clock.now_ms()
         self.post(FetchAnswered(fetch, answer))
+
+    def _forget_where_others_were_asked(self) -> None:
+        """Partitions come and go, and a broker without sessions is told to forget nothing."""
+        if len(self._asked_at) > self._asked_at_max:
+            ours = {(self.core.topic_id(tp), tp.partition) for tp in self.core.assigned}
+            self._asked_at = {key: at for key, at in self._asked_at.items() if key in ours}
+            self._asked_at_max = _REMEMBERED_MIN + 2 * len(self._asked_at)
 
     async def _list_offsets(self, command: ListOffsets) -> None:
         request = list_offsets_request(command, self._request_timeout_ms)

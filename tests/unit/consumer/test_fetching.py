@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -93,6 +94,7 @@ class ScriptedCore:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.script: dict[type[Event], list[Command]] = {}
+        self.assigned = frozenset({TP})
         self.changes = 0
         self.deadline_ms: int | None = None
 
@@ -186,6 +188,14 @@ async def test_a_fetch_goes_out_on_its_own_connection_and_its_answer_comes_back(
         assert it.transport.timeouts == [900]
         assert it.fetching.answered_ms(TP) == it.clock.ms
         assert it.fetching.answered_ms(OTHER) is None
+
+
+async def test_where_partitions_were_asked_that_are_gone_is_forgotten() -> None:
+    async with harness() as it:
+        for number in range(50):
+            wanted = Wanted(TopicId(bytes([number]) * 16), 0, 5, 1, 0, 9)
+            await it.play(replace(FETCH, intent=replace(FETCH.intent, add=(wanted,))))
+        assert len(it.fetching._asked_at) <= 17
 
 
 @pytest.mark.parametrize(("error", "sent", "to_tell"), LOST, ids=str)
