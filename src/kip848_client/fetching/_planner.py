@@ -8,6 +8,9 @@ full. So what brought data goes to the end of the ring; the broker does the same
 partition enters and leaves the ring when it becomes fetchable or not (``refresh``), and what has
 changed since the last request is noted. So a request costs what has changed, not what is assigned.
 
+While a partition is full its broker is asked for the others after a moment only, and such a request
+waits no longer than the partition was full: whoever empties it must not wait for the end of that.
+
 At most one request a broker is open. It reserves the bytes that it may bring, and all reservations
 and what is buffered stay in one budget. A broker always sends the first batch whole, so the bound
 is the budget and one batch a broker. Where the budget is used up, a broker of which nothing is
@@ -43,6 +46,9 @@ __all__ = ["Node", "OpenFetch", "Planner"]
 FIRST_WAIT_MS: Final = 100
 """How long a request may wait while there are partitions that were in no request yet: they would
 wait for its end."""
+HOLD_MS: Final = 100
+"""For so long after a partition became full no request is sent to its broker: who reads it empties
+it sooner, and would have to wait for the end of a request for the others."""
 _FIRST_WAITS_MS: Final = 10_000
 """For so long after its start a partition shortens the waits of others."""
 
@@ -75,6 +81,8 @@ class Node:
         default_factory=dict[TopicIdPartition, Partition]
     )
     """Those asked for that avoid a replica, or did so."""
+    full: dict[Partition, int] = field(default_factory=dict[Partition, int])
+    """Partitions that it would be asked for if less of them were buffered, and since when."""
     fetch: OpenFetch | None = None
     rest_until_ms: int = 0
     throttled_until_ms: int = 0
@@ -87,7 +95,14 @@ class Node:
 
     def ready_ms(self) -> int:
         """When it may be asked next."""
-        return max(self.rest_until_ms, self.throttled_until_ms)
+        full_ms = self.full_since_ms()
+        held_until_ms = 0 if full_ms is None else full_ms + HOLD_MS
+        return max(self.rest_until_ms, self.throttled_until_ms, held_until_ms)
+
+    def full_since_ms(self) -> int | None:
+        """When the last partition became full that can be read."""
+        readable = (ms for each, ms in reversed(self.full.items()) if each.readable)
+        return next(readable, None)
 
 
 class Planner:
@@ -129,9 +144,10 @@ class Planner:
         is to be fetched."""
         limit = self._settings.max_partition_bytes
         if partition.buffered_bytes >= 2 * limit:
-            partition.mark(FULL, on=True)
-        elif partition.buffered_bytes < limit:
-            partition.mark(FULL, on=False)
+            if partition.mark(FULL, on=True):
+                self.node(partition.buffered_from).full[partition] = now_ms
+        elif partition.buffered_bytes < limit and partition.mark(FULL, on=False):
+            self._not_full(partition)
         node = NO_NODE
         if partition.phase is Phase.READY and not partition.why_not & ~NO_LEADER:
             leader = self._leaders.at(partition.key)
@@ -146,6 +162,11 @@ class Planner:
         """It is not to be fetched any more, or will have another id."""
         self._place(partition, NO_NODE)
         self._unserved.pop(partition, None)
+        self._not_full(partition)
+
+    def _not_full(self, partition: Partition) -> None:
+        for node in self.nodes.values():
+            node.full.pop(partition, None)
 
     def served(self, partition: Partition) -> None:
         """It brought data: others come first now."""
@@ -247,6 +268,10 @@ class Planner:
         max_wait_ms = settings.max_wait_ms
         if self._some_wait(now_ms, node):
             max_wait_ms = min(max_wait_ms, FIRST_WAIT_MS)
+        full_ms = node.full_since_ms()
+        if full_ms is not None:
+            # who has not read it for so long may well take as long again
+            max_wait_ms = min(max_wait_ms, now_ms - full_ms)
         changes = {key: self._wanted(node, key) for key in node.changed}
         node.asked, node.changed = node.changed, {}
         difference = node.session.plan_changes(now_ms, changes, lambda: self._everything(node))

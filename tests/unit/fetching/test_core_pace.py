@@ -17,7 +17,7 @@ from kip848_client.fetching import (
     Sought,
     Started,
 )
-from kip848_client.fetching._planner import FIRST_WAIT_MS
+from kip848_client.fetching._planner import FIRST_WAIT_MS, HOLD_MS
 from tests.unit.fetching._harness import Harness, data, key, row, tp
 
 
@@ -217,6 +217,7 @@ def test_a_partition_is_full_for_as_long_as_half_of_it_is_unread() -> None:
     h = Harness(FetchSettings(max_partition_bytes=1_000), partitions=2).assign(0, 1)
     for offset in range(3):
         h.answer({0: data(offset, size=900)})
+    h.advance(HOLD_MS)
     h.answer()
     assert h.asked() == {1: 0}
     for expected in ({1: 0}, {0: 3, 1: 0}):
@@ -226,6 +227,46 @@ def test_a_partition_is_full_for_as_long_as_half_of_it_is_unread() -> None:
         h.post(BufferRead())
         h.answer()
         assert h.asked() == expected
+
+
+def full_beside_idle() -> Harness:
+    """Partition 0 has just become full, and nothing comes for partition 1."""
+    h = Harness(FetchSettings(max_partition_bytes=1_000), partitions=2).assign(0, 1)
+    for offset in range(3):
+        h.answer({0: data(offset, size=900)})
+    return h
+
+
+def test_who_reads_a_full_partition_does_not_wait_for_an_idle_one() -> None:
+    """A request for the idle one alone would wait at the broker long after the full one was read:
+    a consumer that is a little slower than its broker would get 2 MB in each 500 ms."""
+    h = full_beside_idle()
+    assert not h.open, "it is about to be read"
+    h.advance(HOLD_MS - 10)
+    assert not h.open
+    h.read()
+    assert h.asked() == {0: 3, 1: 0}
+    assert h.fetch().intent.max_wait_ms == 500
+
+
+def test_who_does_not_read_a_full_partition_gets_the_others() -> None:
+    h = full_beside_idle()
+    h.advance(HOLD_MS)
+    waits: list[int] = []
+    for _ in range(6):
+        waits.append(h.fetch().intent.max_wait_ms)
+        assert h.asked() == {1: 0}
+        h.answer()
+    assert waits == [100, 200, 400, 500, 500, 500], "no longer than it was full"
+    h.answer({1: data(0)})
+    assert h.open
+
+
+def test_a_full_partition_that_is_paused_holds_nobody_back() -> None:
+    h = full_beside_idle()
+    h.post(Paused((tp(0),)))
+    assert h.asked() == {1: 0}
+    assert h.fetch().intent.max_wait_ms == 500
 
 
 def test_min_bytes_do_not_exceed_what_may_come() -> None:
