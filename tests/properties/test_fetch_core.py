@@ -294,8 +294,10 @@ class Life:
         piece = self.core.next_slice()
         if piece is not None:
             tp = piece.tp
-            where = {"topic": tp.topic, "partition": tp.partition, "offset": piece.first_offset}
-            error = RecordUnreadable("garbage", **where)  # type: ignore[arg-type]  # as named
+            offset = piece.first_offset
+            error = RecordUnreadable(
+                "garbage", topic=tp.topic, partition=tp.partition, offset=offset
+            )
             tenure = piece.cursor.tenure - (self.rng.random() < 0.3)
             self.post(Undecodable(tp, tenure, piece.first_offset, error))
 
