@@ -13,6 +13,7 @@ from kip848_client.errors import TopicAuthorizationFailed
 from kip848_client.fetching import Paused, Resumed, Sought
 from kip848_client.offsets import CommittableOffset
 from tests.unit.consumer.fetched import A, B, PathHarness
+from tests.unit.kip848_client.records.batches import resealed
 
 Take = Callable[[PathHarness], Any]
 
@@ -89,7 +90,7 @@ def test_a_slice_without_records_moves_the_position() -> None:
     it.grow(A, b"0")
     control = bytearray(it.logs[A][0])
     control[22] |= 0x20  # a marker, of a transaction
-    it.logs[A][0] = bytes(control)
+    it.logs[A][0] = resealed(control)
     it.begin(A)
     assert it.path.take_many() == {}
     it.path.report()
