@@ -10,6 +10,7 @@ BENCHMARKS: Final = {
     "wire": "codecs: ours beside kio's and aiokafka's, in microseconds a message",
     "assignors": "server-side assignors, up to 10,000 members x 100,000 partitions",
     "coordinator": "the bundled coordinator under load, beside librdkafka's mock broker",
+    "fetch_core": "the fetch core by itself: milliseconds a step with 4,000 partitions",
     "idle": "idle partitions, many partitions, many consumers: processor, memory, stalls",
     "rebalance": "how fast a group settles on real Kafka, beside confluent-kafka and aiokafka",
     "consume": "records a second out of Kafka, beside aiokafka and confluent-kafka",

@@ -42,6 +42,8 @@ AVOID_LOST_MS: Final = 30_000
 SHORTEST_WAIT_MS: Final = 20
 """A request that may not wait is expected to bring something no sooner than one that may wait for
 this time."""
+MOVES_MAX: Final = 3
+"""So often in a row a partition follows the hints of brokers at once."""
 _USELESS: Final = (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.INVALID_REQUEST)
 """Refusals of a whole request that asking again does not cure."""
 
@@ -266,6 +268,9 @@ class Answers:
         rule = rule_of(code)
         why = f"broker {node.node}: {error_name(code)}"
         if rule.hint and told.leader is not None and self._moved(partition, told.leader):
+            partition.failures += 1
+            if partition.failures > MOVES_MAX:
+                self._troubles.rest(now_ms, partition, why)
             self._planner.refresh(now_ms, partition)
         elif self._is_replica(now_ms, node, partition):
             # the leader knows better, and is asked at once

@@ -37,8 +37,8 @@ class Replicas:
 
     def named(self, now_ms: int, partition: Partition, replica: int) -> bool:
         """The leader names a replica; returns whether it is to be used."""
-        if self.avoids(now_ms, partition) and partition.avoided == replica:
-            return False
+        if self.avoids(now_ms, partition):
+            return False  # the request did not say our rack
         partition.lease_until_ms = now_ms + self._lease_ms
         if not self._is_there(replica):
             partition.avoided = replica

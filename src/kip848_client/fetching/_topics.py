@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client._types import TopicId, format_topic_id
+from kip848_client._types import ZERO_TOPIC_ID, TopicId, format_topic_id
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import Kip848Error, TopicGone, broker_error
 from kip848_client.fetching._assigned import Assigned
@@ -75,6 +75,8 @@ class Topics:
         for told in event.topics:
             if told.error_code:
                 self._on_error(now_ms, told)
+            elif told.topic_id == ZERO_TOPIC_ID:
+                continue
             elif told.topic in watched:
                 self._on_topic(now_ms, told)
             elif told.topic in queried:

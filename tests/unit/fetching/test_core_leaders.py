@@ -65,6 +65,19 @@ def test_a_leader_that_the_refusal_names_is_asked_at_once(code: ErrorCode) -> No
     assert epoch_asked(h, 2) == 6
 
 
+def test_brokers_that_name_each_other_are_paced() -> None:
+    h = Harness().assign(0)
+    h.answer()
+    code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    start, count, epoch = h.now, len(h.all(SendFetch)), 5
+    while h.now < start + 10_000:
+        for node in sorted(h.open):
+            epoch += 1
+            h.answer(None, row(error_code=code, leader=(3 - node, epoch)), node=node)
+        h.advance(10)
+    assert len(h.all(SendFetch)) - count < 20
+
+
 @pytest.mark.parametrize("code", MOVED)
 @pytest.mark.parametrize("leader", [(2, 5), (2, 4), (2, -1), (9, 6), None])
 def test_a_hint_that_is_old_or_leads_nowhere_is_not_followed(
