@@ -19,7 +19,14 @@ from kip848_client.fetching._assigned import Assigned
 from kip848_client.fetching._commands import Command, Notice, Readable
 from kip848_client.fetching._errors import QUIET_MS
 from kip848_client.fetching._model import FetchSettings
-from kip848_client.fetching._partition import RESTING, Partition, Phase
+from kip848_client.fetching._partition import (
+    HELD,
+    LIMITED,
+    PAUSED,
+    RESTING,
+    Partition,
+    Phase,
+)
 
 __all__ = ["Troubles"]
 
@@ -135,12 +142,16 @@ class Troubles:
     def next_untold(
         self, only: Collection[TopicPartition]
     ) -> tuple[TopicPartition, Kip848Error] | None:
-        """An error to tell now."""
+        """An error to tell now. That of a paused partition waits, unless it has no position: who
+        has paused it may wait for that."""
         wanted = frozenset(only)
         for tp, partition in self._untold.items():
             if wanted and tp not in wanted:
                 continue
-            if partition.error is not None and partition.readable and not partition.slices:
+            waits = HELD | LIMITED if partition.cursor is None else HELD | LIMITED | PAUSED
+            if partition.error is None or partition.why_not & waits:
+                continue
+            if not partition.slices:
                 return tp, partition.error
         return None
 

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from kip848_client._types import TopicPartition
 from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import NoOffsetForPartition
 from kip848_client.fetching import (
     LATEST,
+    AllButHeld,
+    AssignmentChanged,
     BufferRead,
     FetchSettings,
     ListOffsets,
+    Paused,
+    Readable,
     SendFetch,
     Sought,
+    Started,
     StoredOffset,
     TroubleTold,
     Wanted,
 )
 from kip848_client.fetching._model import EpochEnd
 from tests.unit.fetching._bytes import COMMIT, marker
-from tests.unit.fetching._harness import Harness, data, key, row, tp
+from tests.unit.fetching._harness import Harness, data, key, row, tid, tp
 
 GROUP = FetchSettings(max_bytes=16_000_000, has_group=True, reset_policy="earliest")
 STRICT = FetchSettings(max_bytes=16_000_000, has_group=True, reset_policy="none")
@@ -181,3 +187,17 @@ def test_a_range_is_looked_at_once_for_a_stopped_reader() -> None:
     harness.read()
     assert harness.all(ListOffsets)
     assert TopicPartition("t", 0) in harness.core.assigned
+
+
+def test_who_waits_for_the_position_of_a_paused_partition_hears_why_there_is_none() -> None:
+    """A listener may pause what it was given, and then ask where it begins."""
+    harness = Harness(STRICT)
+    harness.post(AssignmentChanged({tp(): tid(1)}, frozenset()))
+    harness.post(Paused((tp(),)))
+    harness.post(Started((tp(),)))
+    assert Readable() in harness.commands
+    told = harness.core.trouble((tp(),))
+    assert told is not None
+    assert type(told[1]) is NoOffsetForPartition
+    harness.post(AllButHeld(frozenset({tp()}), frozenset()))
+    assert harness.core.trouble() is None, "its revocation has begun"
