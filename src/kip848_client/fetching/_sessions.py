@@ -193,7 +193,7 @@ class FetchSession:
         """The broker answered. Raises ``LocalProtocolError`` when it was not asked."""
         sent = self._ended()
         if answer.error_code:
-            return self._refused(answer.error_code)
+            return self._refused(sent, answer.error_code)
         full = sent.session_epoch <= _FULL
         # A broker that throttles answers a full request with nothing at all (KIP-219), and makes
         # no session. That says nothing of its room for one.
@@ -283,13 +283,14 @@ class FetchSession:
         elif not held_back:
             self._ask_again_ms = now_ms + _ASK_FOR_A_SESSION_EVERY_MS
 
-    def _refused(self, code: int) -> Verdict:
+    def _refused(self, sent: Difference, code: int) -> Verdict:
         """A top-level error. The session id that comes with it means nothing: it may be there, or
-        0 for a session that lives."""
+        0 for a session that lives. One that was to be closed with this request is not named again:
+        it is closed, or it is what the broker fails at."""
         self._failures += 1
         self._asked = {}
-        unknown = code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-        self._reset(_NO_SESSION if unknown else self._session_id)
+        over = code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND or sent.session_epoch <= _FULL
+        self._reset(_NO_SESSION if over else self._session_id)
         again = self._failures > 1
         if code in _HEALED_BY_REOPENING:
             return Verdict(usable=False, rest=again, failures=self._failures)

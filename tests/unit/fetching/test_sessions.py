@@ -236,6 +236,15 @@ class TestSessionsThatEnd:
         assert (verdict.usable, verdict.rest, verdict.learn_leaders) == (False, True, True)
         assert ids(client.plan(want(0))) == (ID, 0)
 
+    def test_what_a_broker_cannot_close_is_not_closed_again(self, client: Client) -> None:
+        """Kafka fails at session ids that it would not give, each time: id 2^31-1 is one."""
+        client.opened(want(0), session_id=2**31 - 1)
+        client.plan(want(0))
+        client.took(0, code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        assert ids(client.plan(want(0))) == (2**31 - 1, 0)
+        client.took(0, code=UNKNOWN)
+        assert ids(client.plan(want(0))) == (0, 0)
+
     def test_any_other_error_rests_and_is_told_once(self, client: Client) -> None:
         """An error that nobody knows must not become a storm, of requests or of warnings."""
         client.opened(want(0))
@@ -244,7 +253,7 @@ class TestSessionsThatEnd:
             client.plan(want(0))
             verdict = client.took(ID, code=code)
             assert (verdict.usable, verdict.rest) == (False, True)
-            assert ids(client.plan(want(0))) == (ID, 0)
+            assert ids(client.plan(want(0))) == (ID if not warnings else 0, 0)
             client.session.lost()
             warnings.append(verdict.warning)
         assert [each is not None for each in warnings] == [True, False, True, False, True]
