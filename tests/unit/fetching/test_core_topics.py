@@ -87,6 +87,14 @@ def test_metadata_of_a_broker_that_lags_behind_is_asked_about_again(by_hand: boo
     assert h.asked(1) == {0: 1}
 
 
+def test_metadata_without_an_id_says_nothing() -> None:
+    h = Harness().assign(0)
+    told = TopicLeaders("t", tid(0), {0: PartitionLeader(2, 9, (2,))})
+    h.post(LeadersLearnt(0, (told,), frozenset(), frozenset(h.nodes)))
+    h.answer({0: data(0)})
+    assert h.asked(1) == {0: 1}
+
+
 def test_assigned_by_hand_the_new_topic_is_read_as_if_nothing_were_committed() -> None:
     h = created_again(by_hand=True)
     tenure = h.core.tenure(tp(0))
