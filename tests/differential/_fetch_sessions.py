@@ -39,7 +39,7 @@ class Place:
     gone: list[Topic] = field(default_factory=list[Topic])
     offsets: dict[tuple[str, int], list[int]] = field(default_factory=dict)
 
-    def keys(self) -> list[Key]:
+    def partitions(self) -> list[Key]:
         """All partitions."""
         return [
             (topic.name, topic.topic_id, number)
@@ -79,6 +79,44 @@ class FetchClient:
         (choice,) = self._rng.choices(choices, weights)
         return choice()
 
+    def waiting(self, max_wait_ms: int) -> Ask | None:
+        """A request that may have to wait, in a session if there is one. It counts as taken."""
+        if not self._sessions:
+            return None
+        found = self._go_on()
+        message = found.message
+        message.max_wait_ms = max_wait_ms
+        message.min_bytes = self._rng.choice([1, 1, 300])
+        session = next(s for s in self._sessions if s.session_id == message.session_id)
+        if self._rng.random() < 0.8:
+            self._catch_up(session, found.version, message)
+        self._taken(session, message)
+        return Ask("wait-in-session", message, found.version)
+
+    def _catch_up(self, session: _Session, version: int, message: FetchRequest) -> None:
+        """Let a session ask for the ends of partitions that are there, and for nothing else."""
+        there = {
+            (*self._named(version, name, topic_id), number): self._place.end(name, number)
+            for name, topic_id, number in self._place.partitions()
+        }
+        known = [key for key in session.known if key in there] or list(there)[:2]
+        message.topics = tuple(
+            FetchRequestFetchTopic(
+                topic=name,
+                topic_id=topic_id,
+                partitions=(
+                    FetchRequestFetchPartition(
+                        partition=number,
+                        fetch_offset=there[name, topic_id, number],
+                        partition_max_bytes=_ALL,
+                    ),
+                ),
+            )
+            for name, topic_id, number in known
+        )
+        gone = [key for key in session.known if key not in there]
+        message.forgotten_topics_data = self._forgotten(version, gone)
+
     def asks_to_close(self) -> list[Ask]:
         """Requests that end what is open: brokers have room for so many sessions."""
         return [
@@ -107,6 +145,10 @@ class FetchClient:
         if not session_id:
             self._drop(session.session_id)
             return
+        self._taken(session, message)
+
+    @staticmethod
+    def _taken(session: _Session, message: FetchRequest) -> None:
         session.epoch += 1
         forgotten = [
             (topic.topic, topic.topic_id, number)
@@ -210,7 +252,7 @@ class FetchClient:
         """A few partitions; now and then one that is not there, or one twice. No zero ids: what
         brokers of Kafka 4.3 and 4.4 answer then is decided by chance, in a hash table."""
         rng = self._rng
-        keys = self._place.keys()
+        keys = self._place.partitions()
         found = rng.sample(keys, rng.randint(1, len(keys)))
         if rng.random() < 0.06:
             found.append((found[0][0], found[0][1], rng.choice([9, 9, -1])))

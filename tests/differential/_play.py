@@ -50,8 +50,8 @@ _POLL_S: Final = 0.02
 _ATTEMPTS: Final = 6
 _MOMENT_S: Final = 0.012  # for an answer that should have come with the request
 _AFTER_S: Final = 0.004  # for answers to others, which come after the one that caused them
-_WAITING: Final = ("JoinGroupRequest", "SyncGroupRequest")
-"""Requests that are answered when others have come."""
+_WAITING: Final = ("JoinGroupRequest", "SyncGroupRequest", "FetchRequest")
+"""Requests that are answered when others have come, or when their time is over."""
 _LATE_S: Final = 3.0  # for an answer that the other side has given
 _ASIDE_CHANNEL: Final = -2
 _WAIT_S: Final = 8.0  # for a timer to end what a group waits for

@@ -12,6 +12,9 @@ from typing import Final
 
 from kip848_client.assignors import BUILTIN
 from kip848_client.error_codes import ErrorCode
+from kip848_client.wire.messages.fetch import FetchResponsePartitionData
+from mock_coordinator.core.fetching import fetches
+from mock_coordinator.core.fetching.sessions import FetchKey, FetchSession
 from mock_coordinator.core.groups.consumer import heartbeat
 from mock_coordinator.core.groups.state import environment
 from mock_coordinator.core.refused import Refused
@@ -40,13 +43,33 @@ def _other_assignor() -> None:
     environment.__dict__.update(BUILTIN={"uniform": BUILTIN["range"], "range": BUILTIN["range"]})
 
 
-BUGS: Final[dict[str, Callable[[], None]]] = {
-    "no-validation": _no_validation,
-    "other-words": _other_words,
-    "other-assignor": _other_assignor,
+def _unfair_sessions() -> None:
+    """Who delivers records stays where it is in its fetch session."""
+    was = FetchSession.tell
+
+    def tell(self: FetchSession, key: FetchKey, data: FetchResponsePartitionData) -> bool:
+        order = list(self._partitions)
+        news = was(self, key, data)
+        self._partitions = {each: self._partitions[each] for each in order}
+        return news
+
+    FetchSession.tell = tell  # type: ignore[method-assign]  # that is the bug
+
+
+def _impatient_fetches() -> None:
+    """No fetch waits for records."""
+    fetches.__dict__.update(_ends_waiting=lambda *_: True)
+
+
+BUGS: Final[dict[str, tuple[str, Callable[[], None]]]] = {
+    "no-validation": ("consumer", _no_validation),
+    "other-words": ("consumer", _other_words),
+    "other-assignor": ("consumer", _other_assignor),
+    "unfair-sessions": ("sessions", _unfair_sessions),
+    "impatient-fetches": ("sessions", _impatient_fetches),
 }
-"""By name."""
+"""By name: the kind of sequences that finds it, and how it is planted."""
 
 if __name__ == "__main__":
-    BUGS[sys.argv[1]]()
+    BUGS[sys.argv[1]][1]()
     _mock_process.main(sys.argv[2:])

@@ -28,7 +28,16 @@ from tests.differential.kinds import kind_named
 from tests.differential.planted import BUGS
 
 PLANTED: Final = (sys.executable, "-m", "tests.differential.planted")
-KINDS: Final = ("consumer", "classic", "offsets", "transactions", "migration", "admin", "log")
+KINDS: Final = (
+    "consumer",
+    "classic",
+    "offsets",
+    "transactions",
+    "migration",
+    "admin",
+    "log",
+    "sessions",
+)
 
 
 class Leader:
@@ -110,7 +119,7 @@ def test_two_sound_brokers_agree(name: str) -> None:
 @pytest.mark.everything("two brokers of ours for each, in processes of their own")
 @pytest.mark.parametrize("bug", sorted(BUGS))
 def test_a_planted_bug_is_found(bug: str) -> None:
-    kind = kind_named("consumer")
+    kind = kind_named(BUGS[bug][0])
     with sides(kind, [*PLANTED, bug]) as (leader, other, topics):
         for outcome in outcomes(kind, range(12), leader, other, topics):
             if outcome.divergences or outcome.differing_texts:

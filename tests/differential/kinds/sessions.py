@@ -1,5 +1,8 @@
 """Fetch sessions: several at a time, on partitions that grow, shrink, are deleted and created
 again, with plain records and with transactions, open ones and aborted ones.
+
+Now and then a request waits, and meanwhile others write, or go on with its session. What ends the
+wait is compared: it is longer than the time that a side is given to follow the other.
 """
 
 from __future__ import annotations
@@ -14,14 +17,16 @@ from kip848_client.wire.messages.delete_records import (
 from tests.differential._conversation import new_state
 from tests.differential._fetch_sessions import FetchClient, Place
 from tests.differential._log_requests import batch, produce
-from tests.differential._plan import Answered, Kind, Plan, Steps
+from tests.differential._plan import Answered, Kind, Plan, Steps, TooSlowError
 from tests.differential._producers import Producer, end, init, settled
 from tests.differential._sequence_state import SequenceState
 from tests.differential._steps import (
     Ask,
     CreateTopic,
     DeleteTopic,
+    Gather,
     GrowTopic,
+    Send,
     SettleMetadata,
     Topic,
 )
@@ -38,7 +43,12 @@ _OFTEN: Final = {
     "delete-records": 0.8,
     "create-again": 0.4,
     "grow": 0.2,
+    "wait": 0.7,
 }
+_WAIT_MS: Final = 4500
+_DOUBT_MS: Final = 4000
+_WAITING_CHANNEL: Final = 1
+_MEANWHILE: Final = ("fetch", "fetch", "produce", "produce", "transaction", "end", "delete-records")
 
 
 class _Conversation:
@@ -53,6 +63,8 @@ class _Conversation:
         self._weights = {name: weight * rng.choice([0.3, 1, 2]) for name, weight in _OFTEN.items()}
         if rng.random() < 0.5:
             self._weights["create-again"] = 0.0
+        self._waits = rng.choice([0, 0, 1, 2])
+        """How often a request may still wait: it takes long."""
 
     def steps(self) -> Steps:
         rng = self._state.rng
@@ -92,10 +104,31 @@ class _Conversation:
             yield from self._ask(self._delete_records(rng.choice([*lasting, passing])))
         elif choice == "create-again":
             yield from self._create_again(passing)
+        elif choice == "wait":
+            yield from self._wait()
         elif passing.partitions < 4:
             yield GrowTopic(passing.name, passing.partitions + 1)
             yield SettleMetadata()
             passing.partitions += 1
+
+    def _wait(self) -> Steps:
+        ask = self._client.waiting(_WAIT_MS) if self._waits else None
+        if ask is None:
+            return
+        self._waits -= 1
+        self._sent += 1
+        began_ms = self._plan.now_ms()
+        answers = yield Send(ask.action, ask.message, ask.version, _WAITING_CHANNEL)
+        if _WAITING_CHANNEL in answers:
+            return
+        for _ in range(self._state.rng.choice([0, 1, 2, 3])):
+            yield from self._act(self._state.rng.choice(_MEANWHILE))
+            answers = yield Gather()
+            if _WAITING_CHANNEL in answers:
+                return
+        if self._plan.now_ms() - began_ms > _DOUBT_MS:
+            raise TooSlowError("a fetch may have waited long enough")
+        yield Gather(any_within_ms=_WAIT_MS + 4000)
 
     def _note(self, topic: Topic, number: int, offset: int) -> None:
         self._place.offsets.setdefault((topic.name, number), [0]).append(offset)

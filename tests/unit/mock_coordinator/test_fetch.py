@@ -14,6 +14,7 @@ from kip848_client.wire.messages.fetch import (
     FetchRequestForgottenTopic,
     FetchRequestReplicaState,
 )
+from mock_coordinator.core.logs.record_batch import with_base_offset
 from mock_coordinator.core.outputs import TornReply
 from tests.unit.mock_coordinator.broker_harness import BrokerHarness, fetch_partition
 
@@ -298,6 +299,33 @@ def test_an_error_ends_the_waiting_a_missing_partition_does_not() -> None:
     assert missing.sizes is None
     harness.broker.advance(300)
     assert missing.sizes == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("offset", "isolation_level", "waits"),
+    [(2, 1, True), (3, 1, False), (4, 1, False), (4, 0, True)],
+)
+def test_beyond_what_is_decided_nothing_is_waited_for(
+    offset: int, isolation_level: int, *, waits: bool
+) -> None:
+    """A read_committed client between the last stable offset and the high watermark: nothing for
+    it, at once and each time."""
+    harness = BrokerHarness({"t": 1})
+    harness.produce_bytes("t", harness.batch(b"v0", b"v1"))
+    topic = harness.broker.core.broker.catalog.topics["t"]
+    log = harness.broker.core.broker.logs.of(topic, 0)
+    assert log is not None
+    undecided = harness.batch(b"v2", b"v3", producer_id=5, producer_epoch=0, attributes=0x10)
+    log.restore(with_base_offset(undecided, 2, 0))
+    assert (log.last_stable_offset, log.high_watermark) == (2, 4)
+    waiting = Waiting(
+        harness,
+        fetch_partition(offset),
+        isolation_level=isolation_level,
+        max_wait_ms=300,
+        min_bytes=1,
+    )
+    assert waiting.sizes == (None if waits else [0])
 
 
 def test_a_deleted_topic_is_noticed_while_waiting() -> None:
