@@ -321,8 +321,8 @@ class Consumer(Inquiry[K, V]):
     async def _getone(
         self, partitions: Collection[tuple[str, int]], caller: Caller
     ) -> Record[K, V]:
-        engine = self._run()
-        return await engine.poller.one(frozenset(checked_partitions(partitions)), caller)
+        poller = self._run().poller
+        return await poller.one(checked_partitions(partitions) if partitions else (), caller)
 
     def getmany(
         self,

@@ -113,7 +113,6 @@ class Poller(Generic[K, V]):
         """This task is done with what it has."""
         if caller is None or caller.get_loop() is not self._loop:
             return  # the call itself says so; or is refused
-        self._path.stop_fast_way()
         self._path.hand_outs.came_back(caller)
         self._let_go()
 

@@ -142,8 +142,9 @@ class RecordPath(Generic[K, V]):
 
     def stop_fast_way(self) -> None:
         """Keep the book; the next record is taken otherwise."""
-        self.settle()
-        self.current, self._reading = _NOTHING, None
+        if self._reading is not None:
+            self.settle()
+            self.current, self._reading = _NOTHING, None
 
     def settle(self) -> None:
         """Keep the book of what was taken by the fast way."""
