@@ -30,6 +30,7 @@ from kip848_client.fetching._model import (
     PartitionAnswer,
     Slice,
 )
+from kip848_client.fetching._names import shown
 from kip848_client.fetching._partition import Partition, Phase
 from kip848_client.fetching._planner import Node, OpenFetch, Planner
 from kip848_client.fetching._troubles import Troubles
@@ -227,7 +228,7 @@ class Answers:
                 self._emit(Readable())
         if walked.garbled is not None:
             offset = walked.garbled.offset
-            where = f"{partition.tp[0]}-{partition.tp[1]} at offset {offset}"
+            where = f"{shown(partition.tp)} at offset {offset}"
             error = RecordUnreadable(
                 f"{where}: broker {node.node} sent {walked.garbled.why}; seek past it to go on",
                 topic=partition.tp[0],
@@ -331,7 +332,7 @@ class Answers:
         assert cursor is not None
         position, at = cursor.consumed, min(cursor.consumed, end.end_offset)
         text = (
-            f"{tp[0]}-{tp[1]}: records before offset {position} that were handed out are not in "
+            f"{shown(tp)}: records before offset {position} that were handed out are not in "
             f"the log any more; it differs from offset {at} on (leader epoch {end.epoch})"
         )
         if self._settings.reset_policy == "none":

@@ -12,6 +12,7 @@ from typing import Final
 from kip848_client._types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import Kip848Error, RecordUnreadable, broker_error
+from kip848_client.fetching._names import shown
 
 __all__ = ["QUIET_MS", "Rule", "fetch_error", "rule_of"]
 
@@ -75,7 +76,7 @@ def rule_of(code: int) -> Rule:
 
 def fetch_error(code: int, tp: TopicPartition, offset: int) -> Kip848Error:
     """What the user is told of a partition that stopped."""
-    where = f"{tp[0]}-{tp[1]} at offset {offset}"
+    where = f"{shown(tp)} at offset {offset}"
     if code == ErrorCode.CORRUPT_MESSAGE:
         return RecordUnreadable(
             f"{where}: the broker cannot read its own log (CORRUPT_MESSAGE); "

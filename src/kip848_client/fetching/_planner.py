@@ -37,6 +37,7 @@ from kip848_client.fetching._model import (
     FetchSettings,
     Wanted,
 )
+from kip848_client.fetching._names import shown
 from kip848_client.fetching._partition import FULL, NO_LEADER, Partition, Phase
 from kip848_client.fetching._replicas import Replicas
 from kip848_client.fetching._sessions import FetchSession
@@ -155,7 +156,7 @@ class Planner:
                 node = self.replicas.target(now_ms, partition, leader)
             partition.mark(NO_LEADER, on=node == NO_NODE)
             if node == NO_NODE:
-                self._want_leaders(partition.tp[0], f"no leader of {_shown(partition)} is known")
+                self._want_leaders(partition.tp[0], f"no leader of {shown(partition.tp)} is known")
         self._place(partition, node)
 
     def remove(self, partition: Partition) -> None:
@@ -344,7 +345,3 @@ class Planner:
             last_epoch=partition.fetch_epoch,
             max_bytes=self._settings.max_partition_bytes,
         )
-
-
-def _shown(partition: Partition) -> str:
-    return f"{partition.tp[0]}-{partition.tp[1]}"

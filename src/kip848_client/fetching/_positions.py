@@ -21,7 +21,7 @@ not in the log, each with the policy ``none``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import partial
@@ -33,6 +33,7 @@ from kip848_client.errors import Kip848Error, NoOffsetForPartition, OffsetOutOfR
 from kip848_client.fetching._commands import Command, LookUpCommitted, Notice
 from kip848_client.fetching._events import CommittedFailed, CommittedFound
 from kip848_client.fetching._model import EARLIEST, LATEST, NO_EPOCH, FetchSettings, StoredOffset
+from kip848_client.fetching._names import listed, shown
 from kip848_client.fetching._queries import Found, Lookup, Queries
 
 __all__ = ["PositionFound", "PositionStands", "PositionTrouble", "Positions", "Result"]
@@ -44,7 +45,6 @@ RETRY_MS: Final = 1_000
 QUIET_MS: Final = 10_000
 """A search that lasts longer is worth a line in the log."""
 NOTICE_AGAIN_MS: Final = 60_000
-_NAMES_MAX: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,9 +366,7 @@ class Positions:
         offset = result[search.tp].offset
         if offset < 0:
             age_s = self._settings.reset_age_ms / 1000
-            text = (
-                f"{_shown(search.tp)} has no record of the last {age_s:g} s: continues at its end"
-            )
+            text = f"{shown(search.tp)} has no record of the last {age_s:g} s: continues at its end"
             self._emit(Notice(text, warning=False, partition=search.tp))
             search.time = LATEST
             self._wait(search, now_ms)
@@ -421,23 +419,13 @@ class Positions:
                 late.setdefault(why, []).append(search.tp)
         for why, partitions in late.items():
             only = partitions[0] if len(partitions) == 1 else None
-            text = f"no position yet of {_listed(partitions)}: {why}"
+            text = f"no position yet of {listed(partitions)}: {why}"
             self._emit(Notice(text, warning=True, partition=only))
-
-
-def _shown(tp: TopicPartition) -> str:
-    return f"{tp[0]}-{tp[1]}"
-
-
-def _listed(partitions: Iterable[TopicPartition]) -> str:
-    names = [_shown(tp) for tp in sorted(partitions)]
-    more = len(names) - _NAMES_MAX
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:_NAMES_MAX])} and {more} more"
 
 
 def _no_offset(search: _Search) -> NoOffsetForPartition:
     return NoOffsetForPartition(
-        f"{_shown(search.tp)} has no committed offset and auto_offset_reset is 'none'; "
+        f"{shown(search.tp)} has no committed offset and auto_offset_reset is 'none'; "
         "seek to an offset, or choose a policy"
     )
 
@@ -456,7 +444,7 @@ def _out_of_range(search: _Search) -> OffsetOutOfRange:
 
 def _range_text(search: _Search) -> str:
     return (
-        f"{_shown(search.tp)}: offset {search.offset} is out of range: "
+        f"{shown(search.tp)}: offset {search.offset} is out of range: "
         f"the log begins at {search.start} and ends at {search.end}"
     )
 

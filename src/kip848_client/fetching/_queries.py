@@ -54,6 +54,7 @@ from kip848_client.fetching._model import (
     FoundOffset,
     ListedOffset,
 )
+from kip848_client.fetching._names import listed, shown
 
 __all__ = ["Found", "Lookup", "Queries"]
 
@@ -294,7 +295,7 @@ class Queries:
             if remedy_for(code).tries == 1:
                 self._end(now_ms, question.lookup, _refusal(code, question.tp, api="Metadata"))
             else:
-                question.lookup.last = f"{_shown(question.tp)}: {error_name(code)}"
+                question.lookup.last = f"{shown(question.tp)}: {error_name(code)}"
 
     def settle(self, now_ms: int) -> None:
         """Send what is due, end what is overdue."""
@@ -339,7 +340,7 @@ class Queries:
                 continue
             leader = self._leader_for(question)
             if leader is None:
-                self._want_leaders(question.tp[0], f"no leader of {_shown(question.tp)} is known")
+                self._want_leaders(question.tp[0], f"no leader of {shown(question.tp)} is known")
             elif leader[0] not in self._busy:
                 ready.setdefault(leader[0], []).append(question)
         return ready
@@ -389,15 +390,15 @@ class Queries:
         topic_id = self._leaders.id_of(tp[0])
         if topic_id != question.asked_id:
             known = "is unknown" if topic_id is None else "has another topic id"
-            why = f"{_shown(tp)}: the name {known} by now"
+            why = f"{shown(tp)}: the name {known} by now"
             self._rest(now_ms, question, why, pauses, metadata=True)
         elif row is None:
-            why = f"{_shown(tp)}: broker {node} answered nothing"
+            why = f"{shown(tp)}: broker {node} answered nothing"
             self._rest(now_ms, question, why, pauses, metadata=False)
         elif row.error_code:
             self._on_refusal(now_ms, question, row.error_code, pauses)
         elif row.offset < 0 and question.time in (EARLIEST, LATEST):
-            why = f"{_shown(tp)}: broker {node} answered offset {row.offset}"
+            why = f"{shown(tp)}: broker {node} answered offset {row.offset}"
             self._rest(now_ms, question, why, pauses, metadata=False)
         else:
             offset = max(row.offset, _NONE_THERE)
@@ -419,7 +420,7 @@ class Queries:
             return
         after_ms = remedy.metadata_after_ms
         metadata = after_ms is not None and now_ms - question.failing_ms >= after_ms
-        why = f"{_shown(question.tp)}: {error_name(code)}"
+        why = f"{shown(question.tp)}: {error_name(code)}"
         self._rest(now_ms, question, why, pauses, metadata=metadata, code=code)
 
     def _rest(
@@ -463,14 +464,11 @@ def _is_open(question: _Question) -> bool:
     return question.lookup.missing.get(question.tp) is question
 
 
-def _shown(tp: TopicPartition) -> str:
-    return f"{tp[0]}-{tp[1]}"
-
-
 def _refusal(code: int, tp: TopicPartition, *, api: str) -> BrokerError:
-    return broker_error(code, error_name(code), _shown(tp), api=api, retriable=is_retriable(code))
+    return broker_error(code, error_name(code), shown(tp), api=api, retriable=is_retriable(code))
 
 
 def _too_late(lookup: Lookup) -> RequestTimedOut:
-    names = ", ".join(map(_shown, sorted(lookup.missing)))
-    return RequestTimedOut(f"offsets of {names} were not found in time: {lookup.last}")
+    return RequestTimedOut(
+        f"offsets of {listed(lookup.missing)} were not found in time: {lookup.last}"
+    )

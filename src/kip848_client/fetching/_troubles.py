@@ -19,6 +19,7 @@ from kip848_client.fetching._assigned import Assigned
 from kip848_client.fetching._commands import Command, Notice, Readable
 from kip848_client.fetching._errors import QUIET_MS
 from kip848_client.fetching._model import FetchSettings
+from kip848_client.fetching._names import listed
 from kip848_client.fetching._partition import (
     HELD,
     LIMITED,
@@ -31,7 +32,6 @@ from kip848_client.fetching._partition import (
 __all__ = ["Troubles"]
 
 WAKE_EVERY_MS: Final = 100
-_NAMES_MAX: Final = 5
 AGAIN_MS: Final = 1_000
 """Between attempts after an error that was told."""
 
@@ -72,9 +72,8 @@ class Troubles:
     def complain(self) -> None:
         """Log what has lasted too long, one line for those with the same reason."""
         for why, late in self._late.items():
-            names = ", ".join(f"{tp[0]}-{tp[1]}" for tp in late[:_NAMES_MAX])
-            more = f" and {len(late) - _NAMES_MAX} more" if len(late) > _NAMES_MAX else ""
-            text = f"{names}{more} could not be fetched for {QUIET_MS // 1000} s: {why}. Trying on."
+            lasts_s = QUIET_MS // 1000
+            text = f"{listed(late)} could not be fetched for {lasts_s} s: {why}. Trying on."
             only = late[0] if len(late) == 1 else None
             self._emit(Notice(text, warning=True, partition=only))
         self._late.clear()

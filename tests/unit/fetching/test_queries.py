@@ -425,6 +425,16 @@ def test_the_deadline_names_partitions_and_trouble() -> None:
     assert len(look.all(OffsetsNotFound)) == 1
 
 
+def test_the_deadline_names_some_of_many() -> None:
+    look = Looking()
+    look.ask({tp(n): LATEST for n in range(4_000)}, within_ms=10)
+    look.advance(10)
+    assert str(look.all(OffsetsNotFound)[0].error) == (
+        "offsets of t-0, t-1, t-2, t-3, t-4 and 3995 more were not found in time: "
+        "no leader is known"
+    )
+
+
 @pytest.mark.parametrize(
     ("trouble", "why"),
     [
