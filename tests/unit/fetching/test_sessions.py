@@ -248,7 +248,7 @@ class TestSessionsThatEnd:
     def test_any_other_error_rests_and_is_told_once(self, client: Client) -> None:
         """An error that nobody knows must not become a storm, of requests or of warnings."""
         client.opened(want(0))
-        warnings = []
+        warnings: list[str | None] = []
         for code in (UNKNOWN, UNKNOWN, 4242, UNKNOWN, ErrorCode.INVALID_REQUEST):
             client.plan(want(0))
             verdict = client.took(ID, code=code)
