@@ -4,7 +4,8 @@
   it is throttled, none is empty.
 - ``Session``: a session has what is wanted and nothing else, so nothing comes that nobody reads,
   and both sides agree on it.
-- ``Sane``: topics go by an id that is not zero, offsets are not negative, epochs are known.
+- ``Sane``: topics go by an id that is not zero, offsets are not negative, leader epochs are known
+  and never go back.
 - ``NoStorm``: while nothing moves, a node is asked at a rate that pauses explain, and so is whoever
   is asked for metadata and offsets.
 - ``NoStarvation``: what has data is served within two rounds of its neighbours.
@@ -60,6 +61,10 @@ class _Node:
     before: dict[TopicIdPartition, Wanted] = field(default_factory=dict[TopicIdPartition, Wanted])
     """What it had been asked for before this request."""
     open: int | None = None
+    sent: tuple[int, int] = (0, 0)
+    """Session and epoch of the newest request."""
+    expected: tuple[int, int] | None = None
+    """Session and epoch that the broker waits for, if that can be known."""
     throttled_until_ms: int = 0
     fruitless: deque[int] = field(default_factory=deque[int])
     starving: dict[TopicIdPartition, int] = field(default_factory=dict[TopicIdPartition, int])
@@ -76,6 +81,8 @@ class Asking:
     has_data: Callable[[TopicIdPartition, int], bool]
     requests: int = 0
     _nodes: dict[int, _Node] = field(default_factory=dict[int, _Node])
+    _epochs: dict[TopicIdPartition, int] = field(default_factory=dict[TopicIdPartition, int])
+    """The highest leader epoch that was ever sent."""
     _open: dict[int, int] = field(default_factory=dict[int, int])
     """Fetches under way, and their nodes."""
     _questions: dict[str, deque[int]] = field(default_factory=dict[str, deque[int]])
@@ -112,11 +119,18 @@ class Asking:
             left_ms = node.throttled_until_ms - now_ms
             raise Violation(OneRequest, f"node {command.node} is throttled for {left_ms} ms more")
         node.open = command.fetch
+        node.sent = (intent.session_id, intent.session_epoch)
+        if intent.session_epoch > 0 and node.sent != node.expected:
+            raise Violation(Session, f"{node.sent} is sent, and {node.expected} is expected")
         self._open[command.fetch] = command.node
         node.before = node.told
         node.told = {} if intent.session_epoch <= 0 else dict(node.told)
         if intent.session_epoch <= 0 and intent.forget:
             raise Violation(Session, f"{intent.forget} is forgotten in a full fetch")
+        for want in intent.add:
+            if want.leader_epoch < self._epochs.get(want.key, 0):
+                raise Violation(Sane, f"{want} goes back from {self._epochs[want.key]}")
+            self._epochs[want.key] = want.leader_epoch
         for key in intent.forget:
             node.told.pop(key, None)
         node.told.update({want.key: want for want in intent.add})
@@ -136,7 +150,9 @@ class Asking:
             return
         node = self._nodes[node_id]
         node.open = None
-        if not sent:
+        if sent:
+            node.expected = None
+        else:
             node.told = node.before
 
     def answered(self, now_ms: int, fetch: int, answer: FetchAnswer) -> None:
@@ -147,6 +163,9 @@ class Asking:
         node = self._nodes[node_id]
         node.open = None
         node.throttled_until_ms = now_ms + answer.throttle_time_ms
+        _, epoch = node.sent
+        goes_on = answer.error_code == 0 and answer.session_id > 0 and epoch >= 0
+        node.expected = (answer.session_id, epoch + 1) if goes_on else None
         for each in answer.partitions:
             want = node.told.get(each.key)
             if want is not None and each.records and node.served.get(each.key) != want.offset:
@@ -159,12 +178,12 @@ class Asking:
 
     def _look_for_starving(self, node_id: int, node: _Node, answer: FetchAnswer) -> None:
         served = {each.key for each in answer.partitions if each.records}
-        told = {each.key for each in answer.partitions}
+        refused = {each.key for each in answer.partitions if each.error_code or each.diverging}
         if not served:
             return
         starving: dict[TopicIdPartition, int] = {}
         for key, want in node.told.items():
-            if key in told or not self.has_data(key, want.offset):
+            if key in served | refused or not self.has_data(key, want.offset):
                 continue
             starving[key] = node.starving.get(key, 0) + 1
             if starving[key] > 2 * len(node.told) + 2:

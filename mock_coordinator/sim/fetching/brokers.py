@@ -18,6 +18,7 @@ from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
+    FetchResponseLeaderIdAndEpoch,
     FetchResponsePartitionData,
 )
 from mock_coordinator.core.cluster import ClusterCore
@@ -67,6 +68,7 @@ _PARTITION_CODES: Final = (
     ErrorCode.OFFSET_NOT_AVAILABLE,
     ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.OFFSET_OUT_OF_RANGE,
 )
 
 
@@ -147,6 +149,10 @@ class Brokers:
     def leader(self, topic: Topic, partition: int) -> int | None:
         """Who leads a partition."""
         return self.core.broker.partition_state(topic, partition).leader
+
+    def some_run(self) -> bool:
+        """Whether there is a broker for what is created."""
+        return any(node.up and not node.fenced for node in self.core.broker.nodes)
 
     def note(self) -> None:
         """Have what was appended written into the histories."""
@@ -255,15 +261,16 @@ class Brokers:
             return response
         asked = self._asked(waiting, response)
         self._lag(node_id, response)
+        rows = [row for topic in response.responses for row in topic.partitions]
+        if rows and context.happens("refuse", context.options.refuse / 2):
+            self._refuse(node_id, self._rng.choice(rows))
         self._note_refusals(node_id, asked, response)
         incremental = waiting.request.session_epoch > 0
         if incremental and context.happens("throttle", context.options.throttle):
             throttle_ms = self._throttle(node_id)
             context.probes.reached("an incremental fetch throttled")
             response = replace(response, throttle_time_ms=throttle_ms, responses=())
-        rows = [row for topic in response.responses for row in topic.partitions]
-        if rows and context.happens("refuse", context.options.refuse / 2):
-            self._refuse(node_id, self._rng.choice(rows))
+            rows = []
         full = [row for row in rows if len(row.records or b"") > 80]
         if full and context.happens("corrupt", context.options.corrupt):
             row = self._rng.choice(full)
@@ -313,6 +320,9 @@ class Brokers:
         self._context.tell(node_name(node_id), "refuses", f"{row.partition_index} {code.name}")
         self._context.probes.reached("a partition refused")
         _fail(row, code)
+        if code == ErrorCode.NOT_LEADER_OR_FOLLOWER and self._rng.random() < 0.5:
+            # who lags behind names a leader of former times
+            row.current_leader = FetchResponseLeaderIdAndEpoch(leader_id=node_id, leader_epoch=0)
 
     def _note_refusals(
         self, node_id: int, asked: dict[FetchKey, int], response: FetchResponse

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from kip848_client._types import TopicIdPartition, TopicPartition
 from kip848_client.fetching import (
+    BufferRead,
     Command,
+    CommittedFailed,
     Event,
     FetchAnswered,
     FetchCore,
     FetchLost,
+    LeadersLearnt,
+    LeadersNotLearnt,
     LearnLeaders,
     ListOffsets,
     Notice,
+    OffsetsListed,
+    OffsetsNotListed,
     Positioned,
     SendFetch,
     Slice,
@@ -25,6 +32,18 @@ from mock_coordinator.sim.fetching.history import Histories
 from mock_coordinator.sim.fetching.reading import Reading
 
 __all__ = ["Judge"]
+
+
+_NO_NEWS: Final = (
+    BufferRead,
+    CommittedFailed,
+    FetchAnswered,
+    FetchLost,
+    LeadersNotLearnt,
+    OffsetsListed,
+    OffsetsNotListed,
+    TimerFired,
+)
 
 
 class Judge:
@@ -41,6 +60,8 @@ class Judge:
         self.reading = Reading(histories, read_committed, may_reset)
         self.asking = Asking(self._is_wanted, has_data)
         self._core: FetchCore | None = None
+        self._told: object = None
+        """What metadata said last."""
 
     # -- brokers -----------------------------------------------------------------------------
 
@@ -77,7 +98,7 @@ class Judge:
         positioned = [each for each in commands if isinstance(each, Positioned)]
         told = [each for each in commands if isinstance(each, Notice)]
         self.reading.stepped(core, event, positioned, told)
-        if positioned or not isinstance(event, FetchAnswered | FetchLost | TimerFired):
+        if positioned or self._is_a_reason(event):
             self.asking.moved()
         if isinstance(event, FetchAnswered):
             self.asking.answered(now_ms, event.fetch, event.answer)
@@ -88,6 +109,13 @@ class Judge:
                 self.asking.sent(now_ms, command)
             elif isinstance(command, LearnLeaders | ListOffsets):
                 self.asking.asked(now_ms, command)
+
+    def _is_a_reason(self, event: Event) -> bool:
+        """Whether what happened is more than time, and answers that say nothing new."""
+        if isinstance(event, LeadersLearnt):
+            told, self._told = self._told, (event.topics, event.gone, event.nodes)
+            return told != self._told
+        return not isinstance(event, _NO_NEWS)
 
     def _is_wanted(self, key: TopicIdPartition) -> bool:
         """Whether a partition may be fetched now."""

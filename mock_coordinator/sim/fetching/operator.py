@@ -53,7 +53,7 @@ class Operator:
     def create(self, name: str) -> None:
         """Make a topic of a few partitions, with a replica everywhere or only somewhere."""
         options = self._context.options
-        if not self._brokers.core.broker.nodes.alive:
+        if not self._brokers.some_run():
             self._context.kernel.after(500, lambda: self._create_again(name))
             return
         topic = CreateTopicsRequestCreatableTopic(
@@ -71,7 +71,7 @@ class Operator:
         if not topics:
             return
         topic = self._rng.choice(topics)
-        if self._rng.random() < 0.3 and self._brokers.core.broker.nodes.alive:
+        if self._rng.random() < 0.3 and self._brokers.some_run():
             self._grow(topic)
             return
         self._delete(topic)

@@ -31,6 +31,7 @@ from kip848_client.fetching import (
     Notice,
     OffsetsListed,
     Positioned,
+    SeekBegun,
     SeekEnded,
     Slice,
     Sought,
@@ -79,6 +80,7 @@ class Reading:
     _assigned: dict[TopicPartition, TopicId | None] = field(
         default_factory=dict[TopicPartition, TopicId | None]
     )
+    _seeking: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
     _by_hand: list[TopicPartition] = field(default_factory=list[TopicPartition])
     _places: dict[TopicPartition, _Place] = field(default_factory=dict[TopicPartition, _Place])
     _out_of_range: dict[TopicIdPartition, set[int]] = field(
@@ -111,12 +113,15 @@ class Reading:
         if isinstance(event, AssignmentChanged):
             self._assign(event)
         self._begin_anew(core, " ".join(each.text for each in told))
+        positioned = tuple(positioned)
+        self._follow_seeks(event, {each.partition for each in positioned})
         for each in positioned:
             self._position(core, event, each)
         self.look(core)
 
     def _assign(self, event: AssignmentChanged) -> None:
         kept = event.assignment.keys() - event.fresh
+        self._seeking = {tp: ticket for tp, ticket in self._seeking.items() if tp in kept}
         self._places = {tp: place for tp, place in self._places.items() if tp in kept}
         known = self._assigned
         self._assigned = {
@@ -124,6 +129,21 @@ class Reading:
             for tp, topic_id in event.assignment.items()
         }
         self._by_hand = [tp for tp, topic_id in event.assignment.items() if topic_id is None]
+
+    def _follow_seeks(self, event: Event, moved: set[TopicPartition]) -> None:
+        """The youngest seek of a partition wins, and an older one changes nothing any more."""
+        if isinstance(event, SeekBegun):
+            for tp in event.partitions:
+                if tp in self._assigned:
+                    self._seeking[tp] = event.ticket
+        elif isinstance(event, Sought):
+            self._seeking.pop(event.partition, None)
+        elif isinstance(event, SeekEnded):
+            ended = {tp for tp, ticket in self._seeking.items() if ticket == event.ticket}
+            if moved != ended & event.offsets.keys():
+                raise Violation(Moved, f"seek {event.ticket} moves {moved}, not {ended}")
+            for tp in ended:
+                del self._seeking[tp]
 
     def _begin_anew(self, core: FetchCore, told: str) -> None:
         """Who is assigned a name goes on with the topic that has it now, from nothing, and is

@@ -1,0 +1,310 @@
+"""Each planted bug is found: a checker that never fails proves nothing.
+
+A bug is put into the fetch core for one test, as another text in the place of a few of its words,
+and worlds are played until one fails.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from kip848_client.fetching._answers import Answers
+from kip848_client.fetching._buffer import Buffer
+from kip848_client.fetching._core import FetchCore
+from kip848_client.fetching._leaders import Leaders
+from kip848_client.fetching._metadata import MetadataQuestions
+from kip848_client.fetching._partition import Partition
+from kip848_client.fetching._planner import Planner
+from kip848_client.fetching._sessions import FetchSession
+from kip848_client.fetching._topics import Topics
+from mock_coordinator.sim.fetching.options import draw_fetch_options
+from mock_coordinator.sim.fetching.world import FetchFailure, simulate_fetching
+from mock_coordinator.sim.swarm import with_changes
+
+
+class Bug(NamedTuple):
+    """What is wrong, where, and what the checkers say of it. ``right`` and ``wrong`` may be several
+    lines, each in the place of one."""
+
+    name: str
+    owner: Any
+    function: str
+    right: str
+    wrong: str
+    said: str
+    changes: dict[str, str] = {}  # noqa: RUF012 - nothing changes it
+
+
+BUGS: Final = (
+    Bug(
+        "an answer to what was asked before a seek is taken",
+        Answers,
+        "take",
+        "partition.tenure != node.tenures.get(key)\n"
+        "partition.fetch_offset != verdict.asked[key].offset",
+        "False\nFalse",
+        "Violation: ",
+        {"act_every_ms": "100"},
+    ),
+    Bug(
+        "records of aborted transactions are handed out",
+        Answers,
+        "_on_records",
+        "told.aborted if self._settings.read_committed else ()",
+        "()",
+        "Violation: Delivered",
+        {"read_committed": "true", "transactional": "0.8"},
+    ),
+    Bug(
+        "the next offset is counted in records",
+        sys.modules["kip848_client.fetching._walk"],
+        "_batch",
+        "return BatchRef(at, end, base, after, count",
+        "return BatchRef(at, end, base, base + count, count",
+        "Violation: ",
+        {"compact_every_ms": "500"},
+    ),
+    Bug(
+        "nothing is forgotten in a session",
+        FetchSession,
+        "plan_changes",
+        "tuple([key for key, want in differs if want is None])",
+        "()",
+        "Violation: Session",
+        {"session_slots": "1000", "act_every_ms": "300"},
+    ),
+    Bug(
+        "an offset that moved is not told in a session",
+        FetchSession,
+        "plan_changes",
+        "if known.get(key) != want]",
+        "if (key in known) != (want is not None)]",
+        "Violation: ",
+        {"session_slots": "1000"},
+    ),
+    Bug(
+        "the session epoch is kept after an answer was lost",
+        FetchSession,
+        "lost",
+        "if sent:",
+        "if False:",
+        "Violation: Session",
+        {"session_slots": "1000", "lose_response": "0.2"},
+    ),
+    Bug(
+        "INVALID_FETCH_SESSION_EPOCH is answered with the same epoch",
+        FetchSession,
+        "_refused",
+        "self._reset(_NO_SESSION if unknown else self._session_id)",
+        "self._reset(_NO_SESSION) if unknown else None",
+        "Violation: Session",
+        {"session_slots": "1000", "refuse": "0.2"},
+    ),
+    Bug(
+        "a replica's word that the position is out of range is final",
+        Answers,
+        "_on_error",
+        "elif self._is_replica(now_ms, node, partition):",
+        "elif not rule.check and self._is_replica(now_ms, node, partition):",
+        "Violation: Moved",
+        {"reset_policy": "earliest", "near": "true", "brokers": "3", "lag": "0.5"},
+    ),
+    Bug(
+        "nothing is reserved for what was asked for",
+        Planner,
+        "_send",
+        "self._reserved_bytes += size_bytes\nnow_ms, size_bytes, max_wait_ms)",
+        "self._reserved_bytes += 0\nnow_ms, 0, max_wait_ms)",
+        "Violation: Budget",
+        {"buffer_bytes": "1000", "max_bytes": "1000", "max_partition_bytes": "500"},
+    ),
+    Bug(
+        "a broker is asked though the budget is used up",
+        Planner,
+        "_grant",
+        "return 0",
+        "return limit",
+        "Violation: Budget",
+        {"buffer_bytes": "1000", "max_bytes": "1000", "max_partition_bytes": "500"},
+    ),
+    Bug(
+        "partitions never take turns",
+        Planner,
+        "served",
+        "del node.ring[key]",
+        "return",
+        "Violation: NoStarvation",
+        {
+            "brokers": "1",
+            "session_slots": "4",
+            "max_bytes": "100",
+            "max_partition_bytes": "2000",
+            "produce_every_ms": "2",
+            "partitions_max": "5",
+            "records_max": "500",
+            "poll_pause_ms": "5",
+            "delay_ms_max": "2",
+            "safety_ms": "5000",
+        },
+    ),
+    Bug(
+        "a hint of a former leader is believed",
+        Leaders,
+        "hint",
+        "epoch <= before.epoch",
+        "False",
+        "Violation: Sane",
+        {"refuse": "0.2", "brokers": "3", "elect_every_ms": "500"},
+    ),
+    Bug(
+        "the last epoch is not said, so a cut is not noticed",
+        Planner,
+        "_want",
+        "last_epoch=partition.fetch_epoch",
+        "last_epoch=NO_EPOCH",
+        "Violation: Delivered",
+        {"cut_every_ms": "1000", "produce_every_ms": "50"},
+    ),
+    Bug(
+        "a cut below the position is not told",
+        Answers,
+        "_on_diverging",
+        "cursor.consumed <= end.end_offset and cursor.consumed_epoch <= end.epoch",
+        "True",
+        "Stuck",
+        {"cut_every_ms": "1000", "reset_policy": "latest", "produce_every_ms": "50"},
+    ),
+    Bug(
+        "what is paused is handed out",
+        Buffer,
+        "refresh",
+        "bool(partition.slices) and partition.readable",
+        "bool(partition.slices)",
+        "Violation: Closed",
+        {"act_every_ms": "300"},
+    ),
+    Bug(
+        "what is paused is fetched",
+        Planner,
+        "refresh",
+        "not partition.why_not & ~NO_LEADER",
+        "not partition.why_not & ~NO_LEADER & ~1",
+        "Violation: Session",
+        {"act_every_ms": "300"},
+    ),
+    Bug(
+        "what is being revoked is not held",
+        FetchCore,
+        "_on_assignment",
+        "on=tp not in event.fetchable",
+        "on=False",
+        "Violation: ",
+        {"act_every_ms": "300"},
+    ),
+    Bug(
+        "an older seek wins",
+        FetchCore,
+        "_end_seek",
+        "if partition.seek != event.ticket:",
+        "if False:",
+        "Violation: Moved",
+        {"act_every_ms": "100"},
+    ),
+    Bug(
+        "a broker is asked while it is throttled",
+        Answers,
+        "take",
+        "now_ms + max(0, answer.throttle_time_ms)",
+        "0",
+        "Violation: OneRequest",
+        {"throttle": "0.2"},
+    ),
+    Bug(
+        "no rest where nothing moves",
+        Answers,
+        "_rest",
+        "now_ms + pause_ms",
+        "now_ms",
+        "Violation: NoStorm",
+        {"stop_every_ms": "2000"},
+    ),
+    Bug(
+        "no pause between two questions for metadata",
+        MetadataQuestions,
+        "ask",
+        "now_ms + self._pause_ms()",
+        "now_ms",
+        "Violation: NoStorm",
+        {"stop_every_ms": "2000", "brokers": "1"},
+    ),
+    Bug(
+        "a check of the position never ends",
+        FetchCore,
+        "_on_position",
+        "partition.phase = Phase.READY",
+        "pass",
+        "Stuck",
+        {"refuse": "0.2"},
+    ),
+    Bug(
+        "another topic of the same name is read without a word",
+        Topics,
+        "_takes_over",
+        "self._emit(Notice(text, warning=True))",
+        "del text",
+        "Violation: Closed",
+        {"has_group": "false", "administer_every_ms": "3000"},
+    ),
+    Bug(
+        "an answer to a fetch that is not open is taken",
+        Planner,
+        "ended",
+        "self._open.pop(number, None)",
+        "next(iter(self._open.values()), None)",
+        "Violation: ",
+    ),
+    Bug(
+        "damaged bytes are fetched at a later offset",
+        Partition,
+        "renew",
+        "self.fetch_offset, self.fetch_epoch = fetch_offset, fetch_epoch",
+        "self.fetch_offset, self.fetch_epoch = fetch_offset + 1, fetch_epoch",
+        "Violation: Adjoin",
+        {"corrupt": "0.1"},
+    ),
+)
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
+    """Put other words in the place of the right ones, which must be there."""
+    source = textwrap.dedent(inspect.getsource(getattr(bug.owner, bug.function)))
+    for right, wrong in zip(bug.right.splitlines(), bug.wrong.splitlines(), strict=True):
+        assert source.count(right) == 1, f"{bug.function} does not say {right!r} once"
+        source = source.replace(right, wrong)
+    module = bug.owner if inspect.ismodule(bug.owner) else sys.modules[bug.owner.__module__]
+    made: dict[str, Any] = {}
+    exec(f"from __future__ import annotations\n{source}", vars(module), made)
+    monkeypatch.setattr(bug.owner, bug.function, made[bug.function])
+
+
+def found(changes: dict[str, str]) -> str:
+    """What the first world says that fails."""
+    for seed in range(40):
+        options = with_changes(draw_fetch_options(seed), {"safety_ms": "20000", **changes})
+        try:
+            simulate_fetching(options)
+        except FetchFailure as failure:
+            return str(failure).splitlines()[0]
+    return "nothing"
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
+    plant(monkeypatch, bug)
+    assert bug.said in found(bug.changes)
