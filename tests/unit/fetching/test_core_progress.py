@@ -15,7 +15,6 @@ from kip848_client.fetching import (
     SendFetch,
     Sought,
 )
-from tests.unit.fetching._bytes import ABORT, TRANSACTIONAL, batch, marker
 from tests.unit.fetching._harness import Harness, data, row, tp
 
 COMMITTED = FetchSettings(read_committed=True, reset_policy="earliest")
@@ -77,13 +76,6 @@ def test_an_answer_that_comes_at_once_and_brings_nothing_is_no_loop(
     assert 5 <= count <= (100 if told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE else 25)
 
 
-@pytest.mark.parametrize(
-    "code", [ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.BROKER_NOT_AVAILABLE, 4321]
-)
-def test_a_refusal_of_the_whole_request_is_no_loop(code: int) -> None:
-    assert requests_in(reading(), 10_000, error=code) <= 20
-
-
 def test_a_broker_that_rests_does_not_hold_others_up() -> None:
     harness = Harness(PLAIN, partitions=2, leader=lambda n: n + 1).assign(0, 1)
     for node in (1, 2):
@@ -134,16 +126,6 @@ def test_at_the_last_stable_offset_nothing_rests() -> None:
     assert harness.asked() == {0: 10}
 
 
-def test_an_answer_of_aborted_batches_alone_moves_the_position() -> None:
-    """It is no failure, and no reason to wait."""
-    harness = reading(COMMITTED)
-    aborted = batch(10, 5, attributes=TRANSACTIONAL, producer=7) + marker(15, 7, ABORT)
-    harness.answer({}, row(0, aborted + b"", aborted=((7, 10),), last_stable_offset=16))
-    assert harness.asked() == {0: 16}
-    harness.read()
-    assert harness.core.position(tp()) == 16
-
-
 def test_the_end_that_a_user_asks_for_has_his_isolation() -> None:
     """klag-exporter 104: a lag that never ends under read_committed."""
     for settings in (PLAIN, COMMITTED):
@@ -152,29 +134,3 @@ def test_the_end_that_a_user_asks_for_has_his_isolation() -> None:
         harness.post(OffsetsAsked(1, {tp(): LATEST}, harness.now + 1_000))
         assert harness.all(ListOffsets)[-1].read_committed is settings.read_committed
         assert harness.all(OffsetsFound)[-1].found[tp()].offset == 70
-
-
-# -- cut batches ---------------------------------------------------------------------------------
-
-
-def test_a_cut_last_batch_is_neither_an_error_nor_a_reason_to_wait() -> None:
-    harness = reading()
-    harness.answer({0: data(10, 3) + data(13, 4)[:-2]})
-    assert harness.asked() == {0: 13}
-    assert harness.read() == [(tp(), 10, 13)]
-    harness.answer({0: data(13, 4)})
-    assert harness.read() == [(tp(), 13, 17)]
-    assert not harness.notices
-    assert harness.core.trouble() is None
-
-
-def test_a_first_batch_that_is_cut_is_asked_for_once_more_and_then_told() -> None:
-    """Brokers send the first batch whole, whatever the limits say."""
-    harness = reading()
-    harness.answer({0: data(10, 3)[:-2]})
-    harness.advance(100)
-    assert harness.asked() == {0: 10}
-    harness.answer({0: data(10, 3)[:-2]})
-    told = harness.core.trouble()
-    assert told is not None
-    assert "t-0 at offset 10" in str(told[1])

@@ -52,18 +52,6 @@ def test_an_answer_from_before_a_truncation_is_not_used() -> None:
     assert wanted(harness).offset == 10
 
 
-def test_a_seek_away_and_back_does_not_take_what_was_asked_before() -> None:
-    harness = committed(GROUP, 10, 2)
-    harness.post(Sought(tp(), 3))
-    harness.post(Sought(tp(), 10))
-    before = harness.core.snapshot().stale_answers
-    harness.answer({0: data(10, 2)})
-    assert harness.read() == []
-    assert harness.core.snapshot().stale_answers == before + 1
-    harness.answer({0: data(10, 2)})
-    assert harness.read() == [(tp(), 10, 12)]
-
-
 def test_a_position_carries_the_epoch_of_the_record_before_it() -> None:
     """KAFKA-19902: committed without it, a truncation later looks as out of range."""
     harness = committed(GROUP, 10, 2)
@@ -100,17 +88,6 @@ def test_leaders_that_move_during_a_reset_move_the_question() -> None:
     assert all(each.offset >= 0 for sent in harness.all(SendFetch) for each in sent.intent.add)
 
 
-def test_a_position_out_of_range_is_reset_and_goes_on() -> None:
-    """aiokafka 261, 718: it never came back."""
-    harness = committed(GROUP, 10, 2)
-    harness.log[tp()] = (100, 200)
-    harness.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
-    assert harness.core.position(tp()) == 100
-    harness.answer({0: data(100, 5)})
-    assert harness.read() == [(tp(), 100, 105)]
-    assert "90 offsets are skipped" in harness.notices[0]
-
-
 def test_records_come_before_the_reset_that_follows_them() -> None:
     """KAFKA-5075, 5078: what was fetched before the error is good."""
     harness = committed(STRICT, 10, 2)
@@ -123,30 +100,6 @@ def test_records_come_before_the_reset_that_follows_them() -> None:
     told = harness.core.trouble()
     assert told is not None
     assert "offset 15 is out of range" in str(told[1])
-
-
-def test_records_come_before_the_error_that_stops_their_partition() -> None:
-    harness = committed(GROUP, 10, 2)
-    harness.answer({0: data(10, 5)})
-    harness.answer(None, row(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    assert harness.core.trouble() is None
-    assert harness.read() == [(tp(), 10, 15)]
-    told = harness.core.trouble()
-    assert told is not None
-    assert "TOPIC_AUTHORIZATION_FAILED" in str(told[1])
-
-
-def test_stale_news_of_a_new_leader_resets_nothing() -> None:
-    """Its high watermark is behind for a moment after an election."""
-    harness = committed(GROUP, 10, 2)
-    harness.log[tp()] = (0, 200)
-    harness.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
-    assert not harness.open
-    harness.advance(100)
-    assert wanted(harness).offset == 10
-    assert not harness.notices
-    harness.answer({0: data(10)})
-    assert harness.core.position(tp()) == 10
 
 
 def test_the_user_who_was_told_may_seek() -> None:
