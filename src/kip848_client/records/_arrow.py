@@ -13,7 +13,7 @@ from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.records._columns import Columns
 
-__all__ = ["header_type", "pyarrow", "record_batch"]
+__all__ = ["header_type", "in_microseconds", "pyarrow", "record_batch"]
 
 
 @cache
@@ -64,21 +64,28 @@ def record_batch(tp: TopicPartition, timestamp_type: int, parts: Iterable[Column
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
+def in_microseconds(milliseconds: Any) -> Any:
+    """An int64 array as Spark's timestamps. Not safe: a producer's own number may be beyond what
+    microseconds can say."""
+    pa = pyarrow()
+    in_ms = milliseconds.view(pa.timestamp("ms", tz="UTC"))
+    return in_ms.cast(pa.timestamp("us", tz="UTC"), safe=False)
+
+
 def _of_one(tp: TopicPartition, timestamp_type: int, part: Columns) -> Any:
     pa = pyarrow()
     count = len(part)
     key, value, offset, timestamp, headers = part.arrow()
-    in_ms = timestamp.view(pa.timestamp("ms", tz="UTC"))
+    kept = 1 << (count - 1).bit_length()
     return pa.RecordBatch.from_arrays(
         [
             key,
             value,
-            _topic(tp.topic, 1 << (count - 1).bit_length()).slice(0, count),
-            pa.repeat(pa.scalar(tp.partition, pa.int32()), count),
+            _topic(tp.topic, kept).slice(0, count),
+            _number(tp.partition, kept).slice(0, count),
             offset,
-            # not safe: a producer's own number may be beyond what microseconds can say
-            in_ms.cast(pa.timestamp("us", tz="UTC"), safe=False),
-            pa.repeat(pa.scalar(timestamp_type, pa.int32()), count),
+            timestamp,
+            _number(timestamp_type, kept).slice(0, count),
             pa.nulls(count, header_type()) if headers is None else headers,
         ],
         schema=_schema(),
@@ -90,3 +97,9 @@ def _topic(topic: str, count: int) -> Any:
     """The same text many times, kept: making it takes as long as half of everything else."""
     pa = pyarrow()
     return pa.repeat(pa.scalar(topic, pa.string()), count)
+
+
+@lru_cache(maxsize=64)
+def _number(number: int, count: int) -> Any:
+    pa = pyarrow()
+    return pa.repeat(pa.scalar(number, pa.int32()), count)

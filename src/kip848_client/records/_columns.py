@@ -14,7 +14,7 @@ __all__ = ["ArrowColumns", "Columns", "Gathered", "OpenBatch"]
 _BYTES_MAX: Final = 64 << 20
 
 ArrowColumns = tuple[Any, Any, Any, Any, Any]
-"""pyarrow arrays: key, value, offset, timestamp in ms as int64, headers (``None``: no record has
+"""pyarrow arrays: key, value, offset, timestamp, headers (``None``: no record has
 any)."""
 
 
@@ -64,6 +64,7 @@ class Gathered:
     bytes_max: int = _BYTES_MAX
     """A small batch may unpack to a thousand times its size. Exceeded by at most one batch."""
     parts: list[Columns] = field(default_factory=list)
+    rows: int = 0
     next_offset: int = -1
     """The position after them."""
     timestamp_type: int = -1
@@ -73,9 +74,9 @@ class Gathered:
     """What follows cannot be read, or has another type of timestamps."""
 
     def __len__(self) -> int:
-        return sum(map(len, self.parts))
+        return self.rows
 
     @property
     def full(self) -> bool:
         """Whether nothing more may be added: the rest is for the next view."""
-        return self.stopped or self.size_bytes >= self.bytes_max or len(self) >= self.records_max
+        return self.stopped or self.size_bytes >= self.bytes_max or self.rows >= self.records_max

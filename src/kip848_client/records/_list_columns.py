@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kip848_client._aiokafka._codec import RawRecord
-from kip848_client.records._arrow import header_type, pyarrow
+from kip848_client.records._arrow import header_type, in_microseconds, pyarrow
 from kip848_client.records._columns import ArrowColumns
 from kip848_client.records._record import Headers
 
@@ -72,6 +72,6 @@ class ListColumns:
             pa.array(self.keys, pa.binary()),
             pa.array(self.values, pa.binary()),
             pa.array(self.offsets, pa.int64()),
-            pa.array(self.timestamps, pa.int64()),
+            in_microseconds(pa.array(self.timestamps, pa.int64())),
             headers,
         )

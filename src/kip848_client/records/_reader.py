@@ -112,7 +112,7 @@ class SliceReader:
                     break
                 self._fill_from(slice_.batches[self._index], gathered)
         except RecordsDamaged:
-            if not len(gathered):  # a part may be empty: of a batch whose records were all taken
+            if not gathered.rows:  # a part may be empty: of a batch whose records were all taken
                 raise
             gathered.stopped = True
         if self.done:
@@ -126,9 +126,11 @@ class SliceReader:
         if gathered.timestamp_type not in (-1, kind):
             gathered.stopped = True
             return
-        if self._batch.fill(gathered.parts, gathered.records_max - len(gathered)):
+        added = self._batch.fill(gathered.parts, gathered.records_max - gathered.rows)
+        if added:
             gathered.timestamp_type = kind
-        else:
+            gathered.rows += added
+        if not added or self._slice.cursor.consumed >= batch.next_offset:
             gathered.size_bytes += self._batch.size_bytes
             self._leave(batch)
 

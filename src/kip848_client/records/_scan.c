@@ -15,13 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EDITION 1 /* grows with every change that _scanned.py sees; it refuses another one */
+#define EDITION 3 /* grows with every change that _scanned.py sees; it refuses another one */
 #define RECORD_BYTES_MIN 7 /* of a record without key, value and headers */
 #define HEADER_BYTES_MIN 2
 #define FIELDS 11 /* of Record */
 #define VARINT_BYTES_MAX 10
 #define NULL_LENGTH (-1)
-#define DATA_BYTES_MAX (1 << 29) /* so that all positions and four times all counts are int32 */
+#define DATA_BYTES_MAX (1 << 29)
+#define COLUMN_BYTES_MAX (1 << 30) /* so that all positions are int32 */
 
 typedef struct {
     const unsigned char *at;
@@ -170,12 +171,9 @@ array_init(Array *array)
 
 /* Room for so many bytes more. Fails, as it must, while somebody looks at the bytes. */
 static int
-array_reserve(Array *array, Py_ssize_t more)
+array_grow(Array *array, Py_ssize_t more)
 {
     Py_ssize_t size = PyByteArray_GET_SIZE(array->bytes);
-    if (more <= size - array->used) {
-        return 0;
-    }
     if (more > PY_SSIZE_T_MAX / 4 - array->used) {
         PyErr_NoMemory();
         return -1;
@@ -185,6 +183,12 @@ array_reserve(Array *array, Py_ssize_t more)
         wanted = 2 * size;
     }
     return PyByteArray_Resize(array->bytes, wanted);
+}
+
+static inline int
+array_reserve(Array *array, Py_ssize_t more)
+{
+    return more <= PyByteArray_GET_SIZE(array->bytes) - array->used ? 0 : array_grow(array, more);
 }
 
 static inline char *
@@ -215,57 +219,162 @@ array_int32(const Array *array, Py_ssize_t index)
     return value;
 }
 
+/* A column of bytes as Arrow has it: all of them one after the other, and where each ends. */
+typedef struct {
+    Array data;
+    Array ends;  /* int32: 0, then the end of each */
+    Array nulls; /* int32: which ones are null */
+    Py_ssize_t count;
+} Strings;
+
+static int
+strings_init(Strings *strings)
+{
+    strings->count = 0;
+    int failed = array_init(&strings->data) < 0;
+    failed |= array_init(&strings->ends) < 0;
+    failed |= array_init(&strings->nulls) < 0;
+    if (failed || array_reserve(&strings->ends, sizeof(int32_t)) < 0) {
+        return -1;
+    }
+    array_put_int32(&strings->ends, 0);
+    return 0;
+}
+
+static void
+strings_free(Strings *strings)
+{
+    Py_XDECREF(strings->data.bytes);
+    Py_XDECREF(strings->ends.bytes);
+    Py_XDECREF(strings->nulls.bytes);
+}
+
+static void
+strings_cut(Strings *strings, Py_ssize_t count)
+{
+    strings->count = count;
+    strings->ends.used = (count + 1) * sizeof(int32_t);
+    strings->data.used = array_int32(&strings->ends, count);
+    Py_ssize_t nulls = strings->nulls.used / (Py_ssize_t)sizeof(int32_t);
+    while (nulls > 0 && array_int32(&strings->nulls, nulls - 1) >= count) {
+        nulls--;
+    }
+    strings->nulls.used = nulls * sizeof(int32_t);
+}
+
+static inline int
+strings_add(Strings *strings, Bytes bytes)
+{
+    if (array_reserve(&strings->ends, sizeof(int32_t)) < 0) {
+        return -1;
+    }
+    if (bytes.length > 0) {
+        if (array_reserve(&strings->data, bytes.length) < 0) {
+            return -1;
+        }
+        memcpy(array_end(&strings->data), bytes.at, bytes.length);
+        strings->data.used += bytes.length;
+    }
+    else if (bytes.length == NULL_LENGTH) {
+        if (array_reserve(&strings->nulls, sizeof(int32_t)) < 0) {
+            return -1;
+        }
+        array_put_int32(&strings->nulls, (int32_t)strings->count);
+    }
+    array_put_int32(&strings->ends, (int32_t)strings->data.used);
+    strings->count++;
+    return 0;
+}
+
+/* One of them as an object, the next after those before. `null` counts the nulls before it. */
+static PyObject *
+strings_item(const Strings *strings, Py_ssize_t index, Py_ssize_t *null)
+{
+    if (*null < strings->nulls.used / (Py_ssize_t)sizeof(int32_t) &&
+        array_int32(&strings->nulls, *null) == index) {
+        (*null)++;
+        Py_RETURN_NONE;
+    }
+    int32_t begin = array_int32(&strings->ends, index);
+    int32_t end = array_int32(&strings->ends, index + 1);
+    return PyBytes_FromStringAndSize(PyByteArray_AS_STRING(strings->data.bytes) + begin,
+                                     end - begin);
+}
+
+static PyObject *
+strings_list(const Strings *strings)
+{
+    PyObject *list = PyList_New(strings->count);
+    Py_ssize_t null = 0;
+    for (Py_ssize_t i = 0; list != NULL && i < strings->count; i++) {
+        PyObject *item = strings_item(strings, i, &null);
+        if (item == NULL) {
+            Py_CLEAR(list);
+            break;
+        }
+        PyList_SET_ITEM(list, i, item);
+    }
+    return list;
+}
+
+/* (count, nulls, bitmap or None, ends, data), as Arrow wants it. */
+static PyObject *
+strings_buffers(const Strings *strings)
+{
+    Py_ssize_t nulls = strings->nulls.used / (Py_ssize_t)sizeof(int32_t);
+    PyObject *bitmap;
+    if (nulls == 0) {
+        bitmap = Py_NewRef(Py_None);
+    }
+    else {
+        Py_ssize_t size = (strings->count + 7) / 8;
+        bitmap = PyBytes_FromStringAndSize(NULL, size);
+        if (bitmap == NULL) {
+            return NULL;
+        }
+        unsigned char *bits = (unsigned char *)PyBytes_AS_STRING(bitmap);
+        memset(bits, 0xff, size);
+        for (Py_ssize_t i = 0; i < nulls; i++) {
+            int32_t index = array_int32(&strings->nulls, i);
+            bits[index / 8] &= (unsigned char)~(1u << (index % 8));
+        }
+    }
+    return Py_BuildValue("nnNOO", strings->count, nulls, bitmap, strings->ends.bytes,
+                         strings->data.bytes);
+}
+
 typedef struct {
     PyObject_HEAD
-    PyObject *data; /* bytes of somebody else's, or a bytearray of ours (joined) */
-    char joined;
     Py_ssize_t rows;
-    Py_ssize_t null_keys;
-    Py_ssize_t null_values;
-    Py_ssize_t header_count;
-    Py_ssize_t null_headers;
-    Array slots;        /* int32: key begin, key end, value begin, value end, for each row */
-    Array nulls;        /* int32: which slots (0: the first key, 2: the first value) are null */
-    Array offsets;      /* int64 */
-    Array timestamps;   /* int64, ms */
-    Array header_ends;  /* int32: 0, then for each row how many headers there are up to it */
-    Array header_slots; /* as slots, for each header */
-    Array header_nulls;
+    Strings keys;
+    Strings values;
+    Strings header_names;
+    Strings header_values;
+    Array offsets;     /* int64 */
+    Array timestamps;  /* int64, ms */
+    Array header_ends; /* int32: 0, then for each row how many headers there are up to it */
 } Columns;
-
-#define ARRAYS 7
 
 static PyObject *
 columns_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"data", NULL};
-    PyObject *data = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", names, &data)) {
-        return NULL;
-    }
-    if (data != Py_None && !PyBytes_CheckExact(data)) {
-        PyErr_SetString(PyExc_TypeError, "data must be bytes");
+    static char *names[] = {"expected_bytes", NULL};
+    Py_ssize_t expected = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n", names, &expected)) {
         return NULL;
     }
     Columns *self = (Columns *)type->tp_alloc(type, 0);
     if (self == NULL) {
         return NULL;
     }
-    self->joined = data == Py_None;
-    if (self->joined) {
-        self->data = PyByteArray_FromStringAndSize(NULL, 0);
-    }
-    else {
-        self->data = Py_NewRef(data);
-    }
-    Array *arrays[ARRAYS] = {&self->slots,        &self->nulls,       &self->offsets,
-                             &self->timestamps,   &self->header_ends, &self->header_slots,
-                             &self->header_nulls};
-    int failed = self->data == NULL;
-    for (int i = 0; i < ARRAYS; i++) {
-        failed |= array_init(arrays[i]) < 0;
-    }
-    if (failed) {
+    int failed = strings_init(&self->keys) < 0;
+    failed |= strings_init(&self->values) < 0;
+    failed |= strings_init(&self->header_names) < 0;
+    failed |= strings_init(&self->header_values) < 0;
+    failed |= array_init(&self->offsets) < 0;
+    failed |= array_init(&self->timestamps) < 0;
+    failed |= array_init(&self->header_ends) < 0;
+    if (failed || (expected > 0 && array_reserve(&self->values.data, expected) < 0)) {
         Py_DECREF(self);
         return NULL;
     }
@@ -276,14 +385,13 @@ static void
 columns_dealloc(Columns *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(self->data);
-    Py_XDECREF(self->slots.bytes);
-    Py_XDECREF(self->nulls.bytes);
+    strings_free(&self->keys);
+    strings_free(&self->values);
+    strings_free(&self->header_names);
+    strings_free(&self->header_values);
     Py_XDECREF(self->offsets.bytes);
     Py_XDECREF(self->timestamps.bytes);
     Py_XDECREF(self->header_ends.bytes);
-    Py_XDECREF(self->header_slots.bytes);
-    Py_XDECREF(self->header_nulls.bytes);
     type->tp_free((PyObject *)self);
 }
 
@@ -293,76 +401,101 @@ columns_length(PyObject *self)
     return ((Columns *)self)->rows;
 }
 
-static const unsigned char *
-columns_data(const Columns *self)
+/* What a record added is taken back where memory is out in the middle of it. */
+static void
+columns_cut(Columns *self, Py_ssize_t rows, Py_ssize_t headers)
 {
-    const char *data = self->joined ? PyByteArray_AS_STRING(self->data)
-                                    : PyBytes_AS_STRING(self->data);
-    return (const unsigned char *)data;
+    strings_cut(&self->keys, rows);
+    strings_cut(&self->values, rows);
+    strings_cut(&self->header_names, headers);
+    strings_cut(&self->header_values, headers);
+    Py_ssize_t known = self->header_ends.used / (Py_ssize_t)sizeof(int32_t);
+    if (known > rows + 1) {
+        self->header_ends.used = (rows + 1) * sizeof(int32_t);
+    }
 }
 
-/* A list of bytes or None: every second of the slots of an array, from the first or second on. */
-static PyObject *
-column_list(Columns *self, int which)
+/* Room for what does not depend on lengths. */
+static int
+columns_reserve(Columns *self, Py_ssize_t rows)
 {
-    PyObject *list = PyList_New(self->rows);
-    if (list == NULL) {
-        return NULL;
+    if (array_reserve(&self->keys.ends, rows * sizeof(int32_t)) < 0 ||
+        array_reserve(&self->values.ends, rows * sizeof(int32_t)) < 0 ||
+        array_reserve(&self->offsets, rows * sizeof(int64_t)) < 0 ||
+        array_reserve(&self->timestamps, rows * sizeof(int64_t)) < 0) {
+        return -1;
     }
-    const unsigned char *data = columns_data(self);
-    for (Py_ssize_t row = 0; row < self->rows; row++) {
-        int32_t begin = array_int32(&self->slots, 4 * row + 2 * which);
-        int32_t end = array_int32(&self->slots, 4 * row + 2 * which + 1);
-        PyObject *item = PyBytes_FromStringAndSize((const char *)data + begin, end - begin);
-        if (item == NULL) {
-            Py_DECREF(list);
-            return NULL;
+    return 0;
+}
+
+/* The headers of the row that comes next; nothing while no row has any. */
+static int
+columns_add_headers(Columns *self, const Parsed *parsed, const unsigned char *end)
+{
+    const unsigned char *at = parsed->headers;
+    for (Py_ssize_t i = 0; i < parsed->header_count; i++) {
+        Bytes key = {at, 0}, value = {at, 0};
+        at = read_header(at, end, &key, &value);
+        if (strings_add(&self->header_names, key) < 0 ||
+            strings_add(&self->header_values, value) < 0) {
+            return -1;
         }
-        PyList_SET_ITEM(list, row, item);
     }
-    Py_ssize_t nulls = self->nulls.used / (Py_ssize_t)sizeof(int32_t);
-    for (Py_ssize_t i = 0; i < nulls; i++) {
-        int32_t slot = array_int32(&self->nulls, i);
-        if (slot % 4 == 2 * which) {
-            PyList_SetItem(list, slot / 4, Py_NewRef(Py_None));
-        }
+    if (self->header_names.count == 0) {
+        return 0;
     }
-    return list;
+    Py_ssize_t known = self->header_ends.used / (Py_ssize_t)sizeof(int32_t);
+    Py_ssize_t wanted = self->rows + 2;
+    if (array_reserve(&self->header_ends, (wanted - known) * sizeof(int32_t)) < 0) {
+        return -1;
+    }
+    for (; known < wanted - 1; known++) { /* the first headers of all: none before */
+        array_put_int32(&self->header_ends, 0);
+    }
+    array_put_int32(&self->header_ends, (int32_t)self->header_names.count);
+    return 0;
+}
+
+/* Needs room for a row. */
+static inline int
+columns_add(Columns *self, const Parsed *parsed, const unsigned char *end)
+{
+    Py_ssize_t headers = self->header_names.count;
+    if (strings_add(&self->keys, parsed->key) < 0 ||
+        strings_add(&self->values, parsed->value) < 0 ||
+        ((parsed->header_count || headers) && columns_add_headers(self, parsed, end) < 0)) {
+        columns_cut(self, self->rows, headers);
+        return -1;
+    }
+    array_put_int64(&self->offsets, parsed->offset);
+    array_put_int64(&self->timestamps, parsed->timestamp);
+    self->rows++;
+    return 0;
 }
 
 static PyObject *
 columns_keys(Columns *self, PyObject *Py_UNUSED(ignored))
 {
-    return column_list(self, 0);
+    return strings_list(&self->keys);
 }
 
 static PyObject *
 columns_values(Columns *self, PyObject *Py_UNUSED(ignored))
 {
-    return column_list(self, 1);
+    return strings_list(&self->values);
 }
 
 static PyObject *
-header_pair(Columns *self, Py_ssize_t index, int is_null)
+header_pair(const Columns *self, Py_ssize_t index, Py_ssize_t *null)
 {
-    const char *data = (const char *)columns_data(self);
-    int32_t begin = array_int32(&self->header_slots, 4 * index);
-    int32_t end = array_int32(&self->header_slots, 4 * index + 1);
-    PyObject *name = PyUnicode_DecodeUTF8(data + begin, end - begin, NULL);
-    if (name == NULL) {
-        return NULL;
-    }
-    PyObject *value;
-    if (is_null) {
-        value = Py_NewRef(Py_None);
-    }
-    else {
-        begin = array_int32(&self->header_slots, 4 * index + 2);
-        end = array_int32(&self->header_slots, 4 * index + 3);
-        value = PyBytes_FromStringAndSize(data + begin, end - begin);
-    }
+    const Strings *names = &self->header_names;
+    int32_t begin = array_int32(&names->ends, index);
+    int32_t end = array_int32(&names->ends, index + 1);
+    PyObject *name =
+        PyUnicode_DecodeUTF8(PyByteArray_AS_STRING(names->data.bytes) + begin, end - begin, NULL);
+    PyObject *value = name == NULL ? NULL : strings_item(&self->header_values, index, null);
     PyObject *pair = value == NULL ? NULL : PyTuple_Pack(2, name, value);
-    Py_DECREF(name);
+    Py_XDECREF(name);
     Py_XDECREF(value);
     return pair;
 }
@@ -376,18 +509,15 @@ columns_headers(Columns *self, PyObject *Py_UNUSED(ignored))
         return NULL;
     }
     Py_ssize_t index = 0, null = 0;
-    Py_ssize_t nulls = self->header_nulls.used / (Py_ssize_t)sizeof(int32_t);
     for (Py_ssize_t row = 0; row < self->rows; row++) {
-        Py_ssize_t end = self->header_count ? array_int32(&self->header_ends, row + 1) : 0;
+        Py_ssize_t end = self->header_names.count ? array_int32(&self->header_ends, row + 1) : 0;
         PyObject *headers = PyTuple_New(end - index);
         if (headers == NULL) {
             goto failed;
         }
         PyList_SET_ITEM(list, row, headers);
         for (Py_ssize_t i = 0; index < end; i++, index++) {
-            int is_null = null < nulls && array_int32(&self->header_nulls, null) == 4 * index + 2;
-            null += is_null;
-            PyObject *pair = header_pair(self, index, is_null);
+            PyObject *pair = header_pair(self, index, &null);
             if (pair == NULL) {
                 goto failed;
             }
@@ -398,37 +528,6 @@ columns_headers(Columns *self, PyObject *Py_UNUSED(ignored))
 failed:
     Py_DECREF(list);
     return NULL;
-}
-
-/* A bitmap in Arrow's order with a bit for each of `count` slots, but for those in `nulls`. */
-static PyObject *
-bitmap_without(const Array *nulls, Py_ssize_t count)
-{
-    Py_ssize_t size = (count + 7) / 8;
-    PyObject *bitmap = PyBytes_FromStringAndSize(NULL, size);
-    if (bitmap == NULL) {
-        return NULL;
-    }
-    unsigned char *bits = (unsigned char *)PyBytes_AS_STRING(bitmap);
-    memset(bits, 0xff, size);
-    Py_ssize_t n = nulls->used / (Py_ssize_t)sizeof(int32_t);
-    for (Py_ssize_t i = 0; i < n; i++) {
-        int32_t slot = array_int32(nulls, i);
-        bits[slot / 8] &= (unsigned char)~(1u << (slot % 8));
-    }
-    return bitmap;
-}
-
-static PyObject *
-columns_validity(Columns *self, PyObject *Py_UNUSED(ignored))
-{
-    return bitmap_without(&self->nulls, 4 * self->rows);
-}
-
-static PyObject *
-columns_header_validity(Columns *self, PyObject *Py_UNUSED(ignored))
-{
-    return bitmap_without(&self->header_nulls, 4 * self->header_count);
 }
 
 /* A bitmap of the rows that have headers. */
@@ -443,7 +542,7 @@ columns_rows_with_headers(Columns *self, PyObject *Py_UNUSED(ignored))
     unsigned char *bits = (unsigned char *)PyBytes_AS_STRING(bitmap);
     memset(bits, 0, size);
     int32_t before = 0;
-    for (Py_ssize_t row = 0; self->header_count && row < self->rows; row++) {
+    for (Py_ssize_t row = 0; self->header_names.count && row < self->rows; row++) {
         int32_t end = array_int32(&self->header_ends, row + 1);
         bits[row / 8] |= (unsigned char)((end > before) << (row % 8));
         before = end;
@@ -451,140 +550,85 @@ columns_rows_with_headers(Columns *self, PyObject *Py_UNUSED(ignored))
     return bitmap;
 }
 
-/* Room for what one record brings besides its headers. */
-static int
-columns_reserve(Columns *self, Py_ssize_t rows)
+/* The timestamps in microseconds. As unsigned: what is beyond them wraps, as Arrow's own cast does. */
+static PyObject *
+columns_microseconds(Columns *self, PyObject *Py_UNUSED(ignored))
 {
-    if (array_reserve(&self->slots, rows * 4 * sizeof(int32_t)) < 0 ||
-        array_reserve(&self->offsets, rows * sizeof(int64_t)) < 0 ||
-        array_reserve(&self->timestamps, rows * sizeof(int64_t)) < 0) {
-        return -1;
+    PyObject *made = PyBytes_FromStringAndSize(NULL, self->rows * sizeof(int64_t));
+    if (made == NULL) {
+        return NULL;
     }
-    return 0;
+    const char *from = PyByteArray_AS_STRING(self->timestamps.bytes);
+    char *to = PyBytes_AS_STRING(made);
+    for (Py_ssize_t row = 0; row < self->rows; row++) {
+        uint64_t value;
+        memcpy(&value, from + row * sizeof value, sizeof value);
+        value *= 1000;
+        memcpy(to + row * sizeof value, &value, sizeof value);
+    }
+    return made;
 }
 
-static int
-put_null(Array *nulls, Py_ssize_t slot)
+static PyObject *
+columns_key_buffers(Columns *self, PyObject *Py_UNUSED(ignored))
 {
-    if (array_reserve(nulls, sizeof(int32_t)) < 0) {
-        return -1;
-    }
-    array_put_int32(nulls, (int32_t)slot);
-    return 0;
+    return strings_buffers(&self->keys);
 }
 
-/* The headers of the row that comes next. `shift` is where byte 0 of `start` lies in the data. */
-static int
-columns_add_headers(Columns *self, const Parsed *parsed, const unsigned char *start,
-                    const unsigned char *end, Py_ssize_t shift)
+static PyObject *
+columns_value_buffers(Columns *self, PyObject *Py_UNUSED(ignored))
 {
-    if (array_reserve(&self->header_slots, parsed->header_count * 4 * sizeof(int32_t)) < 0) {
-        return -1;
-    }
-    const unsigned char *at = parsed->headers;
-    for (Py_ssize_t i = 0; i < parsed->header_count; i++) {
-        Bytes key = {at, 0}, value = {at, 0};
-        at = read_header(at, end, &key, &value);
-        int32_t begin = (int32_t)(key.at - start + shift);
-        array_put_int32(&self->header_slots, begin);
-        array_put_int32(&self->header_slots, begin + (int32_t)key.length);
-        begin = (int32_t)(value.at - start + shift);
-        array_put_int32(&self->header_slots, begin);
-        array_put_int32(&self->header_slots, begin + (value.length > 0 ? (int32_t)value.length : 0));
-        if (value.length == NULL_LENGTH) {
-            if (put_null(&self->header_nulls, 4 * self->header_count + 2) < 0) {
-                return -1;
-            }
-            self->null_headers++;
-        }
-        self->header_count++;
-    }
-    return 0;
+    return strings_buffers(&self->values);
 }
 
-/* How many headers there are up to the row that comes next; nothing while there are none at all. */
-static int
-columns_end_headers(Columns *self)
+static PyObject *
+columns_header_name_buffers(Columns *self, PyObject *Py_UNUSED(ignored))
 {
-    Py_ssize_t known = self->header_ends.used / (Py_ssize_t)sizeof(int32_t);
-    Py_ssize_t wanted = self->rows + 2;
-    if (array_reserve(&self->header_ends, (wanted - known) * sizeof(int32_t)) < 0) {
-        return -1;
-    }
-    for (; known < wanted - 1; known++) { /* the first headers of all: none before */
-        array_put_int32(&self->header_ends, 0);
-    }
-    array_put_int32(&self->header_ends, (int32_t)self->header_count);
-    return 0;
+    return strings_buffers(&self->header_names);
 }
 
-/* Out of memory in the middle of a row. */
-static void
-columns_clear(Columns *self)
+static PyObject *
+columns_header_value_buffers(Columns *self, PyObject *Py_UNUSED(ignored))
 {
-    self->rows = self->null_keys = self->null_values = 0;
-    self->header_count = self->null_headers = 0;
-    self->slots.used = self->nulls.used = self->offsets.used = self->timestamps.used = 0;
-    self->header_ends.used = self->header_slots.used = self->header_nulls.used = 0;
+    return strings_buffers(&self->header_values);
 }
 
-/* Needs room for a row. */
-static int
-columns_add(Columns *self, const Parsed *parsed, const unsigned char *start,
-            const unsigned char *end, Py_ssize_t shift)
+static Py_ssize_t
+columns_bytes(const Columns *self)
 {
-    Bytes both[2] = {parsed->key, parsed->value};
-    for (int which = 0; which < 2; which++) {
-        int is_null = both[which].length == NULL_LENGTH;
-        if (is_null && put_null(&self->nulls, 4 * self->rows + 2 * which) < 0) {
-            goto failed;
-        }
-    }
-    if (parsed->header_count && columns_add_headers(self, parsed, start, end, shift) < 0) {
-        goto failed;
-    }
-    if (self->header_count && columns_end_headers(self) < 0) {
-        goto failed;
-    }
-    for (int which = 0; which < 2; which++) {
-        int32_t begin = (int32_t)(both[which].at - start + shift);
-        int32_t length = both[which].length > 0 ? (int32_t)both[which].length : 0;
-        array_put_int32(&self->slots, begin);
-        array_put_int32(&self->slots, begin + length);
-    }
-    self->null_keys += both[0].length == NULL_LENGTH;
-    self->null_values += both[1].length == NULL_LENGTH;
-    array_put_int64(&self->offsets, parsed->offset);
-    array_put_int64(&self->timestamps, parsed->timestamp);
-    self->rows++;
-    return 0;
-failed:
-    columns_clear(self);
-    return -1;
+    return self->keys.data.used + self->values.data.used + self->header_names.data.used +
+           self->header_values.data.used;
 }
+
+static PyObject *
+columns_size_bytes(Columns *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromSsize_t(columns_bytes(self));
+}
+
+static PyGetSetDef columns_getset[] = {
+    {"size_bytes", (getter)columns_size_bytes, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
 
 static PyMethodDef columns_methods[] = {
     {"keys", (PyCFunction)columns_keys, METH_NOARGS, NULL},
     {"values", (PyCFunction)columns_values, METH_NOARGS, NULL},
     {"headers", (PyCFunction)columns_headers, METH_NOARGS, NULL},
-    {"validity", (PyCFunction)columns_validity, METH_NOARGS, NULL},
-    {"header_validity", (PyCFunction)columns_header_validity, METH_NOARGS, NULL},
     {"rows_with_headers", (PyCFunction)columns_rows_with_headers, METH_NOARGS, NULL},
+    {"microseconds", (PyCFunction)columns_microseconds, METH_NOARGS, NULL},
+    {"key_buffers", (PyCFunction)columns_key_buffers, METH_NOARGS, NULL},
+    {"value_buffers", (PyCFunction)columns_value_buffers, METH_NOARGS, NULL},
+    {"header_name_buffers", (PyCFunction)columns_header_name_buffers, METH_NOARGS, NULL},
+    {"header_value_buffers", (PyCFunction)columns_header_value_buffers, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef columns_members[] = {
-    {"data", T_OBJECT, offsetof(Columns, data), READONLY, NULL},
-    {"joined", T_BOOL, offsetof(Columns, joined), READONLY, NULL},
-    {"null_keys", T_PYSSIZET, offsetof(Columns, null_keys), READONLY, NULL},
-    {"null_values", T_PYSSIZET, offsetof(Columns, null_values), READONLY, NULL},
-    {"header_count", T_PYSSIZET, offsetof(Columns, header_count), READONLY, NULL},
-    {"null_headers", T_PYSSIZET, offsetof(Columns, null_headers), READONLY, NULL},
-    {"slots", T_OBJECT, offsetof(Columns, slots.bytes), READONLY, NULL},
+    {"header_count", T_PYSSIZET, offsetof(Columns, header_names.count), READONLY, NULL},
     {"offsets", T_OBJECT, offsetof(Columns, offsets.bytes), READONLY, NULL},
     {"timestamps", T_OBJECT, offsetof(Columns, timestamps.bytes), READONLY, NULL},
     {"header_ends", T_OBJECT, offsetof(Columns, header_ends.bytes), READONLY, NULL},
-    {"header_slots", T_OBJECT, offsetof(Columns, header_slots.bytes), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -598,6 +642,7 @@ static PyTypeObject ColumnsType = {
     .tp_dealloc = (destructor)columns_dealloc,
     .tp_methods = columns_methods,
     .tp_members = columns_members,
+    .tp_getset = columns_getset,
     .tp_as_sequence = &columns_as_sequence,
 };
 
@@ -684,7 +729,7 @@ batch_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     self->data = Py_NewRef(data);
     const unsigned char *bytes = (const unsigned char *)PyBytes_AS_STRING(data);
-    self->start = bytes;
+    self->start = bytes + start;
     self->at = bytes + start;
     self->end = bytes + end;
     self->left = left;
@@ -989,20 +1034,8 @@ batch_next(Batch *self)
     return record;
 }
 
-/* The data that `columns` is to look at gets what lies between two positions of ours. */
-static int
-join(Columns *columns, const unsigned char *from, const unsigned char *to)
-{
-    Py_ssize_t size = PyByteArray_GET_SIZE(columns->data);
-    if (PyByteArray_Resize(columns->data, size + (to - from)) < 0) {
-        return -1;
-    }
-    memcpy(PyByteArray_AS_STRING(columns->data) + size, from, to - from);
-    return 0;
-}
-
-/* scan(columns, limit): add at most `limit` records to columns over our data, or joined ones. How
- * many; raises only when there are none before what is wrong. */
+/* scan(columns, limit): add at most `limit` records to columns. How many; raises only when there are
+ * none before what is wrong. */
 static PyObject *
 batch_scan(Batch *self, PyObject *args)
 {
@@ -1011,13 +1044,8 @@ batch_scan(Batch *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!n", &ColumnsType, &columns, &limit)) {
         return NULL;
     }
-    if (!columns->joined && columns->data != self->data) {
-        PyErr_SetString(PyExc_ValueError, "columns over other data");
-        return NULL;
-    }
     const unsigned char *from = self->at;
-    Py_ssize_t shift = columns->joined ? PyByteArray_GET_SIZE(columns->data) - (from - self->start) : 0;
-    if (columns->joined && PyByteArray_GET_SIZE(columns->data) > DATA_BYTES_MAX - (self->end - from)) {
+    if (columns_bytes(columns) > COLUMN_BYTES_MAX - (self->end - from)) {
         PyErr_SetString(PyExc_OverflowError, "too much data");
         return NULL;
     }
@@ -1042,7 +1070,7 @@ batch_scan(Batch *self, PyObject *args)
             raise_broken(self, why);
             return NULL;
         }
-        if (columns_add(columns, &parsed, self->start, end, shift) < 0) {
+        if (columns_add(columns, &parsed, end) < 0) {
             return NULL;
         }
         self->at = end;
@@ -1059,9 +1087,7 @@ batch_scan(Batch *self, PyObject *args)
             return NULL;
         }
     }
-    if (count > 0 && ((columns->joined && join(columns, from, self->at) < 0) ||
-                      move_cursor(self, self->position) < 0)) {
-        columns_clear(columns);
+    if (count > 0 && move_cursor(self, self->position) < 0) {
         return NULL;
     }
     return PyLong_FromSsize_t(count);
@@ -1072,8 +1098,19 @@ static PyMethodDef batch_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyObject *
+batch_payload_bytes(Batch *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromSsize_t(self->end - self->start);
+}
+
+static PyGetSetDef batch_getset[] = {
+    {"payload_bytes", (getter)batch_payload_bytes, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyMemberDef batch_members[] = {
-    {"data", T_OBJECT, offsetof(Batch, data), READONLY, NULL},
+    {"left", T_LONGLONG, offsetof(Batch, left), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -1089,6 +1126,7 @@ static PyTypeObject BatchType = {
     .tp_iternext = (iternextfunc)batch_next,
     .tp_methods = batch_methods,
     .tp_members = batch_members,
+    .tp_getset = batch_getset,
 };
 
 static struct PyModuleDef module = {

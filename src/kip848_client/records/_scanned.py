@@ -1,16 +1,14 @@
 """One record batch and columns of it, read by our own extension, ``_scan.c``.
 
-Columns are no copies: they are positions in the bytes that the broker sent (or, where batches were
-compressed, in what they unpack to). Arrow gets them as one array of bytes over all of it, of which
-a key, what is between key and value, the value, and what is between this and the next record are
-four neighbours; every fourth of them is the column of keys, or of values.
+The extension writes keys and values where Arrow wants them: all keys one after the other, all
+values, and where each ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client._aiokafka._codec import corrupt, unpacked
 from kip848_client.fetching._model import BATCH_HEADER_BYTES, BatchRef, Cursor
@@ -20,13 +18,16 @@ from kip848_client.records._record import Decoding, Headers, Record
 from kip848_client.records._scan import EDITION, Batch, Columns
 from kip848_client.records._unreadable import damaged, not_deserialized
 
+if TYPE_CHECKING:
+    from kip848_client.records._scan import Buffers
+
 __all__ = ["ScannedBatch", "ScannedColumns", "scanned"]
 
-if EDITION != 1:
-    raise ImportError(f"the extension is edition {EDITION}, not 1: install the package again")
+if EDITION != 3:
+    raise ImportError(f"the extension is edition {EDITION}, not 3: install the package again")
 
-DATA_BYTES_MAX: Final = 1 << 29
-"""The extension's limit for what columns look at."""
+_COLUMN_BYTES_MAX: Final = 1 << 30
+"""The extension's limit for what columns hold."""
 _CODEC: Final = 0x07
 _LOG_APPEND_TIME: Final = 0x08
 
@@ -60,25 +61,20 @@ class ScannedColumns(Columns):
         """See ``Columns``."""
         pa = pyarrow()
         count = len(self)
-        data = pa.py_buffer(self.data)
-        nulls = self.validity() if self.null_keys or self.null_values else None
-        both = _slots(count, nulls, self.slots, data)
-        all_null = partial(pa.nulls, count, pa.binary())
         return (
-            all_null() if self.null_keys == count else both.take(_every_fourth(0, count)),
-            all_null() if self.null_values == count else both.take(_every_fourth(2, count)),
+            _array(pa.binary(), self.key_buffers()),
+            _array(pa.binary(), self.value_buffers()),
             pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(self.offsets)]),
-            pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(self.timestamps)]),
-            self._headers(data) if self.header_count else None,
+            pa.Array.from_buffers(
+                pa.timestamp("us", tz="UTC"), count, [None, pa.py_buffer(self.microseconds())]
+            ),
+            self._headers() if self.header_count else None,
         )
 
-    def _headers(self, data: Any) -> Any:
+    def _headers(self) -> Any:
         pa = pyarrow()
-        count = self.header_count
-        nulls = self.header_validity() if self.null_headers else None
-        both = _slots(count, nulls, self.header_slots, data)
-        names = both.take(_every_fourth(0, count)).view(pa.string())  # looked at by the scan
-        contents = both.take(_every_fourth(2, count))
+        names = _array(pa.string(), self.header_name_buffers())
+        contents = _array(pa.binary(), self.header_value_buffers())
         pairs = pa.StructArray.from_arrays([names, contents], fields=list(header_type().value_type))
         buffers = [pa.py_buffer(self.rows_with_headers()), pa.py_buffer(self.header_ends)]
         return pa.Array.from_buffers(header_type(), len(self), buffers, children=[pairs])
@@ -87,13 +83,16 @@ class ScannedColumns(Columns):
 class ScannedBatch(Batch):
     """See ``OpenBatch``: iterating is the extension's."""
 
-    __slots__ = ()
+    __slots__ = ("expected_bytes",)
+
+    expected_bytes: int
+    """How much the records from here to the end of the slice take, as far as is known."""
 
     def fill(self, parts: list[Any], limit: int) -> int:
         """See ``OpenBatch``."""
         columns: Any = parts[-1] if parts else None
         if type(columns) is not ScannedColumns or not self._fits(columns):
-            columns = ScannedColumns(self._own_data())
+            columns = ScannedColumns(self.expected_bytes if limit > self.left else 0)
         added = self.scan(columns, limit)
         if added and not (parts and parts[-1] is columns):
             parts.append(columns)
@@ -102,37 +101,22 @@ class ScannedBatch(Batch):
     @property
     def size_bytes(self) -> int:
         """See ``OpenBatch``."""
-        return len(self.data)
-
-    def _own_data(self) -> bytes | None:
-        return self.data
+        return self.payload_bytes
 
     def _fits(self, columns: ScannedColumns) -> bool:
-        return columns.data is self.data
-
-
-class UnpackedBatch(ScannedBatch):
-    """A batch that was compressed. Columns of several lie over one piece of memory: Arrow's work is
-    the same for a batch of ten records as for a slice of thousands."""
-
-    __slots__ = ()
-
-    def _own_data(self) -> bytes | None:
-        return None
-
-    def _fits(self, columns: ScannedColumns) -> bool:
-        return columns.joined and len(columns.data) + len(self.data) <= DATA_BYTES_MAX
+        return columns.size_bytes + self.payload_bytes <= _COLUMN_BYTES_MAX
 
 
 def scanned(raw: bytes, batch: BatchRef, cursor: Cursor, decoding: Decoding) -> ScannedBatch:
     """A batch in the format of Kafka 0.11 and newer. Raises ``OverflowError`` for one that is too
     large for the extension, and whatever the codec raises for bytes that it cannot unpack."""
-    data, start, end, kind = raw, batch.start + BATCH_HEADER_BYTES, batch.end, ScannedBatch
+    data, start, end = raw, batch.start + BATCH_HEADER_BYTES, batch.end
+    expected_bytes = len(raw) - start
     if batch.attributes & _CODEC:
-        data, kind = unpacked(raw[start:end], batch.attributes), UnpackedBatch
-        start, end = 0, len(data)
+        data = unpacked(raw[start:end], batch.attributes)
+        start, end, expected_bytes = 0, len(data), len(data)
     by_broker = bool(batch.attributes & _LOG_APPEND_TIME)
-    return kind(
+    opened = ScannedBatch(
         data,
         start,
         end,
@@ -151,6 +135,8 @@ def scanned(raw: bytes, batch: BatchRef, cursor: Cursor, decoding: Decoding) -> 
         partial(_refused, cursor),
         partial(_broken, cursor),
     )
+    opened.expected_bytes = expected_bytes
+    return opened
 
 
 def _refused(cursor: Cursor, offset: int, cause: Exception) -> None:
@@ -163,17 +149,10 @@ def _broken(cursor: Cursor, why: str) -> None:
     raise failure from failure.__cause__
 
 
-def _slots(count: int, nulls: bytes | None, ends: bytearray, data: Any) -> Any:
+def _array(kind: Any, buffers: Buffers) -> Any:
     pa = pyarrow()
-    mask = None if nulls is None else pa.py_buffer(nulls)
-    return pa.Array.from_buffers(pa.binary(), 4 * count - 1, [mask, pa.py_buffer(ends), data])
-
-
-def _every_fourth(first: int, count: int) -> Any:
-    return _many_fourths(first, 1 << (count - 1).bit_length()).slice(0, count)
-
-
-@lru_cache(maxsize=32)
-def _many_fourths(first: int, count: int) -> Any:
-    pa = pyarrow()
-    return pa.array(range(first, 4 * count, 4), pa.int32())
+    count, nulls, bitmap, ends, data = buffers
+    if nulls == count:
+        return pa.nulls(count, kind)
+    mask = None if bitmap is None else pa.py_buffer(bitmap)
+    return pa.Array.from_buffers(kind, count, [mask, pa.py_buffer(ends), pa.py_buffer(data)], nulls)
