@@ -115,8 +115,8 @@ class FetchSession:
     def tell(self, key: FetchKey, data: FetchResponsePartitionData) -> bool:
         """Note what a later response is about to say; returns whether it has to be said at all."""
         told = self._partitions.get(key)
-        if told is None:
-            return True
+        if told is None:  # forgotten while this request waited
+            return False
         news = bool(data.records) or data.diverging_epoch.epoch >= 0 or bool(data.error_code)
         news = news or data.preferred_read_replica >= 0
         news = news or data.preferred_read_replica >= 0

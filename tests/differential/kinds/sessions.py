@@ -106,6 +106,7 @@ class _Conversation:
             yield from self._create_again(passing)
         elif choice == "wait":
             yield from self._wait()
+            self._client.let_go()
         elif passing.partitions < 4:
             yield GrowTopic(passing.name, passing.partitions + 1)
             yield SettleMetadata()

@@ -335,3 +335,14 @@ class TestWaiting:
         response = self.answer(waiting)
         assert (response.error_code, response.session_id) == (0, client.session_id)
         assert client.read(response) == [("a", 0, 0, client.size)]
+
+    def test_a_session_that_was_emptied_meanwhile(self, client: Client) -> None:
+        """What is in the session no more is not told of. (Brokers before 4.3 never answer.)"""
+        a = client.id_of("a")
+        client.open((a, 0, 0))
+        waiting = self.parked(client, 1)
+        assert client.ask(2, forget=((a, 0),)).session_id == 0
+        client.write("a", 0)
+        response = self.answer(waiting)
+        assert (response.error_code, response.session_id) == (0, client.session_id)
+        assert client.read(response) == []
