@@ -15,6 +15,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Final
 
 import anyio
 
@@ -42,6 +43,9 @@ from kip848_client.wire.messages.metadata import (
 __all__ = ["TopicDirectory"]
 
 _log = logging.getLogger("kip848_client")
+
+_SAY_AGAIN_MS: Final = 60_000
+"""Trouble that lasts is not said more often."""
 
 
 class TopicDirectory:
@@ -77,6 +81,8 @@ class TopicDirectory:
         self._names: dict[TopicId, str] = {}
         self._topics: dict[str, MetadataResponseTopic] = {}
         self._complained: set[str] = set()
+        self._said_ms: int | None = None
+        """When it was said last that metadata cannot be had; ``None``: it can."""
         self._asked_to_create: set[str] = set()
         self._asking: asyncio.Lock = asyncio.Lock()
         self._soon: asyncio.Event = asyncio.Event()
@@ -129,8 +135,12 @@ class TopicDirectory:
         try:
             await self.refresh()
         except Kip848Error as err:
-            _log.warning("metadata could not be refreshed: %s", err)
+            now_ms = self._clock.now_ms()
+            if self._said_ms is None or now_ms - self._said_ms >= _SAY_AGAIN_MS:
+                self._said_ms = now_ms
+                _log.warning("metadata could not be refreshed: %s. Trying on.", err)
             return False
+        self._said_ms = None
         return True
 
     # -- asking ------------------------------------------------------------------------------
@@ -244,7 +254,7 @@ class TopicDirectory:
         """Forget where a topic's partitions are. Said once, until the topic is there again: a
         subscription may well name a topic that is yet to be created."""
         self._topics.pop(name, None)
-        if name not in self._complained:
+        if name not in self._complained and (name in self._wanted or name in self._watched):
             self._complained.add(name)
             said = error_name(error_code)
             _log.warning("topic %s: %s; it is consumed once that is cured", name, said)

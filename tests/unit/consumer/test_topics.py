@@ -220,6 +220,19 @@ async def test_a_topic_that_is_gone_is_complained_of_once(
     assert len(caplog.records) == 2
 
 
+async def test_a_topic_that_is_only_asked_about_is_not_complained_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Offsets can be asked for of any topic: nobody is going to consume it."""
+    cluster = Cluster()
+    told = await cluster.directory.look_up(LearnLeaders(5, frozenset(), frozenset({"no"}), "why"))
+    assert isinstance(told, LeadersLearnt)
+    assert not caplog.records
+    cluster.directory.want(["no"])
+    await cluster.directory.refresh()
+    assert "topic no" in caplog.text
+
+
 async def test_retain_forgets_the_rest() -> None:
     cluster = Cluster()
     cluster.directory.watch(["t", "u"])
@@ -263,13 +276,17 @@ async def test_the_core_is_told_that_nobody_answered() -> None:
 
 
 async def test_what_is_wanted_is_kept_fresh(caplog: pytest.LogCaptureFixture) -> None:
-    cluster = Cluster()
+    cluster = Cluster(trigger_ms=None)
     directory = cluster.directory
     directory.watch(["t"])
     task = asyncio.get_running_loop().create_task(directory.run())
     await until(lambda: len(cluster.requests) >= 2)  # by age
+    asked = len(cluster.transport.asked)
     answer = spoil(cluster, NotSent("nobody there"))
-    await until(lambda: caplog.text.count("nobody there") >= 2)  # it does not end
+    await until(lambda: len(cluster.transport.asked) >= asked + 5)  # it does not end
+    assert caplog.text.count("nobody there") == 1, "while it lasts it is said once a minute"
+    cluster.clock.ms += 60_000
+    await until(lambda: caplog.text.count("nobody there") == 2)
     cluster.transport.answer = answer
     directory.want(["new"])
     directory.refresh_soon()
