@@ -296,6 +296,14 @@ async def test_a_deserializer_that_raises_can_be_skipped(cluster: Cluster) -> No
         assert (await consumer.getone()).value == 3
 
 
+async def test_partitions_can_be_assigned_by_a_timer(cluster: Cluster) -> None:
+    """A call outside of any task: of a timer, of a signal, between two runs of the loop."""
+    topic = await filled(cluster, "timer", 1, 1)
+    async with cluster.consumer(group=None) as consumer:
+        asyncio.get_running_loop().call_soon(consumer.assign, [(topic, 0)])
+        assert await take(consumer, 1) == [b"0-0"]
+
+
 async def test_after_the_end_nothing_works_and_iteration_stops(cluster: Cluster) -> None:
     topic = await filled(cluster, "closed", 1, 1)
     consumer = cluster.consumer(topic, group=cluster.unique("closed"))

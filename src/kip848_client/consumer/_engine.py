@@ -135,6 +135,7 @@ class Engine(Generic[K, V]):
         self._leave_mode = LeaveMode.DEFAULT
         self._leaving = False
         self._opening: asyncio.Task[None] | None = None
+        self._starts: set[asyncio.Task[None]] = set()
         self._by_hand = False
 
     # -- building --------------------------------------------------------------------------------
@@ -266,8 +267,19 @@ class Engine(Generic[K, V]):
         self._fail(f"the consumer {why}", cause)
 
     def _spawn(self, function: Callable[..., Any], *arguments: Any) -> None:
-        assert self._group is not None, "open() comes first"
-        self._group.start_soon(function, *arguments)
+        group = self._group
+        assert group is not None, "open() comes first"
+
+        async def start() -> None:
+            if not group.cancel_scope.cancel_called:
+                group.start_soon(function, *arguments)
+
+        if calling_task() is not None:
+            group.start_soon(function, *arguments)
+        else:  # a timer or a signal calls, and anyio starts tasks from tasks only
+            task = self._loop.create_task(start())
+            self._starts.add(task)
+            task.add_done_callback(self._starts.discard)
 
     # -- the end ---------------------------------------------------------------------------------
 
