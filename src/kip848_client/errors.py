@@ -265,6 +265,7 @@ class RecordUnreadable(Kip848Error, ValueError):
 
     Every call for records of the partition tries it again and raises again, without asking the
     broker, until you ``seek`` past the record: ``seek((e.topic, e.partition), e.offset + 1)``.
+    Damaged bytes are fetched again, at most once a second, and it is raised again each time.
     """
 
     def __init__(self, message: str, *, topic: str, partition: int, offset: int) -> None:
