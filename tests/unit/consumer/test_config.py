@@ -21,6 +21,8 @@ def test_defaults_are_kafkas() -> None:
     assert config.request_timeout_ms == 30_000
     assert config.default_api_timeout_ms == 60_000
     assert config.callback_timeout_ms == 300_000
+    assert config.metadata_recovery_strategy == "rebootstrap"
+    assert config.metadata_recovery_rebootstrap_trigger_ms == 300_000
 
 
 def test_the_typed_keywords_are_the_settings() -> None:
@@ -46,6 +48,9 @@ def test_the_typed_keywords_are_the_settings() -> None:
         ({"rebalance_timeout_ms": 2**31}, "less than or equal to 2147483647"),
         ({"request_timeout_ms": 2**31}, "request_timeout_ms"),
         ({"fetch_max_bytes": 2**31}, "fetch_max_bytes"),
+        ({"fetch_buffer_bytes": 0}, "fetch_buffer_bytes"),
+        ({"metadata_recovery_strategy": "pray"}, "'none' or 'rebootstrap'"),
+        ({"metadata_recovery_rebootstrap_trigger_ms": -1}, "rebootstrap_trigger_ms = -1"),
         ({"max_partition_fetch_bytes": 2**31}, "max_partition_fetch_bytes"),
         ({"fetch_min_bytes": 2**31}, "fetch_min_bytes"),
         ({"fetch_max_wait_ms": 2**31}, "fetch_max_wait_ms"),
@@ -224,3 +229,8 @@ def test_durations(text: str, expected_ms: int) -> None:
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ValueError, match="ISO 8601"):
         parse_duration_ms(text)
+
+
+def test_the_recovery_strategy_may_be_written_as_in_kafka() -> None:
+    config = ConsumerConfig.of({"metadata_recovery_strategy": "REBOOTSTRAP"})
+    assert config.metadata_recovery_strategy == "rebootstrap"
