@@ -328,6 +328,7 @@ class FetchCore:
             return
         for topic in sorted(self._queried - queried):
             if topic not in self._metadata.watched:
+                self._metadata.unwatch(topic)
                 self._leaders.forget(topic)
         self._queried = queried
 

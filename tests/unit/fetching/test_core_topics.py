@@ -11,6 +11,8 @@ from kip848_client.fetching import (
     LeadersLearnt,
     LearnLeaders,
     LookUpCommitted,
+    OffsetsAsked,
+    OffsetsFound,
     PartitionLeader,
     SendFetch,
     StoredOffset,
@@ -178,6 +180,15 @@ def test_a_topic_that_we_may_not_describe_is_told() -> None:
     assert trouble is not None
     assert isinstance(trouble[1], BrokerError)
     assert trouble[1].code == code
+
+
+def test_topics_that_were_asked_about_are_forgotten() -> None:
+    h = Harness()
+    h.post(OffsetsAsked(1, {tp(0): -1}, h.now + 5_000))
+    assert OffsetsFound in {type(each) for each in h.commands}
+    assert h.core._leaders.id_of("t") is None
+    h.post(OffsetsAsked(2, {tp(0): -1}, h.now + 5_000))
+    assert len(h.all(OffsetsFound)) == 2, "it is asked for again at once"
 
 
 def test_topics_that_nobody_wants_are_forgotten() -> None:
