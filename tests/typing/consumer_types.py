@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import assert_type
 
-from kip848_client import Consumer, OffsetAndMetadata, Record, TopicPartition
+from kip848_client import Consumer, OffsetAndMetadata, Record, RecordBatchView, TopicPartition
 
 __all__ = ["records_are_typed", "settings_are_typed"]
 
@@ -29,6 +29,9 @@ async def records_are_typed() -> None:
         assert_type(record.value, int)
     assert_type(await both.getone(("t", 0)), Record[str, int])
     assert_type(await both.getmany(timeout_ms=5), dict[TopicPartition, list[Record[str, int]]])
+    views = await both.getbatches(timeout_ms=5)
+    assert_type(views, dict[TopicPartition, RecordBatchView[str, int]])
+    assert_type(list(views[TopicPartition("t", 0)].records()), list[Record[str, int]])
     assert_type(await both.commit(), dict[TopicPartition, OffsetAndMetadata])
     async with both as entered:
         assert_type(entered, Consumer[str, int])

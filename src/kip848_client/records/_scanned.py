@@ -92,7 +92,7 @@ class ScannedBatch(Batch):
         """See ``OpenBatch``."""
         columns: Any = parts[-1] if parts else None
         if type(columns) is not ScannedColumns or not self._fits(columns):
-            columns = ScannedColumns(self.expected_bytes if limit > self.left else 0)
+            columns = ScannedColumns(self._expected_bytes(limit))
         added = self.scan(columns, limit)
         if added and not (parts and parts[-1] is columns):
             parts.append(columns)
@@ -102,6 +102,10 @@ class ScannedBatch(Batch):
     def size_bytes(self) -> int:
         """See ``OpenBatch``."""
         return self.payload_bytes
+
+    def _expected_bytes(self, limit: int) -> int:
+        a_record = self.payload_bytes // max(self.left, 1) + 1
+        return min(self.expected_bytes, limit * a_record)
 
     def _fits(self, columns: ScannedColumns) -> bool:
         return columns.size_bytes + self.payload_bytes <= _COLUMN_BYTES_MAX

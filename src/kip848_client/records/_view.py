@@ -19,8 +19,8 @@ V = TypeVar("V")
 
 
 class RecordBatchView(Generic[K, V]):
-    """A run of records of one partition, in the order of their offsets. It holds their bytes, and
-    so stays what it is whatever becomes of the partition.
+    """A run of records of one partition, in the order of their offsets. It holds a copy of them,
+    and so stays what it is whatever becomes of the partition.
 
     ``keys`` and ``values`` are bytes as Kafka stores them (``None`` for null); deserializers apply
     to ``records()`` alone.
