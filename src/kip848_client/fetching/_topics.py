@@ -95,7 +95,10 @@ class Topics:
                 if partition.topic_id is not None:
                     self._leaders.drop(partition.topic_id)
                 self._refresh(partition)
-            return
+            # of a group, some may be of the old topic yet, and some of the new one
+            partitions = [each for each in partitions if each.topic_id in (None, topic_id)]
+            if not partitions:
+                return
         self.forget(topic)
         before = dict(self._leaders.partitions_of(topic_id))
         self._leaders.learn(told)
@@ -107,7 +110,8 @@ class Topics:
             if before.get(partition.tp[1]) != self._leaders.at(partition.key):
                 self._troubles.wake(partition)
             self._refresh(partition)
-        self._metadata.watch(topic, topic_id)
+        if any(each.by_hand for each in partitions):
+            self._metadata.watch(topic, topic_id)
 
     def _takes_over(self, now_ms: int, partitions: list[Partition], topic_id: TopicId) -> bool:
         """Whether these partitions are of this topic from now on."""

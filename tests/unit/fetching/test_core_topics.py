@@ -7,6 +7,7 @@ import pytest
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, TopicGone
 from kip848_client.fetching import (
+    AssignmentChanged,
     FetchSettings,
     LeadersLearnt,
     LearnLeaders,
@@ -15,6 +16,7 @@ from kip848_client.fetching import (
     OffsetsFound,
     PartitionLeader,
     SendFetch,
+    Started,
     StoredOffset,
     TopicLeaders,
     TroubleTold,
@@ -57,6 +59,19 @@ def test_the_group_says_when_a_topic_is_another_one(code: ErrorCode) -> None:
     assert h.core.tenure(tp(0)) != tenure
     assert h.sessions[1].keys() == {key(0, 2)}
     assert h.core.position(tp(0)) == 0
+
+
+def test_partitions_of_the_old_topic_do_not_hinder_those_of_the_new_one() -> None:
+    """The group takes the old ones away one after the other, and gives the new ones so."""
+    h = created_again(by_hand=False)
+    h.cluster["t"].leaders[1] = (1, 0)
+    h.open.pop(1)
+    h.post(AssignmentChanged({tp(0): tid(1), tp(1): tid(2)}, frozenset()))
+    h.post(Started((tp(1),)))
+    h.advance(1_000)
+    assert h.core.position(tp(1)) == 0
+    assert h.core.snapshot().partitions[tp(0)].why_not == {"no-leader"}
+    assert h.core.snapshot().nodes[1].wanted == (key(1, 2),)
 
 
 def test_what_the_group_assigns_and_nobody_knows_is_logged() -> None:
