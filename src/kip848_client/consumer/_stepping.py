@@ -40,6 +40,8 @@ class Stepping(Generic[E]):
         self._loop = asyncio.get_running_loop()
         self._group: TaskGroup | None = None
         self._inbox: deque[E] = deque()
+        self._to_start: deque[tuple[Callable[..., Coroutine[Any, Any, None]], tuple[Any, ...]]]
+        self._to_start = deque()
         self._is_stepping = False
         self._stepped = asyncio.Event()
         self._broken: Exception | None = None
@@ -78,6 +80,9 @@ class Stepping(Generic[E]):
                     self._called.clear()
                     self._drain()
                     self._set_alarm()
+                    while self._to_start:
+                        function, arguments = self._to_start.popleft()
+                        group.start_soon(function, *arguments)
                 raise self._broken
         finally:
             self._group = None
@@ -87,16 +92,19 @@ class Stepping(Generic[E]):
     def start(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
         """Do what takes time in a task of its own."""
         assert self._group is not None, "commands are performed while run() runs"
-        self._group.start_soon(function, *arguments)
+        if asyncio.current_task() is not None:
+            self._group.start_soon(function, *arguments)
+        else:  # a timer of the loop, or a signal: anyio starts tasks from tasks only
+            self._to_start.append((function, arguments))
+            self._called.set()
 
     def post(self, event: E) -> None:
         """Give the core an event; it is taken now, or when the step of the moment is done. A call
-        from outside of any task, a timer of the loop for one, leaves it to ``run``: anyio starts
-        tasks from tasks only."""
+        from outside of the running loop leaves it to ``run``."""
         self._inbox.append(event)
         if self._group is None or self._is_stepping:
             return
-        if _is_in_task():
+        if _is_in_loop():
             self._drain()
         else:
             self._called.set()
@@ -140,8 +148,9 @@ class Stepping(Generic[E]):
         self._stepped = asyncio.Event()
 
 
-def _is_in_task() -> bool:
+def _is_in_loop() -> bool:
     try:
-        return asyncio.current_task() is not None
+        asyncio.get_running_loop()
     except RuntimeError:
         return False
+    return True

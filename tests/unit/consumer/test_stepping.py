@@ -76,18 +76,23 @@ async def test_events_before_the_run_wait_for_it() -> None:
     task.cancel()
 
 
-async def test_a_timer_of_the_loop_leaves_it_to_the_run() -> None:
-    """anyio starts tasks from tasks only."""
+async def test_a_timer_of_the_loop_is_heard_at_once_and_its_tasks_are_started() -> None:
+    """anyio starts tasks from tasks only; but what a signal pauses must not be handed out."""
     async with running() as it:
         ran: list[bool] = []
+        seen: list[list[str]] = []
 
         async def work() -> None:
             ran.append(True)
 
+        def call() -> None:
+            it.stepping.post("late")
+            seen.append(list(it.steps))
+
         it.then = lambda _event: it.stepping.start(work)
-        asyncio.get_running_loop().call_soon(it.stepping.post, "late")
+        asyncio.get_running_loop().call_soon(call)
         await until(lambda: ran)
-        assert it.steps == ["late"]
+        assert seen == [["late"]]
 
 
 async def test_the_timer_comes_when_it_is_due_and_moves_with_it() -> None:
