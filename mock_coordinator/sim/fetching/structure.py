@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
 from kip848_client.fetching import (
     CommittedFound,
@@ -158,7 +159,7 @@ _NEVER = 2_000_000_000
 
 def _stale(assigned: tuple[TopicPartition, ...]) -> Iterator[Event]:
     yield FetchAnswered(_NEVER, FetchAnswer())
-    yield FetchAnswered(_NEVER, FetchAnswer(error_code=-1))
+    yield FetchAnswered(_NEVER, FetchAnswer(ErrorCode.UNKNOWN_SERVER_ERROR))
     yield FetchLost(_NEVER, "late")
     yield OffsetsListed(_NEVER, {tp: ListedOffset(offset=1) for tp in assigned})
     yield OffsetsNotListed(_NEVER, "late")
