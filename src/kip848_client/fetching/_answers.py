@@ -320,6 +320,7 @@ class Answers:
         if cursor.consumed <= end.end_offset and cursor.consumed_epoch <= end.epoch:
             partition.renew(tenure, offset, epoch)
         else:
+            self._buffer.clear(partition)  # who reads may be in the middle of what is left
             self._on_truncated(partition, tenure, end)
         if partition.phase is Phase.READY:
             if (partition.fetch_offset, partition.fetch_epoch) == asked:

@@ -131,6 +131,40 @@ def test_a_cut_below_the_position_stops_who_has_no_policy() -> None:
     assert asked(h) == (2, 3)
 
 
+@pytest.mark.parametrize("policy", ["latest", "none"])
+@pytest.mark.parametrize("end", [EpochEnd(4, 4), EpochEnd(3, 20)])
+def test_a_cut_while_somebody_reads_the_slice(policy: str, end: EpochEnd) -> None:
+    h = Harness(FetchSettings(reset_policy=policy, has_group=True))
+    h.committed[tp(0)] = StoredOffset(0)
+    h.assign(0)
+    h.answer({0: data(0, 3, epoch=3) + data(3, 3, epoch=4)})
+    piece = h.core.next_slice()
+    assert piece is not None
+    piece.cursor.consumed, piece.cursor.consumed_epoch = 5, 4
+    h.answer(None, row(diverging=end))
+    assert not piece.cursor.readable
+    assert h.core.next_slice() is None
+    assert h.core.position(tp(0)) == (5 if policy == "none" else min(5, end.end_offset))
+    assert (h.core.trouble() is not None) == (policy == "none")
+
+
+def test_a_cut_behind_the_reader_keeps_what_he_reads() -> None:
+    h = Harness(FetchSettings(has_group=True))
+    h.committed[tp(0)] = StoredOffset(0)
+    h.assign(0)
+    h.answer({0: data(0, 3, epoch=3) + data(3, 3, epoch=4) + data(6, 3, epoch=5)})
+    piece = h.core.next_slice()
+    assert piece is not None
+    piece.cursor.consumed, piece.cursor.consumed_epoch = 5, 4
+    h.answer(None, row(diverging=EpochEnd(4, 6)))
+    kept = h.core.next_slice()
+    assert kept is not None
+    assert not piece.cursor.readable
+    assert kept.cursor.readable
+    assert (kept.cursor.consumed, kept.next_offset, len(kept.batches)) == (5, 6, 2)
+    assert asked(h) == (6, 4)
+
+
 def test_it_may_diverge_again_further_down() -> None:
     h = with_records()
     h.read()
