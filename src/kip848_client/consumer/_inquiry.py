@@ -124,7 +124,9 @@ class Inquiry(Generic[K, V]):
 
     def _assigned(self, partition: tuple[str, int]) -> TopicPartition:
         tp = checked_partition(partition)
-        if tp not in self.assignment():
+        engine = self._engine
+        ours = tp in self.assignment() if engine is None else engine.core.tenure(tp)
+        if not ours:
             raise not_assigned(tp.topic, tp.partition)
         return tp
 
