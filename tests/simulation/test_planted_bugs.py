@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kip848_client.fetching._core import FetchCore
+from kip848_client.fetching._partition import HELD, Partition
 from kip848_client.group import AssignPartitions, _listener_calls
 from kip848_client.member import LossReason, _core, _policy
 from kip848_client.member._model import HeartbeatRefused, group_by_topic
@@ -189,3 +191,23 @@ def test_a_coordinator_that_dates_partitions_into_the_future(
 
     monkeypatch.setattr("mock_coordinator.core.groups.membership.member_update.reconcile", dated)
     assert "Violation: AssignmentEpochs" in found()
+
+
+def test_a_fetch_core_that_hands_out_what_is_being_revoked(monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = FetchCore._mark
+
+    def lenient(core: FetchCore, partition: Partition, reason: int, *, on: bool) -> bool:
+        return mark(core, partition, reason, on=on and reason != HELD)
+
+    monkeypatch.setattr(FetchCore, "_mark", lenient)
+    assert "is handed out and not fetchable" in found()
+
+
+def test_a_fetch_core_that_begins_behind_what_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_at = Partition.stand_at
+
+    def later(partition: Partition, tenure: int, offset: int, epoch: int) -> None:
+        stand_at(partition, tenure, offset + (offset > 0), epoch)
+
+    monkeypatch.setattr(Partition, "stand_at", later)
+    assert "Violation: Deliveries" in found()
