@@ -53,7 +53,7 @@ class Client:
         **more: Any,
     ) -> FetchRequest:
         """``asked`` are (topic id, partition, offset)."""
-        fields = {"partition_max_bytes": 1_000_000, **more.pop("partition", {})}
+        limits: dict[str, Any] = {"max_wait_ms": 0, "max_bytes": 1_000_000, **more}
         return FetchRequest(
             session_id=self.session_id if session_id is None else session_id,
             session_epoch=epoch,
@@ -61,7 +61,9 @@ class Client:
                 FetchRequestFetchTopic(
                     topic_id=topic_id,
                     partitions=(
-                        FetchRequestFetchPartition(partition=number, fetch_offset=offset, **fields),
+                        FetchRequestFetchPartition(
+                            partition=number, fetch_offset=offset, partition_max_bytes=1_000_000
+                        ),
                     ),
                 )
                 for topic_id, number, offset in asked
@@ -70,7 +72,7 @@ class Client:
                 FetchRequestForgottenTopic(topic_id=topic_id, partitions=(number,))
                 for topic_id, number in forget
             ),
-            **{"max_wait_ms": 0, "max_bytes": 1_000_000, **more},
+            **limits,
         )
 
     def ask(self, *args: Any, version: int = 17, **more: Any) -> FetchResponse:
