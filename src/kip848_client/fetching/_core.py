@@ -11,13 +11,14 @@ What was fetched is handed out between steps, without events: ``next_slice`` and
 reads that way tells it with ``BufferRead``, and there is room for more.
 
 The parts: ``Assigned`` knows the partitions, ``Planner`` who is asked for what, ``Answers`` what
-comes of it, ``Buffer`` what is to be handed out, ``Positions`` where to begin, ``Topics`` what
-metadata tells, ``Troubles`` who rests and what the user must know.
+comes of it, ``Buffer`` what is to be handed out, ``Positions`` where to begin, ``Tenures`` how a
+position begins and ends, ``Topics`` what metadata tells, ``Troubles`` who rests and what the user
+must know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Final
 
 from kip848_client._backoff import Jitter
@@ -36,14 +37,14 @@ from kip848_client.fetching._partition import (
     LIMITED,
     NOT_STARTED,
     PAUSED,
-    RESTING,
     Partition,
     Phase,
 )
 from kip848_client.fetching._planner import Planner
-from kip848_client.fetching._positions import PositionFound, Positions, PositionStands, Result
+from kip848_client.fetching._positions import Positions
 from kip848_client.fetching._queries import Queries
 from kip848_client.fetching._snapshot import FetchSnapshot, take_snapshot
+from kip848_client.fetching._tenures import Tenures
 from kip848_client.fetching._topics import Topics
 from kip848_client.fetching._troubles import Troubles
 
@@ -68,8 +69,6 @@ class FetchCore:
         self._closed = False
         self._stale_answers = 0
         self._topics_limit: frozenset[str] | None = None
-        self._seeks: dict[int, tuple[TopicPartition, ...]] = {}
-        """Seeks whose offsets are being looked up, by ticket."""
         self._queried: frozenset[str] = frozenset()
         """Topics that somebody has asked for offsets of."""
         self._judge_metadata = False
@@ -82,6 +81,14 @@ class FetchCore:
         self._planner = Planner(settings, self._leaders, self._buffer, want)
         self._queries = Queries(settings, jitter, self._leaders, self._emit, want_leaders=want)
         self._positions = Positions(settings, jitter, self._queries, self._emit)
+        self._tenures = Tenures(
+            self._assigned,
+            self._buffer,
+            self._planner,
+            self._positions,
+            self._troubles,
+            self._emit,
+        )
         self._answers = Answers(
             settings,
             jitter,
@@ -92,7 +99,7 @@ class FetchCore:
             self._troubles,
             self._emit,
             want_leaders=want,
-            check=self._check,
+            check=self._tenures.check,
             served=lambda partition: self._positions.fetched(partition.tp),
         )
         self._topics = Topics(
@@ -102,8 +109,8 @@ class FetchCore:
             self._troubles,
             self._emit,
             refresh=self._refresh,
-            begin_anew=self._begin_anew,
-            stop=self._stop_for_good,
+            begin_anew=lambda each, topic_id: self._tenures.begin_anew(self._now, each, topic_id),
+            stop=lambda each, error: self._tenures.stop_for_good(self._now, each, error),
         )
 
     # -- looking -----------------------------------------------------------------------------
@@ -176,7 +183,7 @@ class FetchCore:
 
     def snapshot(self) -> FetchSnapshot:
         """Everything that is known, frozen."""
-        stale = self._stale_answers + self._answers.stale
+        stale = self._stale_answers + self._answers.stale + self._tenures.stale
         return take_snapshot(self._assigned, self._planner, self._buffer, stale)
 
     # -- handing out, between steps ----------------------------------------------------------
@@ -286,11 +293,11 @@ class FetchCore:
                     self._mark(partition, PAUSED, on=False)
             case ev.Sought(tp, offset, epoch):
                 for partition in self._assigned.here((tp,)):
-                    self._seek(partition, StoredOffset(offset, epoch))
+                    self._tenures.seek(self._now, partition, StoredOffset(offset, epoch))
             case ev.SeekBegun():
-                self._begin_seek(event)
+                self._tenures.begin_seek(event)
             case ev.SeekEnded():
-                self._end_seek(event)
+                self._tenures.end_seek(self._now, event)
             case ev.TroubleTold(tp):
                 for partition in self._assigned.here((tp,)):
                     self._troubles.told(self._now, partition)
@@ -301,13 +308,12 @@ class FetchCore:
 
     def _settle(self) -> None:
         for partition in self._troubles.due(self._now):
-            self._go_on(partition)
+            self._tenures.go_on(self._now, partition)
         passes = 0
         while self._positions.deadline_ms == 0 or self._queries.deadline_ms == 0 or not passes:
             self._positions.settle(self._now)
             self._queries.settle(self._now)
-            for result in self._positions.take():
-                self._on_position(result)
+            self._tenures.take_results(self._now)
             passes += 1
             assert passes < _PASSES_MAX, "the fetch core does not settle"
         self._troubles.complain()
@@ -368,7 +374,7 @@ class FetchCore:
         self._limit(partition)
 
     def _remove(self, partition: Partition) -> None:
-        self._drop_position(partition)
+        self._tenures.drop(partition)
         self._planner.remove(partition)
         if partition.cursor is not None:
             partition.cursor.readable = False
@@ -379,7 +385,7 @@ class FetchCore:
         if self._mark(partition, NOT_STARTED, on=False):
             self._planner.expect(self._now, partition)
         if partition.phase is Phase.IDLE and not partition.seek:
-            self._look_for_position(partition)
+            self._tenures.look(self._now, partition)
 
     def _limit(self, partition: Partition) -> None:
         limit = self._topics_limit
@@ -394,119 +400,6 @@ class FetchCore:
         if partition.readable and (partition.slices or partition.error is not None):
             self._emit(do.Readable())
         return True
-
-    # -- positions ---------------------------------------------------------------------------
-
-    def _drop_position(self, partition: Partition) -> None:
-        """Whatever is buffered, looked for or wrong belongs to a position that it has no more."""
-        self._positions.forget(partition.tp)
-        self._troubles.forget(partition)
-        self._buffer.clear(partition)
-
-    def _look_for_position(self, partition: Partition, *, by_policy: bool = False) -> None:
-        partition.phase = Phase.SEEKING_START
-        self._positions.begin(
-            self._now, partition.tp, partition.tenure, partition.topic_id, by_policy=by_policy
-        )
-
-    def _stand(self, partition: Partition, at: StoredOffset, *, committed: bool) -> None:
-        self._drop_position(partition)
-        partition.stand_at(self._assigned.new_tenure(), at.offset, at.leader_epoch)
-        self._emit(do.Positioned(partition.tp, at.offset, at.leader_epoch, committed))
-        self._refresh(partition)
-
-    def _seek(self, partition: Partition, at: StoredOffset, *, committed: bool = False) -> None:
-        partition.seek = 0
-        partition.refetched_at = -1
-        self._stand(partition, at, committed=committed)
-
-    def _begin_seek(self, event: ev.SeekBegun) -> None:
-        self._seeks[event.ticket] = event.partitions
-        for partition in self._assigned.here(event.partitions):
-            partition.seek = event.ticket
-            if partition.phase is Phase.SEEKING_START:
-                # a reset that comes to its end before the seek would be for nothing
-                self._positions.forget(partition.tp)
-                partition.phase = Phase.IDLE
-
-    def _end_seek(self, event: ev.SeekEnded) -> None:
-        offsets: Mapping[TopicPartition, StoredOffset] = event.offsets
-        for partition in self._assigned.here(self._seeks.pop(event.ticket, ())):
-            if partition.seek != event.ticket:
-                continue  # a younger seek, or another tenure of the assignment
-            partition.seek = 0
-            at = offsets.get(partition.tp)
-            if at is not None and at.offset >= 0:
-                self._seek(partition, at, committed=event.committed)
-            elif partition.phase is Phase.IDLE and not partition.why_not & NOT_STARTED:
-                self._look_for_position(partition)
-
-    def _check(self, _now_ms: int, partition: Partition) -> None:
-        """A broker calls its position out of range. What is buffered is good, and comes first."""
-        partition.phase = Phase.CHECKING
-        self._planner.remove(partition)
-        self._look_into_check(partition)
-
-    def _look_into_check(self, partition: Partition) -> None:
-        tp = partition.tp
-        if not partition.slices and not self._positions.is_looking(tp):
-            self._positions.check(
-                self._now, tp, partition.tenure, partition.topic_id, partition.fetch_offset
-            )
-
-    def _on_position(self, result: Result) -> None:
-        partition = self._assigned.by_tp.get(result.tp)
-        if partition is None or partition.tenure != result.tenure:
-            self._stale_answers += 1
-        elif isinstance(result, PositionFound):
-            self._on_found(partition, result)
-        elif isinstance(result, PositionStands):
-            partition.phase = Phase.READY
-            self._refresh(partition)
-        elif result.lasting:
-            self._troubles.stop(partition, result.error, partition.phase)
-        else:
-            self._troubles.tell(partition, result.error)
-
-    def _on_found(self, partition: Partition, found: PositionFound) -> None:
-        was_reset, resets = partition.phase is Phase.CHECKING, partition.failures
-        at = StoredOffset(found.offset, found.leader_epoch)
-        self._stand(partition, at, committed=found.committed)
-        if was_reset:
-            # a broker that calls the new position out of range, too, must not be asked in a loop
-            partition.failures = resets
-            if resets:
-                self._troubles.rest_quietly(self._now, partition)
-                self._refresh(partition)
-            else:
-                partition.failures = 1
-
-    def _begin_anew(self, partition: Partition, topic_id: TopicId) -> None:
-        """The name belongs to another topic: nothing of the old one holds."""
-        self._drop_position(partition)
-        self._planner.remove(partition)
-        self._assigned.learn_id(partition, topic_id)
-        partition.leave_position(self._assigned.new_tenure(), Phase.IDLE)
-        partition.high_watermark = partition.last_stable_offset = None
-        partition.log_start_offset = None
-        if not partition.why_not & NOT_STARTED and not partition.seek:
-            self._look_for_position(partition, by_policy=True)
-
-    def _stop_for_good(self, partition: Partition, error: Kip848Error) -> None:
-        self._positions.forget(partition.tp)
-        self._troubles.stop(partition, error, None)
-        self._refresh(partition)
-
-    def _go_on(self, partition: Partition) -> None:
-        """A rest is over, or the lease of a replica."""
-        stopped = partition.phase is Phase.STOPPED and partition.error is None
-        if stopped and partition.again is not None and not partition.why_not & RESTING:
-            partition.phase, partition.again = partition.again, None
-            if partition.phase is Phase.SEEKING_START:
-                self._look_for_position(partition)
-            elif partition.phase is Phase.CHECKING:
-                self._look_into_check(partition)
-        self._refresh(partition)
 
     # -- records -----------------------------------------------------------------------------
 
@@ -528,7 +421,7 @@ class FetchCore:
         read, self._buffer.read = self._buffer.read, {}
         for partition in read.values():
             if partition.phase is Phase.CHECKING:
-                self._look_into_check(partition)
+                self._tenures.look_into_check(self._now, partition)
             self._refresh(partition)
 
     def _on_undecodable(self, event: ev.Undecodable) -> None:

@@ -138,6 +138,11 @@ class Partition:
         return not self.why_not & _SHUT
 
     @property
+    def is_over(self) -> bool:
+        """Whether it stopped for good: its topic is gone."""
+        return self.phase is Phase.STOPPED and self.again is None
+
+    @property
     def consumed(self) -> int | None:
         """The position of the application."""
         return None if self.cursor is None else self.cursor.consumed

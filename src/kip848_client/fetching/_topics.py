@@ -88,7 +88,7 @@ class Topics:
 
     def _on_topic(self, now_ms: int, told: TopicLeaders) -> None:
         topic, topic_id = told.topic, told.topic_id
-        partitions = self._assigned.of_topic(topic)
+        partitions = [each for each in self._assigned.of_topic(topic) if not each.is_over]
         strangers = [each for each in partitions if each.topic_id not in (None, topic_id)]
         if strangers and not self._takes_over(now_ms, strangers, topic_id):
             for partition in strangers:
@@ -97,8 +97,10 @@ class Topics:
                 self._refresh(partition)
             # of a group, some may be of the old topic yet, and some of the new one
             partitions = [each for each in partitions if each.topic_id in (None, topic_id)]
-            if not partitions:
-                return
+        if not partitions:
+            if not strangers:
+                self._leaders.learn(told)  # somebody may ask for offsets of the name
+            return
         self.forget(topic)
         before = dict(self._leaders.partitions_of(topic_id))
         self._leaders.learn(told)

@@ -15,6 +15,8 @@ from kip848_client.fetching import (
     OffsetsAsked,
     OffsetsFound,
     PartitionLeader,
+    SeekBegun,
+    SeekEnded,
     SendFetch,
     Started,
     StoredOffset,
@@ -130,6 +132,16 @@ def test_assigned_by_hand_the_new_topic_is_read_as_if_nothing_were_committed() -
     assert h.read() == [(tp(0), 1, 2)]
 
 
+def test_a_seek_in_the_old_topic_does_not_move_the_new_one() -> None:
+    h = created_again(by_hand=True)
+    h.log[tp(0)] = (0, 1)
+    h.answer(None, row(error_code=ErrorCode.UNKNOWN_TOPIC_ID))
+    h.post(SeekBegun(1, (tp(0),)))
+    h.advance(3_000)
+    h.post(SeekEnded(1, {tp(0): StoredOffset(50)}))
+    assert h.core.position(tp(0)) == 1
+
+
 def test_a_topic_by_hand_that_does_not_come_back_is_gone() -> None:
     h = created_again(by_hand=True)
     h.cluster.clear()
@@ -148,6 +160,14 @@ def test_a_topic_by_hand_that_does_not_come_back_is_gone() -> None:
     h.advance(60_000)
     assert h.core.trouble() is None
     assert len(h.all(LearnLeaders)) == asked
+    h.cluster["t"] = Topic(tid(2), {0: (1, 0)})
+    h.learn()
+    h.advance(5_000)
+    h.learn()
+    assert h.core.topic_id(tp(0)) == tid(1), "who was told that it is gone assigns anew"
+    assert not h.open
+    h.post(OffsetsAsked(1, {tp(0): -1}, h.now + 5_000))
+    assert h.all(OffsetsFound)
 
 
 def test_a_new_topic_that_its_broker_does_not_know_yet_is_waited_for() -> None:

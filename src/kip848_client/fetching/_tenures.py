@@ -1,0 +1,177 @@
+"""How a partition comes by its position, and loses it.
+
+Each position begins a tenure. It is found (committed, or by the policy), sought, put right after a
+cut, or looked for anew when the name belongs to another topic. What was buffered, looked for or
+wrong belongs to the position before, and goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kip848_client._types import TopicId, TopicPartition
+from kip848_client.errors import Kip848Error
+from kip848_client.fetching._assigned import Assigned
+from kip848_client.fetching._buffer import Buffer
+from kip848_client.fetching._commands import Command, Positioned
+from kip848_client.fetching._events import SeekBegun, SeekEnded
+from kip848_client.fetching._model import StoredOffset
+from kip848_client.fetching._partition import NOT_STARTED, RESTING, Partition, Phase
+from kip848_client.fetching._planner import Planner
+from kip848_client.fetching._positions import PositionFound, Positions, PositionStands, Result
+from kip848_client.fetching._troubles import Troubles
+
+__all__ = ["Tenures"]
+
+
+class Tenures:
+    """The positions of all partitions. Everything that changes one goes through here, but what a
+    broker says of a log that was cut."""
+
+    def __init__(
+        self,
+        assigned: Assigned,
+        buffer: Buffer,
+        planner: Planner,
+        positions: Positions,
+        troubles: Troubles,
+        emit: Callable[[Command], None],
+    ) -> None:
+        self.stale = 0
+        """Positions that were found for a tenure that is over."""
+        self._assigned = assigned
+        self._buffer = buffer
+        self._planner = planner
+        self._positions = positions
+        self._troubles = troubles
+        self._emit = emit
+        self._seeks: dict[int, tuple[TopicPartition, ...]] = {}
+        """Seeks whose offsets are being looked up, by ticket."""
+
+    def take_results(self, now_ms: int) -> None:
+        """Use what was found out about positions."""
+        for result in self._positions.take():
+            self._on_result(now_ms, result)
+
+    def drop(self, partition: Partition) -> None:
+        """Whatever is buffered, looked for or wrong belongs to a position that it has no more."""
+        self._positions.forget(partition.tp)
+        self._troubles.forget(partition)
+        self._buffer.clear(partition)
+
+    def look(self, now_ms: int, partition: Partition, *, by_policy: bool = False) -> None:
+        """Find a position for a partition that has none."""
+        partition.phase = Phase.SEEKING_START
+        self._positions.begin(
+            now_ms, partition.tp, partition.tenure, partition.topic_id, by_policy=by_policy
+        )
+
+    def _stand(
+        self, now_ms: int, partition: Partition, at: StoredOffset, *, committed: bool
+    ) -> None:
+        self.drop(partition)
+        partition.stand_at(self._assigned.new_tenure(), at.offset, at.leader_epoch)
+        self._emit(Positioned(partition.tp, at.offset, at.leader_epoch, committed))
+        self._planner.refresh(now_ms, partition)
+
+    def seek(
+        self, now_ms: int, partition: Partition, at: StoredOffset, *, committed: bool = False
+    ) -> None:
+        """Go on at what the application says."""
+        partition.seek = 0
+        partition.refetched_at = -1
+        self._stand(now_ms, partition, at, committed=committed)
+
+    def begin_seek(self, event: SeekBegun) -> None:
+        """The application looks for offsets to go on at."""
+        self._seeks[event.ticket] = event.partitions
+        for partition in self._assigned.here(event.partitions):
+            partition.seek = event.ticket
+            if partition.phase is Phase.SEEKING_START:
+                # a reset that comes to its end before the seek would be for nothing
+                self._positions.forget(partition.tp)
+                partition.phase = Phase.IDLE
+
+    def end_seek(self, now_ms: int, event: SeekEnded) -> None:
+        """It has found them, or not."""
+        offsets: Mapping[TopicPartition, StoredOffset] = event.offsets
+        for partition in self._assigned.here(self._seeks.pop(event.ticket, ())):
+            if partition.seek != event.ticket:
+                continue  # a younger seek, or another tenure of the assignment
+            partition.seek = 0
+            at = offsets.get(partition.tp)
+            if at is not None and at.offset >= 0:
+                self.seek(now_ms, partition, at, committed=event.committed)
+            elif partition.phase is Phase.IDLE and not partition.why_not & NOT_STARTED:
+                self.look(now_ms, partition)
+
+    def check(self, now_ms: int, partition: Partition) -> None:
+        """A broker calls its position out of range. What is buffered is good, and comes first."""
+        partition.phase = Phase.CHECKING
+        self._planner.remove(partition)
+        self.look_into_check(now_ms, partition)
+
+    def look_into_check(self, now_ms: int, partition: Partition) -> None:
+        """Begin a check when the buffer is empty."""
+        tp = partition.tp
+        if not partition.slices and not self._positions.is_looking(tp):
+            self._positions.check(
+                now_ms, tp, partition.tenure, partition.topic_id, partition.fetch_offset
+            )
+
+    def _on_result(self, now_ms: int, result: Result) -> None:
+        partition = self._assigned.by_tp.get(result.tp)
+        if partition is None or partition.tenure != result.tenure:
+            self.stale += 1
+        elif isinstance(result, PositionFound):
+            self._on_found(now_ms, partition, result)
+        elif isinstance(result, PositionStands):
+            partition.phase = Phase.READY
+            self._planner.refresh(now_ms, partition)
+        elif result.lasting:
+            self._troubles.stop(partition, result.error, partition.phase)
+        else:
+            self._troubles.tell(partition, result.error)
+
+    def _on_found(self, now_ms: int, partition: Partition, found: PositionFound) -> None:
+        was_reset, resets = partition.phase is Phase.CHECKING, partition.failures
+        at = StoredOffset(found.offset, found.leader_epoch)
+        self._stand(now_ms, partition, at, committed=found.committed)
+        if was_reset:
+            # a broker that calls the new position out of range, too, must not be asked in a loop
+            partition.failures = resets
+            if resets:
+                self._troubles.rest_quietly(now_ms, partition)
+                self._planner.refresh(now_ms, partition)
+            else:
+                partition.failures = 1
+
+    def begin_anew(self, now_ms: int, partition: Partition, topic_id: TopicId) -> None:
+        """The name belongs to another topic: nothing of the old one holds, and nothing that is
+        being looked up for it."""
+        partition.seek = 0
+        self.drop(partition)
+        self._planner.remove(partition)
+        self._assigned.learn_id(partition, topic_id)
+        partition.leave_position(self._assigned.new_tenure(), Phase.IDLE)
+        partition.high_watermark = partition.last_stable_offset = None
+        partition.log_start_offset = None
+        if not partition.why_not & NOT_STARTED:
+            self.look(now_ms, partition, by_policy=True)
+
+    def stop_for_good(self, now_ms: int, partition: Partition, error: Kip848Error) -> None:
+        """Nothing will come of it any more."""
+        self._positions.forget(partition.tp)
+        self._troubles.stop(partition, error, None)
+        self._planner.refresh(now_ms, partition)
+
+    def go_on(self, now_ms: int, partition: Partition) -> None:
+        """A rest is over, or the lease of a replica."""
+        stopped = partition.phase is Phase.STOPPED and partition.error is None
+        if stopped and partition.again is not None and not partition.why_not & RESTING:
+            partition.phase, partition.again = partition.again, None
+            if partition.phase is Phase.SEEKING_START:
+                self.look(now_ms, partition)
+            elif partition.phase is Phase.CHECKING:
+                self.look_into_check(now_ms, partition)
+        self._planner.refresh(now_ms, partition)
