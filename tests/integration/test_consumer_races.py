@@ -135,6 +135,27 @@ async def test_a_listener_may_ask_for_the_position_of_a_new_partition(cluster: C
     assert positions == [None, 0, 2]
 
 
+async def test_nothing_is_handed_out_before_the_listener_that_asked_for_a_position_is_done(
+    cluster: Cluster,
+) -> None:
+    topic = await topic_with(cluster, "asked-slowly", {0: [b"0", b"1"]})
+    heard: list[object] = []
+
+    class Listener:
+        def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+            pass
+
+        async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+            heard.extend([await consumer.position(tp) for tp in assigned])
+            assert await consumer.getmany(timeout_ms=300) == {}
+            heard.append("done")
+
+    async with cluster.consumer(group=cluster.unique("asked-slowly")) as consumer:
+        consumer.subscribe([topic], listener=Listener())
+        heard.append((await consumer.getone()).value)
+    assert heard == [0, "done", b"0"]
+
+
 async def test_only_the_partition_without_an_offset_is_refused(cluster: Cluster) -> None:
     topic = await topic_with(cluster, "no-offset", {0: [b"0"], 1: [b"1"]})
     group = cluster.unique("no-offset")
