@@ -45,8 +45,8 @@ from kip848_client.fetching._sessions import FetchSession
 __all__ = ["Node", "OpenFetch", "Planner"]
 
 FIRST_WAIT_MS: Final = 100
-"""How long a request may wait while there are partitions that were in no request yet: they would
-wait for its end."""
+"""How long a request may wait while there are partitions that will be in the next one: they wait
+for its end."""
 HOLD_MS: Final = 100
 """For so long after a partition became full no request is sent to its broker: who reads it empties
 it sooner, and would have to wait for the end of a request for the others."""
@@ -127,7 +127,7 @@ class Planner:
         self._reserved_bytes = 0
         self._number = 0
         self._unserved: dict[Partition, int] = {}
-        """Partitions that were in no request yet, with when they began."""
+        """Partitions that are expected to be in a request soon, with when that began."""
 
     @property
     def reserved_bytes(self) -> int:
@@ -137,7 +137,8 @@ class Planner:
     # -- what is to be fetched ---------------------------------------------------------------
 
     def expect(self, now_ms: int, partition: Partition) -> None:
-        """A partition has started: until it was in a request, others do not wait long."""
+        """A partition has started, or will have another position in a moment: until it was in a
+        request, others do not wait long."""
         self._unserved[partition] = now_ms
 
     def refresh(self, now_ms: int, partition: Partition) -> None:

@@ -115,6 +115,7 @@ class Tenures:
         """Begin a check when the buffer is empty."""
         tp = partition.tp
         if not partition.slices and not self._positions.is_looking(tp):
+            self._planner.expect(now_ms, partition)
             self._positions.check(
                 now_ms, tp, partition.tenure, partition.topic_id, partition.fetch_offset
             )

@@ -327,3 +327,13 @@ def test_a_paused_partition_does_not_keep_them_short() -> None:
     h.post(Started((tp(1),)))
     h.answer({0: data(0)})
     assert h.fetch().intent.max_wait_ms == 500
+
+
+def test_requests_are_short_while_a_position_is_checked() -> None:
+    """What is out of range has another position in a moment, and idle partitions beside it."""
+    h = Harness(partitions=2).assign(0, 1)
+    h.answers_offsets = False
+    h.answer()
+    h.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+    assert h.asked() == {1: 0}
+    assert h.fetch().intent.max_wait_ms == FIRST_WAIT_MS
