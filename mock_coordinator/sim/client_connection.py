@@ -99,6 +99,12 @@ class ClientConnection:
         self._answered.clear()
         self._hang_up()
 
+    def drop(self) -> None:
+        """Give the connection up, and tell those who wait."""
+        self._hang_up()
+        for each in self._take_all():
+            each.done(LossReason.DISCONNECTED)
+
     def _connected(self) -> Connection | None:
         if self._connection is None:
             self._connection = self._network.connect(

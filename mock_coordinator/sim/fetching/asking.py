@@ -106,6 +106,12 @@ class Asking:
             node.fruitless.clear()
         self._questions.clear()
 
+    def begin_anew(self) -> None:
+        """All connections end: what is under way does not count any more."""
+        self._nodes.clear()
+        self._open.clear()
+        self.moved()
+
     # -- fetches -----------------------------------------------------------------------------
 
     def sent(self, now_ms: int, command: SendFetch) -> None:

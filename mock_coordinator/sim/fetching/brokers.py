@@ -146,6 +146,11 @@ class Brokers:
         """A session of a node, if it is there."""
         return self.core.fetches(node_id).sessions.get(session_id)
 
+    def sessions(self) -> Iterator[tuple[int, ...]]:
+        """The ids of all sessions, node by node."""
+        for node_id in self.core.broker.nodes.ids:
+            yield self.core.fetches(node_id).sessions.ids
+
     def leader(self, topic: Topic, partition: int) -> int | None:
         """Who leads a partition."""
         return self.core.broker.partition_state(topic, partition).leader

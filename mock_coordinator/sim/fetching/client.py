@@ -11,6 +11,7 @@ from kip848_client._types import TopicIdPartition, TopicPartition
 from kip848_client.errors import RequestTimedOut
 from kip848_client.fetching import (
     CloseSession,
+    ClusterChanged,
     Command,
     CommittedFailed,
     CommittedFound,
@@ -127,6 +128,20 @@ class Client:
             self._structure.prod(now_ms)
         for command in commands:
             self._perform(command)
+
+    @property
+    def session_ids(self) -> frozenset[int]:
+        """Of the sessions that it believes to have."""
+        nodes = self.core.snapshot().nodes.values()
+        return frozenset(each.session.session_id for each in nodes) - {0}
+
+    def begin_anew(self) -> None:
+        """Go back to the bootstrap servers (KIP-1102): connections end, soon before or after the
+        core hears of it."""
+        if self._rng.random() < 0.5:
+            self._requests.drop()
+        self.feed(ClusterChanged())
+        self._requests.drop()
 
     def _set_timer(self) -> None:
         due_ms = self.core.deadline_ms

@@ -8,6 +8,7 @@ from typing import Final
 from kip848_client._types import TopicIdPartition, TopicPartition
 from kip848_client.fetching import (
     BufferRead,
+    ClusterChanged,
     Command,
     CommittedFailed,
     Event,
@@ -98,6 +99,8 @@ class Judge:
         positioned = [each for each in commands if isinstance(each, Positioned)]
         told = [each for each in commands if isinstance(each, Notice)]
         self.reading.stepped(core, event, positioned, told)
+        if isinstance(event, ClusterChanged):
+            self.asking.begin_anew()
         if positioned or self._is_a_reason(event):
             self.asking.moved()
         if isinstance(event, FetchAnswered):

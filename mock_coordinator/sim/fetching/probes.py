@@ -28,6 +28,7 @@ FETCH_PROBES: Final[Mapping[str, str]] = {
     "damaged records": "a checksum was wrong",
     "an error told": "a partition was stopped",
     "an act between two records": "the user paused, sought or lost a partition while it read",
+    "the client began anew": "from its bootstrap servers",
     "a seek cancelled": "the user gave up while offsets were looked up",
     "a look-up failed": "offsets were not found in time",
     "committed offsets not found out": "the coordinator did not answer",

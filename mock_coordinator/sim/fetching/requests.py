@@ -75,6 +75,11 @@ class FetchRequests:
         for connection in (*self._fetching.values(), *self._asking.values()):
             connection.close()
 
+    def drop(self) -> None:
+        """Break all connections off: whatever is under way is lost."""
+        for connection in (*self._fetching.values(), *self._asking.values()):
+            connection.drop()
+
     def fetch(self, command: SendFetch) -> None:
         """Fetch, on a connection of its own."""
 

@@ -75,6 +75,7 @@ class User:
             (3, self._hold),
             (1, self._limit_topics),
             (3, self._commit),
+            (1, self._begin_anew),
         )
 
     # -- polling -----------------------------------------------------------------------------
@@ -206,6 +207,10 @@ class User:
     def _commit(self) -> None:
         for tp in self._some():
             self.client.commit(tp)
+
+    def _begin_anew(self) -> None:
+        self._context.probes.reached("the client began anew")
+        self.client.begin_anew()
 
     def _limit_topics(self) -> None:
         names = sorted({tp.topic for tp in self.assigned})

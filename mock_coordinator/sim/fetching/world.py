@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client._types import TopicIdPartition, TopicPartition
+from kip848_client.fetching import CloseRequested
 from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.sim.fetching.brokers import Brokers, node_name
 from mock_coordinator.sim.fetching.client import NAME
@@ -216,6 +217,7 @@ class FetchWorld:
                 raise Stuck("; ".join(stuck))
         converged_ms = context.kernel.now_ms - healed_ms
         self._stay_quiet()
+        self._close()
         return converged_ms
 
     def pending(self) -> Iterator[str]:
@@ -248,6 +250,20 @@ class FetchWorld:
         allowed = options.brokers * (QUIET_MS // options.max_wait_ms + 2)
         if asked > allowed:
             raise Stuck(f"{asked} fetches in {QUIET_MS} ms of quiet, more than {allowed}")
+
+    def _close(self) -> None:
+        """A client that closes leaves no session, and is never heard of again."""
+        context, client = self.context, self.user.client
+        context.tell("world", "close")
+        held = client.session_ids
+        client.feed(CloseRequested())
+        asked = context.judge.asking.requests
+        self._run_for(5_000)
+        if client.core.deadline_ms is not None or context.judge.asking.requests != asked:
+            raise Stuck("it goes on after it was closed")
+        sessions = [s for node in self.brokers.sessions() for s in node if s in held]
+        if sessions:
+            raise Stuck(f"sessions {sessions} are not closed")
 
     def _run_for(self, duration_ms: int) -> None:
         self.context.kernel.run_until(self.context.kernel.now_ms + duration_ms)
