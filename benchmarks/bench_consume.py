@@ -34,7 +34,8 @@ __all__ = ["main"]
 
 _LIMIT_S: Final = 300.0
 _BATCH: Final = 10_000
-_AIOKAFKA: Final = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
+_RECORDS_MIN: Final = 200_000
+_AIOKAFKA: Final[dict[str, Any]] = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
 _TUNED: Final = {"fetch.queue.backoff.ms": 5, "queued.min.messages": 1_000_000}
 _NO_EXTENSION: Final = {"KIP848_NO_EXTENSIONS": "1"}
 
@@ -84,6 +85,8 @@ class Count:
     def result(self) -> dict[str, float]:
         """Records a second, and microseconds of processor time for each."""
         records = self._read - self._first
+        if not records:
+            raise SystemExit("the first list had all records; measure with more")
         elapsed_s = time.perf_counter() - self._started_s
         return {"rate": records / elapsed_s, "cpu_us": (_cpu_s() - self._cpu_s) / records * 1e6}
 
@@ -361,7 +364,7 @@ def main(argv: list[str] | None = None) -> int:
     with RealKafka.start(options.kafka) as kafka:
         for number, data in enumerate(_chosen(options)):
             kafka.create_topic(data.topic, data.partitions)
-            records = max(data.partitions * 100, options.records * 100 // data.value_bytes)
+            records = max(_RECORDS_MIN, options.records * 100 // data.value_bytes)
             topic = _fill(kafka.bootstrap, data, records)
             medians = _in_turns(options.ways, topic, options.runs)
             _tell(data, topic, medians)

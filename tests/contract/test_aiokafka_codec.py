@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Literal
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
@@ -52,7 +53,7 @@ def test_an_unknown_compression_is_refused() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_the_older_formats(magic: int) -> None:
+def test_the_older_formats(magic: Literal[0, 1]) -> None:
     builder = LegacyRecordBatchBuilder(magic, 0, 1 << 20)
     builder.append(0, 1000, b"k", b"v")
     raw = bytes(builder.build())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
@@ -72,7 +72,7 @@ def rows(*offsets: int) -> list[Row]:
     return [Row(offset) for offset in offsets]
 
 
-def legacy(offset: int, magic: int) -> bytes:
+def legacy(offset: int, magic: Literal[0, 1]) -> bytes:
     builder = LegacyRecordBatchBuilder(magic, 0, 1 << 20)
     builder.append(offset, 1000, b"k", b"v")
     return bytes(builder.build())
@@ -293,7 +293,7 @@ def test_an_offset_that_the_batch_does_not_have(reader_of: MakeReader, way: Way)
 
 @pytest.mark.parametrize("magic", [0, 1])
 @every_way
-def test_the_older_formats(reader_of: MakeReader, way: Way, magic: int) -> None:
+def test_the_older_formats(reader_of: MakeReader, way: Way, magic: Literal[0, 1]) -> None:
     raw = b"".join(legacy(offset, magic) for offset in (4, 5, 6))
     size = len(raw) // 3
     found = tuple(
