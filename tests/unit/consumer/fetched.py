@@ -34,7 +34,7 @@ from kip848_client.fetching import (
 )
 from kip848_client.offsets import OffsetTracker
 from kip848_client.records import Decoding
-from tests.unit.kip848_client.records.batches import Row, batch
+from tests.unit.records.batches import Row, batch
 
 __all__ = ["A", "B", "PathHarness"]
 

@@ -13,7 +13,7 @@ from kip848_client.errors import TopicAuthorizationFailed
 from kip848_client.fetching import Paused, Resumed, Sought
 from kip848_client.offsets import CommittableOffset
 from tests.unit.consumer.fetched import A, B, PathHarness
-from tests.unit.kip848_client.records.batches import resealed
+from tests.unit.records.batches import resealed
 
 Take = Callable[[PathHarness], Any]
 

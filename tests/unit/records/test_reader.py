@@ -20,7 +20,7 @@ from kip848_client.records import (
     SliceReader,
 )
 from kip848_client.records._paths import PATHS
-from tests.unit.kip848_client.records.batches import TP, Row, batch, resealed, slice_of
+from tests.unit.records.batches import TP, Row, batch, resealed, slice_of
 
 Offsets = list[int]
 MakeReader = Callable[..., SliceReader]

@@ -16,7 +16,7 @@ from kip848_client.fetching._model import Slice
 from kip848_client.records import Decoding, Gathered, Record, RecordBatchView, SliceReader
 from kip848_client.records._arrow import pyarrow
 from kip848_client.records._paths import PATHS
-from tests.unit.kip848_client.records.batches import TP, Row, batch, resealed, slice_of
+from tests.unit.records.batches import TP, Row, batch, resealed, slice_of
 
 View = RecordBatchView[Any, Any]
 MakeView = Callable[..., View]

@@ -21,7 +21,7 @@ from kip848_client.records import (
 )
 from kip848_client.records._paths import PATHS
 from tests.support.examples import examples
-from tests.unit.kip848_client.records.batches import TP, Row, batch, slice_of
+from tests.unit.records.batches import TP, Row, batch, slice_of
 
 Records = list[Record[Any, Any]]
 
