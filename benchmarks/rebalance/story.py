@@ -31,6 +31,7 @@ _INTERVAL_S: Final = 5.0
 """Kafka's default for heartbeats of consumer groups."""
 _NEXT_PHASE: Final = 0.382
 """From change to change; the golden section repeats nothing."""
+_STEP_S: Final = 1.0
 _AFTER_S: Final = 4.0
 """How long after a change the records are watched, so that a late one is seen."""
 
@@ -121,7 +122,8 @@ class _Teller:
         if not before:
             return Seen(seconds)
         await asyncio.sleep(_AFTER_S)
-        flow: Flow = ledger.flow(before, since_s, since_s + seconds + _AFTER_S)
+        step_s = max(_STEP_S, 2 / self._story.per_second)
+        flow: Flow = ledger.flow(before, since_s, since_s + seconds + _AFTER_S, step_s)
         return Seen(seconds, **dataclasses.asdict(flow))
 
     async def _remove_first(self) -> None:

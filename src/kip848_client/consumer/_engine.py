@@ -352,7 +352,8 @@ class Engine(Generic[R]):
         # they stay assigned until the coordinator has heard of it (KAFKA-19356).
         self.fetch.live.limit_to(None if pattern is not None else topics)
         self.topics.want(topics)
-        self._spawn(self._refresh_topics)
+        if any(self.topics.id_of(each) is None for each in topics):  # the start has asked for its
+            self._spawn(self._refresh_topics)
         self.supervisor.post(Subscribed(topics, pattern))
         self.supervisor.post(Polled())
 
