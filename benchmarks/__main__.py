@@ -10,6 +10,7 @@ BENCHMARKS: Final = {
     "wire": "codecs: ours beside kio's and aiokafka's, in microseconds a message",
     "assignors": "server-side assignors, up to 10,000 members x 100,000 partitions",
     "coordinator": "the bundled coordinator under load, beside librdkafka's mock broker",
+    "settling": "what extra heartbeats cost the broker with 10,000 members, and what they gain",
     "rebalance": "how fast a group settles on real Kafka, beside confluent-kafka and aiokafka",
     "first_record": "from start() to the first record, and hand-over, beside confluent-kafka",
 }

@@ -41,7 +41,7 @@ class ExtraHeartbeats:
 
     def is_over(self, now_ms: int) -> bool:
         """Whether no progress was made for so long that none is expected."""
-        return now_ms >= self._until_ms
+        return now_ms > self._until_ms
 
     def target_changed(self, now_ms: int, interval_ms: int) -> None:
         """The coordinator wants something new."""

@@ -72,6 +72,20 @@ def test_they_never_postpone_what_the_interval_asks_for() -> None:
     ]
 
 
+def test_they_leave_the_interval_where_it_was() -> None:
+    """Else the members of a group would beat in step after a change that concerned them all."""
+    harness = MemberHarness(auto_commit=False).stable(t=[0]).calm()
+    harness.target(2, t=[0, 1])
+    changed_at = harness.now
+    times_of(harness, 2, during=2_000)
+    harness.accept(2)
+    harness.advance(changed_at + 3_000 - harness.now)
+    harness.started()
+    harness.accept(2)
+    assert harness.now == changed_at + 3_000
+    assert times_of(harness, 2)[-4:] == [12_000, 17_000, 22_000, 27_000]
+
+
 @pytest.mark.parametrize("interval", [100, 500, 5_000, 15_000, 60_000, 600_000])
 def test_one_change_brings_at_most_twenty_and_they_outlast_an_interval(
     interval: int,
