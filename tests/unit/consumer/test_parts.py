@@ -10,7 +10,7 @@ from kip848_client.offsets import OffsetTracker
 from tests.unit.member._harness import MEMBER, MemberHarness
 
 
-@pytest.mark.parametrize(("extra", "pause_ms"), [(True, 200), (False, 5_000)])
+@pytest.mark.parametrize(("extra", "pause_ms"), [(True, 500), (False, 5_000)])
 def test_extra_heartbeats_are_a_setting(extra: bool, pause_ms: int) -> None:
     config = ConsumerConfig.of({"group_id": "g", "extra_heartbeats": extra})
     harness = MemberHarness()
