@@ -41,7 +41,6 @@ __all__ = ["main"]
 _OURS: Final = "kip848"
 _RIVAL: Final = "confluent-kafka"
 _PARTITIONS_EACH: Final = 10
-_RECORDS_A_SECOND_MAX: Final = 1_000.0
 _PER_PARTITION_MAX: Final = 10.0
 _GROWS_UP_TO: Final = 10
 """Members; more of them share the new partitions in the same way."""
@@ -77,7 +76,7 @@ def _run(
         partitions=partitions,
         rest_s=options.rest,
         phase=phase,
-        per_second=min(_PER_PARTITION_MAX, _RECORDS_A_SECOND_MAX / partitions),
+        per_second=min(_PER_PARTITION_MAX, options.records / partitions),
         grow=members <= _GROWS_UP_TO and client != "aiokafka",
         trace=options.trace,
     )
@@ -174,6 +173,13 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--rest", type=float, default=20, help="seconds before each change")
     parser.add_argument("--clients", nargs="+", choices=FLEETS, default=list(FLEETS))
+    parser.add_argument(
+        "--records",
+        type=float,
+        default=1_000,
+        help="a second, over all partitions; 0 for none, where many consumers are all that the "
+        "machine can carry (%(default)s)",
+    )
     parser.add_argument("--trace", action="store_true", help="print each callback")
     options = parser.parse_args(argv)
     if _OURS not in options.clients:

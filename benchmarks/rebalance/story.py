@@ -51,7 +51,7 @@ class Story:
     phase: float
     """From 0 to 1: where in an interval of heartbeats the changes begin."""
     per_second: float
-    """Records to each partition."""
+    """Records to each partition; 0 for none."""
     grow: bool
     """Whether partitions are added in the end."""
     trace: bool = False
@@ -70,6 +70,9 @@ class Seen:
 
 @contextlib.contextmanager
 def _source(story: Story) -> Generator[None]:
+    if not story.per_second:
+        yield
+        return
     arguments = (story.bootstrap, story.topic, story.partitions, story.per_second)
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.rebalance.source", *map(str, arguments)]
@@ -119,7 +122,7 @@ class _Teller:
                 for when_s, member, what, count in ledger.events[first:]:
                     sys.stderr.write(f"{when_s - since_s:8.3f} {member} {what} {count}\n")
         await acting
-        if not before:
+        if not before or not self._story.per_second:
             return Seen(seconds)
         await asyncio.sleep(_AFTER_S)
         step_s = max(_STEP_S, 2 / self._story.per_second)
