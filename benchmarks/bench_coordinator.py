@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.timing import machine, say, table
+from kip848_client._types import TopicId
 from kip848_client.wire import APIS, Framer, encode, read_response, write_request
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -42,7 +43,7 @@ from mock_coordinator.core.inputs import LOCAL_CLIENT, RequestReceived
 from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 
-__all__ = ["main"]
+__all__ = ["InProcessCore", "main"]
 
 _HEARTBEAT: Final = 68
 _VERSION: Final = 1
@@ -219,7 +220,7 @@ async def _steady(server: Server, count: int, seconds: float) -> tuple[float, in
 # --- In process -----------------------------------------------------------------------------------
 
 
-class _Core:
+class InProcessCore:
     """The core alone, at a time of its own."""
 
     def __init__(self, **topics: int) -> None:
@@ -228,11 +229,16 @@ class _Core:
         self.core = ClusterCore.create(
             BrokerConfig(), lambda: next(ids).to_bytes(16, "big"), self.now_ms
         )
-        rows = tuple(
-            CreateTopicsRequestCreatableTopic(name=name, num_partitions=n, replication_factor=1)
-            for name, n in topics.items()
-        )
-        self.ask(CreateTopicsRequest(topics=rows, timeout_ms=1000), 7)
+        self.topics: dict[TopicId, str] = {}
+        """Topic id -> name."""
+        for name, n in topics.items():  # one by one: Kafka makes no 10,000 partitions in a request
+            row = CreateTopicsRequestCreatableTopic(
+                name=name, num_partitions=n, replication_factor=1
+            )
+            created = self.ask(CreateTopicsRequest(topics=(row,), timeout_ms=1000), 7).topics[0]
+            if created.error_code:
+                raise RuntimeError(f"topic {name}: {created.error_message}")
+            self.topics[TopicId(created.topic_id)] = name
 
     def ask(self, request: Any, version: int = _VERSION) -> Any:
         """One request; its response."""
@@ -243,7 +249,7 @@ class _Core:
 
 def _in_process(count: int, seconds: float) -> float:
     """Heartbeats a second of a group that has settled."""
-    core = _Core(t=10)
+    core = InProcessCore(t=10)
     epochs = {f"member-{i:05d}": 0 for i in range(count)}
     for _ in range(3):
         for member_id, epoch in epochs.items():
@@ -263,7 +269,7 @@ def _in_process(count: int, seconds: float) -> float:
 def _converge(members: int, topics: int, partitions: int) -> tuple[float, int, int]:
     """Seconds, heartbeats, and the greatest resident memory in bytes."""
     names = tuple(f"t{i:03d}" for i in range(topics))
-    core = _Core(**dict.fromkeys(names, partitions))
+    core = InProcessCore(**dict.fromkeys(names, partitions))
     epochs = {f"member-{i:05d}": 0 for i in range(members)}
     owned: dict[str, tuple[ConsumerGroupHeartbeatRequestTopicPartitions, ...]] = {}
     beats, started = 0, time.perf_counter()

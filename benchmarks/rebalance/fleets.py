@@ -22,6 +22,7 @@ __all__ = ["FLEETS", "Fleet", "Member"]
 
 _POLL_MS: Final = 1_000
 _POLL_S: Final = 0.1
+_ERRORS_ONLY: Final = 3
 
 
 class Member(Protocol):
@@ -115,6 +116,7 @@ class _Confluent:
                 "group.id": group,
                 "group.protocol": "consumer",
                 "auto.offset.reset": "earliest",
+                "log_level": _ERRORS_ONLY,
             }
         )
         self._stopping = threading.Event()

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 __all__ = ["Flow", "Ledger"]
 
-_BUCKET_S = 0.5
 _BEFORE_S = 5.0
 """The time before a change to which the throughput during the change is compared."""
 
@@ -30,7 +29,7 @@ class Flow:
     pause_ms: float | None
     """The longest time without a record from one of these."""
     dip: float | None
-    """The fewest records in half a second from the partitions that stayed, over the average
+    """The fewest records in one step of time from the partitions that stayed, over the average
     before the change."""
 
 
@@ -91,8 +90,9 @@ class Ledger:
         sizes = {name: len(self._owned[name]) for name in names}
         raise TimeoutError(f"not balanced after {limit_s:.0f} s: {sizes}")
 
-    def flow(self, before: dict[int, str], since_s: float, until_s: float) -> Flow:
-        """What the records did between two times; ``before``: the owners at the first one."""
+    def flow(self, before: dict[int, str], since_s: float, until_s: float, step_s: float) -> Flow:
+        """What the records did between two times; ``before``: the owners at the first one;
+        ``step_s``: in which steps their number is looked at."""
         after = self.owners()
         moved = [number for number, owner in before.items() if after.get(number) != owner]
         stayed = [number for number, owner in before.items() if after.get(number) == owner]
@@ -100,7 +100,7 @@ class Ledger:
         return Flow(
             moved=len(moved),
             pause_ms=max(pauses) * 1000 if pauses else None,
-            dip=self._dip(stayed, since_s, until_s),
+            dip=self._dip(stayed, since_s, until_s, step_s),
         )
 
     def _note(self, member: str, what: str, count: int) -> None:
@@ -112,15 +112,17 @@ class Ledger:
         steps = itertools.pairwise([since_s, *times, until_s])
         return max(after - before for before, after in steps)
 
-    def _dip(self, partitions: list[int], since_s: float, until_s: float) -> float | None:
-        buckets = int((until_s - since_s) / _BUCKET_S)
-        counts, before = [0] * buckets, 0
+    def _dip(
+        self, partitions: list[int], since_s: float, until_s: float, step_s: float
+    ) -> float | None:
+        steps = int((until_s - since_s) / step_s)
+        counts, before = [0] * steps, 0
         for partition in partitions:
             for each in self._delivered[partition]:
                 if since_s - _BEFORE_S <= each < since_s:
                     before += 1
-                elif 0 <= (number := int((each - since_s) / _BUCKET_S)) < buckets:
-                    counts[number] += each >= since_s
+                elif since_s <= each < since_s + steps * step_s:
+                    counts[int((each - since_s) / step_s)] += 1
         if not before or not counts:
             return None
-        return min(counts) / (before * _BUCKET_S / _BEFORE_S)
+        return min(counts) / (before * step_s / _BEFORE_S)

@@ -31,6 +31,7 @@ _INTERVAL_S: Final = 5.0
 """Kafka's default for heartbeats of consumer groups."""
 _NEXT_PHASE: Final = 0.382
 """From change to change; the golden section repeats nothing."""
+_STEP_S: Final = 1.0
 _AFTER_S: Final = 4.0
 """How long after a change the records are watched, so that a late one is seen."""
 
@@ -50,7 +51,7 @@ class Story:
     phase: float
     """From 0 to 1: where in an interval of heartbeats the changes begin."""
     per_second: float
-    """Records to each partition."""
+    """Records to each partition; 0 for none."""
     grow: bool
     """Whether partitions are added in the end."""
     trace: bool = False
@@ -69,6 +70,9 @@ class Seen:
 
 @contextlib.contextmanager
 def _source(story: Story) -> Generator[None]:
+    if not story.per_second:
+        yield
+        return
     arguments = (story.bootstrap, story.topic, story.partitions, story.per_second)
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.rebalance.source", *map(str, arguments)]
@@ -118,10 +122,11 @@ class _Teller:
                 for when_s, member, what, count in ledger.events[first:]:
                     sys.stderr.write(f"{when_s - since_s:8.3f} {member} {what} {count}\n")
         await acting
-        if not before:
+        if not before or not self._story.per_second:
             return Seen(seconds)
         await asyncio.sleep(_AFTER_S)
-        flow: Flow = ledger.flow(before, since_s, since_s + seconds + _AFTER_S)
+        step_s = max(_STEP_S, 2 / self._story.per_second)
+        flow: Flow = ledger.flow(before, since_s, since_s + seconds + _AFTER_S, step_s)
         return Seen(seconds, **dataclasses.asdict(flow))
 
     async def _remove_first(self) -> None:

@@ -242,7 +242,6 @@ class BrokerActor:
 
     def _fire(self) -> None:
         outputs = self.core.step(self._context.kernel.now_ms, TimerFired())
-        self._check_relocated()
         self._after_step(None)
         self._send(outputs)
         self._set_timer()
@@ -253,6 +252,7 @@ class BrokerActor:
 
     def _after_step(self, tag: Tag | None, *, late: bool = False) -> None:
         """Report what the step wrote, and begin to make it safe."""
+        self._check_relocated()  # a load may end in any step, by its time or by a request
         records = self._written
         if len(records) == self._booked:
             return

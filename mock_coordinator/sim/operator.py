@@ -143,13 +143,14 @@ class Operator:
         row = ProduceRequestTopicProduceData(name=topic.name, partition_data=(batch,))
         self._broker.operate(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=(row,)), _PRODUCE)
 
-    def delete_group(self, group_id: str) -> None:
+    def delete_group(self, group_id: str) -> bool:
         """Delete a group with its offsets; refused unless it is empty, as it is for a while when
-        all its members are cut off."""
+        all its members are cut off. Returns whether it is gone."""
         request = DeleteGroupsRequest(groups_names=(group_id,))
         response = self._broker.operate(request, self._version("DeleteGroups"))
-        if response is not None:
-            self._done("delete", group_id, response.results[0].error_code)
+        if response is None:
+            return False
+        return self._done("delete", group_id, response.results[0].error_code)
 
     def configure_group(self, group_id: str) -> None:
         """Change its session timeout or its heartbeat interval."""

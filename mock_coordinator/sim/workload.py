@@ -17,6 +17,8 @@ TOPICS_MAX: Final = 6
 CONSUMERS_MAX: Final = 9
 PAUSE_MS_MAX: Final = 90_000
 AWAY_MS_MAX: Final = 30_000
+CLEAN_UPS_MAX: Final = 20
+"""How often somebody tries, once a second, to delete a group."""
 
 
 class Workload:
@@ -222,4 +224,9 @@ class Workload:
         self._operator.configure_group(self._group())
 
     def _delete_group(self) -> None:
-        self._operator.delete_group(self._group())
+        self._clean_up(self._group(), CLEAN_UPS_MAX)
+
+    def _clean_up(self, group_id: GroupId, times: int) -> None:
+        """Ask again for a while: it is refused while the group has members."""
+        if not self._over and times and not self._operator.delete_group(group_id):
+            self._context.kernel.after(1_000, lambda: self._clean_up(group_id, times - 1))

@@ -169,7 +169,7 @@ class ConsumerConfig(BaseModel):
     extra_heartbeats: bool = True
     """Whether the member asks sooner than the coordinator's interval, a few times, while its
     assignment changes; rebalances take longer without
-    (docs/decisions/0009-heartbeats-while-a-group-settles.md)."""
+    (docs/explanation/extra-heartbeats.md)."""
     max_poll_records: Int64 | None = Field(None, ge=1)
     """The most records that one ``getmany`` returns; ``None`` for all that are there."""
     rebalance_timeout_ms: Int32 | None = Field(None, ge=1)

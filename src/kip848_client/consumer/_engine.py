@@ -384,7 +384,8 @@ class Engine(Generic[K, V]):
         # they stay assigned until the coordinator has heard of it (KAFKA-19356).
         self.fetching.post(TopicsLimited(None if pattern is not None else topics))
         self.topics.want(topics)
-        self.topics.refresh_soon()
+        if any(self.topics.id_of(each) is None for each in topics):  # the start has asked for its
+            self.topics.refresh_soon()
         self.supervisor.post(Subscribed(topics, pattern))
         self.supervisor.post(Polled())
 

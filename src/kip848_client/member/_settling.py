@@ -22,10 +22,10 @@ EXTRA_HEARTBEATS_MAX: Final = 20
 """For one target."""
 EXTRA_INTERVALS: Final = 2
 """How long progress is followed by extra heartbeats, in heartbeat intervals."""
-_PAUSE_MS: Final = 100
-_LONG_PAUSE_MS: Final = 1_000
+_PAUSE_MS: Final = 250
+_LONG_PAUSE_MS: Final = 500
 _LONG_PAUSES_PER_INTERVAL: Final = 10
-"""Of an interval beyond ten seconds, so that the budget lasts for one and a half."""
+"""Of an interval beyond five seconds, so that the budget lasts for one and a half."""
 
 
 class ExtraHeartbeats:
@@ -41,7 +41,7 @@ class ExtraHeartbeats:
 
     def is_over(self, now_ms: int) -> bool:
         """Whether no progress was made for so long that none is expected."""
-        return now_ms >= self._until_ms
+        return now_ms > self._until_ms
 
     def target_changed(self, now_ms: int, interval_ms: int) -> None:
         """The coordinator wants something new."""

@@ -54,6 +54,14 @@ async def get(one: Offline, count: int = 1) -> None:
         await asyncio.wait_for(one.consumer.getone(), 10)
 
 
+async def test_a_start_asks_for_its_topics_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 1,000 partitions each of these answers costs some milliseconds."""
+    async with offline(monkeypatch) as one:
+        await get(one)
+        await some_rounds()
+        assert one.network.transport.asked.count("Metadata") == 1
+
+
 # -- the end that nobody asked for ---------------------------------------------------------------
 
 

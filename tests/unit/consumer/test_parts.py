@@ -9,7 +9,7 @@ import pytest
 from kip848_client._types import TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer import _parts
-from kip848_client.consumer._parts import fetch_core, recovery
+from kip848_client.consumer._parts import fetch_core, group_core, recovery
 from kip848_client.fetching import (
     AssignmentChanged,
     FetchSettings,
@@ -22,7 +22,9 @@ from kip848_client.fetching import (
     Started,
     TopicLeaders,
 )
+from kip848_client.offsets import OffsetTracker
 from tests.unit.consumer.fakes import FakeClock
+from tests.unit.member._harness import MEMBER, MemberHarness
 
 TP, T = TopicPartition("t", 0), TopicId(b"t" * 16)
 
@@ -97,3 +99,14 @@ def test_the_strategy_decides_whether_to_begin_anew(strategy: str, begins_anew: 
     rule.asked(0)
     assert rule.failed(5) is begins_anew
     assert rule.required() is begins_anew
+
+
+@pytest.mark.parametrize(("extra", "pause_ms"), [(True, 500), (False, 5_000)])
+def test_extra_heartbeats_are_a_setting(extra: bool, pause_ms: int) -> None:
+    config = ConsumerConfig.of({"group_id": "g", "extra_heartbeats": extra})
+    harness = MemberHarness()
+    harness.core = group_core(config, MEMBER, OffsetTracker(), lambda _: None).member
+    harness.stable(t=[])
+    before = harness.now
+    harness.next_heartbeat()
+    assert harness.now == before + pause_ms

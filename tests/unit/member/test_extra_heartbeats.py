@@ -36,10 +36,18 @@ def extra_of(times: list[int], interval: int = 5_000) -> list[int]:
 
 def test_a_member_that_joined_and_got_nothing_asks_again_soon() -> None:
     harness = MemberHarness().stable(t=[])
-    assert extra_of(times_of(harness, 1)) == [
-        *(200, 600, 1_400, 2_400, 3_400, 4_400),
-        *(6_000, 7_000, 8_000, 9_000),
-    ]
+    expected = [time for time in range(500, 10_000, 500) if time != 5_000]
+    assert extra_of(times_of(harness, 1)) == expected
+
+
+def test_their_pauses_grow() -> None:
+    """With long intervals up to a tenth of them."""
+    harness = MemberHarness().join()
+    harness.accept(1, (), interval=30_000)
+    harness.started()
+    harness.accept(1, interval=30_000)
+    times = times_of(harness, 1, interval=30_000, during=10_000)
+    assert times == [500, 1_500, 3_500, 6_500, 9_500]
 
 
 def test_they_begin_anew_with_each_change_of_the_assignment() -> None:
@@ -49,7 +57,7 @@ def test_they_begin_anew_with_each_change_of_the_assignment() -> None:
     harness.target(2, t=[0, 1])
     harness.started()
     harness.accept(2)
-    assert extra_of(times_of(harness, 2))[:4] == [200, 600, 1_400, 2_400]
+    assert extra_of(times_of(harness, 2))[:3] == [500, 1_000, 1_500]
 
 
 def test_they_begin_anew_when_partitions_were_given_up() -> None:
@@ -60,7 +68,7 @@ def test_they_begin_anew_when_partitions_were_given_up() -> None:
     harness.released()
     harness.started()
     harness.accept(3)
-    assert extra_of(times_of(harness, 3))[:3] == [200, 600, 1_400]
+    assert extra_of(times_of(harness, 3))[:3] == [500, 1_000, 1_500]
 
 
 def test_they_never_postpone_what_the_interval_asks_for() -> None:
@@ -70,6 +78,20 @@ def test_they_never_postpone_what_the_interval_asks_for() -> None:
     assert [time for time in times if time % 5_000 == 0] == [
         *(5_000, 10_000, 15_000, 20_000, 25_000, 30_000)
     ]
+
+
+def test_they_leave_the_interval_where_it_was() -> None:
+    """Else the members of a group would beat in step after a change that concerned them all."""
+    harness = MemberHarness(auto_commit=False).stable(t=[0]).calm()
+    harness.target(2, t=[0, 1])
+    changed_at = harness.now
+    times_of(harness, 2, during=2_500)
+    harness.accept(2)
+    harness.advance(changed_at + 3_000 - harness.now)
+    harness.started()
+    harness.accept(2)
+    assert harness.now == changed_at + 3_000
+    assert times_of(harness, 2)[-4:] == [12_000, 17_000, 22_000, 27_000]
 
 
 @pytest.mark.parametrize("interval", [100, 500, 5_000, 15_000, 60_000, 600_000])
@@ -93,7 +115,7 @@ def test_a_listener_that_takes_its_time_does_not_bring_more_of_them() -> None:
     harness.accept(2)
     harness.started()
     harness.accept(2)
-    assert 12 < len(extra_of(times) + extra_of(times_of(harness, 2))) <= 20
+    assert 18 < len(extra_of(times) + extra_of(times_of(harness, 2))) <= 20
 
 
 def test_they_can_be_switched_off() -> None:
@@ -113,7 +135,7 @@ def test_they_go_on_while_the_listener_works() -> None:
     harness.target(2, t=[0, 1])
     before = harness.now
     harness.next_heartbeat()
-    assert harness.now == before + 100
+    assert harness.now == before + 250
 
 
 def test_an_error_is_followed_by_the_backoff_alone() -> None:
@@ -132,4 +154,4 @@ def test_a_member_that_was_put_out_begins_again() -> None:
     harness.accept(1, ())
     harness.started()
     harness.accept(1)
-    assert extra_of(times_of(harness, 1))[:3] == [200, 600, 1_400]
+    assert extra_of(times_of(harness, 1))[:3] == [500, 1_000, 1_500]
