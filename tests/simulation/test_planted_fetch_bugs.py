@@ -21,6 +21,7 @@ from kip848_client.fetching._metadata import MetadataQuestions
 from kip848_client.fetching._partition import Partition
 from kip848_client.fetching._planner import Planner
 from kip848_client.fetching._sessions import FetchSession
+from kip848_client.fetching._tenures import Tenures
 from kip848_client.fetching._topics import Topics
 from mock_coordinator.sim.fetching.options import draw_fetch_options
 from mock_coordinator.sim.fetching.world import FetchFailure, simulate_fetching
@@ -66,7 +67,7 @@ BUGS: Final = (
         "_batch",
         "return BatchRef(at, end, base, after, count",
         "return BatchRef(at, end, base, base + count, count",
-        "Violation: ",
+        "Stuck",
         {"compact_every_ms": "500"},
     ),
     Bug(
@@ -100,8 +101,8 @@ BUGS: Final = (
         "INVALID_FETCH_SESSION_EPOCH is answered with the same epoch",
         FetchSession,
         "_refused",
-        "self._reset(_NO_SESSION if unknown else self._session_id)",
-        "self._reset(_NO_SESSION) if unknown else None",
+        "self._reset(_NO_SESSION if over else self._session_id)",
+        "self._reset(_NO_SESSION) if over else None",
         "Violation: Session",
         {"session_slots": "1000", "refuse": "0.2"},
     ),
@@ -208,8 +209,8 @@ BUGS: Final = (
     ),
     Bug(
         "an older seek wins",
-        FetchCore,
-        "_end_seek",
+        Tenures,
+        "end_seek",
         "if partition.seek != event.ticket:",
         "if False:",
         "Violation: Moved",
@@ -244,8 +245,8 @@ BUGS: Final = (
     ),
     Bug(
         "a check of the position never ends",
-        FetchCore,
-        "_on_position",
+        Tenures,
+        "_on_result",
         "partition.phase = Phase.READY",
         "pass",
         "Stuck",
