@@ -150,6 +150,8 @@ class Reading:
         told."""
         for tp in self._by_hand:
             known, topic_id = self._assigned[tp], core.topic_id(tp)
+            if topic_id is not None and format_topic_id(topic_id) in told:
+                self._seeking.pop(tp, None)  # that was a seek in the topic that is gone
             if known in (None, topic_id) or topic_id is None:
                 continue
             if format_topic_id(topic_id) not in told:
