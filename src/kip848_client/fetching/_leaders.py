@@ -70,10 +70,9 @@ class Leaders:
         """Take in who leads a partition as a refusal says it (KIP-951); returns whether it is news:
         a refusal by a broker that lags behind is none."""
         before = self.at(key)
-        if epoch < 0 or (before is not None and epoch <= before.epoch):
-            return False
-        replicas = before.replicas if before is not None else ()
-        self._by_id.setdefault(key[0], {})[key[1]] = PartitionLeader(node, epoch, replicas)
+        if epoch < 0 or before is None or epoch <= before.epoch:
+            return False  # of what was dropped, metadata tells: the hint may be from before that
+        self._by_id[key[0]][key[1]] = PartitionLeader(node, epoch, before.replicas)
         return True
 
     # -- forgetting --------------------------------------------------------------------------

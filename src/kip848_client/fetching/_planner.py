@@ -89,6 +89,8 @@ class Node:
     throttled_until_ms: int = 0
     failures: int = 0
     """In a row: each makes it rest longer."""
+    full_requests: int = 0
+    """That named everything."""
     lost_since_ms: int | None = None
     """Since when it has not answered."""
     noticed: bool = False
@@ -322,7 +324,12 @@ class Planner:
         for key, partition in node.ring.items():
             node.tenures[key] = partition.tenure
             by_topic.setdefault(key[0], []).append(self._want(partition))
-        return [wanted for each in by_topic.values() for wanted in each]
+        # Topics take turns at being first: a neighbour that brings data does not keep one behind
+        # for ever, and a batch that is larger than asked for is sent to the first alone.
+        topics = list(by_topic.values())
+        turn = node.full_requests % len(topics) if topics else 0
+        node.full_requests += 1
+        return [wanted for each in (*topics[turn:], *topics[:turn]) for wanted in each]
 
     def _wanted(self, node: Node, key: TopicIdPartition) -> Wanted | None:
         partition = node.ring.get(key)
