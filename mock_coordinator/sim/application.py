@@ -37,6 +37,7 @@ HEALED_CALLBACK_MS: Final = 100
 POLL_WAIT_MS_MAX: Final = 500
 RECORDS_MAX: Final = 5
 _HEALED_RECORDS_MAX: Final = 500
+_HEALED_PAUSE_MS_MAX: Final = 200
 _MANUAL_DEADLINE_MS: Final = 20_000
 _LOOKUP_DEADLINE_MS: Final = 60_000
 
@@ -248,6 +249,8 @@ class Application:
         pause_ms = rng.randint(options.poll_pause_ms // 2, options.poll_pause_ms * 3 // 2)
         if not host.context.healed and rng.random() < options.stall:
             pause_ms = rng.randint(0, 2 * options.max_poll_interval_ms)
+        if host.context.healed:  # a small buffer and a long pause are a long way to the end
+            pause_ms = min(pause_ms, _HEALED_PAUSE_MS_MAX)
         self._schedule_poll(pause_ms)
 
     def _commit_all(self) -> None:

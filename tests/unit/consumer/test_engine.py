@@ -55,11 +55,14 @@ async def get(one: Offline, count: int = 1) -> None:
 
 
 async def test_a_start_asks_for_its_topics_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 1,000 partitions each of these answers costs some milliseconds."""
+    """With 1,000 partitions each of these answers costs some milliseconds. Leaders are asked for by
+    id, once the group has assigned something."""
     async with offline(monkeypatch) as one:
         await get(one)
         await some_rounds()
-        assert one.network.transport.asked.count("Metadata") == 1
+        asked = one.network.transport.asked
+        assert asked[: asked.index("ConsumerGroupHeartbeat")].count("Metadata") == 1
+        assert asked.count("Metadata") == 2
 
 
 # -- the end that nobody asked for ---------------------------------------------------------------
