@@ -44,6 +44,8 @@ __all__ = ["TopicDirectory"]
 
 _log = logging.getLogger("kip848_client")
 
+_NEWS_FOR_MS: Final = 10_000
+"""For so long the core need not ask again for what was told before it wanted to know."""
 _SAY_AGAIN_MS: Final = 60_000
 """Trouble that lasts is not said more often."""
 
@@ -80,6 +82,9 @@ class TopicDirectory:
         self._watched: set[str] = set()
         self._names: dict[TopicId, str] = {}
         self._topics: dict[str, MetadataResponseTopic] = {}
+        self._unheard: dict[TopicId, tuple[int, MetadataResponse]] = {}
+        """What was told, and when, of topics of which nothing is assigned yet: the core keeps none
+        of it, and wants to know it as soon as something is."""
         self._complained: set[str] = set()
         self._said_ms: int | None = None
         """When it was said last that metadata cannot be had; ``None``: it can."""
@@ -168,6 +173,9 @@ class TopicDirectory:
     async def look_up(self, wanted: LearnLeaders) -> LeadersLearnt | LeadersNotLearnt:
         """Ask for what the fetch core wants to know. Nothing is created by that."""
         # A broker that finds an id in a request does not look at the names in it.
+        known = self._told_before(wanted)
+        if known is not None:
+            return known
         by_id = replace(wanted, topics=frozenset())
         by_name = replace(wanted, topic_ids=frozenset())
         questions = [each for each in (by_id, by_name) if each.topic_ids or each.topics]
@@ -184,6 +192,22 @@ class TopicDirectory:
             tuple(topic for each in answers for topic in each.topics),
             frozenset().union(*(each.gone for each in answers)),
             answers[-1].nodes,
+        )
+
+    def _told_before(self, wanted: LearnLeaders) -> LeadersLearnt | None:
+        """The answer, if it was told to us a moment ago; each is used once."""
+        oldest_ms = self._clock.now_ms() - _NEWS_FOR_MS
+        told = [self._unheard.pop(each, (0, None)) for each in sorted(wanted.topic_ids)]
+        answers = [answer for at_ms, answer in told if answer is not None and at_ms >= oldest_ms]
+        if wanted.topics or not told or len(answers) < len(told):
+            return None
+        learnt = [leaders_learnt(each) for each in answers]
+        topics = {each.topic_id: each for one in learnt for each in one.topics}
+        return LeadersLearnt(
+            wanted.number,
+            tuple(topics[each] for each in sorted(wanted.topic_ids)),
+            frozenset(),
+            learnt[-1].nodes,
         )
 
     async def list_topics(self) -> tuple[MetadataResponseTopic, ...]:
@@ -227,6 +251,7 @@ class TopicDirectory:
     async def _begin_anew(self, why: str) -> None:
         _log.warning("the client begins anew from its bootstrap servers: %s", why)
         self._beginnings += 1
+        self._unheard.clear()
         await self._transport.begin_anew()
         self._begun_anew()
         self.refresh_soon()
@@ -235,6 +260,9 @@ class TopicDirectory:
 
     def _take(self, answer: MetadataResponse) -> None:
         self._note(answer)
+        for topic in answer.topics:
+            if topic.name and not topic.error_code and topic.name not in self._watched:
+                self._unheard[TopicId(topic.topic_id)] = (self._clock.now_ms(), answer)
         self._learnt(leaders_learnt(answer))
 
     def _note(self, answer: MetadataResponse) -> None:
@@ -264,6 +292,7 @@ class TopicDirectory:
         self._topics = {name: each for name, each in self._topics.items() if name in names}
         self._names = {each: name for each, name in self._names.items() if name in names}
         self._complained &= set(names)
+        self._unheard = {each: told for each, told in self._unheard.items() if each in self._names}
 
 
 def _by_name(names: Iterable[str]) -> tuple[MetadataRequestTopic, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -266,6 +267,30 @@ async def test_the_core_is_answered_by_id_and_by_name() -> None:
     assert cluster.creating() == []
     assert cluster.learnt == []
     assert cluster.directory.id_of("u") == NEW  # all that comes in is kept
+
+
+async def test_what_was_told_before_the_assignment_is_not_asked_for_again() -> None:
+    cluster = Cluster()
+    directory, wanted = cluster.directory, LearnLeaders(5, frozenset({OLD}), frozenset(), "why")
+    directory.want(["t"])
+    await directory.refresh()
+    told = await directory.look_up(wanted)
+    assert told == replace(cluster.learnt[0], number=5)
+    assert len(cluster.requests) == 1
+    await directory.look_up(wanted)  # now it wants to know whether that still holds
+    assert len(cluster.requests) == 2
+    directory.watch(["t"])
+    await directory.refresh()  # which the core has heard
+    await directory.look_up(wanted)
+    assert len(cluster.requests) == 4
+
+
+async def test_old_news_are_none() -> None:
+    cluster = Cluster()
+    await cluster.directory.refresh(["t"])
+    cluster.clock.ms += 10_001
+    await cluster.directory.look_up(LearnLeaders(5, frozenset({OLD}), frozenset(), "why"))
+    assert len(cluster.requests) == 2
 
 
 async def test_the_core_is_told_that_nobody_answered() -> None:
