@@ -87,7 +87,9 @@ def _run(
 
 def _measure(options: argparse.Namespace) -> Results:
     results: Results = {}
-    turns = itertools.product(range(options.runs), options.consumers, options.clients)
+    counts: list[int] = options.consumers
+    clients: list[str] = options.clients
+    turns = itertools.product(range(options.runs), counts, clients)
     with RealKafka.start(options.kafka, configs=_CLASSIC_DEFAULTS) as kafka:
         for number, members, client in turns:
             phase = (number + 0.5) / options.runs
@@ -114,7 +116,8 @@ def _table(results: Results, options: argparse.Namespace, what: str, figure: Fig
     for client in options.clients:
         headings += [client] if client == _OURS else [client, "ratio"]
     rows = []
-    for change, members in itertools.product(CHANGES, options.consumers):
+    counts: list[int] = options.consumers
+    for change, members in itertools.product(CHANGES, counts):
         ours = _median(results, (change, members, _OURS), figure)
         if ours is None:
             continue

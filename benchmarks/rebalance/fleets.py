@@ -1,7 +1,7 @@
 """Consumers of one client, all in this process: ours, confluent-kafka's, aiokafka's.
 
 Each is used as its documentation says: ours and aiokafka's by a task each on one event loop,
-confluent-kafka's by a thread each. All have a rebalance listener, which writes into the ledger,
+confluent-kafka's by a thread each. All have a rebalance listener, which writes into the watch,
 and their own defaults for everything that decides about speed.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 from confluent_kafka import Consumer as ConfluentConsumer
 
-from benchmarks.rebalance.ledger import Ledger
+from benchmarks.rebalance.group_watch import GroupWatch
 from kip848_client import Consumer
 
 __all__ = ["FLEETS", "Fleet", "Member"]
@@ -40,22 +40,22 @@ class Member(Protocol):
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
     """Of ours and of aiokafka's, which have the same methods."""
 
-    def __init__(self, ledger: Ledger, name: str) -> None:
-        self._ledger, self._name = ledger, name
+    def __init__(self, watch: GroupWatch, name: str) -> None:
+        self._watch, self._name = watch, name
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        self._ledger.revoked(self._name, (tp.partition for tp in revoked))
+        self._watch.revoked(self._name, (tp.partition for tp in revoked))
 
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        self._ledger.assigned(self._name, (tp.partition for tp in assigned))
+        self._watch.assigned(self._name, (tp.partition for tp in assigned))
 
 
 class _Polled:
     """A member whose ``getmany`` is called by a task."""
 
-    def __init__(self, consumer: Any, topic: str, ledger: Ledger, name: str) -> None:
-        self._consumer, self._topic, self._ledger = consumer, topic, ledger
-        self._listener = _Listener(ledger, name)
+    def __init__(self, consumer: Any, topic: str, watch: GroupWatch, name: str) -> None:
+        self._consumer, self._topic, self._watch = consumer, topic, watch
+        self._listener = _Listener(watch, name)
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -67,7 +67,7 @@ class _Polled:
         while True:
             batches = await self._consumer.getmany(timeout_ms=_POLL_MS)
             for tp, records in batches.items():
-                self._ledger.delivered(tp.partition, len(records))
+                self._watch.delivered(tp.partition, len(records))
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -82,20 +82,24 @@ class _Polled:
 
 
 class _Ours(_Polled):
-    def __init__(self, bootstrap: str, topic: str, group: str, ledger: Ledger, name: str) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, group: str, watch: GroupWatch, name: str
+    ) -> None:
         consumer: Consumer[Any, Any] = Consumer(
             bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest"
         )
-        super().__init__(consumer, topic, ledger, name)
+        super().__init__(consumer, topic, watch, name)
 
 
 class _Aiokafka(_Polled):
-    def __init__(self, bootstrap: str, topic: str, group: str, ledger: Ledger, name: str) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, group: str, watch: GroupWatch, name: str
+    ) -> None:
         self._before: tuple[Any, ...] = ()
         consumer = AIOKafkaConsumer(
             bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest"
         )
-        super().__init__(consumer, topic, ledger, name)
+        super().__init__(consumer, topic, watch, name)
 
     async def stop(self) -> None:
         self._before = tuple(self._consumer.assignment())
@@ -108,8 +112,10 @@ class _Aiokafka(_Polled):
 class _Confluent:
     """A member that a thread polls."""
 
-    def __init__(self, bootstrap: str, topic: str, group: str, ledger: Ledger, name: str) -> None:
-        self._topic, self._ledger, self._name = topic, ledger, name
+    def __init__(
+        self, bootstrap: str, topic: str, group: str, watch: GroupWatch, name: str
+    ) -> None:
+        self._topic, self._watch, self._name = topic, watch, name
         self._consumer = ConfluentConsumer(
             {
                 "bootstrap.servers": bootstrap,
@@ -131,35 +137,37 @@ class _Confluent:
 
     def _run(self) -> None:
         def assigned(_: object, partitions: list[Any]) -> None:
-            self._ledger.assigned(self._name, (tp.partition for tp in partitions))
+            self._watch.assigned(self._name, (tp.partition for tp in partitions))
 
         def revoked(_: object, partitions: list[Any]) -> None:
-            self._ledger.revoked(self._name, (tp.partition for tp in partitions))
+            self._watch.revoked(self._name, (tp.partition for tp in partitions))
 
         consumer = self._consumer
         consumer.subscribe([self._topic], on_assign=assigned, on_revoke=revoked, on_lost=revoked)
         while not self._stopping.is_set():
             message = consumer.poll(_POLL_S)
             if message is not None and message.error() is None:
-                self._ledger.delivered(message.partition() or 0, 1)
+                self._watch.delivered(message.partition() or 0, 1)
         consumer.close()
 
 
-FLEETS: Final[dict[str, Callable[[str, str, str, Ledger, str], Member]]] = {
+FLEETS: Final[dict[str, Callable[[str, str, str, GroupWatch, str], Member]]] = {
     "kip848": _Ours,
     "confluent-kafka": _Confluent,
     "aiokafka": _Aiokafka,
 }
-"""Makers of members: bootstrap, topic, group, ledger, name."""
+"""Makers of members: bootstrap, topic, group, watch, name."""
 
 
 class Fleet:
     """The members of one group."""
 
-    def __init__(self, client: str, bootstrap: str, topic: str, group: str, ledger: Ledger) -> None:
+    def __init__(
+        self, client: str, bootstrap: str, topic: str, group: str, watch: GroupWatch
+    ) -> None:
         self._make = FLEETS[client]
         self._where = (bootstrap, topic, group)
-        self._ledger = ledger
+        self._watch = watch
         self._made = 0
         self.members: dict[str, Member] = {}
         """Name -> member; all that were not stopped."""
@@ -170,7 +178,7 @@ class Fleet:
         for _ in range(count):
             self._made += 1
             name = f"m{self._made}"
-            member = self._make(*self._where, self._ledger, name)
+            member = self._make(*self._where, self._watch, name)
             self.members[name] = member
             new.append(member.start())
         await asyncio.gather(*new)

@@ -17,10 +17,11 @@ from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
 
 from benchmarks.rebalance.fleets import Fleet
-from benchmarks.rebalance.ledger import Flow, Ledger
+from benchmarks.rebalance.group_watch import Flow, GroupWatch
 
 __all__ = ["CHANGES", "Seen", "Story"]
 
@@ -87,8 +88,8 @@ def _source(story: Story) -> Generator[None]:
 class _Teller:
     def __init__(self, story: Story) -> None:
         self._story = story
-        self._ledger = Ledger()
-        self._fleet = Fleet(story.client, story.bootstrap, story.topic, story.group, self._ledger)
+        self._watch = GroupWatch()
+        self._fleet = Fleet(story.client, story.bootstrap, story.topic, story.group, self._watch)
         self._partitions = story.partitions
         self._phase = story.phase
 
@@ -109,24 +110,22 @@ class _Teller:
         return await self._change(act)
 
     async def _change(self, act: Callable[[], Awaitable[object]]) -> Seen:
-        ledger, before = self._ledger, self._ledger.owners()
-        first, since_s = len(ledger.events), time.monotonic()
+        watch, before = self._watch, self._watch.owners()
+        first, since_s = len(watch.events), time.monotonic()
         acting = asyncio.ensure_future(act())
         await asyncio.sleep(0)  # who comes or goes is known from here on
         try:
-            seconds = await ledger.balanced(
-                self._fleet.members, self._partitions, since_s, _LIMIT_S
-            )
+            seconds = await watch.balanced(self._fleet.members, self._partitions, since_s, _LIMIT_S)
         finally:
             if self._story.trace:
-                for when_s, member, what, count in ledger.events[first:]:
+                for when_s, member, what, count in watch.events[first:]:
                     sys.stderr.write(f"{when_s - since_s:8.3f} {member} {what} {count}\n")
         await acting
         if not before or not self._story.per_second:
             return Seen(seconds)
         await asyncio.sleep(_AFTER_S)
         step_s = max(_STEP_S, 2 / self._story.per_second)
-        flow: Flow = ledger.flow(before, since_s, since_s + seconds + _AFTER_S, step_s)
+        flow: Flow = watch.flow(before, since_s, since_s + seconds + _AFTER_S, step_s)
         return Seen(seconds, **dataclasses.asdict(flow))
 
     async def _remove_first(self) -> None:

@@ -141,7 +141,7 @@ class Fetches:
     ) -> FetchResponse | FetchPlan:
         """The response if there is one already, else the plan to be parked until ``ready``."""
         plan = self._plan(now_ms, version, request)
-        if plan == ErrorCode.UNKNOWN_SERVER_ERROR:
+        if plan is ErrorCode.UNKNOWN_SERVER_ERROR:
             return _failed(version, request, plan)
         if isinstance(plan, ErrorCode):
             return FetchResponse(error_code=plan)

@@ -1,6 +1,6 @@
 """Who has which partition since when, and when its records were handed out.
 
-The members of a fleet write into one ledger, from tasks or from threads. A partition counts as a
+The members of a fleet write into one watch, from tasks or from threads. A partition counts as a
 member's from its assigned callback until its revoked callback: what the application sees.
 """
 
@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Flow", "Ledger"]
+__all__ = ["Flow", "GroupWatch"]
 
 _BEFORE_S = 5.0
 """The time before a change to which the throughput during the change is compared."""
@@ -33,7 +33,7 @@ class Flow:
     before the change."""
 
 
-class Ledger:
+class GroupWatch:
     """What is known of the group; its methods may be called from any thread."""
 
     def __init__(self) -> None:
