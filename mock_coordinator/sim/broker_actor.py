@@ -85,7 +85,7 @@ class BrokerActor:
             context.kernel.now_ms,
             brokers=context.options.brokers,
         )
-        self._relocating: dict[str, GroupSnapshot] | None = None
+        self._relocating: tuple[int, dict[str, GroupSnapshot]] | None = None
         self.up = True
         self._life = 0
         self._refuse: int | None = None
@@ -310,7 +310,7 @@ class BrokerActor:
         if not self._is_quiet():
             self._context.probes.reached("relocated during reconciliation")
         if self._relocating is None:
-            self._relocating = self._snapshots()
+            self._relocating = len(self._written), self._snapshots()
         self.core.groups.load_ms = load_ms
         moved = LeaderMoved(OFFSETS_TOPIC, 0, node_id)
         outputs = self.core.step(self._context.kernel.now_ms, moved)
@@ -322,11 +322,10 @@ class BrokerActor:
     def _check_relocated(self) -> None:
         """When a load is over, the groups are what they were before it. (Their coordinator may have
         done something at once, when it found members that are late; that is in the log then.)"""
-        before, groups = self._relocating, self.core.groups
-        if before is None or groups.is_loading:
+        if self._relocating is None or self.core.groups.is_loading:
             return
-        self._relocating = None
-        if len(self._written) == self._booked and before != self._snapshots():
+        (written, before), self._relocating = self._relocating, None
+        if len(self._written) == written and before != self._snapshots():
             raise Violation(ReplayDiffers, f"{before} became {self._snapshots()}")
 
     def _is_quiet(self) -> bool:
