@@ -1,13 +1,11 @@
 """The records of one member: the real ``FetchCore``, told by its group what it has, and by its
 application what to do with it.
 
-It is a driver and decides nothing: the group core says what is assigned, started, held and
-forgotten, and each of these is one event here.
+The group core says what is assigned, started, held and forgotten; each of these is one event here.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Final
@@ -17,35 +15,29 @@ from kip848_client.errors import Kip848Error
 from kip848_client.fetching import (
     AllButHeld,
     AssignmentChanged,
-    CloseSession,
     Command,
     CommittedFailed,
     CommittedFound,
     Event,
-    FetchCore,
     FetchSettings,
-    LearnLeaders,
-    ListOffsets,
     LookUpCommitted,
     Notice,
     Paused,
     Positioned,
     Resumed,
-    SendFetch,
     Slice,
     Started,
     StoredOffset,
-    TimerFired,
     TroubleTold,
 )
 from kip848_client.member import AssignedPartition
 from kip848_client.offsets import CommittableOffset, OffsetTracker
 from mock_coordinator.sim.context import SimContext, server_name
+from mock_coordinator.sim.fetching.driver import FetchDriver
 from mock_coordinator.sim.fetching.history import Reader, WrongRecord
 from mock_coordinator.sim.fetching.reader import RecordReader
-from mock_coordinator.sim.fetching.requests import FetchRequests, Wires
+from mock_coordinator.sim.fetching.requests import Wires
 from mock_coordinator.sim.invariants import Deliveries, Violation
-from mock_coordinator.sim.kernel import Timer
 
 __all__ = ["MemberRecords"]
 
@@ -72,12 +64,10 @@ class MemberRecords:
         self._context = context
         self._client = client
         self._tracker = tracker
-        self._enter = enter
         self._look_up = look_up
         self._deliver = deliver
-        self._rng = rng
         options = context.options
-        self.core = FetchCore(
+        self._driver = FetchDriver(
             FetchSettings(
                 max_wait_ms=_MAX_WAIT_MS,
                 max_bytes=_MAX_BYTES,
@@ -87,9 +77,6 @@ class MemberRecords:
                 has_group=True,
                 request_timeout_ms=options.request_timeout_ms,
             ),
-            self._jitter,
-        )
-        self._requests = FetchRequests(
             Wires(
                 kernel=context.kernel,
                 network=context.network,
@@ -100,25 +87,24 @@ class MemberRecords:
                 nodes=lambda: range(1, options.brokers + 1),
                 request_timeout_ms=options.request_timeout_ms,
             ),
-            self.feed,
-            enter,
+            rng,
+            look_up=self._committed_asked,
+            heard=self._heard,
+            enter=enter,
         )
+        self.core = self._driver.core
         self._reader = RecordReader(self.core, self.feed, self, rng)
         self._readers: dict[TopicPartition, Reader] = {}
         self._assigned: dict[TopicPartition, TopicId] = {}
         self._fetchable: frozenset[TopicPartition] = frozenset()
-        self._inbox: deque[Event] = deque()
-        self._stepping = False
-        self._timer: Timer | None = None
 
-    def _jitter(self, pause_ms: int) -> int:
-        return self._rng.randint(pause_ms * 4 // 5, max(pause_ms * 6 // 5, 1))
+    def feed(self, event: Event) -> None:
+        """Give the core an event, and perform what it asks for."""
+        self._driver.feed(event)
 
     def close(self) -> None:
         """The process is gone."""
-        self._requests.close()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._driver.close()
 
     # -- what the group says -----------------------------------------------------------------
 
@@ -204,44 +190,13 @@ class MemberRecords:
             raise Violation(Deliveries, f"{self._client} {tp.topic}-{tp.partition}: {err}") from err
         self._tracker.delivered(tp, taken.next_offset, taken.last_epoch)
 
-    # -- the core ----------------------------------------------------------------------------
+    # -- what the core says ------------------------------------------------------------------
 
-    def feed(self, event: Event) -> None:
-        """Give the core an event, and perform what it asks for."""
-        self._inbox.append(event)
-        if self._stepping:
-            return
-        self._stepping = True
-        while self._inbox:
-            for command in self.core.step(self._context.kernel.now_ms, self._inbox.popleft()):
-                self._perform(command)
-        self._stepping = False
-        self._set_timer()
+    def _committed_asked(self, command: LookUpCommitted) -> None:
+        self._look_up(command.number, command.partitions)
 
-    def _set_timer(self) -> None:
-        due_ms = self.core.deadline_ms
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None
-        if due_ms is not None:
-            fire = self._fire
-            self._timer = self._context.kernel.at(due_ms, lambda: self._enter(fire))
-
-    def _fire(self) -> None:
-        self.feed(TimerFired())
-
-    def _perform(self, command: Command) -> None:
+    def _heard(self, command: Command) -> None:
         match command:
-            case SendFetch():
-                self._requests.fetch(command)
-            case CloseSession():
-                self._requests.close_session(command)
-            case ListOffsets():
-                self._requests.list_offsets(command)
-            case LearnLeaders():
-                self._requests.learn_leaders(command)
-            case LookUpCommitted():
-                self._look_up(command.number, command.partitions)
             case Positioned():
                 self._positioned(command)
             case Notice():

@@ -8,7 +8,6 @@ same commands as the consumer and decides nothing either. At any moment a proces
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -57,7 +56,7 @@ from kip848_client.offsets import (
 from mock_coordinator.sim.application import Application
 from mock_coordinator.sim.context import SimContext
 from mock_coordinator.sim.group_requests import GroupRequests
-from mock_coordinator.sim.kernel import Timer
+from mock_coordinator.sim.stepping import Stepping
 
 __all__ = ["MemberPlan", "MemberProcess"]
 
@@ -105,10 +104,10 @@ class MemberProcess:
         self._requests = GroupRequests(self, plan.name, plan.instance_id)
         self._group = self._build_group()
         self._on_exit = on_exit
-        self._inbox: deque[Input] = deque()
-        self._stepping = False
+        self._stepping: Stepping[Input] = Stepping(
+            context.kernel, self._step, lambda: self._group.deadline_ms, self._fire, self.enter
+        )
         self._waiting: list[Callable[[], None]] = []
-        self._timer: Timer | None = None
         self.application = Application(self, plan.name, self._tracker, auto_commit=plan.auto_commit)
         context.checkers.enter(self)
         context.tell(self.name, "start", f"{self.member_id} {plan.instance_id or ''}")
@@ -217,8 +216,7 @@ class MemberProcess:
         self.alive = False
         self._requests.close()
         self.application.records.close()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._stepping.stop()
         self.context.checkers.leave(self)
         self._on_exit(self)
 
@@ -251,33 +249,17 @@ class MemberProcess:
 
     def feed(self, event: Input) -> None:
         """Give the core an event, and perform what it asks for."""
-        self._inbox.append(event)
-        if self._stepping or not self.alive:
-            return
-        self._stepping = True
-        while self._inbox and self.alive:
-            self._step(self._inbox.popleft())
-        self._stepping = False
-        if self.alive:
-            self._set_timer()
+        self._stepping.post(event)
+        if self.alive and not self._stepping.is_stepping:
             self._end_if_done()
+
+    def _fire(self) -> None:
+        self.feed(TimerFired())
 
     def _step(self, event: Input) -> None:
         for command in self._group.step(self.context.kernel.now_ms, event):
             self._perform(command)
         self.application.fetch_only(self._group.fetchable)
-
-    def _set_timer(self) -> None:
-        due_ms = self._group.deadline_ms
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if due_ms is not None:
-            fire = self._fire
-            self._timer = self.context.kernel.at(due_ms, lambda: self.enter(fire))
-
-    def _fire(self) -> None:
-        self.feed(TimerFired())
 
     def _end_if_done(self) -> None:
         if not self._group.listener_is_idle:

@@ -1,42 +1,29 @@
-"""The consumer's process in a world of fetching: it performs what the core asks for, decides
-nothing, and shows the checkers every step."""
+"""The consumer's process in a world of fetching: it shows the checkers every step, and stands for
+the group's coordinator."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from kip848_client._types import TopicIdPartition, TopicPartition
 from kip848_client.errors import RequestTimedOut
 from kip848_client.fetching import (
-    CloseSession,
     ClusterChanged,
     Command,
     CommittedFailed,
     CommittedFound,
     Event,
-    FetchCore,
     FetchSettings,
-    LearnLeaders,
-    ListOffsets,
     LookUpCommitted,
-    Notice,
-    OffsetsFound,
-    OffsetsNotFound,
-    Positioned,
-    Readable,
-    SendFetch,
     StoredOffset,
-    TimerFired,
-    UseEndpoints,
 )
 from mock_coordinator.sim.fetching.brokers import RACKS, Brokers, node_name
 from mock_coordinator.sim.fetching.context import FetchContext
-from mock_coordinator.sim.fetching.requests import FetchRequests, Wires
+from mock_coordinator.sim.fetching.driver import FetchDriver
+from mock_coordinator.sim.fetching.requests import Wires
 from mock_coordinator.sim.fetching.shown import shown
 from mock_coordinator.sim.fetching.structure import Structure
-from mock_coordinator.sim.kernel import Timer
 
 __all__ = ["Client"]
 
@@ -48,22 +35,18 @@ _REQUEST_TIMEOUT_MS: Final = 3_000
 
 
 class Client:
-    """One ``FetchCore`` and its driver. ``heard`` gets what is for the user."""
+    """One ``FetchCore``, driven. ``heard`` gets what is for the user."""
 
     def __init__(
         self, context: FetchContext, brokers: Brokers, heard: Callable[[Command], None]
     ) -> None:
         self._context = context
         self._rng = context.kernel.rng("client")
-        self._heard = heard
         options = context.options
         settings = self._settings()
-        self.core = FetchCore(settings, self._jitter)
-        self._structure = Structure(
-            self.core, settings, brokers.session, lambda: brokers.longest_batch
-        )
         nodes = brokers.core.broker.nodes.ids
-        self._requests = FetchRequests(
+        self._driver = FetchDriver(
+            settings,
             Wires(
                 kernel=context.kernel,
                 network=context.network,
@@ -74,13 +57,17 @@ class Client:
                 nodes=lambda: nodes,
                 request_timeout_ms=_REQUEST_TIMEOUT_MS,
             ),
-            self.feed,
-            lambda action: action(),
+            self._rng,
+            look_up=self._look_up,
+            heard=heard,
+            enter=lambda action: action(),
+            watch=self._watch,
+        )
+        self.core = self._driver.core
+        self._structure = Structure(
+            self.core, settings, brokers.session, lambda: brokers.longest_batch
         )
         self.committed: dict[TopicIdPartition, StoredOffset] = {}
-        self._inbox: deque[Event] = deque()
-        self._stepping = False
-        self._timer: Timer | None = None
         self.steps = 0
         context.judge.watch(self.core)
 
@@ -101,24 +88,13 @@ class Client:
             metadata_max_age_ms=60_000,
         )
 
-    def _jitter(self, pause_ms: int) -> int:
-        return self._rng.randint(pause_ms * 4 // 5, max(pause_ms * 6 // 5, 1))
-
     def feed(self, event: Event) -> None:
         """Give the core an event, and perform what it asks for."""
-        self._inbox.append(event)
-        if self._stepping:
-            return
-        self._stepping = True
-        while self._inbox:
-            self._step(self._inbox.popleft())
-        self._stepping = False
-        self._set_timer()
+        self._driver.feed(event)
 
-    def _step(self, event: Event) -> None:
+    def _watch(self, event: Event, commands: Sequence[Command]) -> None:
         context, now_ms = self._context, self._context.kernel.now_ms
         self.steps += 1
-        commands = self.core.step(now_ms, event)
         context.tell(NAME, "event", shown(event))
         for command in commands:
             context.tell(NAME, "command", shown(command))
@@ -126,8 +102,6 @@ class Client:
         self._structure.look(event)
         if self.steps % _PROD_EVERY == 0:
             self._structure.prod(now_ms)
-        for command in commands:
-            self._perform(command)
 
     @property
     def session_ids(self) -> frozenset[int]:
@@ -139,36 +113,9 @@ class Client:
         """Go back to the bootstrap servers (KIP-1102): connections end, soon before or after the
         core hears of it."""
         if self._rng.random() < 0.5:
-            self._requests.drop()
+            self._driver.drop()
         self.feed(ClusterChanged())
-        self._requests.drop()
-
-    def _set_timer(self) -> None:
-        due_ms = self.core.deadline_ms
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None
-        if due_ms is not None:
-            self._timer = self._context.kernel.at(due_ms, lambda: self.feed(TimerFired()))
-
-    def _perform(self, command: Command) -> None:
-        match command:
-            case SendFetch():
-                self._requests.fetch(command)
-            case CloseSession():
-                self._requests.close_session(command)
-            case ListOffsets():
-                self._requests.list_offsets(command)
-            case LearnLeaders():
-                self._requests.learn_leaders(command)
-            case LookUpCommitted():
-                self._look_up(command)
-            case Positioned() | Readable() | Notice() | OffsetsFound() | OffsetsNotFound():
-                self._heard(command)
-            case UseEndpoints():
-                pass
-            case _:
-                raise AssertionError(f"no such command: {command!r}")
+        self._driver.drop()
 
     # -- committed offsets -------------------------------------------------------------------
 
