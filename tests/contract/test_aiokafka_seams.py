@@ -61,6 +61,20 @@ async def test_a_connection_keeps_what_the_broker_offers() -> None:
     assert connection._loop is asyncio.get_running_loop()
 
 
+def test_frames_can_be_received_by_ours() -> None:
+    """``FrameProtocol`` takes the place of the stream once a connection is open."""
+    connect = inspect.getsource(AIOKafkaConnection.connect)
+    assert "self._reader, self._writer, self._protocol = reader, writer, protocol" in connect
+    assert connect.rstrip().endswith("return reader, writer")
+    read = inspect.getsource(AIOKafkaConnection._read)
+    assert "reader = self._reader" in read
+    assert "self._handle_frame(resp)" in read
+    # how it ends: their task raises what the reader has, and their connection closes
+    ended = inspect.getsource(AIOKafkaConnection._on_read_task_error)
+    assert "self.close(reason=CloseReason.CONNECTION_BROKEN, exc=exc)" in ended
+    assert "self._writer = self._reader = None" in inspect.getsource(AIOKafkaConnection.close)
+
+
 def test_a_login_goes_through_the_seams_that_we_replace() -> None:
     login = inspect.getsource(AIOKafkaConnection._do_sasl_handshake)
     assert "await self.send(SaslAuthenticateRequest(payload))" in login

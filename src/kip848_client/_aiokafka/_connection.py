@@ -12,12 +12,15 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.protocol.admin import SaslAuthenticateRequest
+
+from kip848_client._aiokafka._frames import FrameProtocol
 
 __all__ = ["Connection", "ConnectionOptions", "open_connection"]
 
@@ -44,6 +47,23 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
     def __init__(self, host: str, port: int, **options: Any) -> None:
         super().__init__(host, port, **options)
         self._due_at_s = math.inf
+
+    async def connect(self) -> Any:
+        """As aiokafka's, login included; from then on frames come through ``FrameProtocol``."""
+        reader, writer = await super().connect()
+        myself = weakref.ref(self)  # a connection that was leaked shall be collected
+
+        def received(frame: bytes) -> bool:
+            connection = myself()
+            if connection is None or connection._reader is None:
+                return False
+            connection._handle_frame(frame)
+            return True
+
+        transport = writer.transport
+        theirs: Any = transport.get_protocol()
+        transport.set_protocol(FrameProtocol(theirs, reader, received, self._loop.call_soon))
+        return reader, writer
 
     @property
     def is_due(self) -> bool:

@@ -98,7 +98,7 @@ class ListBatch:
             if batch.magic == 0:  # which had no timestamps
                 columns.timestamps[before:] = [-1] * (len(columns) - before)
             if len(columns) > before:
-                self._cursor.consumed = columns.offsets[-1] + 1
+                self._cursor.consumed = columns.next_offset
                 self._cursor.consumed_epoch = batch.leader_epoch
 
     def _append_with_gaps(

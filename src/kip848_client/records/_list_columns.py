@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Final
 
 from kip848_client._aiokafka._codec import RawRecord
-from kip848_client.records._arrow import header_type, in_microseconds, pyarrow
+from kip848_client.records._arrow import counted, header_type, in_microseconds, pyarrow
 from kip848_client.records._columns import ArrowColumns
 from kip848_client.records._record import Headers
 
 __all__ = ["ListColumns"]
 
+_ROW: Final = attrgetter("timestamp", "key", "value", "headers")
+
 
 class ListColumns:
     """Offsets, timestamps, keys, values, a list each, and headers by row."""
 
-    __slots__ = ("headers", "keys", "offsets", "timestamps", "values")
+    __slots__ = ("_runs", "headers", "keys", "timestamps", "values")
 
     def __init__(self) -> None:
-        self.offsets: list[int] = []
+        self._runs: list[range] = []
+        """The offsets; where one run ends, some are missing."""
         self.timestamps: list[int] = []
         self.keys: list[bytes | None] = []
         self.values: list[bytes | None] = []
@@ -26,24 +32,38 @@ class ListColumns:
         """Of those rows that have some."""
 
     def __len__(self) -> int:
-        return len(self.offsets)
+        return len(self.keys)
+
+    @property
+    def next_offset(self) -> int:
+        """After the last record; there must be one."""
+        return self._runs[-1].stop
 
     def add(self, raws: Iterable[RawRecord], offset: int) -> None:
         """Add records, of which the first has this offset, and the next ones those that follow."""
-        times, keys, values = self.timestamps.append, self.keys.append, self.values.append
+        rows: list[tuple[Any, ...]] = []
         try:
-            for raw in raws:
-                if raw.headers:
-                    self.headers[len(self.keys)] = tuple(raw.headers)
-                times(raw.timestamp)
-                keys(raw.key)
-                values(raw.value)
+            # no statement is executed for a record: that is twice as fast as a loop
+            rows.extend(map(_ROW, raws))
         finally:  # also when bytes are damaged: what was before them is there
-            self.offsets.extend(range(offset, offset + len(self.keys) - len(self.offsets)))
+            if rows:
+                self._add_rows(rows, range(offset, offset + len(rows)))
+
+    def _add_rows(self, rows: list[tuple[Any, ...]], offsets: range) -> None:
+        timestamps, keys, values, headers = zip(*rows, strict=True)
+        if any(headers):
+            before = len(self)
+            self.headers |= {before + n: tuple(each) for n, each in enumerate(headers) if each}
+        self.timestamps += timestamps
+        self.keys += keys
+        self.values += values
+        if self._runs and self._runs[-1].stop == offsets.start:
+            offsets = range(self._runs.pop().start, offsets.stop)
+        self._runs.append(offsets)
 
     def all_offsets(self) -> Sequence[int]:
         """See ``Columns``."""
-        return self.offsets
+        return list(chain.from_iterable(self._runs))
 
     def all_timestamps(self) -> Sequence[int]:
         """See ``Columns``."""
@@ -71,7 +91,12 @@ class ListColumns:
         return (
             pa.array(self.keys, pa.binary()),
             pa.array(self.values, pa.binary()),
-            pa.array(self.offsets, pa.int64()),
+            self._arrow_offsets(),
             in_microseconds(pa.array(self.timestamps, pa.int64())),
             headers,
         )
+
+    def _arrow_offsets(self) -> Any:
+        if len(self._runs) == 1:
+            return counted(self._runs[0])
+        return pyarrow().array(self.all_offsets(), pyarrow().int64())
