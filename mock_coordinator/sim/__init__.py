@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from mock_coordinator.sim.probes import PROBES
 from mock_coordinator.sim.swarm import Options, draw_options, with_changes
-from mock_coordinator.sim.world import Failure, Result, World, simulate
+from mock_coordinator.sim.verdict import Failure
+from mock_coordinator.sim.world import Result, World, simulate
 
 __all__ = [
     "PROBES",

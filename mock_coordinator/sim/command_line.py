@@ -5,17 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from kip848_client.errors import ConfigError
-from mock_coordinator.sim.fetching.options import FetchOptions, draw_fetch_options
+from mock_coordinator.sim.fetching.options import draw_fetch_options
 from mock_coordinator.sim.fetching.probes import FETCH_PROBES
-from mock_coordinator.sim.fetching.world import FetchFailure, FetchResult, simulate_fetching
+from mock_coordinator.sim.fetching.world import FetchResult, simulate_fetching
 from mock_coordinator.sim.probes import PROBES
-from mock_coordinator.sim.swarm import Options, draw_options, with_changes
-from mock_coordinator.sim.world import Failure, Result, simulate
+from mock_coordinator.sim.swarm import AnyParameters, draw_options, with_changes
+from mock_coordinator.sim.verdict import Failure, Outcome
+from mock_coordinator.sim.world import Result, simulate
 
 __all__ = ["configure", "main", "run", "seeds_of"]
+
+AnyOutcome = TypeVar("AnyOutcome", bound=Outcome[Any])
+Sink: TypeAlias = Callable[[str], None]
 
 
 def seeds_of(text: str) -> range:
@@ -65,12 +70,12 @@ def run(arguments: argparse.Namespace) -> int:
     for a seed or an option that makes no sense."""
     changes = dict(_change(text) for text in arguments.set)
     seeds = seeds_of(arguments.seeds)
-    shown = arguments.trace, arguments.digest, arguments.probes
     if arguments.fetching:
         worlds = [with_changes(draw_fetch_options(seed), changes) for seed in seeds]
-        return _play_fetching(worlds, trace=shown[0], digest=shown[1], probes=shown[2])
+        summary = _Summary(FETCH_PROBES, arguments)
+        return summary.play(worlds, simulate_fetching, _fetching_line)
     plans = [with_changes(draw_options(seed), changes) for seed in seeds]
-    return _play(plans, trace=shown[0], digest=shown[1], probes=shown[2])
+    return _Summary(PROBES, arguments).play(plans, simulate, _line)
 
 
 def _change(text: str) -> tuple[str, str]:
@@ -80,59 +85,37 @@ def _change(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _play(plans: Sequence[Options], *, trace: bool, digest: bool, probes: bool) -> int:
-    summary = _Summary(PROBES if probes else ())
-    for options in plans:
-        try:
-            result = simulate(options, print if trace else None)
-        except Failure as failure:
-            summary.failed(options.seed, failure)
-            continue
-        line = f"{options.seed} {result.digest}" if digest else _line(result)
-        summary.held(line, result.probes)
-    return summary.tell(len(plans))
-
-
-def _play_fetching(
-    plans: Sequence[FetchOptions], *, trace: bool, digest: bool, probes: bool
-) -> int:
-    summary = _Summary(FETCH_PROBES if probes else ())
-    for options in plans:
-        try:
-            result = simulate_fetching(options, print if trace else None)
-        except FetchFailure as failure:
-            summary.failed(options.seed, failure)
-            continue
-        line = f"{options.seed} {result.digest}" if digest else _fetching_line(result)
-        summary.held(line, result.probes)
-    return summary.tell(len(plans))
-
-
 class _Summary:
-    """What many seeds came to. ``probes`` are those to count."""
+    """What many seeds came to. ``arguments`` say what is to be shown of them."""
 
-    def __init__(self, probes: Iterable[str]) -> None:
-        self._probes = tuple(probes)
+    def __init__(self, probes: Iterable[str], arguments: argparse.Namespace) -> None:
+        self._probes = tuple(probes) if arguments.probes else ()
+        self._sink: Sink | None = print if arguments.trace else None
+        self._digest: bool = arguments.digest
         self._reached: Counter[str] = Counter()
         self._failed: list[int] = []
 
-    def held(self, line: str, probes: Mapping[str, int]) -> None:
-        """A seed held every invariant."""
-        self._reached.update(probes)
-        print(line)
-
-    def failed(self, seed: int, failure: Exception) -> None:
-        """A seed did not."""
-        print(failure)
-        self._failed.append(seed)
-
-    def tell(self, played: int) -> int:
-        """Print the rest; returns the exit code."""
+    def play(
+        self,
+        plans: Sequence[AnyParameters],
+        simulate_one: Callable[[AnyParameters, Sink | None], AnyOutcome],
+        line: Callable[[AnyOutcome], str],
+    ) -> int:
+        """Play all, and print what comes of them; returns the exit code."""
+        for options in plans:
+            try:
+                result = simulate_one(options, self._sink)
+            except Failure as failure:
+                print(failure)
+                self._failed.append(options.seed)
+                continue
+            self._reached.update(result.probes)
+            print(f"{options.seed} {result.digest}" if self._digest else line(result))
         for name in self._probes:
             print(f"{self._reached[name]:>8}  {name}")
         if self._failed:
             seeds = " ".join(map(str, self._failed))
-            print(f"{len(self._failed)} of {played} seeds failed: {seeds}")
+            print(f"{len(self._failed)} of {len(plans)} seeds failed: {seeds}")
         return 1 if self._failed else 0
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from mock_coordinator.sim.broker_actor import BrokerActor
 from mock_coordinator.sim.context import BROKER, SimContext, server_name
+from mock_coordinator.sim.occasions import Occasions
 
 __all__ = ["CLOG_MS_MAX", "Faults"]
 
@@ -25,33 +26,21 @@ class Faults:
         self._broker = broker
         self._clients = clients
         self._rng = context.kernel.rng("faults")
-        self._over = False
+        self._occasions = Occasions(context.kernel, self._rng)
 
     def start(self) -> None:
         """From now on."""
         options = self._context.options
-        self._repeat(options.clog_every_ms, self._clog)
-        self._repeat(options.partition_every_ms, self._cut)
-        self._repeat(options.crash_every_ms, self._crash)
-        self._repeat(options.move_every_ms, self._move)
+        self._occasions.repeat(options.clog_every_ms, self._clog)
+        self._occasions.repeat(options.partition_every_ms, self._cut)
+        self._occasions.repeat(options.crash_every_ms, self._crash)
+        self._occasions.repeat(options.move_every_ms, self._move)
         if options.brokers > 1:
-            self._repeat(options.relocate_every_ms, self._relocate)
+            self._occasions.repeat(options.relocate_every_ms, self._relocate)
 
     def stop(self) -> None:
         """No new trouble."""
-        self._over = True
-
-    def _repeat(self, mean_ms: int, action: Callable[[], None]) -> None:
-        """Every now and then, ``mean_ms`` apart on average; never when that is 0."""
-        if mean_ms == 0:
-            return
-
-        def again() -> None:
-            if not self._over:
-                action()
-                self._repeat(mean_ms, action)
-
-        self._context.kernel.after(1 + int(self._rng.expovariate(1 / mean_ms)), again)
+        self._occasions.stop()
 
     def _path(self) -> tuple[str, str] | None:
         clients = self._clients()

@@ -70,6 +70,10 @@ class Kernel:
         """Do ``action`` in ``delay_ms``."""
         return self.at(self.now_ms + delay_ms, action)
 
+    def run_for(self, duration_ms: int) -> None:
+        """Let everything happen that is due by then."""
+        self.run_until(self.now_ms + duration_ms)
+
     def run_until(self, time_ms: int, done: Callable[[], bool] | None = None) -> bool:
         """Let everything up to ``time_ms`` happen; returns early, true, when ``done()`` is.
 

@@ -17,11 +17,13 @@ from mock_coordinator.core.profiles import PROFILES
 
 __all__ = [
     "SESSION_MS_MIN",
+    "AnyParameters",
     "Dice",
     "Options",
     "Parameters",
     "changes_of",
     "draw_options",
+    "replaying",
     "with_changes",
 ]
 
@@ -31,10 +33,29 @@ SESSION_MS_MIN: Final = 6_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """What the options of every kind of world have."""
+    """What the options of every kind of world have. Probabilities are per occasion, 0 to 1."""
 
     seed: int
     profile: str
+
+    codec: bool = False
+    """Pass every message through its bytes."""
+    topics: int
+    partitions_max: int
+    safety_ms: int
+    """How long troubles and workload go on before the world is healed."""
+    request_timeout_ms: int
+    poll_pause_ms: int
+    produce_every_ms: int
+    """A batch of a few records, anywhere."""
+
+    # the network
+    delay_ms_max: int
+    lose_request: float
+    lose_response: float
+    duplicate: float
+    clog_every_ms: int
+    partition_every_ms: int
 
     def describe(self) -> str:
         """``name=value`` of all, in the order of their definition."""
@@ -43,19 +64,12 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Parameters):
-    """Everything that differs between two runs. Probabilities are per occasion, 0 to 1."""
-
-    codec: bool = False
-    """Pass every message through its bytes."""
+    """Everything that differs between two runs of groups."""
 
     # sizes
     groups: int
     members: int
     """In each group at the start; the workload adds and removes some."""
-    topics: int
-    partitions_max: int
-    safety_ms: int
-    """How long faults and workload go on before the world is healed."""
 
     # the group
     session_timeout_ms: int
@@ -69,8 +83,6 @@ class Options(Parameters):
     pattern: float
     auto_commit: float
     max_poll_interval_ms: int
-    request_timeout_ms: int
-    poll_pause_ms: int
     stall: float
     """After a poll: the application stops polling for up to twice the poll interval."""
     manual_commit: float
@@ -82,14 +94,6 @@ class Options(Parameters):
 
     extra_heartbeats: bool = True
     """Whether members ask sooner than the interval while their assignment changes."""
-
-    # the network
-    delay_ms_max: int
-    lose_request: float
-    lose_response: float
-    duplicate: float
-    clog_every_ms: int
-    partition_every_ms: int
 
     # the coordinator
     crash_every_ms: int
@@ -106,8 +110,6 @@ class Options(Parameters):
     act_every_ms: int
     process_crash: float
     """Of the acts that end a process, those that end it without a word."""
-    produce_every_ms: int
-    """A batch of a few records, anywhere."""
 
 
 _PROFILE_NAMES: Final = tuple(sorted(PROFILES))
@@ -210,6 +212,13 @@ def with_changes(options: AnyParameters, changes: dict[str, str]) -> AnyParamete
         except (KeyError, ValueError) as err:
             raise ConfigError(f"{name}={text}: not a {type(old).__name__}") from err
     return replace(options, **typed)  # type: ignore[arg-type]  # the types were checked above
+
+
+def replaying(options: AnyParameters, drawn: AnyParameters) -> str:
+    """What to say on the command line to see this very run, event by event."""
+    changes = changes_of(options, drawn)
+    set_them = "".join(f" --set {name}={value}" for name, value in changes.items())
+    return f"--seed {options.seed}{set_them} --trace"
 
 
 def changes_of(options: AnyParameters, drawn: AnyParameters) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import Final
 from kip848_client._types import GroupId
 from kip848_client.member import LeaveMode
 from mock_coordinator.sim.context import SimContext
+from mock_coordinator.sim.occasions import Occasions
 from mock_coordinator.sim.operator import Operator
 from mock_coordinator.sim.population import Consumer, Population
 
@@ -29,7 +30,7 @@ class Workload:
         self._operator = operator
         self._population = population
         self._rng = context.kernel.rng("workload")
-        self._over = False
+        self._occasions = Occasions(context.kernel, self._rng)
         self._acts: list[tuple[int, Callable[[], None]]] = [
             (4, self._change_subscription),
             (1, self._unsubscribe),
@@ -59,18 +60,11 @@ class Workload:
 
     def start(self) -> None:
         """From now on."""
-        mean_ms = self._context.options.act_every_ms
-
-        def again() -> None:
-            if not self._over:
-                self._act()
-                self.start()
-
-        self._context.kernel.after(1 + int(self._rng.expovariate(1 / mean_ms)), again)
+        self._occasions.repeat(self._context.options.act_every_ms, self._act)
 
     def _produce(self) -> None:
         """Go on writing records until there are no more acts."""
-        if not self._over:
+        if not self._occasions.over:
             self._operator.produce()
             longest_ms = 2 * self._context.options.produce_every_ms
             delay_ms = self._context.kernel.rng("produce").randint(1, longest_ms)
@@ -78,7 +72,7 @@ class Workload:
 
     def stop(self) -> None:
         """No new acts. Those that were begun are brought to their end by healing."""
-        self._over = True
+        self._occasions.stop()
 
     def _act(self) -> None:
         weights = [weight for weight, _ in self._acts]
@@ -170,7 +164,7 @@ class Workload:
 
     def _returner(self, consumer: Consumer) -> Callable[[], None]:
         def come_back() -> None:
-            if not self._over:
+            if not self._occasions.over:
                 consumer.wanted = True
                 self._population.start(consumer)
 
@@ -228,5 +222,5 @@ class Workload:
 
     def _clean_up(self, group_id: GroupId, times: int) -> None:
         """Ask again for a while: it is refused while the group has members."""
-        if not self._over and times and not self._operator.delete_group(group_id):
+        if not self._occasions.over and times and not self._operator.delete_group(group_id):
             self._context.kernel.after(1_000, lambda: self._clean_up(group_id, times - 1))

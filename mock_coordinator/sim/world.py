@@ -24,11 +24,12 @@ from mock_coordinator.sim.network import Network
 from mock_coordinator.sim.operator import Operator
 from mock_coordinator.sim.population import Population
 from mock_coordinator.sim.probes import Probes
-from mock_coordinator.sim.swarm import Options, changes_of, draw_options
+from mock_coordinator.sim.swarm import Options, draw_options, replaying
 from mock_coordinator.sim.trace import Trace
+from mock_coordinator.sim.verdict import Failure, Outcome, Stuck
 from mock_coordinator.sim.workload import Workload
 
-__all__ = ["Failure", "Result", "World", "replay_command", "simulate"]
+__all__ = ["Result", "World", "replay_command", "simulate"]
 
 SETUP_MS: Final = 8_000
 LIVENESS_MS_MAX: Final = 240_000
@@ -38,53 +39,16 @@ QUIET_MS: Final = 20_000
 CHECK_EVERY_MS: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result(Outcome[Options]):
     """What a run that held every invariant leaves."""
 
-    options: Options
-    digest: str
-    lines: int
-    events: int
-    virtual_ms: int
-    converged_ms: int
-    """From the healing to order."""
-    records: int
     requests: Mapping[str, int]
-    probes: Mapping[str, int]
-
-
-class Failure(Exception):
-    """A run in which something did not hold: what, how to see it again, and the last events."""
-
-    def __init__(self, options: Options, cause: BaseException, trace: Trace) -> None:
-        self.options = options
-        self.cause = cause
-        self.last = trace.last
-        super().__init__(
-            "\n".join(
-                (
-                    f"{type(cause).__name__}: {cause}",
-                    f"seed {options.seed}",
-                    f"options {options.describe()}",
-                    *trace.last,
-                    f"replay: {replay_command(options)}",
-                )
-            )
-        )
 
 
 def replay_command(options: Options) -> str:
     """What to type to see this very run, event by event."""
-    drawn = draw_options(options.seed)
-    changes = "".join(
-        f" --set {name}={value}" for name, value in changes_of(options, drawn).items()
-    )
-    return f"python -m mock_coordinator.sim --seed {options.seed}{changes} --trace"
-
-
-class Stuck(Exception):
-    """A healed world did not come to rest in order."""
+    return f"python -m mock_coordinator.sim {replaying(options, draw_options(options.seed))}"
 
 
 class World:
@@ -125,13 +89,14 @@ class World:
 
     def run(self) -> Result:
         """The whole story. Raises ``Failure``."""
+        context = self.context
         try:
             self._set_up()
             self._be_unsafe()
             converged_ms = self._be_live()
         except Exception as err:
-            raise Failure(self.context.options, err, self.context.trace) from err
-        context = self.context
+            replay = replay_command(context.options)
+            raise Failure(context.options, err, context.trace, replay) from err
         return Result(
             options=context.options,
             digest=context.trace.digest,
@@ -153,13 +118,13 @@ class World:
 
     def _set_up(self) -> None:
         self._workload.set_up()
-        self._run_for(SETUP_MS)
+        self.context.kernel.run_for(SETUP_MS)
 
     def _be_unsafe(self) -> None:
         self.context.tell("world", "safety")
         self._faults.start()
         self._workload.start()
-        self._run_for(self.context.options.safety_ms)
+        self.context.kernel.run_for(self.context.options.safety_ms)
 
     def _be_live(self) -> int:
         """Returns how long it took."""
@@ -175,16 +140,16 @@ class World:
         self._await_order(healed_ms + LIVENESS_MS_MAX)
         converged_ms = context.kernel.now_ms - healed_ms
         # what was sent before the healing may still be on its way, or waited for
-        self._run_for(max(context.options.request_timeout_ms, CLOG_MS_MAX))
+        self.context.kernel.run_for(max(context.options.request_timeout_ms, CLOG_MS_MAX))
         self._await_order(context.kernel.now_ms + LIVENESS_MS_MAX)
         # a member asks more often than the interval for a while after its assignment has changed
-        self._run_for(EXTRA_INTERVALS * self._longest_interval_ms())
+        self.context.kernel.run_for(EXTRA_INTERVALS * self._longest_interval_ms())
         self._stay_quiet()
         return converged_ms
 
     def _await_order(self, until_ms: int) -> None:
         while self.pending():
-            self._run_for(CHECK_EVERY_MS)
+            self.context.kernel.run_for(CHECK_EVERY_MS)
             if self.context.kernel.now_ms > until_ms:
                 raise Stuck("; ".join(self.pending()))
 
@@ -195,7 +160,7 @@ class World:
         epochs = {g: group.epoch for g, group in context.checkers.groups.groups.items()}
         before = dict(context.checkers.rates.requests)
         early = context.checkers.early_heartbeats.count
-        self._run_for(QUIET_MS)
+        self.context.kernel.run_for(QUIET_MS)
         stuck = self.pending()
         if stuck:
             raise Stuck(f"order did not last: {'; '.join(stuck)}")
@@ -222,9 +187,6 @@ class World:
             QUIET_MS // config.consumer_heartbeat_interval_ms(process.group_id) + 2
             for process in self.population.processes
         )
-
-    def _run_for(self, duration_ms: int) -> None:
-        self.context.kernel.run_until(self.context.kernel.now_ms + duration_ms)
 
 
 def simulate(options: Options, sink: Callable[[str], None] | None = None) -> Result:

@@ -12,8 +12,9 @@ import pytest
 
 from mock_coordinator.sim.fetching.options import draw_fetch_options
 from mock_coordinator.sim.fetching.probes import FETCH_PROBES
-from mock_coordinator.sim.fetching.world import FetchFailure, FetchResult, simulate_fetching
+from mock_coordinator.sim.fetching.world import FetchResult, simulate_fetching
 from mock_coordinator.sim.swarm import with_changes
+from mock_coordinator.sim.verdict import Failure
 
 _CHUNK: Final = 10
 _CHUNKS: Final = range(12)
@@ -93,7 +94,7 @@ def test_a_failure_says_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("mock_coordinator.sim.fetching.user.User.heal", broken)
     options = with_changes(draw_fetch_options(7), {"safety_ms": "15000", "codec": "true"})
-    with pytest.raises(FetchFailure) as failed:
+    with pytest.raises(Failure) as failed:
         simulate_fetching(options)
     said = str(failed.value).splitlines()
     assert said[0] == "AssertionError: nothing is wrong, and yet"

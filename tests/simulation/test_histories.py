@@ -8,7 +8,7 @@ import pytest
 from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
 from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.logs.record_batch import read_header
-from mock_coordinator.sim.fetching.history import History, Reader, WrongRecord
+from mock_coordinator.sim.history import History, Reader, WrongRecord
 
 _TRANSACTIONAL = 0x10
 

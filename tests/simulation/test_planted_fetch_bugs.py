@@ -24,8 +24,9 @@ from kip848_client.fetching._sessions import FetchSession
 from kip848_client.fetching._tenures import Tenures
 from kip848_client.fetching._topics import Topics
 from mock_coordinator.sim.fetching.options import draw_fetch_options
-from mock_coordinator.sim.fetching.world import FetchFailure, simulate_fetching
+from mock_coordinator.sim.fetching.world import simulate_fetching
 from mock_coordinator.sim.swarm import with_changes
+from mock_coordinator.sim.verdict import Failure
 
 
 class Bug(NamedTuple):
@@ -299,7 +300,7 @@ def found(changes: dict[str, str]) -> str:
         options = with_changes(draw_fetch_options(seed), {"safety_ms": "20000", **changes})
         try:
             simulate_fetching(options)
-        except FetchFailure as failure:
+        except Failure as failure:
             return str(failure).splitlines()[0]
     return "nothing"
 

@@ -29,8 +29,8 @@ from kip848_client.fetching import (
 )
 from kip848_client.wire.messages.fetch import FetchRequest
 from mock_coordinator.sim.fetching.asking import Asking
-from mock_coordinator.sim.fetching.history import Histories
 from mock_coordinator.sim.fetching.reading import Reading
+from mock_coordinator.sim.history import Histories
 
 __all__ = ["Judge"]
 

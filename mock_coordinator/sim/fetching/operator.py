@@ -25,7 +25,7 @@ from mock_coordinator.core.logs.record_batch import read_header, records_of
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.sim.fetching.brokers import Brokers
 from mock_coordinator.sim.fetching.context import FetchContext
-from mock_coordinator.sim.fetching.history import History
+from mock_coordinator.sim.history import History
 
 __all__ = ["Operator"]
 

@@ -14,17 +14,10 @@ __all__ = ["FetchOptions", "draw_fetch_options"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOptions(Parameters):
-    """Everything that differs between two runs. Probabilities are per occasion, 0 to 1."""
-
-    codec: bool = False
-    """Pass every message through its bytes."""
+    """Everything that differs between two runs of fetching."""
 
     # sizes
     brokers: int
-    topics: int
-    partitions_max: int
-    safety_ms: int
-    """How long troubles and workload go on before the world is healed."""
     session_slots: int
     """Fewer than 8 means that brokers give no sessions."""
 
@@ -40,10 +33,8 @@ class FetchOptions(Parameters):
     max_bytes: int
     max_partition_bytes: int
     buffer_bytes: int
-    request_timeout_ms: int
 
     # the user
-    poll_pause_ms: int
     records_max: int
     """What one poll takes at most."""
     stall: float
@@ -52,7 +43,6 @@ class FetchOptions(Parameters):
     """The user pauses, seeks, is assigned and unassigned."""
 
     # the log
-    produce_every_ms: int
     oversized: float
     """Of the batches, those that are larger than what is asked for of a partition."""
     transactional: float
@@ -74,14 +64,6 @@ class FetchOptions(Parameters):
     """An answer is an error of the whole request, or of one partition."""
     lag: float
     """A replica that does not lead lags behind, and says so by OFFSET_OUT_OF_RANGE."""
-
-    # the network
-    delay_ms_max: int
-    lose_request: float
-    lose_response: float
-    duplicate: float
-    clog_every_ms: int
-    partition_every_ms: int
 
 
 _PROFILE_NAMES: Final = tuple(sorted(PROFILES))

@@ -36,7 +36,7 @@ from kip848_client.fetching import (
     Slice,
     Sought,
 )
-from mock_coordinator.sim.fetching.history import Histories, Reader, WrongRecord
+from mock_coordinator.sim.history import Histories, Reader, WrongRecord
 from mock_coordinator.sim.invariants import Violation
 
 __all__ = ["Closed", "Delivered", "Moved", "Reading"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,20 +12,22 @@ from mock_coordinator.core.profiles import profile_named
 from mock_coordinator.sim.fetching.brokers import Brokers, node_name
 from mock_coordinator.sim.fetching.client import NAME
 from mock_coordinator.sim.fetching.context import FetchContext
-from mock_coordinator.sim.fetching.history import Histories
 from mock_coordinator.sim.fetching.judge import Judge
 from mock_coordinator.sim.fetching.operator import Operator
 from mock_coordinator.sim.fetching.options import FetchOptions, draw_fetch_options
 from mock_coordinator.sim.fetching.probes import FETCH_PROBES
 from mock_coordinator.sim.fetching.producers import Producers
 from mock_coordinator.sim.fetching.user import User
+from mock_coordinator.sim.history import Histories
 from mock_coordinator.sim.kernel import Kernel
 from mock_coordinator.sim.network import Network
+from mock_coordinator.sim.occasions import Occasions
 from mock_coordinator.sim.probes import Probes
-from mock_coordinator.sim.swarm import changes_of
+from mock_coordinator.sim.swarm import replaying
 from mock_coordinator.sim.trace import Trace
+from mock_coordinator.sim.verdict import Failure, Outcome, Stuck
 
-__all__ = ["FetchFailure", "FetchResult", "FetchWorld", "simulate_fetching"]
+__all__ = ["FetchResult", "FetchWorld", "simulate_fetching"]
 
 LIVENESS_MS_MAX: Final = 90_000
 """Without a record: rests, leases and look-ups that time out add up."""
@@ -36,48 +38,14 @@ _CLOG_MS_MAX: Final = 5_000
 _CUT_MS_MAX: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class FetchResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchResult(Outcome[FetchOptions]):
     """What a run that held every invariant leaves."""
 
-    options: FetchOptions
-    digest: str
-    lines: int
-    events: int
-    virtual_ms: int
-    converged_ms: int
     written: int
-    records: int
-    """Handed out."""
     requests: int
     resets: int
     truncations: int
-    probes: Mapping[str, int]
-
-
-class FetchFailure(Exception):
-    """A run in which something did not hold: what, how to see it again, and the last events."""
-
-    def __init__(self, options: FetchOptions, cause: BaseException, trace: Trace) -> None:
-        self.options = options
-        self.cause = cause
-        changes = changes_of(options, draw_fetch_options(options.seed))
-        set_them = "".join(f" --set {name}={value}" for name, value in changes.items())
-        super().__init__(
-            "\n".join(
-                (
-                    f"{type(cause).__name__}: {cause}",
-                    f"seed {options.seed}",
-                    f"options {options.describe()}",
-                    *trace.last,
-                    f"replay: {_COMMAND} --seed {options.seed}{set_them} --trace",
-                )
-            )
-        )
-
-
-class Stuck(Exception):
-    """A healed world did not come to rest in order."""
 
 
 class FetchWorld:
@@ -104,21 +72,23 @@ class FetchWorld:
         )
         self._start_ms = kernel.now_ms
         self._rng = kernel.rng("faults")
-        self._over = False
+        self._occasions = Occasions(kernel, self._rng)
         self.brokers = Brokers(self.context)
         self.producers = Producers(self.context, self.brokers)
         self.operator = Operator(self.context, self.brokers)
         self.user = User(self.context, self.brokers)
 
     def run(self) -> FetchResult:
-        """The whole story. Raises ``FetchFailure``."""
+        """The whole story. Raises ``Failure``."""
+        context, options = self.context, self.context.options
         try:
             self._set_up()
             self._be_unsafe()
             converged_ms = self._be_live()
         except Exception as err:
-            raise FetchFailure(self.context.options, err, self.context.trace) from err
-        context, reading = self.context, self.context.judge.reading
+            replay = f"{_COMMAND} {replaying(options, draw_fetch_options(options.seed))}"
+            raise Failure(options, err, context.trace, replay) from err
+        reading = context.judge.reading
         if reading.resets:
             context.probes.reached("a reset")
         if reading.truncations:
@@ -153,35 +123,23 @@ class FetchWorld:
         for _ in range(10):
             self.producers.write()
         self.user.start()
-        self._run_for(1_000)
+        self.context.kernel.run_for(1_000)
 
     def _be_unsafe(self) -> None:
         context, options = self.context, self.context.options
         context.tell("world", "safety")
-        self._repeat(options.produce_every_ms, self.producers.write)
-        self._repeat(options.act_every_ms, self.user.act)
-        self._repeat(options.compact_every_ms, self.operator.compact)
-        self._repeat(options.retain_every_ms, self.operator.retain)
-        self._repeat(options.cut_every_ms, self.operator.cut)
-        self._repeat(options.elect_every_ms, self.operator.elect)
-        self._repeat(options.administer_every_ms, self.operator.administer)
-        self._repeat(options.stop_every_ms, self.operator.stop_a_node)
-        self._repeat(options.evict_every_ms, self.brokers.evict)
-        self._repeat(options.clog_every_ms, self._clog)
-        self._repeat(options.partition_every_ms, self._cut)
-        self._run_for(options.safety_ms)
-
-    def _repeat(self, mean_ms: int, action: Callable[[], None]) -> None:
-        """Every now and then, ``mean_ms`` apart on average; never when that is 0."""
-        if mean_ms == 0:
-            return
-
-        def again() -> None:
-            if not self._over:
-                action()
-                self._repeat(mean_ms, action)
-
-        self.context.kernel.after(1 + int(self._rng.expovariate(1 / mean_ms)), again)
+        self._occasions.repeat(options.produce_every_ms, self.producers.write)
+        self._occasions.repeat(options.act_every_ms, self.user.act)
+        self._occasions.repeat(options.compact_every_ms, self.operator.compact)
+        self._occasions.repeat(options.retain_every_ms, self.operator.retain)
+        self._occasions.repeat(options.cut_every_ms, self.operator.cut)
+        self._occasions.repeat(options.elect_every_ms, self.operator.elect)
+        self._occasions.repeat(options.administer_every_ms, self.operator.administer)
+        self._occasions.repeat(options.stop_every_ms, self.operator.stop_a_node)
+        self._occasions.repeat(options.evict_every_ms, self.brokers.evict)
+        self._occasions.repeat(options.clog_every_ms, self._clog)
+        self._occasions.repeat(options.partition_every_ms, self._cut)
+        self.context.kernel.run_for(options.safety_ms)
 
     def _path(self) -> tuple[str, str]:
         node = node_name(self._rng.choice(self.brokers.core.broker.nodes.ids))
@@ -198,19 +156,19 @@ class FetchWorld:
     def _be_live(self) -> int:
         """Returns how long it took until everything was read."""
         context = self.context
-        self._over = True
+        self._occasions.stop()
         context.tell("world", "liveness")
         context.healed = True
         context.network.heal()
         self.brokers.heal()
         self.producers.finish()
-        self._run_for(10_000)  # topics that are to be made again are there
+        self.context.kernel.run_for(10_000)  # topics that are to be made again are there
         self.producers.finish()
         self.user.heal()
         healed_ms = context.kernel.now_ms
         moved_ms, read = healed_ms, context.judge.reading.records
         while stuck := list(self.pending()):
-            self._run_for(CHECK_EVERY_MS)
+            self.context.kernel.run_for(CHECK_EVERY_MS)
             if context.judge.reading.records != read:
                 moved_ms, read = context.kernel.now_ms, context.judge.reading.records
             if context.kernel.now_ms > moved_ms + LIVENESS_MS_MAX:
@@ -240,9 +198,9 @@ class FetchWorld:
         """Nothing moves, and nobody asks more than waiting needs."""
         context, options = self.context, self.context.options
         context.tell("world", "quiet")
-        self._run_for(2_000)
+        self.context.kernel.run_for(2_000)
         before = context.judge.asking.requests
-        self._run_for(QUIET_MS)
+        self.context.kernel.run_for(QUIET_MS)
         stuck = list(self.pending())
         if stuck:
             raise Stuck(f"order did not last: {'; '.join(stuck)}")
@@ -258,19 +216,16 @@ class FetchWorld:
         held = client.session_ids
         client.feed(CloseRequested())
         asked = context.judge.asking.requests
-        self._run_for(5_000)
+        self.context.kernel.run_for(5_000)
         if client.core.deadline_ms is not None or context.judge.asking.requests != asked:
             raise Stuck("it goes on after it was closed")
         sessions = [s for node in self.brokers.sessions() for s in node if s in held]
         if sessions:
             raise Stuck(f"sessions {sessions} are not closed")
 
-    def _run_for(self, duration_ms: int) -> None:
-        self.context.kernel.run_until(self.context.kernel.now_ms + duration_ms)
-
 
 def simulate_fetching(
     options: FetchOptions, sink: Callable[[str], None] | None = None
 ) -> FetchResult:
-    """One run. Raises ``FetchFailure``; ``sink`` gets every line of the trace."""
+    """One run. Raises ``Failure``; ``sink`` gets every line of the trace."""
     return FetchWorld(options, sink).run()

@@ -1,0 +1,35 @@
+"""What the actors of every kind of world share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic
+
+from mock_coordinator.core.profile import Profile
+from mock_coordinator.sim.history import Histories
+from mock_coordinator.sim.kernel import Kernel
+from mock_coordinator.sim.network import Network
+from mock_coordinator.sim.probes import Probes
+from mock_coordinator.sim.swarm import AnyParameters
+from mock_coordinator.sim.trace import Trace
+
+__all__ = ["WorldContext"]
+
+
+@dataclass(slots=True, kw_only=True)
+class WorldContext(Generic[AnyParameters]):
+    """The clock, the network, and what was ever written. ``healed``: nothing goes wrong any
+    more."""
+
+    options: AnyParameters
+    profile: Profile
+    kernel: Kernel
+    network: Network
+    trace: Trace
+    probes: Probes
+    histories: Histories = field(default_factory=Histories)
+    healed: bool = False
+
+    def tell(self, who: str, what: str, details: str = "") -> None:
+        """One line of the trace."""
+        self.trace.add(self.kernel.now_ms, who, what, details)
