@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from benchmarks.timing import best_us, machine, say, table
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
     AllButHeld,
@@ -39,7 +39,9 @@ from kip848_client.fetching import (
     Started,
     TimerFired,
     TopicLeaders,
+    Wanted,
 )
+from tests.support.fetch_session import take_in
 
 __all__ = ["main"]
 
@@ -56,7 +58,9 @@ class _Run:
     core: FetchCore = field(default_factory=lambda: FetchCore(FetchSettings(), lambda ms: ms))
     now_ms: int = 1_000
     open: dict[int, SendFetch] = field(default_factory=dict[int, SendFetch])
-    wanted: dict[int, dict[int, int]] = field(default_factory=lambda: {n: {} for n in _NODES})
+    wanted: dict[int, dict[TopicIdPartition, Wanted]] = field(
+        default_factory=lambda: {n: {} for n in _NODES}
+    )
     rows: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
 
     @property
@@ -72,12 +76,7 @@ class _Run:
         for command in commands:
             if isinstance(command, SendFetch):
                 self.open[command.node] = command
-                known = self.wanted[command.node]
-                if command.intent.session_epoch <= 0:
-                    known.clear()
-                known.update({each.partition: each.offset for each in command.intent.add})
-                for _, number in command.intent.forget:
-                    known.pop(number, None)
+                take_in(self.wanted[command.node], command.intent)
         return commands
 
     def learn(self, what: str, commands: tuple[Command, ...]) -> tuple[Command, ...]:
@@ -91,7 +90,7 @@ class _Run:
     def answer(self, what: str, node: int, of: Callable[[int], PartitionAnswer] | None) -> None:
         """Answer what a broker was asked: of each partition, or of none."""
         fetch = self.open.pop(node)
-        rows = () if of is None else tuple(of(number) for number in self.wanted[node])
+        rows = () if of is None else tuple(of(number) for _, number in self.wanted[node])
         self.now_ms += fetch.intent.max_wait_ms
         self.step(what, FetchAnswered(fetch.fetch, FetchAnswer(0, node, 0, rows)))
 

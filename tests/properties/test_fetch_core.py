@@ -70,6 +70,7 @@ from kip848_client.fetching import (
 )
 from kip848_client.fetching._model import EpochEnd
 from tests.support.examples import examples
+from tests.support.fetch_session import take_in
 from tests.unit.fetching._bytes import batch
 
 NODES = (1, 2, 3)
@@ -405,10 +406,7 @@ class Life:
             self.numbers += 1
             session = self.sessions[node] = Session(self.numbers, 0)
         session.epoch += 1
-        for want in intent.add:
-            session.known[want.key] = want
-        for key in intent.forget:
-            session.known.pop(key, None)
+        take_in(session.known, intent)
         if not session.known:
             assert self.lied, "an empty session"
             del self.sessions[node]

@@ -54,6 +54,7 @@ from kip848_client.fetching import (
 )
 from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch
 from mock_coordinator.core.logs.record_batch import with_base_offset
+from tests.support.fetch_session import take_in
 
 _TOPICS: Final = 5
 _PARTITIONS: Final = 8
@@ -137,11 +138,7 @@ class Machine:
             return FetchLost(command.fetch, "lost")
         if dice < 0.02:
             return FetchAnswered(command.fetch, FetchAnswer(ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
-        if intent.session_epoch <= 0:
-            told.clear()
-        for key in intent.forget:
-            told.pop(key, None)
-        told.update({want.key: want for want in intent.add})
+        take_in(told, intent)
         rows = tuple(self.row(want) for want in told.values())
         return FetchAnswered(command.fetch, FetchAnswer(session_id=77, partitions=rows))
 

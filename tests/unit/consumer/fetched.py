@@ -34,6 +34,7 @@ from kip848_client.fetching import (
 )
 from kip848_client.offsets import OffsetTracker
 from kip848_client.records import Decoding
+from tests.support.fetch_session import take_in
 from tests.unit.records.batches import Row, batch
 
 __all__ = ["A", "B", "PathHarness"]
@@ -83,11 +84,7 @@ class PathHarness:
         while self.answered < len(self.fetches) and not self.gate:
             fetch = self.fetches[self.answered]
             self.answered += 1
-            for key in fetch.intent.forget:
-                self.session.pop(key, None)
-            if fetch.intent.session_epoch <= 0:
-                self.session.clear()
-            self.session |= {each.key: each for each in fetch.intent.add}
+            take_in(self.session, fetch.intent)
             rows = tuple(
                 row for each in self.session.values() if (row := self._row(each)) is not None
             )

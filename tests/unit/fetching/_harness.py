@@ -41,6 +41,7 @@ from kip848_client.fetching import (
     TopicLeaders,
     Wanted,
 )
+from tests.support.fetch_session import take_in
 from tests.unit.fetching._bytes import batch
 
 __all__ = ["Harness", "Topic", "data", "key", "row", "tid", "tp"]
@@ -122,16 +123,10 @@ class Harness:
             case SendFetch():
                 assert command.node not in self.open, "two requests to one broker"
                 self.open[command.node] = command
-                intent = command.intent
-                if intent.session_epoch <= 0:
-                    self.sessions[command.node] = {}
-                known = self.sessions[command.node]
-                for each in intent.add:
-                    known[each.key] = each
-                for forgotten in intent.forget:
-                    known.pop(forgotten, None)
+                known = self.sessions.setdefault(command.node, {})
+                take_in(known, command.intent)
                 assert known, "an empty session"
-                assert all(each.offset >= 0 for each in intent.add)
+                assert all(each.offset >= 0 for each in command.intent.add)
             case LearnLeaders() if self.answers_metadata:
                 self.learn(command)
             case ListOffsets() if self.answers_offsets:
