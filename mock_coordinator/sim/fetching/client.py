@@ -86,6 +86,7 @@ class Client:
             has_group=options.has_group,
             request_timeout_ms=options.request_timeout_ms,
             metadata_max_age_ms=60_000,
+            rows_a_step=options.rows_a_step,
         )
 
     def feed(self, event: Event) -> None:

@@ -33,6 +33,8 @@ class FetchOptions(Parameters):
     max_bytes: int
     max_partition_bytes: int
     buffer_bytes: int
+    rows_a_step: int
+    """So many rows of an answer are taken in at once."""
 
     # the user
     records_max: int
@@ -117,4 +119,5 @@ def draw_fetch_options(seed: int) -> FetchOptions:
         duplicate=dice.probability(0.1) if dice.between(0, 2) == 0 else 0.0,
         clog_every_ms=dice.period(4_000),
         partition_every_ms=dice.period(6_000),
+        rows_a_step=(1, 2, 500, 500)[dice.between(0, 3)],
     )

@@ -35,6 +35,7 @@ from kip848_client.fetching import (
     SeekEnded,
     Slice,
     Sought,
+    TimerFired,
 )
 from mock_coordinator.sim.history import Histories, Reader, WrongRecord
 from mock_coordinator.sim.invariants import Violation
@@ -90,6 +91,9 @@ class Reading:
         default_factory=dict[TopicIdPartition, set[int]]
     )
 
+    _answers: list[Event] = field(default_factory=list[Event])
+    """Those that the core is not done with."""
+
     # -- what brokers say --------------------------------------------------------------------
 
     def out_of_range(self, key: TopicIdPartition, offset: int) -> None:
@@ -115,8 +119,12 @@ class Reading:
         self._begin_anew(core, " ".join(each.text for each in told))
         positioned = tuple(positioned)
         self._follow_seeks(event, {each.partition for each in positioned})
+        if isinstance(event, CommittedFound | OffsetsListed | FetchAnswered):
+            self._answers.append(event)
         for each in positioned:
             self._position(core, event, each)
+        if not core.is_taking_in:
+            self._answers.clear()
         self.look(core)
 
     def _assign(self, event: AssignmentChanged) -> None:
@@ -186,6 +194,9 @@ class Reading:
                 return self._reset_reason(core, event, tp, offset)
             case FetchAnswered():
                 return self._cut_reason(core, tp, offset)
+            case TimerFired() if self._answers:
+                reasons = [self._reason(core, each, said) for each in self._answers]
+                return None if None in reasons else f"it is in none of the answers: {reasons}"
             case _:
                 return "no event that moves positions"
 

@@ -11,7 +11,7 @@ row, whatever the reason is. So no answer of any broker leads to a loop without 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from kip848_client._backoff import Jitter, backoff_ms
@@ -87,8 +87,11 @@ class Answers:
 
     # -- whole answers -----------------------------------------------------------------------
 
-    def take(self, now_ms: int, node: Node, fetch: OpenFetch, answer: FetchAnswer) -> None:
-        """A broker answered."""
+    def take(
+        self, now_ms: int, node: Node, fetch: OpenFetch, answer: FetchAnswer
+    ) -> Iterator[None]:
+        """A broker answered; stops between portions, and before the last one it must not be asked
+        again."""
         node.lost_since_ms = None
         node.throttled_until_ms = now_ms + max(0, answer.throttle_time_ms)
         if answer.nodes:
@@ -109,7 +112,11 @@ class Answers:
             return
         progress = False
         errors: _Errors = {}
-        for told in answer.partitions:
+        for count, told in enumerate(answer.partitions):
+            if count and count % self._settings.rows_a_step == 0:
+                yield
+                if self._planner.nodes.get(node.node) is not node:
+                    return  # everything began anew meanwhile
             key = told.key
             partition = self._assigned.at(key)
             if (

@@ -7,6 +7,9 @@ looked for, leaders asked for, and each broker that can be asked for records is.
 inside: everything that takes time is a command whose answer comes back as an event with the same
 number. An answer that nobody waits for any more changes nothing.
 
+An answer that tells of very many partitions is taken in by portions (``Portions``). Until the last
+one nothing is fetched, and no trouble told: what concerns them all is asked and said once.
+
 What was fetched is handed out between steps, without events: ``next_slice`` and ``finish``. Who
 reads that way tells it with ``BufferRead``, and there is room for more.
 
@@ -18,7 +21,7 @@ must know.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from kip848_client._backoff import Jitter
@@ -41,6 +44,7 @@ from kip848_client.fetching._partition import (
     Phase,
 )
 from kip848_client.fetching._planner import Planner
+from kip848_client.fetching._portions import Portions
 from kip848_client.fetching._positions import Positions
 from kip848_client.fetching._queries import Queries
 from kip848_client.fetching._snapshot import FetchSnapshot, take_snapshot
@@ -72,6 +76,8 @@ class FetchCore:
         self._queried: frozenset[str] = frozenset()
         """Topics that somebody has asked for offsets of."""
         self._judge_metadata = False
+        self._portions = Portions()
+        self._is_partial = False
         self._assigned = Assigned()
         self._leaders = Leaders()
         self._buffer = Buffer()
@@ -132,10 +138,17 @@ class FetchCore:
         return self._buffer.changes
 
     @property
+    def is_taking_in(self) -> bool:
+        """Whether answers are left that tell of too much for one step."""
+        return self._portions.left
+
+    @property
     def deadline_ms(self) -> int | None:
         """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
         if self._closed:
             return None
+        if self._portions.left:
+            return self._now
         due = (
             self._troubles.due_ms(),
             self._metadata.due_ms(),
@@ -213,6 +226,8 @@ class FetchCore:
     ) -> tuple[TopicPartition, Kip848Error] | None:
         """An error that is to be raised now: of a partition of which nothing is left to read.
         Deliver ``TroubleTold`` when it was."""
+        if self._portions.left:
+            return None
         return self._troubles.next_untold(only)
 
     # -- the step ----------------------------------------------------------------------------
@@ -255,13 +270,15 @@ class FetchCore:
                 self._queries.asked_by_user(event)
                 self._queried |= {tp[0] for tp in event.times}
             case ev.OffsetsListed() | ev.OffsetsNotListed():
-                self._count_stale(open=self._queries.answered(self._now, event))
+                answer = self._queries.answered(self._now, event)
+                self._begin(answer, waited_for=self._queries.is_open(event.query))
             case ev.CommittedFound() | ev.CommittedFailed():
-                self._count_stale(open=self._positions.answered(self._now, event))
+                answer = self._positions.answered(self._now, event)
+                self._begin(answer, waited_for=self._positions.is_open(event.number))
             case ev.CloseRequested():
                 self._close()
             case ev.TimerFired():
-                pass  # what is due is found by settling, as after every event
+                self._portions.go_on()  # what else is due is found by settling
             case _:
                 self._on_application(event)
 
@@ -312,10 +329,17 @@ class FetchCore:
         passes = 0
         while self._positions.deadline_ms == 0 or self._queries.deadline_ms == 0 or not passes:
             self._positions.settle(self._now)
-            self._queries.settle(self._now)
+            if not self._portions.left:
+                self._queries.settle(self._now)
             self._tenures.take_results(self._now)
             passes += 1
             assert passes < _PASSES_MAX, "the fetch core does not settle"
+            if self._portions.left:
+                self._is_partial = True
+                return
+        if self._is_partial:
+            self._is_partial = False
+            self._troubles.remind()
         self._troubles.complain()
         self._forget_queried()
         if self._judge_metadata:
@@ -337,6 +361,11 @@ class FetchCore:
                 self._metadata.unwatch(topic)
                 self._leaders.forget(topic)
         self._queried = queried
+
+    def _begin(self, answer: Iterator[None], *, waited_for: bool) -> None:
+        self._count_stale(open=waited_for)
+        if waited_for:
+            self._portions.begin(answer)
 
     def _count_stale(self, *, open: bool) -> None:  # noqa: A002 - the field's word
         if not open:
@@ -407,15 +436,19 @@ class FetchCore:
         self._planner.refresh(self._now, partition)
 
     def _on_fetch(self, event: ev.FetchAnswered | ev.FetchLost) -> None:
-        ended = self._planner.ended(event.fetch)
-        if ended is None:
-            self._stale_answers += 1
-            return
-        node, fetch = ended
         if isinstance(event, ev.FetchAnswered):
-            self._answers.take(self._now, node, fetch, event.answer)
-        else:
+            self._begin(self._fetched(event), waited_for=self._planner.is_open(event.fetch))
+            return
+        ended = self._planner.ended(event.fetch)
+        self._count_stale(open=ended is not None)
+        if ended is not None:
+            node, _ = ended
             self._answers.lost(self._now, node, event.why, event.error, sent=event.sent)
+
+    def _fetched(self, event: ev.FetchAnswered) -> Iterator[None]:
+        ended = self._planner.ended(event.fetch)
+        if ended is not None:
+            yield from self._answers.take(self._now, *ended, event.answer)
 
     def _on_buffer_read(self) -> None:
         read, self._buffer.read = self._buffer.read, {}

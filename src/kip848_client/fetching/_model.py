@@ -77,6 +77,8 @@ class FetchSettings:
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
     metadata_max_age_ms: int = 300_000
+    rows_a_step: int = 500
+    """So many rows of an answer are taken in by one step; the event loop has a turn after each."""
 
 
 class Wanted(NamedTuple):

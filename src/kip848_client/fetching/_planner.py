@@ -223,6 +223,10 @@ class Planner:
         ]
         return min(due, default=None)
 
+    def is_open(self, number: int) -> bool:
+        """Whether this request is under way."""
+        return number in self._open
+
     def ended(self, number: int) -> tuple[Node, OpenFetch] | None:
         """A request was answered or lost; ``None`` when it is not open."""
         node = self._open.pop(number, None)

@@ -21,7 +21,7 @@ not in the log, each with the policy ``none``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import partial
@@ -195,14 +195,22 @@ class Positions:
 
     # -- what happens ------------------------------------------------------------------------
 
-    def answered(self, now_ms: int, event: CommittedFound | CommittedFailed) -> bool:
-        """A look-up of committed offsets ended; returns whether it was under way."""
-        searches = self._committed.pop(event.number, None)
-        if searches is None:
-            return False
+    def is_open(self, number: int) -> bool:
+        """Whether this look-up of committed offsets is under way."""
+        return number in self._committed
+
+    def answered(self, now_ms: int, event: CommittedFound | CommittedFailed) -> Iterator[None]:
+        """A look-up of committed offsets ended; stops between portions. Nothing comes of one that
+        was not under way."""
+        searches = self._committed.pop(event.number, ())
         self._dirty = True
         pauses: dict[int, int] = {}
-        for search in filter(self._is_open, searches):
+        for count, search in enumerate(searches):
+            if count and count % self._settings.rows_a_step == 0:
+                yield
+                self._dirty = True
+            if not self._is_current(search):
+                continue
             if isinstance(event, CommittedFailed):
                 if event.passing:
                     self._rest(now_ms, search, str(event.error), pauses)
@@ -212,7 +220,6 @@ class Positions:
                 self._rest(now_ms, search, "it could not be found out what is committed", pauses)
             else:
                 self._on_committed(now_ms, search, event.offsets[search.tp])
-        return True
 
     def settle(self, now_ms: int) -> None:
         """Ask for what is due. Before that of the queries, which sends what this asks for."""
@@ -258,7 +265,7 @@ class Positions:
         if search is not None:
             self._drop_lookups(search)
 
-    def _is_open(self, search: _Search) -> bool:
+    def _is_current(self, search: _Search) -> bool:
         return self._searches.get(search.tp) is search
 
     def _drop_lookups(self, search: _Search) -> None:

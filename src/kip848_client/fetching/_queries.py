@@ -24,7 +24,7 @@ ends the look-up.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -242,16 +242,23 @@ class Queries:
 
     # -- what happens ------------------------------------------------------------------------
 
-    def answered(self, now_ms: int, event: OffsetsListed | OffsetsNotListed) -> bool:
-        """A request ended; returns whether it was open."""
+    def is_open(self, query: int) -> bool:
+        """Whether an answer to this request is waited for."""
+        return query in self._requests
+
+    def answered(self, now_ms: int, event: OffsetsListed | OffsetsNotListed) -> Iterator[None]:
+        """A request ended; stops between portions. Nothing comes of one that was not open."""
         request = self._requests.pop(event.query, None)
         if request is None:
-            return False
+            return
         if self._busy.get(request.node) == event.query:
             del self._busy[request.node]
         self._dirty = True
         pauses: dict[int, int] = {}
-        for question in request.questions:
+        for count, question in enumerate(request.questions):
+            if count and count % self._settings.rows_a_step == 0:
+                yield
+                self._dirty = True
             if question.request != event.query or not _is_open(question):
                 continue
             question.request = None
@@ -261,7 +268,6 @@ class Queries:
                 self._end(now_ms, question.lookup, event.error)
             else:
                 self._rest(now_ms, question, event.why, pauses, metadata=True)
-        return True
 
     def leaders_changed(self) -> None:
         """What is known of leaders is not what it was: who waits for one, or rests because the old

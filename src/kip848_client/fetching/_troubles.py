@@ -138,6 +138,11 @@ class Troubles:
         if not partition.slices:
             self._emit(Readable())
 
+    def remind(self) -> None:
+        """There may be something to tell that could not be told until now."""
+        if self._untold:
+            self._emit(Readable())
+
     def next_untold(
         self, only: Collection[TopicPartition]
     ) -> tuple[TopicPartition, Kip848Error] | None:

@@ -103,7 +103,7 @@ class Looking:
     ) -> None:
         """The request, or else the newest, is answered."""
         number = (request or self.newest(ListOffsets)).query
-        self.queries.answered(self.now, OffsetsListed(number, rows))
+        self.deliver(OffsetsListed(number, rows))
         self.settle()
 
     def refuse(self, code: int, request: ListOffsets | None = None) -> None:
@@ -112,18 +112,32 @@ class Looking:
         self.answer(dict.fromkeys(asked.wanted, ListedOffset(code)), asked)
 
     def lose(self, event: OffsetsNotListed) -> None:
-        self.queries.answered(self.now, event)
+        self.deliver(event)
         self.settle()
 
     def committed(self, offsets: Mapping[TopicPartition, StoredOffset | None]) -> None:
         """The newest look-up of committed offsets is answered."""
         number = self.newest(LookUpCommitted).number
-        self.positions.answered(self.now, CommittedFound(number, offsets))
+        self.deliver(CommittedFound(number, offsets))
         self.settle()
 
     def not_committed(self, event: CommittedFailed) -> None:
-        self.positions.answered(self.now, event)
+        self.deliver(event)
         self.settle()
+
+    def deliver(
+        self, event: OffsetsListed | OffsetsNotListed | CommittedFound | CommittedFailed
+    ) -> bool:
+        """Without settling: all portions; returns whether anybody waits for it."""
+        if isinstance(event, OffsetsListed | OffsetsNotListed):
+            is_open = self.queries.is_open(event.query)
+            portions = self.queries.answered(self.now, event)
+        else:
+            is_open = self.positions.is_open(event.number)
+            portions = self.positions.answered(self.now, event)
+        for _ in portions:
+            pass
+        return is_open
 
     # -- time --------------------------------------------------------------------------------
 

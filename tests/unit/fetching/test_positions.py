@@ -297,13 +297,13 @@ def test_what_was_asked_for_another_tenure_changes_nothing() -> None:
     look.positions.begin(look.now, A, 2, ID)
     look.settle()
     first, second = look.all(LookUpCommitted)
-    look.positions.answered(look.now, CommittedFound(first.number, {A: StoredOffset(7)}))
+    look.deliver(CommittedFound(first.number, {A: StoredOffset(7)}))
     look.settle()
     assert not look.results
-    look.positions.answered(look.now, CommittedFound(second.number, {A: StoredOffset(8)}))
+    look.deliver(CommittedFound(second.number, {A: StoredOffset(8)}))
     look.settle()
     assert look.results == [PositionFound(A, 2, 8, NO_EPOCH, committed=True)]
-    assert not look.positions.answered(look.now, CommittedFound(second.number, {A: None}))
+    assert not look.deliver(CommittedFound(second.number, {A: None}))
 
 
 def test_a_reset_of_another_tenure_changes_nothing() -> None:

@@ -78,10 +78,10 @@ def test_what_waits_for_the_same_answer_shares_a_request() -> None:
     for ticket in (1, 2, 3):
         look.ask({A: LATEST}, ticket=ticket)
     look.take(ListOffsets)
-    look.queries.answered(look.now, OffsetsListed(1, {A: listed(5)}))
+    look.deliver(OffsetsListed(1, {A: listed(5)}))
     look.settle()
     assert requests(look) == [(1, {A: LATEST})]
-    look.queries.answered(look.now, OffsetsListed(2, {A: listed(7)}))
+    look.deliver(OffsetsListed(2, {A: listed(7)}))
     assert sorted(each.ticket for each in look.all(OffsetsFound)) == [1, 2, 3]
 
 
@@ -92,13 +92,13 @@ def test_a_partition_is_named_once_in_a_request() -> None:
     look.ask({A: EARLIEST}, ticket=1)
     look.ask({A: LATEST, B: EARLIEST}, ticket=2)
     assert requests(look) == [(1, {B: LATEST})]
-    look.queries.answered(look.now, OffsetsListed(1, {B: listed(4)}))
+    look.deliver(OffsetsListed(1, {B: listed(4)}))
     look.settle()
     assert requests(look) == [(1, {A: EARLIEST, B: EARLIEST})]
-    look.queries.answered(look.now, OffsetsListed(2, {A: listed(1), B: listed(0)}))
+    look.deliver(OffsetsListed(2, {A: listed(1), B: listed(0)}))
     look.settle()
     assert requests(look) == [(1, {A: LATEST})]
-    look.queries.answered(look.now, OffsetsListed(3, {A: listed(5)}))
+    look.deliver(OffsetsListed(3, {A: listed(5)}))
     assert len(look.all(OffsetsFound)) == 3
 
 
@@ -112,7 +112,7 @@ def test_isolation_levels_do_not_mix() -> None:
         (request,) = look.take(ListOffsets)
         kinds.append((request.read_committed, sorted(request.wanted)))
         rows = {each: listed(7) for each in request.wanted}
-        look.queries.answered(look.now, OffsetsListed(request.query, rows))
+        look.deliver(OffsetsListed(request.query, rows))
         look.settle()
     assert kinds[:3] == [(True, [A]), (False, [B]), (False, [B])]
 
@@ -123,7 +123,7 @@ def test_rows_that_nobody_asked_for_are_ignored() -> None:
     first = look.all(ListOffsets)[0]
     look.answer({A: listed(1), B: listed(2), tp(0, "other"): listed(3)}, first)
     assert not look.all(OffsetsFound), "B was asked of the other broker"
-    assert not look.queries.answered(look.now, OffsetsListed(99, {B: listed(2)}))
+    assert not look.deliver(OffsetsListed(99, {B: listed(2)}))
     look.answer({B: listed(8)})
     assert look.all(OffsetsFound)[0].found[B].offset == 8
 
@@ -132,7 +132,7 @@ def test_a_request_is_answered_once() -> None:
     look = Looking({0: 1})
     look.ask({A: LATEST})
     look.answer({A: listed(1)})
-    assert not look.queries.answered(look.now, OffsetsListed(1, {A: listed(2)}))
+    assert not look.deliver(OffsetsListed(1, {A: listed(2)}))
     assert len(look.all(OffsetsFound)) == 1
 
 
@@ -140,7 +140,7 @@ def test_a_partition_that_an_answer_leaves_out_is_asked_for_again() -> None:
     look = Looking({0: 1, 1: 1})
     look.ask({A: LATEST, B: LATEST})
     look.take(ListOffsets)
-    look.queries.answered(look.now, OffsetsListed(1, {A: listed(1)}))
+    look.deliver(OffsetsListed(1, {A: listed(1)}))
     look.settle()
     look.advance(100)
     assert requests(look) == [(1, {B: LATEST})]
