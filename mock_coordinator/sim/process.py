@@ -310,8 +310,9 @@ class MemberProcess:
                 tell(self.name, "left", str(command.error or ""))
             case CoordinatorRecovered():
                 tell(self.name, "recovered", f"{command.silent_ms} ms")
-            case AutomaticCommitFailed(partition=tp):
-                tell(self.name, "not committed", f"{tp.topic}-{tp.partition}")
+            case AutomaticCommitFailed(partitions=partitions):
+                named = ", ".join(f"{tp.topic}-{tp.partition}" for tp in partitions)
+                tell(self.name, "not committed", named)
             case PollWanted() | CommitDone():
                 pass  # each poll is reported anyway, and nothing waits for a commit
             case _:

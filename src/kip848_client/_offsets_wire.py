@@ -105,14 +105,16 @@ def commit_results(
 ) -> dict[TopicPartition, CommitRefusal | None]:
     """Per partition ``None`` for stored, or why not."""
     results: dict[TopicPartition, CommitRefusal | None] = {}
+    refusals: dict[int, CommitRefusal | None] = {0: None}
     for topic in response.topics:
         name = table.name_of(topic.name, topic.topic_id)
         if name is None:
             continue
         for each in topic.partitions:
             code = each.error_code
-            refusal = CommitRefusal(code, error_name(code), default_message(code)) if code else None
-            results[TopicPartition(name, each.partition_index)] = refusal
+            if code not in refusals:
+                refusals[code] = CommitRefusal(code, error_name(code), default_message(code))
+            results[TopicPartition(name, each.partition_index)] = refusals[code]
     return results
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import anyio
 
+from kip848_client._partition_names import listed
 from kip848_client._ports import Clock
 from kip848_client._types import TopicPartition
 from kip848_client.errors import ConsumerClosed, Kip848Error
@@ -26,6 +27,7 @@ from kip848_client.group import (
     FlushDone,
     GroupCore,
     Input,
+    by_reason,
 )
 from kip848_client.offsets import CommitAsked, CommitDone, CommitKind, CommittableOffset
 
@@ -105,8 +107,8 @@ class Commits:
         """The core says that a wish has ended."""
         future = self._waiting.pop(ended.ticket or 0, None)
         if future is None and isinstance(ended, CommitDone):
-            for tp, error in sorted(ended.failed.items()):
-                _log.warning("automatic commit of %s-%d: %s", tp.topic, tp.partition, error)
+            for partitions, error in by_reason(ended.failed):
+                _log.warning("automatic commit of %s: %s", listed(partitions), error)
         if future is not None and not future.done():
             future.set_result(ended)
 

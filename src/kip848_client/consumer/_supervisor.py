@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 import anyio
 
+from kip848_client._partition_names import listed
 from kip848_client._ports import Clock
 from kip848_client._types import TopicId, TopicPartition
 from kip848_client.consumer._commits import Commits
@@ -269,9 +270,9 @@ class Supervisor:
             case LeaveCompleted(error=error):
                 if error is not None:
                     _log.warning("group %s was left without its knowing: %s", group_id, error)
-            case AutomaticCommitFailed(partition=tp, error=error, passing=passing):
+            case AutomaticCommitFailed(partitions=partitions, error=error, passing=passing):
                 level = logging.INFO if passing else logging.WARNING
-                _log.log(level, "automatic commit of %s-%d: %s", tp.topic, tp.partition, error)
+                _log.log(level, "automatic commit of %s: %s", listed(partitions), error)
             case _:
                 raise AssertionError(f"no such command: {command!r}")
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client._partition_names import shown
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import Kip848Error, LogTruncated, RecordUnreadable, broker_error
 from kip848_client.fetching._assigned import Assigned
@@ -30,7 +31,6 @@ from kip848_client.fetching._model import (
     PartitionAnswer,
     Slice,
 )
-from kip848_client.fetching._names import shown
 from kip848_client.fetching._partition import Partition, Phase
 from kip848_client.fetching._planner import Node, OpenFetch, Planner
 from kip848_client.fetching._troubles import Troubles

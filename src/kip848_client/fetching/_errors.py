@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from kip848_client._partition_names import shown
 from kip848_client._types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import Kip848Error, RecordUnreadable, broker_error
-from kip848_client.fetching._names import shown
 
 __all__ = ["QUIET_MS", "Rule", "fetch_error", "rule_of"]
 

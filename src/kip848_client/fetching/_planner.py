@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from kip848_client._partition_names import shown
 from kip848_client._types import TopicIdPartition
 from kip848_client.fetching._buffer import Buffer
 from kip848_client.fetching._commands import SendFetch
@@ -37,7 +38,6 @@ from kip848_client.fetching._model import (
     FetchSettings,
     Wanted,
 )
-from kip848_client.fetching._names import shown
 from kip848_client.fetching._partition import FULL, NO_LEADER, Partition, Phase
 from kip848_client.fetching._replicas import Replicas
 from kip848_client.fetching._sessions import FetchSession

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client._partition_names import listed, shown
 from kip848_client._types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import (
@@ -54,7 +55,6 @@ from kip848_client.fetching._model import (
     FoundOffset,
     ListedOffset,
 )
-from kip848_client.fetching._names import listed, shown
 
 __all__ = ["Found", "Lookup", "Queries"]
 

@@ -13,13 +13,13 @@ from heapq import heappop, heappush
 from typing import Final
 
 from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client._partition_names import listed
 from kip848_client._types import TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.fetching._assigned import Assigned
 from kip848_client.fetching._commands import Command, Notice, Readable
 from kip848_client.fetching._errors import QUIET_MS
 from kip848_client.fetching._model import FetchSettings
-from kip848_client.fetching._names import listed
 from kip848_client.fetching._partition import (
     HELD,
     LIMITED,

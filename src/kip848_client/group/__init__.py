@@ -44,6 +44,7 @@ from kip848_client.group._events import (
     Input,
     ListenerReturned,
 )
+from kip848_client.group._reasons import by_reason
 
 __all__ = [
     "ApplicationDone",
@@ -72,4 +73,5 @@ __all__ = [
     "Output",
     "PollWanted",
     "StartFetching",
+    "by_reason",
 ]

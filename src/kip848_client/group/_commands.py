@@ -129,10 +129,11 @@ class CommittedFailed(GroupCommand):
 
 @dataclass(frozen=True, slots=True)
 class AutomaticCommitFailed(GroupCommand):
-    """A commit by interval, or before something was given up, failed; log it. ``passing``: the
-    epoch moved while it was under way, as in any rebalance, and the next one cures it."""
+    """A commit by interval, or before something was given up, failed for these partitions for one
+    reason; log it. ``passing``: the epoch moved while it was under way, as in any rebalance, and
+    the next one cures it."""
 
-    partition: TopicPartition
+    partitions: tuple[TopicPartition, ...]
     error: Kip848Error
     passing: bool
 

@@ -37,6 +37,7 @@ from kip848_client.group._events import (
 )
 from kip848_client.group._flushes import Flushes
 from kip848_client.group._listener_calls import ListenerCalls, Numbers
+from kip848_client.group._reasons import by_reason
 from kip848_client.member import (
     AssignedPartition,
     Command,
@@ -348,10 +349,10 @@ class GroupCore:
 
     def _on_commit_done(self, done: CommitDone) -> None:
         if done.ticket is None:
-            for tp, error in sorted(done.failed.items()):
+            for partitions, error in by_reason(done.failed):
                 stale = ErrorCode.STALE_MEMBER_EPOCH
                 passing = isinstance(error, BrokerError) and error.code == stale
-                self._out_append(AutomaticCommitFailed(tp, error, passing))
+                self._out_append(AutomaticCommitFailed(partitions, error, passing))
         elif done.ticket < 0:
             self._flushes.committed(self._now, done)
         else:

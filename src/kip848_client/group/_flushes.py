@@ -22,6 +22,7 @@ from kip848_client.group._commands import (
     GroupCommand,
 )
 from kip848_client.group._listener_calls import Numbers
+from kip848_client.group._reasons import by_reason
 from kip848_client.offsets import CommitAsked, CommitDone, CommitKind
 
 __all__ = ["Flushes"]
@@ -120,8 +121,8 @@ class Flushes:
             if done.failed and not flush.patient and self._coordinator_was_heard():
                 self._ask(now_ms, flush, patient=True)
                 continue
-            for tp, error in sorted(done.failed.items()):
-                self._emit(AutomaticCommitFailed(tp, error, passing=False))
+            for partitions, error in by_reason(done.failed):
+                self._emit(AutomaticCommitFailed(partitions, error, passing=False))
             if flush.came_back_late and now_ms < flush.deadline_ms:
                 self._ask(now_ms, flush)
             elif flush.wait is None:

@@ -73,6 +73,7 @@ _UNKNOWN_TOPIC: Final = frozenset(
 )
 """Metadata may catch up, or never will."""
 _MAX_BACKOFF_DOUBLINGS: Final = 16
+_REVOKED: Final = "it was revoked before its offset was committed"
 
 
 class CommitKind(Enum):
@@ -227,6 +228,9 @@ class _Ticket:
     """Set: wait until the member epoch differs from this one."""
 
 
+_Errors = dict[CommitRefusal, Kip848Error]
+
+
 @dataclass(frozen=True, slots=True)
 class _Attempt:
     number: int
@@ -234,6 +238,7 @@ class _Attempt:
     member_epoch: int | None
     offsets: Mapping[TopicPartition, CommittableOffset]
     tenures: Mapping[TopicPartition, int]
+    errors: _Errors = field(default_factory=_Errors)
 
 
 class CommitterCore:
@@ -383,7 +388,7 @@ class CommitterCore:
                 continue
             if self._tracker.tenure(tp) != ticket.tenures.get(tp, self._tracker.tenure(tp)):
                 # One partition of another member would fail the rest, or rewind its new owner.
-                ticket.failed[tp] = _revoked(tp)
+                ticket.failed[tp] = NotAssigned(_REVOKED)
                 continue
             sequence, newest = self._unsure.get(tp, (0, offset))
             remaining[tp] = newest if sequence > ticket.sequence else offset
@@ -469,7 +474,7 @@ class CommitterCore:
                 # Silence about a partition is not success; ask again like for any lost answer.
                 ticket.last_error = f"the broker did not answer for {tp.topic}-{tp.partition}"
                 if ticket.kind is CommitKind.INTERVAL:
-                    ticket.failed[tp] = RequestTimedOut(ticket.last_error)
+                    ticket.failed[tp] = RequestTimedOut("the broker did not answer for it")
                 else:
                     retry = True
                 continue
@@ -512,14 +517,16 @@ class CommitterCore:
     def _why_not(
         self, attempt: _Attempt, tp: TopicPartition, refusal: CommitRefusal
     ) -> Kip848Error:
-        tenure = attempt.tenures[tp]
-        if refusal.code == ErrorCode.STALE_MEMBER_EPOCH and self._tracker.tenure(tp) != tenure:
-            return _revoked(tp)
-        return broker_error(refusal.code, refusal.name, refusal.message, api="OffsetCommit")
+        gone = self._tracker.tenure(tp) != attempt.tenures[tp]
+        if gone and refusal.code == ErrorCode.STALE_MEMBER_EPOCH:
+            return NotAssigned(_REVOKED)
+        if refusal not in attempt.errors:
+            said = (refusal.code, refusal.name, refusal.message)
+            attempt.errors[refusal] = broker_error(*said, api="OffsetCommit")
+        return attempt.errors[refusal]
 
     def _after_failure(self, attempt: _Attempt, *, stale: bool, retry: bool) -> None:
-        """Decide how the ticket goes on. One failure is counted per request, however many
-        partitions failed (KAFKA-17470)."""
+        """How the ticket goes on. One failure is counted per request (KAFKA-17470)."""
         ticket = attempt.ticket
         if ticket not in self._tickets:
             return  # it ended at its deadline; what was stored has been noted
@@ -576,10 +583,6 @@ class CommitterCore:
             assert all(t.deadline_ms > self._now for t in self._tickets), "a ticket is overdue"
             sent = [c for c in self._out if isinstance(c, SendCommit)]
             assert len(sent) <= 1, "two commits in one step"
-
-
-def _revoked(tp: TopicPartition) -> NotAssigned:
-    return NotAssigned(f"{tp.topic}-{tp.partition} was revoked before its offset was committed")
 
 
 def _is_retried(kind: CommitKind, code: int) -> bool:

@@ -108,7 +108,35 @@ def test_an_automatic_commit_that_failed_is_told(code: ErrorCode, passing: bool)
     refusal = CommitRefusal(code, code.name)
     harness.feed(CommitAnswered(harness.newest_of(SendCommit).attempt, {TP: refusal}))
     (told,) = harness.out(AutomaticCommitFailed)
-    assert (told.partition, told.passing) == (TP, passing)
+    assert (told.partitions, told.passing) == ((TP,), passing)
+
+
+def test_an_automatic_commit_that_failed_is_told_once_for_all_of_its_partitions() -> None:
+    harness = GroupHarness(interval_ms=1_000).joined(*range(5))
+    for number in range(5):
+        harness.hand_out(number, 5)
+    harness.advance(1_000)
+    sent = harness.newest_of(SendCommit)
+    denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    rows = {tp: CommitRefusal(denied, denied.name) for tp in sent.offsets}
+    harness.feed(CommitAnswered(sent.attempt, rows))
+    (told,) = harness.out(AutomaticCommitFailed)
+    assert told.partitions == tuple(sorted(sent.offsets))
+    assert len(told.partitions) == 5
+
+
+def test_an_automatic_commit_of_what_was_revoked_is_told_once() -> None:
+    harness = GroupHarness(interval_ms=1_000).joined(*range(5))
+    for number in range(5):
+        harness.hand_out(number, 5)
+    harness.advance(1_000)
+    sent = harness.newest_of(SendCommit)
+    harness.tracker.forget(sent.offsets)
+    stale = ErrorCode.STALE_MEMBER_EPOCH
+    rows = {tp: CommitRefusal(stale, stale.name) for tp in sent.offsets}
+    harness.feed(CommitAnswered(sent.attempt, rows))
+    (told,) = harness.out(AutomaticCommitFailed)
+    assert len(told.partitions) == 5
 
 
 def test_positions_that_were_assigned_by_hand_are_committed_by_interval_too() -> None:
