@@ -15,7 +15,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCE = Path("src/kip848_client/records/_scan.c")
+SOURCES = Path("src/kip848_client/records/_extension")
 PACKAGE = "kip848_client/records"
 
 
@@ -28,24 +28,32 @@ class ExtensionHook(BuildHookInterface[Any]):
             return
         root = Path(self.root)
         try:
-            library = _compiled(root / SOURCE)
+            library = _compiled(root / SOURCES)
         except Exception as err:  # noqa: BLE001 - whatever a missing compiler or header leads to
             sys.stderr.write(f"kip848-client: no C extension, the package works without: {err}\n")
             return
         if version == "editable":
-            shutil.copy(library, root / SOURCE.parent)
+            _put(library, root / SOURCES.parent)
             return
         build_data["force_include"][str(library)] = f"{PACKAGE}/{library.name}"
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
 
 
-def _compiled(source: Path) -> Path:
+def _put(library: Path, folder: Path) -> None:
+    """In one step: a process may be running the one that is there."""
+    whole = folder / f"{library.name}.new"
+    shutil.copy(library, whole)
+    whole.replace(folder / library.name)
+
+
+def _compiled(sources: Path) -> Path:
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
     folder = Path(tempfile.mkdtemp(prefix="kip848-client-"))
-    extension = Extension("_scan", [str(source)])
+    files = [str(path) for path in sorted(sources.glob("*.c"))]
+    extension = Extension("_scan", files)
     command = build_ext(Distribution({"ext_modules": [extension]}))
     command.ensure_finalized()
     command.build_lib, command.build_temp = str(folder), str(folder / "objects")

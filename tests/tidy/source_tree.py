@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ROOT", "Module", "imports_of", "modules", "modules_imported_by", "product_modules"]
+__all__ = [
+    "ROOT",
+    "CFile",
+    "Module",
+    "c_files",
+    "imports_of",
+    "modules",
+    "modules_imported_by",
+    "product_modules",
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 _PRODUCT = {
@@ -16,6 +26,8 @@ _PRODUCT = {
     "mock_coordinator": ROOT / "mock_coordinator",
 }
 _OTHERS = ("tests", "benchmarks", "examples")
+_C_FUNCTION = re.compile(r"^(?P<name>\w+)\([^;{}]*\)\n\{.*?^\}", re.MULTILINE | re.DOTALL)
+_C_INCLUDE = re.compile(r'^#include "(?P<name>[^"]+)"', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +46,32 @@ class Module:
     def within(self, *packages: str) -> bool:
         """Whether this is one of the packages, or inside one."""
         return any(self.name == name or self.name.startswith(name + ".") for name in packages)
+
+
+@dataclass(frozen=True, slots=True)
+class CFile:
+    """A source file of our C extension, or a header of it."""
+
+    path: Path
+    text: str
+
+    @property
+    def includes(self) -> tuple[Path, ...]:
+        """Which of our headers it reads."""
+        return tuple(self.path.parent / found["name"] for found in _C_INCLUDE.finditer(self.text))
+
+    def functions(self) -> Iterator[tuple[str, int, int]]:
+        """The name of each, its line, and how many lines it has; the line before is its type."""
+        for found in _C_FUNCTION.finditer(self.text):
+            line = self.text.count("\n", 0, found.start()) + 1
+            yield found["name"], line, found[0].count("\n") + 2
+
+
+@cache
+def c_files() -> tuple[CFile, ...]:
+    """Every file of C of the repository."""
+    paths = [path for folder in _PRODUCT.values() for path in folder.rglob("*.[ch]")]
+    return tuple(CFile(path, path.read_text(encoding="utf-8")) for path in sorted(paths))
 
 
 def _read(path: Path, name: str) -> Module:

@@ -6,7 +6,7 @@ import ast
 import re
 
 from kip848_client.cli import COMMANDS
-from tests.tidy.source_tree import ROOT, Module, imports_of, modules, product_modules
+from tests.tidy.source_tree import ROOT, Module, c_files, imports_of, modules, product_modules
 
 MODULE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60
@@ -15,12 +15,14 @@ COLUMNS_MAX = 100
 
 def test_a_module_is_not_too_long() -> None:
     wrong: list[str] = []
-    for module in modules():
-        lines = module.text.splitlines()
+    texts = {module.path: module.text for module in modules()}
+    texts |= {file.path: file.text for file in c_files()}
+    for path, text in texts.items():
+        lines = text.splitlines()
         if len(lines) >= MODULE_LINES_MAX:
-            wrong.append(f"{module.path} has {len(lines)} lines; split it by idea")
+            wrong.append(f"{path} has {len(lines)} lines; split it by idea")
         wrong += [
-            f"{module.path}:{number} has {len(line)} columns"
+            f"{path}:{number} has {len(line)} columns"
             for number, line in enumerate(lines, 1)
             if len(line) > COLUMNS_MAX
         ]
@@ -35,7 +37,21 @@ def test_a_function_fits_a_screen() -> None:
                 size = (node.end_lineno or node.lineno) - node.lineno + 1
                 if size >= FUNCTION_LINES_MAX:
                     wrong.append(f"{module.path}:{node.lineno} {node.name}: {size} lines")
+    for file in c_files():
+        wrong += [
+            f"{file.path}:{line} {name}: {size} lines"
+            for name, line, size in file.functions()
+            if size >= FUNCTION_LINES_MAX
+        ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_file_of_c_says_its_idea_and_is_used() -> None:
+    silent = [file.path.name for file in c_files() if not file.text.startswith("/* ")]
+    assert not silent, f"these begin with no comment: {', '.join(silent)}"
+    headers = {file.path for file in c_files() if file.path.suffix == ".h"}
+    read = {path for file in c_files() for path in file.includes}
+    assert headers == read, f"read by nobody, or not there: {headers ^ read}"
 
 
 def test_a_module_says_its_idea_and_its_names() -> None:

@@ -1,4 +1,5 @@
-"""One record batch and columns of it, read by our own extension, ``_scan.c``.
+"""One record batch and columns of it, read by our own extension, ``_scan``: its files
+of C are in the folder ``_extension``.
 
 The extension writes keys and values where Arrow wants them: all keys one after the other, all
 values, and where each ends.

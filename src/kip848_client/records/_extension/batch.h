@@ -1,0 +1,102 @@
+/* A batch that is being read: where it is, what its header says, who is told. */
+
+#pragma once
+
+#include "record.h"
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *data; /* bytes */
+    const unsigned char *start;
+    const unsigned char *at;
+    const unsigned char *end;
+    long long left; /* records that were not looked at, as the header says */
+    long long base_offset;
+    long long next_offset;
+    long long timestamp; /* what deltas are added to; or, with log_append_time, all there is */
+    long long position;  /* records before it are not handed out */
+    int log_append_time;
+    int epoch_told;
+    PyObject *cursor;
+    PyObject *epoch;
+    PyObject *topic;
+    PyObject *partition;
+    PyObject *timestamp_type;
+    PyObject *record_type;
+    PyObject *key_deserializer; /* or None */
+    PyObject *value_deserializer;
+    PyObject *refused; /* raises for an offset and what a deserializer raised */
+    PyObject *broken;  /* raises for a text that says what is wrong with the bytes */
+    PyObject *last_timestamp; /* neighbours often share it */
+    int64_t last_timestamp_value;
+} Batch;
+
+INTERNAL PyTypeObject BatchType;
+/* Made once. */
+INTERNAL PyObject *consumed_name, *consumed_epoch_name, *no_headers;
+
+/* Raise what an application sees of bytes that are no records. */
+INTERNAL void raise_broken(Batch *self, const char *why);
+
+/* next(batch): a Record. */
+INTERNAL PyObject *batch_next(Batch *self);
+
+/* batch.scan(columns, limit): add at most `limit` records to columns. How many; raises only when
+ * there are none before what is wrong. */
+INTERNAL PyObject *batch_scan(Batch *self, PyObject *args);
+
+/* The record at `at` with its own timestamp and offset, and where it ends. */
+static inline const unsigned char *
+parse(const Batch *self, const unsigned char *at, Parsed *parsed, const char **why)
+{
+    at = read_record(at, self->end, parsed, why);
+    if (at == NULL) {
+        return NULL;
+    }
+    /* as unsigned: what overflows wraps, as it does for the producer */
+    parsed->timestamp = self->log_append_time
+                            ? self->timestamp
+                            : (int64_t)((uint64_t)self->timestamp + (uint64_t)parsed->timestamp);
+    parsed->offset = (int64_t)((uint64_t)self->base_offset + (uint64_t)parsed->offset);
+    *why = "a record has an offset beyond its batch";
+    return parsed->offset < self->next_offset ? at : NULL;
+}
+
+/* The next record that is to be handed out. 1: there is one; 0: the end; -1: the bytes are none. */
+static inline int
+find_next(Batch *self, Parsed *parsed, const unsigned char **end, const char **why)
+{
+    while (self->left > 0) {
+        *end = parse(self, self->at, parsed, why);
+        if (*end == NULL) {
+            return -1;
+        }
+        if (parsed->offset >= self->position) {
+            return 1;
+        }
+        self->at = *end;
+        self->left--;
+    }
+    *why = "there are bytes after the last record";
+    return self->at == self->end ? 0 : -1;
+}
+
+/* What is before `position` was handed out. */
+static inline int
+move_cursor(Batch *self, int64_t position)
+{
+    if (self->cursor == NULL) {
+        return 0;
+    }
+    PyObject *consumed = PyLong_FromLongLong(position);
+    if (consumed == NULL) {
+        return -1;
+    }
+    int failed = PyObject_SetAttr(self->cursor, consumed_name, consumed);
+    Py_DECREF(consumed);
+    if (failed == 0 && !self->epoch_told) {
+        failed = PyObject_SetAttr(self->cursor, consumed_epoch_name, self->epoch);
+        self->epoch_told = failed == 0;
+    }
+    return failed;
+}

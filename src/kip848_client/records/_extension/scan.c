@@ -1,0 +1,63 @@
+/* Records as rows of columns. */
+
+#include "batch.h"
+#include "columns.h"
+
+#define COLUMN_BYTES_MAX (1 << 30) /* so that all positions are int32 */
+
+/* How many records to make room for: not for what a header says, which may be damaged, but for what
+ * can be in the bytes that are there. One at least, so that all bytes are looked at. */
+static Py_ssize_t
+records_at_most(const Batch *self, Py_ssize_t limit)
+{
+    Py_ssize_t possible = (self->end - self->at) / RECORD_BYTES_MIN;
+    if (self->left < possible) {
+        possible = (Py_ssize_t)self->left;
+    }
+    if (possible < 1) {
+        possible = 1;
+    }
+    return limit < possible ? limit : possible;
+}
+
+PyObject *
+batch_scan(Batch *self, PyObject *args)
+{
+    Columns *columns;
+    Py_ssize_t limit;
+    if (!PyArg_ParseTuple(args, "O!n", &ColumnsType, &columns, &limit)) {
+        return NULL;
+    }
+    if (columns_bytes(columns) > COLUMN_BYTES_MAX - (self->end - self->at)) {
+        PyErr_SetString(PyExc_OverflowError, "too much data");
+        return NULL;
+    }
+    Py_ssize_t count = 0, wanted = records_at_most(self, limit);
+    if (columns_reserve(columns, wanted) < 0) {
+        return NULL;
+    }
+    while (count < wanted) {
+        Parsed parsed;
+        const unsigned char *end;
+        const char *why;
+        int found = find_next(self, &parsed, &end, &why);
+        if (found == 0 || (found < 0 && count > 0)) {
+            break;
+        }
+        if (found < 0) {
+            raise_broken(self, why);
+            return NULL;
+        }
+        if (columns_add(columns, &parsed, end) < 0) {
+            return NULL;
+        }
+        self->at = end;
+        self->left--;
+        self->position = parsed.offset + 1;
+        count++;
+    }
+    if (count > 0 && move_cursor(self, self->position) < 0) {
+        return NULL;
+    }
+    return PyLong_FromSsize_t(count);
+}
