@@ -22,7 +22,6 @@ from kip848_client.offsets._committer import (
     CommitDone,
     CommitEvent,
     CommitImpossible,
-    CommitKind,
     CommitLost,
     CommitRefusal,
     CommitterCore,
@@ -34,6 +33,7 @@ from kip848_client.offsets._committer import (
     SendCommit,
 )
 from kip848_client.offsets._handouts import HandOut, HandOuts
+from kip848_client.offsets._kinds import CommitKind
 from kip848_client.offsets._tracker import CommittableOffset, OffsetTracker
 
 __all__ = [

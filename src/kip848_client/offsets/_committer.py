@@ -27,8 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Final, assert_never
+from typing import Final
 
 from kip848_client._types import TopicPartition
 from kip848_client.error_codes import ErrorCode
@@ -39,6 +38,7 @@ from kip848_client.errors import (
     RequestTimedOut,
     broker_error,
 )
+from kip848_client.offsets._kinds import COORDINATOR_MOVED, CommitKind, is_retried
 from kip848_client.offsets._tracker import CommittableOffset, OffsetTracker
 
 __all__ = [
@@ -48,7 +48,6 @@ __all__ = [
     "CommitDone",
     "CommitEvent",
     "CommitImpossible",
-    "CommitKind",
     "CommitLost",
     "CommitRefusal",
     "CommitTimer",
@@ -60,31 +59,8 @@ __all__ = [
     "SendCommit",
 ]
 
-_COORDINATOR_MOVED: Final = frozenset(
-    {
-        ErrorCode.REQUEST_TIMED_OUT,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
-"""The coordinator has to be looked up again."""
-_UNKNOWN_TOPIC: Final = frozenset(
-    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
-)
-"""Metadata may catch up, or never will."""
 _MAX_BACKOFF_DOUBLINGS: Final = 16
 _REVOKED: Final = "it was revoked before its offset was committed"
-
-
-class CommitKind(Enum):
-    """Whose wish a commit is; decides what is retried."""
-
-    MANUAL = "manual"
-    """The user's ``commit()``: retried until its deadline."""
-    INTERVAL = "interval"
-    """``auto.commit.interval.ms``: never retried, the next interval will do."""
-    REVOCATION = "revocation"
-    """Before partitions are given up (and on close): retried, but not for unknown topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -483,13 +459,13 @@ class CommitterCore:
                 self._note_stored(attempt, tp, offset)
                 continue
             ticket.last_error = f"{refusal.name} ({refusal.code})"
-            if refusal.code in _COORDINATOR_MOVED:
+            if refusal.code in COORDINATOR_MOVED:
                 moved = refusal.name
             if refusal.code == ErrorCode.STALE_MEMBER_EPOCH and self._may_wait_for_epoch(
                 attempt, tp
             ):
                 stale = True
-            elif _is_retried(ticket.kind, refusal.code):
+            elif is_retried(ticket.kind, refusal.code):
                 retry = True
             elif tp not in ticket.failed:
                 ticket.failed[tp] = self._why_not(attempt, tp, refusal)
@@ -526,7 +502,8 @@ class CommitterCore:
         return attempt.errors[refusal]
 
     def _after_failure(self, attempt: _Attempt, *, stale: bool, retry: bool) -> None:
-        """How the ticket goes on. One failure is counted per request (KAFKA-17470)."""
+        """Decide how the ticket goes on. One failure is counted per request, however many
+        partitions failed (KAFKA-17470)."""
         ticket = attempt.ticket
         if ticket not in self._tickets:
             return  # it ended at its deadline; what was stored has been noted
@@ -583,19 +560,3 @@ class CommitterCore:
             assert all(t.deadline_ms > self._now for t in self._tickets), "a ticket is overdue"
             sent = [c for c in self._out if isinstance(c, SendCommit)]
             assert len(sent) <= 1, "two commits in one step"
-
-
-def _is_retried(kind: CommitKind, code: int) -> bool:
-    match kind:
-        case CommitKind.INTERVAL:
-            return False
-        case CommitKind.MANUAL:
-            return (
-                code in _COORDINATOR_MOVED
-                or code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-                or code in _UNKNOWN_TOPIC
-            )
-        case CommitKind.REVOCATION:
-            return code in _COORDINATOR_MOVED or code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        case _:
-            assert_never(kind)
