@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.records._columns import Columns
 
 __all__ = ["counted", "header_type", "in_microseconds", "pyarrow", "record_batch"]
+
+_KEPT_BYTES_MAX: Final = 64 << 20
+"""Of each kind of column that is kept for the next batch."""
 
 
 @cache
@@ -61,7 +64,7 @@ def record_batch(tp: TopicPartition, timestamp_type: int, parts: Iterable[Column
     if len(batches) == 1:
         return batches[0]
     if not batches:
-        return _schema().empty_table().to_batches()[0]
+        return pa.RecordBatch.from_pylist([], schema=_schema())
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
@@ -77,8 +80,7 @@ def counted(numbers: range) -> Any:
     """An int64 array of these, without an object for each."""
     pa = pyarrow()
     compute: Any = import_module("pyarrow.compute")
-    kept = 1 << (len(numbers) - 1).bit_length()
-    from_zero = _from_zero(kept).slice(0, len(numbers))
+    from_zero = _kept(_from_zero, len(numbers), 8)
     return compute.add(from_zero, pa.scalar(numbers.start, pa.int64()))
 
 
@@ -86,25 +88,33 @@ def _of_one(tp: TopicPartition, timestamp_type: int, part: Columns) -> Any:
     pa = pyarrow()
     count = len(part)
     key, value, offset, timestamp, headers = part.arrow()
-    kept = 1 << (count - 1).bit_length()
     return pa.RecordBatch.from_arrays(
         [
             key,
             value,
-            _topic(tp.topic, kept).slice(0, count),
-            _number(tp.partition, kept).slice(0, count),
+            _kept(_topic, count, 4 + len(tp.topic), tp.topic),
+            _kept(_number, count, 4, tp.partition),
             offset,
             timestamp,
-            _number(timestamp_type, kept).slice(0, count),
+            _kept(_number, count, 4, timestamp_type),
             pa.nulls(count, header_type()) if headers is None else headers,
         ],
         schema=_schema(),
     )
 
 
+def _kept(make: Any, count: int, row_bytes: int, *of_what: Any) -> Any:
+    """A column of so many rows that is much the same in every batch: cut from a longer one, which
+    is kept unless that would take much memory."""
+    longer = 1 << (count - 1).bit_length()
+    if longer * row_bytes > _KEPT_BYTES_MAX // make.cache_parameters()["maxsize"]:
+        return make.__wrapped__(*of_what, count)
+    return make(*of_what, longer).slice(0, count)
+
+
 @lru_cache(maxsize=16)
 def _topic(topic: str, count: int) -> Any:
-    """The same text many times, kept: making it takes as long as half of everything else."""
+    """The same text many times: making it takes as long as half of everything else."""
     pa = pyarrow()
     return pa.repeat(pa.scalar(topic, pa.string()), count)
 

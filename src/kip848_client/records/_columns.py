@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -12,6 +11,8 @@ from kip848_client.records._record import Headers, Record
 __all__ = ["ArrowColumns", "Columns", "Gathered", "OpenBatch"]
 
 _BYTES_MAX: Final = 64 << 20
+_ROWS_MAX: Final = 1 << 23
+"""So many names of topics, of 249 letters at most, fit into one column of Arrow's (2 GB)."""
 
 ArrowColumns = tuple[Any, Any, Any, Any, Any]
 """pyarrow arrays: key, value, offset, timestamp, headers (``None``: no record has
@@ -60,7 +61,7 @@ class OpenBatch(Protocol):
 class Gathered:
     """Records of one partition on their way into a ``RecordBatchView``."""
 
-    records_max: int = sys.maxsize
+    records_max: int = _ROWS_MAX
     bytes_max: int = _BYTES_MAX
     """A small batch may unpack to a thousand times its size. Exceeded by at most one batch."""
     parts: list[Columns] = field(default_factory=list)
@@ -72,6 +73,9 @@ class Gathered:
     size_bytes: int = 0
     stopped: bool = False
     """What follows cannot be read, or has another type of timestamps."""
+
+    def __post_init__(self) -> None:
+        self.records_max = min(self.records_max, _ROWS_MAX)
 
     def __len__(self) -> int:
         return self.rows

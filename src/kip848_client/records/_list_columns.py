@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import Any, Final
 
 from kip848_client._aiokafka._codec import RawRecord
 from kip848_client.records._arrow import counted, header_type, in_microseconds, pyarrow
-from kip848_client.records._columns import ArrowColumns
+from kip848_client.records._columns import ArrowColumns, Columns
 from kip848_client.records._record import Headers
 
 __all__ = ["ListColumns"]
@@ -30,6 +30,19 @@ class ListColumns:
         self.values: list[bytes | None] = []
         self.headers: dict[int, Headers] = {}
         """Of those rows that have some."""
+
+    @classmethod
+    def of(cls, other: Columns) -> ListColumns:
+        """A copy of any columns."""
+        made = cls()
+        for _, run in groupby(enumerate(other.all_offsets()), lambda row: row[1] - row[0]):
+            offsets = [offset for _, offset in run]
+            made._runs.append(range(offsets[0], offsets[-1] + 1))
+        made.timestamps += other.all_timestamps()
+        made.keys += other.all_keys()
+        made.values += other.all_values()
+        made.headers |= {row: each for row, each in enumerate(other.all_headers()) if each}
+        return made
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -67,15 +80,15 @@ class ListColumns:
 
     def all_timestamps(self) -> Sequence[int]:
         """See ``Columns``."""
-        return self.timestamps
+        return self.timestamps.copy()
 
     def all_keys(self) -> Sequence[bytes | None]:
         """See ``Columns``."""
-        return self.keys
+        return self.keys.copy()
 
     def all_values(self) -> Sequence[bytes | None]:
         """See ``Columns``."""
-        return self.values
+        return self.values.copy()
 
     def all_headers(self) -> Sequence[Headers]:
         """See ``Columns``."""

@@ -8,6 +8,7 @@ values, and where each ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ from kip848_client._aiokafka._codec import corrupt, unpacked
 from kip848_client.fetching._model import BATCH_HEADER_BYTES, BatchRef, Cursor
 from kip848_client.records._arrow import header_type, pyarrow
 from kip848_client.records._columns import ArrowColumns
+from kip848_client.records._list_columns import ListColumns
 from kip848_client.records._record import Decoding, Headers, Record
 from kip848_client.records._scan import EDITION, Batch, Columns
 from kip848_client.records._unreadable import damaged, not_deserialized
@@ -71,6 +73,10 @@ class ScannedColumns(Columns):
             ),
             self._headers() if self.header_count else None,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Sent to another process, or copied, as lists: there the extension may be missing."""
+        return copy, (ListColumns.of(self),)
 
     def _headers(self) -> Any:
         pa = pyarrow()

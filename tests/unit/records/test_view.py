@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,10 +13,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError, RecordUnreadable
 from kip848_client.fetching._model import Slice
 from kip848_client.records import Decoding, Gathered, Record, RecordBatchView, SliceReader
-from kip848_client.records._arrow import pyarrow
+from kip848_client.records._arrow import (
+    _from_zero,
+    _number,
+    _topic,
+    pyarrow,
+    record_batch,
+)
 from kip848_client.records._paths import PATHS
 from tests.unit.records.batches import TP, Row, batch, resealed, slice_of
 
@@ -190,6 +199,54 @@ def test_arrow_of_every_number_of_rows(view_of: MakeView) -> None:
         assert arrow.column("headers").to_pylist() == [
             [{"key": key, "value": value} for key, value in row.headers] or None for row in rows
         ]
+
+
+def test_arrow_of_no_records(view_of: MakeView) -> None:
+    arrow = view_of().to_arrow()
+    assert arrow.num_rows == 0
+    assert arrow.schema.equals(SPARK)
+
+
+def test_what_arrow_batches_share_is_kept_while_it_is_small(view_of: MakeView) -> None:
+    tp = TopicPartition("x" * 249, 3)
+    for kept in (_topic, _number, _from_zero):
+        kept.cache_clear()
+    before = pa.total_allocated_bytes()
+    for rows in (17_000, 1_000, 1_001):
+        view = view_of(slice_of(batch([Row(at, None, b"v") for at in range(rows)])))
+        arrow = record_batch(tp, 0, view._parts)
+        assert arrow.column("topic").to_pylist() == [tp.topic] * rows
+    assert _topic.cache_info().hits == 1
+    del arrow
+    assert pa.total_allocated_bytes() - before < 2 << 20
+
+
+def test_a_view_has_no_more_rows_than_arrow_has_room_for_the_topic() -> None:
+    assert Gathered().records_max * 249 < 2**31
+    assert Gathered(sys.maxsize).records_max * 249 < 2**31
+    assert Gathered(5).records_max == 5
+
+
+def test_a_view_can_be_sent_to_another_process(view_of: MakeView) -> None:
+    rows = [*ROWS, Row(20, headers=(("b", None),))]
+    view = view_of(slice_of(batch(rows[:4]), batch(rows[4:])), value_deserializer=len_of)
+    for other in (pickle.loads(pickle.dumps(view)), copy.deepcopy(view)):
+        assert list(other.records()) == list(view.records())
+        assert other.to_arrow().equals(view.to_arrow())
+        assert (other.tp, other.next_offset, len(other)) == (TP, 21, 5)
+
+
+def len_of(value: bytes | None) -> int:
+    return len(value or b"")
+
+
+def test_changed_lists_do_not_change_the_view(view_of: MakeView) -> None:
+    view = view_of(slice_of(batch(ROWS)))
+    before = list(view.records())
+    for column in (view.keys, view.values, view.offsets, view.timestamps, view.headers):
+        assert isinstance(column, list)
+        column.clear()
+    assert list(view.records()) == before
 
 
 def test_a_view_outlives_its_slice(view_of: MakeView) -> None:
