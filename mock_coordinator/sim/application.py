@@ -158,7 +158,7 @@ class Application:
     def _returned(self, command: CallListener, *, failed: bool) -> None:
         host = self._host
         self.releasing = False
-        names = " ".join(f"{p.topic}-{p.partition}" for p in command.partitions)
+        names = " ".join(f"{p.tp.topic}-{p.tp.partition}" for p in command.partitions)
         what = command.method.value.removeprefix("on_partitions_")
         host.context.tell(host.name, what, f"{names or '-'}{' FAILED' if failed else ''}")
         if command.method is ListenerMethod.ASSIGNED:

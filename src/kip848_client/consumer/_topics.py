@@ -81,7 +81,8 @@ class TopicDirectory:
         self._wanted: frozenset[str] = frozenset()
         self._watched: set[str] = set()
         self._names: dict[TopicId, str] = {}
-        self._topics: dict[str, MetadataResponseTopic] = {}
+        self._topics: dict[str, tuple[TopicId, frozenset[int]]] = {}
+        """By name, the id and the partitions."""
         self._unheard: dict[TopicId, tuple[int, MetadataResponse]] = {}
         """What was told, and when, of topics of which nothing is assigned yet: the core keeps none
         of it, and wants to know it as soon as something is."""
@@ -99,15 +100,11 @@ class TopicDirectory:
 
     def id_of(self, topic: str) -> TopicId | None:
         known = self._topics.get(topic)
-        if known is None or known.topic_id == ZERO_TOPIC_ID:
-            return None
-        return TopicId(known.topic_id)
+        return None if known is None or known[0] == ZERO_TOPIC_ID else known[0]
 
     def partitions_of(self, topic: str) -> frozenset[int] | None:
         known = self._topics.get(topic)
-        if known is None:
-            return None
-        return frozenset(each.partition_index for each in known.partitions)
+        return None if known is None else known[1]
 
     # -- what is kept up to date -------------------------------------------------------------
 
@@ -274,7 +271,8 @@ class TopicDirectory:
                 self._drop(topic.name, topic.error_code)
                 continue
             self._complained.discard(topic.name)
-            self._topics[topic.name] = topic
+            numbers = frozenset([each.partition_index for each in topic.partitions])
+            self._topics[topic.name] = (TopicId(topic.topic_id), numbers)
             if topic.topic_id != ZERO_TOPIC_ID:
                 self._names[TopicId(topic.topic_id)] = topic.name
 

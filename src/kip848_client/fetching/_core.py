@@ -77,6 +77,7 @@ class FetchCore:
         """Topics that somebody has asked for offsets of."""
         self._judge_metadata = False
         self._portions = Portions()
+        self._rows_a_step = settings.rows_a_step
         self._is_partial = False
         self._assigned = Assigned()
         self._leaders = Leaders()
@@ -287,12 +288,12 @@ class FetchCore:
             case ev.AssignmentChanged():
                 self._assign(event)
             case ev.Started():
-                for partition in self._assigned.here(event.partitions):
-                    self._start(partition)
+                self._portions.begin(self._start(self._assigned.here(event.partitions)))
             case ev.AllButHeld():
+                of, fetchable = event.of, event.fetchable
                 for tp, partition in self._assigned.by_tp.items():
-                    if tp in event.of:
-                        self._mark(partition, HELD, on=tp not in event.fetchable)
+                    if tp in of and (tp in fetchable) is bool(partition.why_not & HELD):
+                        self._mark(partition, HELD, on=tp not in fetchable)
             case ev.TopicsLimited():
                 self._topics_limit = event.topics
                 for partition in self._assigned.by_tp.values():
@@ -328,13 +329,14 @@ class FetchCore:
             self._tenures.go_on(self._now, partition)
         passes = 0
         while self._positions.deadline_ms == 0 or self._queries.deadline_ms == 0 or not passes:
-            self._positions.settle(self._now)
-            if not self._portions.left:
+            left = self._portions.left
+            self._positions.settle(self._now, more=left)
+            if not left:
                 self._queries.settle(self._now)
             self._tenures.take_results(self._now)
             passes += 1
             assert passes < _PASSES_MAX, "the fetch core does not settle"
-            if self._portions.left:
+            if left:
                 self._is_partial = True
                 return
         if self._is_partial:
@@ -381,9 +383,11 @@ class FetchCore:
             if tp not in event.assignment or tp in event.fresh or other:
                 self._remove(partition)
                 topics[tp[0]] = None
-        for tp, topic_id in event.assignment.items():
-            if tp not in self._assigned.by_tp:
-                self._add(tp, topic_id)
+        new = [row for row in event.assignment.items() if row[0] not in self._assigned.by_tp]
+        for tp, topic_id in new:
+            self._add(tp, topic_id)
+        for topic, topic_id in dict.fromkeys([(tp[0], topic_id) for tp, topic_id in new]):
+            self._watch(topic, topic_id)
         for topic in topics:
             if not self._assigned.of_topic(topic):
                 self._metadata.unwatch(topic)
@@ -393,14 +397,16 @@ class FetchCore:
 
     def _add(self, tp: TopicPartition, topic_id: TopicId | None) -> None:
         partition = self._assigned.add(tp, topic_id)
-        known = self._leaders.id_of(tp[0])
-        if topic_id is None and known is not None:
+        if topic_id is None and (known := self._leaders.id_of(tp[0])) is not None:
             self._assigned.learn_id(partition, known)
-            topic_id = known
-        self._metadata.watch(tp[0], topic_id)
-        if topic_id is None or topic_id != known:
-            self._metadata.want(tp[0], f"{tp[0]} is assigned")
-        self._limit(partition)
+        if self._topics_limit is not None:
+            self._limit(partition)
+
+    def _watch(self, topic: str, topic_id: TopicId | None) -> None:
+        known = self._leaders.id_of(topic)
+        self._metadata.watch(topic, known if topic_id is None else topic_id)
+        if known is None or topic_id not in (None, known):
+            self._metadata.want(topic, f"{topic} is assigned")
 
     def _remove(self, partition: Partition) -> None:
         self._tenures.drop(partition)
@@ -409,12 +415,17 @@ class FetchCore:
             partition.cursor.readable = False
         self._assigned.remove(partition)
 
-    def _start(self, partition: Partition) -> None:
-        """The listener is done with it."""
-        if self._mark(partition, NOT_STARTED, on=False):
-            self._planner.expect(self._now, partition)
-        if partition.phase is Phase.IDLE and not partition.seek:
-            self._tenures.look(self._now, partition)
+    def _start(self, partitions: list[Partition]) -> Iterator[None]:
+        """The listener is done with them."""
+        for count, partition in enumerate(partitions):
+            if count and count % self._rows_a_step == 0:
+                yield
+            if not self._assigned.is_here(partition):
+                continue
+            if self._mark(partition, NOT_STARTED, on=False):
+                self._planner.expect(self._now, partition)
+            if partition.phase is Phase.IDLE and not partition.seek:
+                self._tenures.look(self._now, partition)
 
     def _limit(self, partition: Partition) -> None:
         limit = self._topics_limit

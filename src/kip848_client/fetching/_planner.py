@@ -280,7 +280,8 @@ class Planner:
         if full_ms is not None:
             # who has not read it for so long may well take as long again
             max_wait_ms = min(max_wait_ms, now_ms - full_ms)
-        changes = {key: self._wanted(node, key) for key in node.changed}
+        anew = node.session.begins_anew
+        changes = {} if anew else {key: self._wanted(node, key) for key in node.changed}
         node.asked, node.changed = node.changed, {}
         difference = node.session.plan_changes(now_ms, changes, lambda: self._everything(node))
         self._number += 1
@@ -325,8 +326,11 @@ class Planner:
         wire they are."""
         by_topic: dict[bytes, list[Wanted]] = {}
         node.tenures.clear()
+        node.avoiding.clear()
         for key, partition in node.ring.items():
             node.tenures[key] = partition.tenure
+            if partition.avoided != NO_NODE:
+                node.avoiding[key] = partition
             by_topic.setdefault(key[0], []).append(self._want(partition))
         # Topics take turns at being first: a neighbour that brings data does not keep one behind
         # for ever, and a batch that is larger than asked for is sent to the first alone.
@@ -349,11 +353,9 @@ class Planner:
         return self._want(partition)
 
     def _want(self, partition: Partition) -> Wanted:
-        leader = self._leaders.at(partition.key)
-        return Wanted(
-            *partition.key,
-            offset=partition.fetch_offset,
-            leader_epoch=NO_EPOCH if leader is None else leader.epoch,
-            last_epoch=partition.fetch_epoch,
-            max_bytes=self._settings.max_partition_bytes,
-        )
+        topic_id, number = key = partition.key
+        leader = self._leaders.at(key)
+        epoch = NO_EPOCH if leader is None else leader.epoch
+        limit = self._settings.max_partition_bytes
+        at = partition.fetch_offset
+        return Wanted(topic_id, number, at, epoch, partition.fetch_epoch, limit)

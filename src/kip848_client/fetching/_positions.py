@@ -221,8 +221,9 @@ class Positions:
             else:
                 self._on_committed(now_ms, search, event.offsets[search.tp])
 
-    def settle(self, now_ms: int) -> None:
-        """Ask for what is due. Before that of the queries, which sends what this asks for."""
+    def settle(self, now_ms: int, *, more: bool = False) -> None:
+        """Ask for what is due. Before that of the queries, which sends what this asks for.
+        ``more``: there will be more to ask the group for in a moment."""
         if not self._dirty and (self._due_ms is None or now_ms < self._due_ms):
             return
         self._dirty = False
@@ -238,7 +239,9 @@ class Positions:
                 self._results.append(PositionStands(search.tp, search.tenure))
             else:
                 self._ask(search)
-        if committed:
+        if committed and more:
+            due.append(now_ms)
+        elif committed:
             self._ask_committed(now_ms, committed, due)
         self._complain(now_ms)
         due.extend(each.notice_ms for each in self._searches.values())

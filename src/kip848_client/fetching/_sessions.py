@@ -127,6 +127,11 @@ class FetchSession:
 
     # -- requests --------------------------------------------------------------------------------
 
+    @property
+    def begins_anew(self) -> bool:
+        """Whether the next request has to name everything, whatever has changed."""
+        return self._epoch == _FULL
+
     def plan(self, now_ms: int, wanted: Mapping[TopicIdPartition, Wanted]) -> Difference | None:
         """What to send so that the broker fetches exactly ``wanted``, in this order where it is
         told anew. ``None``: nothing is wanted, so nothing must be sent. See ``plan_changes``."""

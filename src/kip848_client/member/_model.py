@@ -43,13 +43,13 @@ class AssignedPartition(NamedTuple):
     """
 
     topic_id: TopicId
-    partition: int
-    topic: str
+    tp: TopicPartition
+    """The partition as users name it."""
 
     @property
-    def tp(self) -> TopicPartition:
-        """The partition as users name it."""
-        return TopicPartition(self.topic, self.partition)
+    def partition(self) -> int:
+        """Its number."""
+        return self.tp.partition
 
 
 class LeaveMode(Enum):

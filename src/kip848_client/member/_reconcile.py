@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kip848_client._types import TopicId, TopicIdPartition
+from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.member._model import AssignedPartition
 
 __all__ = ["Acknowledge", "AssignmentState", "Held", "Plan", "Step", "next_step"]
@@ -201,10 +201,12 @@ class AssignmentState:
         in_use = {p[0] for p in self.assigned}
         if self.target is not None:
             in_use |= {p[0] for p in self.target.partitions}
-        for topic in [t for t in self.names if t not in in_use]:
+        unused = [t for t in self.names if t not in in_use]
+        for topic in unused:
             del self.names[topic]
         self._unresolved = None
-        self._described.clear()
+        if unused:
+            self._described.clear()
 
     # -- out of the group --------------------------------------------------------------------
 
@@ -234,8 +236,11 @@ class AssignmentState:
         """Partitions with their names, in the order that users expect: by name and number."""
         known = self._described.get(partitions)
         if known is None:
-            named = [AssignedPartition(t, p, self.names[t]) for t, p in sorted(partitions)]
-            known = tuple(sorted(named, key=lambda p: (p.topic, p.topic_id, p.partition)))
+            names = self.names
+            known = tuple(
+                AssignedPartition(topic_id, TopicPartition(name, number))
+                for name, topic_id, number in sorted([(names[t], t, p) for t, p in partitions])
+            )
             if len(self._described) >= _DESCRIBED_MAX:
                 self._described.clear()
             self._described[partitions] = known

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
+    AssignmentChanged,
     ClusterChanged,
     CommittedFound,
     FetchAnswer,
@@ -21,6 +22,7 @@ from kip848_client.fetching import (
     Readable,
     SendFetch,
     Sought,
+    Started,
     StoredOffset,
     TimerFired,
 )
@@ -50,7 +52,7 @@ def positions(h: Harness) -> list[int | None]:
 def test_positions_are_found_by_portions_and_then_fetched_in_one_request() -> None:
     h = Harness(TWO, partitions=5)
     h.answers_offsets = False
-    h.assign(*range(5))
+    h.assign(*range(5)).advance(0)
     (asked,) = h.all(ListOffsets)
     h.post(OffsetsListed(asked.query, dict.fromkeys(asked.wanted, ListedOffset(0, 7))))
     assert positions(h) == [7, 7, None, None, None]
@@ -67,7 +69,7 @@ def test_positions_are_found_by_portions_and_then_fetched_in_one_request() -> No
 def test_what_was_not_committed_is_asked_of_the_leader_in_one_request() -> None:
     h = Harness(COMMITTED, partitions=5)
     h.answers_committed = False
-    h.assign(*range(5))
+    h.assign(*range(5)).advance(0)
     (asked,) = h.all(LookUpCommitted)
     found = {each: StoredOffset(3) if each == tp(2) else None for each in asked.partitions}
     h.post(CommittedFound(asked.number, found))
@@ -75,6 +77,19 @@ def test_what_was_not_committed_is_asked_of_the_leader_in_one_request() -> None:
     fire(h)
     fire(h)
     assert [sorted(each.wanted) for each in h.all(ListOffsets)] == [[tp(0), tp(1), tp(3), tp(4)]]
+
+
+def test_who_is_taken_away_before_he_was_started_is_not_started() -> None:
+    h = Harness(COMMITTED, partitions=5)
+    topic_id = h.cluster["t"].topic_id
+    everything = {tp(n): topic_id for n in range(5)}
+    h.post(AssignmentChanged(everything, frozenset()))
+    h.post(Started(tuple(everything)))
+    assert not h.all(LookUpCommitted), "there are more to ask for"
+    left = {each: topic_id for each in everything if each != tp(3)}
+    h.post(AssignmentChanged(left, frozenset({tp(4)})))
+    h.advance(0)
+    assert [each.partitions for each in h.all(LookUpCommitted)] == [(tp(0), tp(1), tp(2))]
 
 
 def test_a_refusal_of_all_leads_to_one_question_and_one_line() -> None:

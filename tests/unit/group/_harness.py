@@ -52,7 +52,7 @@ C = TypeVar("C", bound=Output)
 
 def part(*numbers: int) -> tuple[AssignedPartition, ...]:
     """Partitions of topic t as commands name them."""
-    return tuple(AssignedPartition(T, number, "t") for number in numbers)
+    return tuple(AssignedPartition(T, TopicPartition("t", number)) for number in numbers)
 
 
 def tps(*numbers: int) -> tuple[TopicPartition, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypedDict, TypeVar, Unpack
 
-from kip848_client._types import MemberId, TopicId
+from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     AssignedPartition,
@@ -94,7 +94,9 @@ def exact(pause_ms: int) -> int:
 
 def part(topic_id: TopicId, *partitions: int) -> tuple[AssignedPartition, ...]:
     """Partitions of one topic as commands name them."""
-    return tuple(AssignedPartition(topic_id, p, NAMES[topic_id]) for p in partitions)
+    return tuple(
+        AssignedPartition(topic_id, TopicPartition(NAMES[topic_id], p)) for p in partitions
+    )
 
 
 def assignment(**topics: list[int]) -> tuple[tuple[TopicId, tuple[int, ...]], ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._types import TopicId
+from kip848_client._types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
     AssignedPartition,
@@ -222,7 +222,7 @@ class TestNames:
         harness.accept(2, ((again, (0,)),))
         assert harness.newest(ReleasePartitions).partitions == part(T, 0)
         harness.released()
-        new = (AssignedPartition(again, 0, "t"),)
+        new = (AssignedPartition(again, TopicPartition("t", 0)),)
         assert harness.newest(StartPartitions).partitions == new
         assert new[0].tp == part(T, 0)[0].tp
         harness.started()
