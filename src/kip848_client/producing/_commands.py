@@ -66,7 +66,7 @@ class BatchDone(Command):
 @dataclass(frozen=True, slots=True)
 class BatchFailed(Command):
     """The records of this batch are not in the log, or nobody knows: the error says so.
-    ``culprits``: by index, records that are to blame; the others went down with them."""
+    ``culprits``: by row, records that are to blame; the others went down with them."""
 
     batch: int
     error: Kip848Error

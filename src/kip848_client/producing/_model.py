@@ -79,10 +79,10 @@ class ProduceSettings:
 
 
 class Placed(NamedTuple):
-    """Where a record waits: batch and index in it."""
+    """Where a record waits: batch, and row in it."""
 
     batch: int
-    index: int
+    row: int
     stir: bool
     """The core wants a step soon: post ``Appended``."""
 
@@ -100,7 +100,7 @@ class SequenceRange(NamedTuple):
     """The sequence numbers of a batch. They wrap from 2^31-1 to 0."""
 
     first: int
-    count: int
+    records: int
 
 
 class BatchBuilder(Protocol):
@@ -159,7 +159,7 @@ class Produced:
     log_start_offset: int = -1
     error_message: str | None = None
     record_errors: Mapping[int, str | None] = field(default_factory=dict[int, "str | None"])
-    """By index in the batch: records that the broker refuses (KIP-467)."""
+    """By row in the batch: records that the broker refuses (KIP-467)."""
     leader: tuple[int, int] | None = None
     """(node, leader epoch): who leads now, said with an error (KIP-951)."""
 
