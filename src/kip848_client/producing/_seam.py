@@ -1,0 +1,110 @@
+"""Where transactions and batches meet: what each needs of the other, and nothing else.
+
+Who composes the core keeps this order in a step: events first, then ``Identity.settle``, the
+sender, and ``Identity.settle`` again until neither asks for anything more: a sender that asks
+``may_send`` may have to wait for a partition to be added, and the end of a transaction waits for
+the last batch.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Protocol
+
+from kip848_client._types import TopicPartition
+from kip848_client.errors import Kip848Error
+from kip848_client.producing._model import ProducerId, TransactionVersion
+
+__all__ = ["Batches", "Harm", "Identity"]
+
+
+class Harm(Enum):
+    """What a batch that failed means for the transaction that it belongs to."""
+
+    ABORTABLE = "abortable"
+    """The transaction cannot be committed any more."""
+    ABORTABLE_WITH_BUMP = "abortable with bump"
+    """And its sequence numbers are lost: another epoch is needed before the next transaction."""
+    ASK = "ask"
+    """The broker does not know our epoch: either our transaction has timed out, or there is
+    another producer with our id. The transaction coordinator is asked which (KIP-360)."""
+    FATAL = "fatal"
+    """This producer cannot go on at all."""
+
+
+class Batches(Protocol):
+    """What transactions need of the batches. All batches there are belong to one transaction."""
+
+    @property
+    def is_empty(self) -> bool:
+        """No batch waits, rests before another try or is on its way."""
+        ...
+
+    @property
+    def is_in_flight(self) -> bool:
+        """A batch is on its way, and its answer is waited for."""
+        ...
+
+    @property
+    def has_gap(self) -> bool:
+        """Since ``begin_anew`` a batch that had been sent with sequence numbers did not succeed, so
+        that the broker may miss them."""
+        ...
+
+    def hurry(self) -> None:
+        """Send what waits without lingering: the transaction is to be committed."""
+        ...
+
+    def drop_unsent(self, error: Kip848Error) -> None:
+        """Fail all batches that are not on their way at this moment. Is called again in each step
+        for as long as the transaction lasts, so a batch whose answer was lost goes the same way."""
+        ...
+
+    def begin_anew(self, producer: ProducerId) -> None:
+        """This is who we are from now on; sequences begin with 0. Batches that wait, if there are
+        any, are sent under this name."""
+        ...
+
+
+class Identity(Protocol):
+    """What batches need to know of transactions, or of the producer id without one, and have to
+    tell."""
+
+    @property
+    def producer(self) -> ProducerId | None:
+        """In whose name batches may be sent now; ``None``: not yet, or not any more. It is asked
+        for, if it was not before: the sender has something to send."""
+        ...
+
+    @property
+    def version(self) -> TransactionVersion:
+        """Of the transaction that is open."""
+        ...
+
+    def may_send(self, tp: TopicPartition) -> bool:
+        """Whether this partition is part of the transaction; if not, it will be added."""
+        ...
+
+    def sent(self, tp: TopicPartition) -> None:
+        """A batch is on its way: the transaction is not empty."""
+        ...
+
+    def batch_failed(
+        self, now_ms: int, producer: ProducerId, harm: Harm, error: Kip848Error
+    ) -> None:
+        """A batch that was sent, or was to be sent, as ``producer`` has failed for good. A failure
+        of an older epoch is ignored and counted."""
+        ...
+
+    def check_append(self) -> None:
+        """Raises ``LocalProtocolError`` where no record may be appended now, or the error that the
+        transaction or the producer has failed with."""
+        ...
+
+    def settle(self, now_ms: int) -> None:
+        """Ask for what is to be asked for."""
+        ...
+
+    def due_ms(self) -> int | None:
+        """When ``settle`` has something to do without another event; ``None`` for never."""
+        ...
