@@ -8,28 +8,14 @@ the last batch.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Protocol
 
 from kip848_client._types import TopicPartition
 from kip848_client.errors import Kip848Error
+from kip848_client.producing._errors import Reaction
 from kip848_client.producing._model import ProducerId, TransactionVersion
 
-__all__ = ["Batches", "Harm", "Identity"]
-
-
-class Harm(Enum):
-    """What a batch that failed means for the transaction that it belongs to."""
-
-    ABORTABLE = "abortable"
-    """The transaction cannot be committed any more."""
-    ABORTABLE_WITH_BUMP = "abortable with bump"
-    """And its sequence numbers are lost: another epoch is needed before the next transaction."""
-    ASK = "ask"
-    """The broker does not know our epoch: either our transaction has timed out, or there is
-    another producer with our id. The transaction coordinator is asked which (KIP-360)."""
-    FATAL = "fatal"
-    """This producer cannot go on at all."""
+__all__ = ["Batches", "Identity"]
 
 
 class Batches(Protocol):
@@ -90,10 +76,11 @@ class Identity(Protocol):
         ...
 
     def batch_failed(
-        self, now_ms: int, producer: ProducerId, harm: Harm, error: Kip848Error
+        self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error
     ) -> None:
-        """A batch that was sent, or was to be sent, as ``producer`` has failed for good. A failure
-        of an older epoch is ignored and counted."""
+        """A batch has failed for good: ``ABORT``, ``ABORT_AND_BUMP``, ``ASK``, ``RECOVER`` or
+        ``FATAL`` says what that means for others. It was sent as ``producer`` (``None``: never);
+        a failure of an older epoch is ignored and counted."""
         ...
 
     def check_append(self) -> None:
