@@ -21,6 +21,11 @@
     │       └── LogTruncated               records that were handed out are not in the log any more
     ├── TopicGone                          a topic that was assigned by hand was deleted
     ├── RecordUnreadable                   a deserializer raised, or the bytes are damaged
+    ├── TransactionAborted                 nothing of it is committed: abort, rewind, go on
+    │   └── TransactionTimedOut            the coordinator ended it before the producer did
+    ├── CommitInDoubt                      nobody knows yet whether it is committed: commit again
+    ├── ProducerFailed                     this producer cannot go on: make a new one
+    │   └── ProducerFenced                 another producer has the transactional id now
     ├── TransportError
     │   ├── BootstrapFailed                no broker of the list answered
     │   ├── CoordinatorUnavailable         no coordinator could be found or reached in time
@@ -42,6 +47,7 @@ __all__ = [
     "BrokerError",
     "CallbackError",
     "CommitFailed",
+    "CommitInDoubt",
     "ConfigError",
     "ConsumerClosed",
     "CoordinatorUnavailable",
@@ -59,6 +65,8 @@ __all__ = [
     "NoOffsetForPartition",
     "NotAssigned",
     "OffsetOutOfRange",
+    "ProducerFailed",
+    "ProducerFenced",
     "ProtocolError",
     "ProtocolUnsupported",
     "RecordUnreadable",
@@ -67,6 +75,8 @@ __all__ = [
     "StaleMemberEpoch",
     "TopicAuthorizationFailed",
     "TopicGone",
+    "TransactionAborted",
+    "TransactionTimedOut",
     "TransportError",
     "UnknownBrokerError",
     "UnknownMemberId",
@@ -273,6 +283,59 @@ class RecordUnreadable(Kip848Error, ValueError):
         self.topic = topic
         self.partition = partition
         self.offset = offset
+
+
+class TransactionAborted(Kip848Error):
+    """A transaction cannot be committed. Nothing of it is, and readers with
+    ``isolation_level="read_committed"`` never see any of it. ``cause`` (also ``__cause__``) is the
+    first error that made it so, for instance a record that a broker refused or a ``CommitFailed``.
+
+    Way out: abort the transaction, or leave its block, which does that; seek what was read for it
+    back to the committed offsets, and begin the next one with the same producer.
+    """
+
+    def __init__(self, message: str, *, cause: BaseException | None = None) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.__cause__ = cause
+
+
+class TransactionTimedOut(TransactionAborted):
+    """The coordinator ended the transaction before the producer did: it was open for longer than
+    ``transaction_timeout_ms``, or an administrator aborted it. Way out: as above; commit more often
+    or allow more time if it happens again."""
+
+
+class CommitInDoubt(Kip848Error):
+    """A commit was sent and not answered in time, so nobody knows yet whether the transaction is
+    committed. ``cause`` (also ``__cause__``) is why.
+
+    Way out: call ``commit()`` again, as often as it takes: it is the same commit, and tells the
+    outcome. Where the producer itself has failed meanwhile, make a new one with the same
+    transactional id, and read the committed offsets back before you go on.
+    """
+
+    def __init__(self, message: str, *, cause: BaseException | None = None) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.__cause__ = cause
+
+
+class ProducerFailed(Kip848Error):
+    """This producer cannot go on; every later call raises this again. ``cause`` (also
+    ``__cause__``) is the first error. Way out: close the producer, mend the cause where the message
+    names one, make a new producer, and seek what was read back to the committed offsets."""
+
+    def __init__(self, message: str, *, cause: BaseException | None = None) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.__cause__ = cause
+
+
+class ProducerFenced(ProducerFailed):
+    """Another producer with the same transactional id has taken over; what this one had open is
+    aborted. Way out: stop this instance, or, if it is the one that should live, make a new producer
+    here: that fences the other one."""
 
 
 class TransportError(Kip848Error):

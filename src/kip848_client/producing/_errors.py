@@ -12,9 +12,17 @@ from typing import Final
 from kip848_client._partition_names import shown
 from kip848_client._types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.errors import Kip848Error, broker_error
+from kip848_client.errors import BrokerError, Kip848Error, broker_error
 
-__all__ = ["Api", "Reaction", "produce_error", "reaction"]
+__all__ = [
+    "MEMBER_REFUSED",
+    "Api",
+    "Reaction",
+    "is_named",
+    "produce_error",
+    "reaction",
+    "refusal",
+]
 
 
 class Api(Enum):
@@ -79,8 +87,105 @@ _PRODUCE: Final[dict[int, Reaction]] = {
     # what is refused for itself, UNKNOWN_PRODUCER_ID and INVALID_PRODUCER_ID_MAPPING: the default
 }
 
+_EVERYWHERE: Final[dict[int, Reaction]] = {
+    # the coordinator is another one, or cannot write at the moment
+    ErrorCode.NOT_COORDINATOR: Reaction.REFRESH,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: Reaction.REFRESH,
+    ErrorCode.REQUEST_TIMED_OUT: Reaction.RETRY,
+    ErrorCode.NETWORK_EXCEPTION: Reaction.RETRY,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
+    ErrorCode.CONCURRENT_TRANSACTIONS: Reaction.RETRY,
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED: Reaction.RETRY,
+    ErrorCode.TRANSACTION_ABORTABLE: Reaction.ABORT,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Reaction.FATAL,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: Reaction.FATAL,
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: Reaction.FATAL,
+    ErrorCode.UNSUPPORTED_VERSION: Reaction.FATAL,
+    ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: Reaction.FATAL,
+}
+"""Of all requests about transactions."""
+
+_INIT_PRODUCER_ID: Final[dict[int, Reaction]] = {
+    **_EVERYWHERE,
+    # there is no transaction to abort: what is asked for ends it
+    ErrorCode.TRANSACTION_ABORTABLE: Reaction.RETRY,
+    ErrorCode.UNKNOWN_PRODUCER_ID: Reaction.RECOVER,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: Reaction.RECOVER,
+    ErrorCode.INVALID_PRODUCER_EPOCH: Reaction.RECOVER,
+    ErrorCode.PRODUCER_FENCED: Reaction.RECOVER,
+    ErrorCode.INVALID_TXN_STATE: Reaction.RECOVER,
+}
+
+_STRANGER: Final[dict[int, Reaction]] = {
+    # a transaction that has timed out and one that a successor ended look alike, and which of these
+    # codes tells of them depends on the request, its version and the broker's
+    ErrorCode.INVALID_PRODUCER_EPOCH: Reaction.ASK,
+    ErrorCode.PRODUCER_FENCED: Reaction.ASK,
+    ErrorCode.INVALID_TXN_STATE: Reaction.ASK,
+}
+
+_ADD: Final[dict[int, Reaction]] = {
+    **_EVERYWHERE,
+    **_STRANGER,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Reaction.RETRY,
+    ErrorCode.UNKNOWN_TOPIC_ID: Reaction.RETRY,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: Reaction.RETRY,
+    # another partition of the same request was refused
+    ErrorCode.OPERATION_NOT_ATTEMPTED: Reaction.RETRY,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: Reaction.ABORT,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: Reaction.ABORT,
+    ErrorCode.INVALID_GROUP_ID: Reaction.ABORT,
+    ErrorCode.UNKNOWN_PRODUCER_ID: Reaction.ABORT_AND_BUMP,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: Reaction.ABORT_AND_BUMP,
+}
+
+MEMBER_REFUSED: Final = frozenset(
+    {
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.STALE_MEMBER_EPOCH,
+    }
+)
+"""The group does not know the member that offsets are committed for, or not in this epoch. Which of
+these codes says so depends on the broker's version; they mean the same to us."""
+
+_COMMIT_OFFSETS: Final[dict[int, Reaction]] = {
+    **_EVERYWHERE,
+    **_STRANGER,
+    **dict.fromkeys(MEMBER_REFUSED, Reaction.ABORT),
+    ErrorCode.REQUEST_TIMED_OUT: Reaction.REFRESH,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Reaction.RETRY,
+    ErrorCode.UNKNOWN_TOPIC_ID: Reaction.RETRY,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: Reaction.RETRY,
+    ErrorCode.NOT_ENOUGH_REPLICAS: Reaction.RETRY,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: Reaction.RETRY,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: Reaction.ABORT,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: Reaction.ABORT,
+    ErrorCode.INVALID_GROUP_ID: Reaction.ABORT,
+    ErrorCode.REBALANCE_IN_PROGRESS: Reaction.ABORT,
+    # these offsets will never be taken; the producer is as good as before
+    ErrorCode.OFFSET_METADATA_TOO_LARGE: Reaction.ABORT,
+    ErrorCode.INVALID_COMMIT_OFFSET_SIZE: Reaction.ABORT,
+    ErrorCode.UNKNOWN_PRODUCER_ID: Reaction.RECOVER,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: Reaction.RECOVER,
+}
+
+_END_TRANSACTION: Final[dict[int, Reaction]] = {
+    **_EVERYWHERE,
+    **_STRANGER,
+    ErrorCode.UNKNOWN_PRODUCER_ID: Reaction.ABORT_AND_BUMP,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: Reaction.ABORT_AND_BUMP,
+}
+
 _COLUMNS: Final[dict[Api, tuple[dict[int, Reaction], Reaction]]] = {
     Api.PRODUCE: (_PRODUCE, Reaction.ABORT_AND_BUMP),
+    Api.INIT_PRODUCER_ID: (_INIT_PRODUCER_ID, Reaction.FATAL),
+    Api.ADD_PARTITIONS: (_ADD, Reaction.FATAL),
+    Api.ADD_OFFSETS: (_ADD, Reaction.FATAL),
+    Api.COMMIT_OFFSETS: (_COMMIT_OFFSETS, Reaction.FATAL),
+    Api.END_TRANSACTION: (_END_TRANSACTION, Reaction.FATAL),
 }
 """By request: what is named, and what everything else leads to."""
 
@@ -94,6 +199,13 @@ _HINTS: Final[dict[int, str]] = {
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
         "the principal needs WRITE on the transactional id"
     ),
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: (
+        "transaction_timeout_ms is larger than the broker's transaction.max.timeout.ms"
+    ),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "the principal needs READ on the group",
+    ErrorCode.OFFSET_METADATA_TOO_LARGE: (
+        "the text beside an offset is longer than the broker's offset.metadata.max.bytes"
+    ),
     ErrorCode.INVALID_RECORD: "the topic refuses the record: compacted topics need keys",
     ErrorCode.INVALID_TIMESTAMP: "the topic refuses the record's timestamp",
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: "the broker does not take this compression_type",
@@ -105,6 +217,16 @@ def reaction(api: Api, code: int) -> Reaction:
     """What this error code in the answer to this request leads to."""
     named, others = _COLUMNS[api]
     return named.get(code, others)
+
+
+def is_named(api: Api, code: int) -> bool:
+    """Whether the column of this request has the code, so that it is known what it means."""
+    return code in _COLUMNS[api][0]
+
+
+def refusal(api: Api, code: int, message: str | None = None) -> BrokerError:
+    """What the user is told of a request that was refused."""
+    return broker_error(code, error_name(code), message, api=api.value, hint=_HINTS.get(code, ""))
 
 
 def produce_error(code: int, tp: TopicPartition, message: str | None) -> Kip848Error:
