@@ -22,6 +22,7 @@ __all__ = [
     "AddPartitions",
     "BatchDone",
     "BatchFailed",
+    "BatchSplit",
     "Command",
     "CommitOffsets",
     "Done",
@@ -71,6 +72,15 @@ class BatchFailed(Command):
     batch: int
     error: Kip848Error
     culprits: Mapping[int, Kip848Error]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSplit(Command):
+    """A broker finds this batch too large: its records are in these from now on, in order, and what
+    becomes of them is said of these. ``parts``: (batch, records)."""
+
+    batch: int
+    parts: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
