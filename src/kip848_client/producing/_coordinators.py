@@ -1,0 +1,159 @@
+"""Which broker coordinates a transactional id or a group: looked up when wanted, by key.
+
+A look-up whose answer does not help is made again, with a pause that grows until the coordinator
+has served a request: a broker may name the same wrong one again and again while coordinators move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.errors import Kip848Error, broker_error
+from kip848_client.producing._commands import Command, FindCoordinator
+from kip848_client.producing._events import CoordinatorFound, CoordinatorNotFound
+from kip848_client.producing._model import CoordinatorKind, ProduceSettings
+
+__all__ = ["Coordinators", "Key"]
+
+Key = tuple[CoordinatorKind, str]
+
+_PASSES: Final = frozenset(
+    {
+        ErrorCode.NONE,  # no answer at all
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.BROKER_NOT_AVAILABLE,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+    }
+)
+"""What waiting cures. Everything else is the same the next time."""
+
+_HINTS: Final[dict[int, str]] = {
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
+        "the principal needs DESCRIBE and WRITE on the transactional id"
+    ),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "the principal needs READ on the group",
+}
+
+
+@dataclass(slots=True)
+class _Coordinator:
+    node: int | None = None
+    wanted: bool = False
+    open: int | None = None
+    """The number of the look-up that is on its way."""
+    failures: int = 0
+    not_before_ms: int = 0
+    trouble: str = "its coordinator is not known yet"
+
+
+class Coordinators:
+    """All that were ever wanted. ``refused`` gets a key and why it has no coordinator for us."""
+
+    def __init__(
+        self,
+        settings: ProduceSettings,
+        jitter: Jitter,
+        emit: Callable[[Command], None],
+        *,
+        refused: Callable[[int, Key, Kip848Error], None],
+    ) -> None:
+        self._settings = settings
+        self._jitter = jitter
+        self._emit = emit
+        self._refused = refused
+        self._by_key: dict[Key, _Coordinator] = {}
+        self._number = 0
+        self.stale = 0
+        """Answers that nobody waited for."""
+
+    def node(self, key: Key) -> int | None:
+        """The coordinator; ``None`` when it has to be looked up first, which ``settle`` does."""
+        found = self._by_key.setdefault(key, _Coordinator())
+        found.wanted = found.node is None
+        return found.node
+
+    def trouble(self, key: Key) -> str:
+        """Why it is not known, for an error that somebody gets who waits in vain."""
+        return self._by_key.setdefault(key, _Coordinator()).trouble
+
+    def forget(self, key: Key, node: int, why: str) -> None:
+        """This broker is not the coordinator, or cannot be reached."""
+        found = self._by_key[key]
+        if found.node == node:
+            found.node = None
+            found.trouble = why
+
+    def served(self, key: Key) -> None:
+        """It has answered as a coordinator does."""
+        self._by_key[key].failures = 0
+
+    def want_none(self) -> None:
+        """Whoever wants one says so again before the next ``settle``."""
+        for each in self._by_key.values():
+            each.wanted = False
+
+    def due_ms(self) -> int | None:
+        """When ``settle`` has something to do."""
+        due = [each.not_before_ms for each in self._by_key.values() if _is_to_ask(each)]
+        return min(due, default=None)
+
+    def settle(self, now_ms: int) -> None:
+        """Look up what is wanted."""
+        for key, each in self._by_key.items():
+            if not _is_to_ask(each) or now_ms < each.not_before_ms:
+                continue
+            self._number += 1
+            each.open = self._number
+            each.failures += 1
+            each.not_before_ms = now_ms + self._pause_ms(each)
+            self._emit(FindCoordinator(self._number, *key))
+
+    def answered(self, now_ms: int, event: CoordinatorFound | CoordinatorNotFound) -> None:
+        """A look-up ended."""
+        asked = [key for key, each in self._by_key.items() if each.open == event.number]
+        if not asked:
+            self.stale += 1
+            return
+        key = asked[0]
+        each = self._by_key[key]
+        each.open = None
+        if isinstance(event, CoordinatorFound):
+            each.node = event.node
+            each.wanted = False
+            return
+        code = event.error_code
+        each.trouble = f"FindCoordinator: {error_name(code)}: {event.why}" if code else event.why
+        each.not_before_ms = now_ms + self._pause_ms(each)
+        error = event.fatal
+        if error is None and code not in _PASSES:
+            hint = _HINTS.get(code, "")
+            error = broker_error(
+                code, error_name(code), event.why, api="FindCoordinator", hint=hint
+            )
+        if error is not None:
+            each.wanted = False
+            self._refused(now_ms, key, error)
+
+    def _pause_ms(self, each: _Coordinator) -> int:
+        settings = self._settings
+        return backoff_ms(
+            max(0, each.failures - 1),
+            settings.retry_backoff_ms,
+            settings.retry_backoff_max_ms,
+            self._jitter,
+        )
+
+
+def _is_to_ask(each: _Coordinator) -> bool:
+    return each.wanted and each.open is None

@@ -1,0 +1,485 @@
+"""What a transaction asks of coordinators, in which order, and how often.
+
+One request is open at a time. What is wanted are *jobs*, and a job goes out when those before it
+have: a producer id, partitions, a group, its offsets, the end. With transactions V1 partitions and
+groups are added by requests of their own before anything is written; with V2 writing adds them.
+
+A job that is refused for a while rests, each time longer, and is asked again, at another
+coordinator if need be. What no repetition cures is told to ``Heard``, with the reaction that the
+table of errors names; so is every success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client._partition_names import listed
+from kip848_client._types import TopicPartition
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import CommitFailed, Kip848Error
+from kip848_client.producing import _commands as do
+from kip848_client.producing import _events as ev
+from kip848_client.producing._coordinators import Coordinators, Key
+from kip848_client.producing._errors import MEMBER_REFUSED, Api, Reaction, reaction, refusal
+from kip848_client.producing._model import (
+    NOBODY,
+    CoordinatorKind,
+    Group,
+    OffsetToCommit,
+    ProducerId,
+    ProduceSettings,
+    TransactionVersion,
+)
+
+__all__ = ["Heard", "Job", "Requests"]
+
+_FIRST_ADD_MS: Final = 20
+"""Markers of the transaction before are still being written; that takes little time."""
+
+_NOT_DONE: Final = frozenset(
+    {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+)
+"""Refusals after which it is certain that the coordinator has done nothing. What it could not write
+down (REQUEST_TIMED_OUT, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR) it may have done after all."""
+
+_GRAVITY: Final = (
+    Reaction.FATAL,
+    Reaction.RECOVER,
+    Reaction.ASK,
+    Reaction.ABORT_AND_BUMP,
+    Reaction.ABORT,
+    Reaction.REFRESH,
+    Reaction.RETRY,
+)
+"""Of the reactions to the partitions of one answer the first of these counts."""
+
+_ORDER: Final = (
+    Api.INIT_PRODUCER_ID,
+    Api.ADD_PARTITIONS,
+    Api.ADD_OFFSETS,
+    Api.COMMIT_OFFSETS,
+    Api.END_TRANSACTION,
+)
+
+_PASSING: Final = frozenset({Reaction.RETRY, Reaction.REFRESH})
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """Something to be asked until it is answered. What it is about depends on ``api``."""
+
+    api: Api
+    key: Key
+    producer: ProducerId
+    partitions: dict[TopicPartition, None] = field(default_factory=dict[TopicPartition, None])
+    """ADD_PARTITIONS: what is to be added, and is not yet."""
+    group: Group | None = None
+    offsets: dict[TopicPartition, OffsetToCommit] = field(
+        default_factory=dict[TopicPartition, OffsetToCommit]
+    )
+    """COMMIT_OFFSETS: what the coordinator of the group has not taken yet."""
+    ticket: int | None = None
+    commit: bool = False
+    limit_ms: int | None = None
+    """When it is given up."""
+    failures: int = 0
+    not_before_ms: int = 0
+    node: int = -1
+    """Who was asked last."""
+    asked: tuple[TopicPartition, ...] = ()
+    is_dropped: bool = False
+    """Nobody wants it any more; its answer is waited for all the same."""
+    in_doubt: bool = False
+    """An attempt may have had its effect without an answer."""
+    trouble: str = ""
+
+
+class Heard(Protocol):
+    """Who is told what became of jobs."""
+
+    def initialized(self, now_ms: int, producer: ProducerId) -> None:
+        """This is who we are from now on."""
+        ...
+
+    def offsets_taken(self, job: Job) -> None:
+        """A group's coordinator has the offsets."""
+        ...
+
+    def ended(self, now_ms: int, job: Job, producer: ProducerId | None) -> None:
+        """The transaction is committed or aborted, and this is who we are now, if it was told."""
+        ...
+
+    def refused(self, now_ms: int, job: Job, reaction: Reaction, error: Kip848Error) -> None:
+        """Asking again does not help; the job is over."""
+        ...
+
+
+class Requests:
+    """Everything that is asked of coordinators for one transactional id."""
+
+    def __init__(
+        self,
+        settings: ProduceSettings,
+        jitter: Jitter,
+        emit: Callable[[do.Command], None],
+        heard: Heard,
+    ) -> None:
+        self._settings = settings
+        self._jitter = jitter
+        self._emit = emit
+        self._heard = heard
+        self._coordinators = Coordinators(settings, jitter, emit, refused=self._no_coordinator)
+        self._id = settings.transactional_id or ""
+        self._own: Key = (CoordinatorKind.TRANSACTION, self._id)
+        self._producer = NOBODY
+        self._version = TransactionVersion.V1
+        self._jobs: list[Job] = []
+        """Those that wait, in the order in which they go out."""
+        self._open: Job | None = None
+        self._number = 0
+        self._added: set[TopicPartition] = set()
+        self._groups: set[str] = set()
+        self._stale = 0
+        self.is_held = False
+        """The end is not asked for any more until somebody wants to know of it."""
+        self.has_stray = False
+        """A request of this epoch was lost, and may still arrive."""
+
+    # -- looking -----------------------------------------------------------------------------
+
+    @property
+    def stale(self) -> int:
+        """Answers that nobody waited for."""
+        return self._stale + self._coordinators.stale
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is open, and nothing waits."""
+        return self._open is None and not self._jobs
+
+    @property
+    def is_open(self) -> bool:
+        """An answer is waited for."""
+        return self._open is not None
+
+    @property
+    def has_added(self) -> bool:
+        """Whether the coordinator knows of anything in this transaction, or may know."""
+        return bool(self._added or self._groups)
+
+    @property
+    def end(self) -> Job | None:
+        """The job that ends the transaction, if there is one."""
+        jobs = self._jobs if self._open is None else [self._open, *self._jobs]
+        return next((job for job in jobs if job.api is Api.END_TRANSACTION), None)
+
+    @property
+    def is_end_in_doubt(self) -> bool:
+        """Whether the end may have happened without our knowing."""
+        end = self.end
+        return end is not None and (end is self._open or end.in_doubt)
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing has come of what is asked, for an error."""
+        job = self._open or next(iter(self._jobs), None)
+        if job is None:
+            return "the records before are not answered yet"
+        return job.trouble or self._coordinators.trouble(job.key)
+
+    def is_added(self, tp: TopicPartition) -> bool:
+        """V1: whether the partition is part of the transaction."""
+        return tp in self._added
+
+    def due_ms(self) -> int | None:
+        """When ``settle`` has something to do without another event."""
+        due = [each.limit_ms for each in self._jobs if each.limit_ms is not None]
+        lookup = self._coordinators.due_ms()
+        if lookup is not None:
+            due.append(lookup)
+        if self._open is None:
+            due += [each.not_before_ms for each in self._jobs if self._is_sendable(each)]
+        return min(due, default=None)
+
+    # -- asking ------------------------------------------------------------------------------
+
+    def begin(self, producer: ProducerId, version: TransactionVersion) -> None:
+        """What is asked from now on is of a new transaction."""
+        self._producer = producer
+        self._version = version
+        self._added.clear()
+        self._groups.clear()
+        self.is_held = False
+
+    def want_producer_id(self, producer: ProducerId) -> None:
+        """Ask for a producer id, or for another epoch of this one."""
+        if not self._is_wanted(Api.INIT_PRODUCER_ID):
+            self._add(Job(Api.INIT_PRODUCER_ID, self._own, producer))
+
+    def want_partition(self, tp: TopicPartition) -> None:
+        """V1: add a partition."""
+        for job in self._jobs:
+            if job.api is Api.ADD_PARTITIONS:
+                job.partitions[tp] = None
+                return
+        if self._open is None or tp not in self._open.partitions:
+            self._add(Job(Api.ADD_PARTITIONS, self._own, self._producer, {tp: None}))
+
+    def want_offsets(self, now_ms: int, event: ev.OffsetsAdded) -> None:
+        """Commit these offsets with the transaction."""
+        group = event.group
+        limit_ms = now_ms + self._settings.delivery_timeout_ms
+        if self._version is TransactionVersion.V1 and group.group_id not in self._groups:
+            self._add(
+                Job(Api.ADD_OFFSETS, self._own, self._producer, group=group, limit_ms=limit_ms)
+            )
+        self._add(
+            Job(
+                Api.COMMIT_OFFSETS,
+                (CoordinatorKind.GROUP, group.group_id),
+                self._producer,
+                group=group,
+                offsets=dict(event.offsets),
+                ticket=event.ticket,
+                limit_ms=limit_ms,
+            )
+        )
+
+    def want_end(self, *, commit: bool) -> None:
+        """Commit or abort."""
+        if not self._is_wanted(Api.END_TRANSACTION):
+            self._add(Job(Api.END_TRANSACTION, self._own, self._producer, commit=commit))
+
+    def go_on(self, now_ms: int) -> None:
+        """Somebody wants to know of the end: ask at once."""
+        self.is_held = False
+        for job in self._jobs:
+            job.not_before_ms = min(job.not_before_ms, now_ms)
+
+    def drop(self) -> tuple[Job, ...]:
+        """Nobody wants what was asked for; returns the jobs. The answer of the request that is open
+        is waited for."""
+        dropped = list(self._jobs)
+        self._jobs.clear()
+        if self._open is not None and not self._open.is_dropped:
+            self._open.is_dropped = True
+            dropped.append(self._open)
+        return tuple(dropped)
+
+    def settle(self, now_ms: int) -> None:
+        """Ask what is due."""
+        for job in [each for each in self._jobs if _is_over(each, now_ms)]:
+            self._give_up(now_ms, job)
+        self._coordinators.want_none()
+        for job in self._jobs:
+            if job is self._jobs[0] or job.api in (Api.ADD_OFFSETS, Api.COMMIT_OFFSETS):
+                node = self._coordinators.node(job.key)
+                if node is not None and self._open is None and self._is_due(now_ms, job):
+                    job.node = node
+                    self._open = job
+        if self._open is not None and self._open in self._jobs:
+            self._jobs.remove(self._open)
+            self._send(self._open)
+        self._coordinators.settle(now_ms)
+
+    def _is_wanted(self, api: Api) -> bool:
+        jobs = self._jobs if self._open is None else [self._open, *self._jobs]
+        return any(job.api is api and not job.is_dropped for job in jobs)
+
+    def _add(self, job: Job) -> None:
+        self._jobs.append(job)
+        self._jobs.sort(key=lambda each: _ORDER.index(each.api))
+
+    def _is_sendable(self, job: Job) -> bool:
+        """Whether nothing but time, or a coordinator, is in its way."""
+        if job.api is Api.END_TRANSACTION:
+            return not self.is_held and job is self._jobs[0]
+        if job.api is Api.COMMIT_OFFSETS and self._version is TransactionVersion.V1:
+            return job.group is not None and job.group.group_id in self._groups
+        return True
+
+    def _is_due(self, now_ms: int, job: Job) -> bool:
+        return job.not_before_ms <= now_ms and self._is_sendable(job)
+
+    def _send(self, job: Job) -> None:
+        self._number += 1
+        number, node, group = self._number, job.node, job.group
+        match job.api:
+            case Api.INIT_PRODUCER_ID:
+                timeout_ms = self._settings.transaction_timeout_ms
+                self._emit(do.InitProducerId(number, node, self._id, timeout_ms, job.producer))
+            case Api.ADD_PARTITIONS:
+                job.asked = tuple(job.partitions)
+                self._emit(do.AddPartitions(number, node, self._id, job.producer, job.asked))
+            case Api.ADD_OFFSETS if group is not None:
+                self._emit(do.AddOffsets(number, node, self._id, job.producer, group.group_id))
+            case Api.COMMIT_OFFSETS if group is not None:
+                job.asked = tuple(job.offsets)
+                command = do.CommitOffsets(
+                    number, node, self._id, job.producer, self._version, group, dict(job.offsets)
+                )
+                self._emit(command)
+            case Api.END_TRANSACTION:
+                command = do.EndTransaction(
+                    number, node, self._id, job.producer, self._version, job.commit
+                )
+                self._emit(command)
+            case _:
+                raise AssertionError(f"nothing to send for {job!r}")
+
+    # -- what comes of it --------------------------------------------------------------------
+
+    def coordinator_answered(
+        self, now_ms: int, event: ev.CoordinatorFound | ev.CoordinatorNotFound
+    ) -> None:
+        """A look-up ended."""
+        self._coordinators.answered(now_ms, event)
+
+    def answered(
+        self, now_ms: int, event: ev.ProducerIdAnswered | ev.TxnAnswered | ev.TxnLost
+    ) -> None:
+        """A request ended. Nothing comes of one that is not open."""
+        job = self._open
+        if job is None or event.number != self._number:
+            self._stale += 1
+            return
+        self._open = None
+        match event:
+            case ev.TxnLost():
+                self._lost(now_ms, job, event)
+            case ev.ProducerIdAnswered() if event.error_code:
+                self._refused(now_ms, job, event.error_code, event.message)
+            case ev.ProducerIdAnswered():
+                self._coordinators.served(job.key)
+                self._heard.initialized(now_ms, event.producer)
+            case ev.TxnAnswered():
+                self._take(now_ms, job, event)
+
+    def _take(self, now_ms: int, job: Job, event: ev.TxnAnswered) -> None:
+        codes = _codes(job, event)
+        bad = {tp: code for tp, code in codes.items() if code}
+        for tp in codes:
+            if tp not in bad:
+                job.partitions.pop(tp, None)
+                job.offsets.pop(tp, None)
+                if job.api is Api.ADD_PARTITIONS:
+                    self._added.add(tp)
+        code = event.error_code or _gravest(job.api, bad)
+        if code:
+            self._refused(now_ms, job, code, None, bad)
+            return
+        self._coordinators.served(job.key)
+        if job.api is Api.ADD_OFFSETS and job.group is not None:
+            self._groups.add(job.group.group_id)
+        if job.partitions:  # wanted since it was asked
+            job.failures = 0
+            self._add(job)
+        if job.api is Api.COMMIT_OFFSETS and not job.is_dropped:
+            self._heard.offsets_taken(job)
+        if job.api is Api.END_TRANSACTION:
+            self._heard.ended(now_ms, job, event.producer)
+
+    def _refused(
+        self,
+        now_ms: int,
+        job: Job,
+        code: int,
+        message: str | None,
+        bad: Mapping[TopicPartition, int] | None = None,
+    ) -> None:
+        todo = reaction(job.api, code)
+        error = refusal(job.api, code, message or _about(job, bad))
+        if todo not in _PASSING:
+            self._heard.refused(now_ms, job, todo, _named(job, code, error))
+            return
+        if todo is Reaction.REFRESH:
+            self._coordinators.forget(job.key, job.node, str(error))
+        else:
+            self._coordinators.served(job.key)
+        job.in_doubt = job.in_doubt or code not in _NOT_DONE
+        pause_ms = None
+        if code == ErrorCode.CONCURRENT_TRANSACTIONS and not self.has_added:
+            pause_ms = _FIRST_ADD_MS if job.api in (Api.ADD_PARTITIONS, Api.ADD_OFFSETS) else None
+        self._again(now_ms, job, str(error), pause_ms)
+
+    def _lost(self, now_ms: int, job: Job, event: ev.TxnLost) -> None:
+        job.in_doubt = job.in_doubt or event.maybe_sent
+        if event.maybe_sent and job.api is not Api.INIT_PRODUCER_ID:
+            self.has_stray = True
+        if event.fatal is not None:
+            self._heard.refused(now_ms, job, Reaction.FATAL, event.fatal)
+            return
+        self._coordinators.forget(job.key, job.node, event.why)
+        self._again(now_ms, job, f"{job.api.value}: {event.why}")
+
+    def _again(self, now_ms: int, job: Job, why: str, pause_ms: int | None = None) -> None:
+        job.trouble = why
+        if job.is_dropped:
+            return
+        settings = self._settings
+        if pause_ms is None:
+            pause_ms = backoff_ms(
+                job.failures, settings.retry_backoff_ms, settings.retry_backoff_max_ms, self._jitter
+            )
+            job.failures += 1
+        job.not_before_ms = now_ms + pause_ms
+        self._add(job)
+
+    def _give_up(self, now_ms: int, job: Job) -> None:
+        self._jobs.remove(job)
+        why = job.trouble or self._coordinators.trouble(job.key)
+        error = _not_committed(job, f"not within delivery_timeout_ms; the last trouble: {why}")
+        self._heard.refused(now_ms, job, Reaction.ABORT, error)
+
+    def _no_coordinator(self, now_ms: int, key: Key, error: Kip848Error) -> None:
+        """There is none for us, and waiting does not help."""
+        for job in [each for each in self._jobs if each.key == key]:
+            if job in self._jobs:
+                self._jobs.remove(job)
+                own = key == self._own
+                todo = Reaction.FATAL if own else Reaction.ABORT
+                told = error if own else _not_committed(job, str(error), error)
+                self._heard.refused(now_ms, job, todo, told)
+
+
+def _is_over(job: Job, now_ms: int) -> bool:
+    return job.limit_ms is not None and job.limit_ms <= now_ms
+
+
+def _codes(job: Job, event: ev.TxnAnswered) -> Mapping[TopicPartition, int]:
+    """By partition that was asked for. One that the broker left out was not served."""
+    if event.error_code or event.partitions is None:
+        return dict.fromkeys(job.asked, event.error_code)
+    return {tp: event.partitions.get(tp, ErrorCode.UNKNOWN_SERVER_ERROR) for tp in job.asked}
+
+
+def _gravest(api: Api, codes: Mapping[TopicPartition, int]) -> int:
+    return min(codes.values(), key=lambda code: _GRAVITY.index(reaction(api, code)), default=0)
+
+
+def _about(job: Job, bad: Mapping[TopicPartition, int] | None) -> str | None:
+    where = listed(bad) if bad else ""
+    group = f"group {job.group.group_id!r}" if job.group is not None else ""
+    return ", ".join(each for each in (group, where) if each) or None
+
+
+def _named(job: Job, code: int, error: Kip848Error) -> Kip848Error:
+    """Offsets that were refused are told as a commit that failed."""
+    if job.api is not Api.COMMIT_OFFSETS or reaction(job.api, code) is not Reaction.ABORT:
+        return error
+    hint = ""
+    if code in MEMBER_REFUSED:
+        hint = "; the member is not in the group any more, or not in this epoch"
+    return _not_committed(job, f"{error}{hint}", error)
+
+
+def _not_committed(job: Job, why: str, cause: Kip848Error | None = None) -> CommitFailed:
+    group = "" if job.group is None else job.group.group_id
+    return CommitFailed(
+        f"the offsets of group {group!r} were not committed: {why}",
+        offsets=job.offsets,
+        cause=cause,
+    )
