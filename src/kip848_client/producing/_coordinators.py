@@ -66,7 +66,7 @@ class Coordinators:
         jitter: Jitter,
         emit: Callable[[Command], None],
         *,
-        refused: Callable[[int, Key, Kip848Error], None],
+        refused: Callable[[Key, Kip848Error], None],
     ) -> None:
         self._settings = settings
         self._jitter = jitter
@@ -82,6 +82,10 @@ class Coordinators:
         found = self._by_key.setdefault(key, _Coordinator())
         found.wanted = found.node is None
         return found.node
+
+    def is_known(self, key: Key) -> bool:
+        """Whether ``node`` would tell one."""
+        return key in self._by_key and self._by_key[key].node is not None
 
     def trouble(self, key: Key) -> str:
         """Why it is not known, for an error that somebody gets who waits in vain."""
@@ -143,7 +147,7 @@ class Coordinators:
             )
         if error is not None:
             each.wanted = False
-            self._refused(now_ms, key, error)
+            self._refused(key, error)
 
     def _pause_ms(self, each: _Coordinator) -> int:
         settings = self._settings

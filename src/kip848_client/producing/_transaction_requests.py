@@ -100,7 +100,7 @@ class Job:
 class Heard(Protocol):
     """Who is told what became of jobs."""
 
-    def initialized(self, now_ms: int, producer: ProducerId) -> None:
+    def initialized(self, producer: ProducerId) -> None:
         """This is who we are from now on."""
         ...
 
@@ -108,11 +108,11 @@ class Heard(Protocol):
         """A group's coordinator has the offsets."""
         ...
 
-    def ended(self, now_ms: int, job: Job, producer: ProducerId | None) -> None:
+    def ended(self, producer: ProducerId | None) -> None:
         """The transaction is committed or aborted, and this is who we are now, if it was told."""
         ...
 
-    def refused(self, now_ms: int, job: Job, reaction: Reaction, error: Kip848Error) -> None:
+    def refused(self, job: Job, reaction: Reaction, error: Kip848Error) -> None:
         """Asking again does not help; the job is over."""
         ...
 
@@ -147,6 +147,8 @@ class Requests:
         """The end is not asked for any more until somebody wants to know of it."""
         self.has_stray = False
         """A request of this epoch was lost, and may still arrive."""
+        self.may_hold = False
+        """Whether the coordinator has something in this transaction, or may have."""
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -161,20 +163,14 @@ class Requests:
         return self._open is None and not self._jobs
 
     @property
-    def is_open(self) -> bool:
-        """An answer is waited for."""
-        return self._open is not None
-
-    @property
     def has_added(self) -> bool:
-        """Whether the coordinator knows of anything in this transaction, or may know."""
+        """V1: whether the coordinator has said that something is in this transaction."""
         return bool(self._added or self._groups)
 
     @property
     def end(self) -> Job | None:
         """The job that ends the transaction, if there is one."""
-        jobs = self._jobs if self._open is None else [self._open, *self._jobs]
-        return next((job for job in jobs if job.api is Api.END_TRANSACTION), None)
+        return next((job for job in self._all() if job.api is Api.END_TRANSACTION), None)
 
     @property
     def is_end_in_doubt(self) -> bool:
@@ -201,7 +197,11 @@ class Requests:
         if lookup is not None:
             due.append(lookup)
         if self._open is None:
-            due += [each.not_before_ms for each in self._jobs if self._is_sendable(each)]
+            due += [
+                each.not_before_ms
+                for each in self._jobs
+                if self._is_sendable(each) and self._coordinators.is_known(each.key)
+            ]
         return min(due, default=None)
 
     # -- asking ------------------------------------------------------------------------------
@@ -213,6 +213,7 @@ class Requests:
         self._added.clear()
         self._groups.clear()
         self.is_held = False
+        self.may_hold = False
 
     def want_producer_id(self, producer: ProducerId) -> None:
         """Ask for a producer id, or for another epoch of this one."""
@@ -260,19 +261,27 @@ class Requests:
             job.not_before_ms = min(job.not_before_ms, now_ms)
 
     def drop(self) -> tuple[Job, ...]:
-        """Nobody wants what was asked for; returns the jobs. The answer of the request that is open
-        is waited for."""
-        dropped = list(self._jobs)
-        self._jobs.clear()
-        if self._open is not None and not self._open.is_dropped:
-            self._open.is_dropped = True
-            dropped.append(self._open)
+        """Nobody wants what was asked for, but for a producer id; returns the jobs. The answer of
+        the request that is open is waited for."""
+        dropped = [job for job in self._jobs if job.api is not Api.INIT_PRODUCER_ID]
+        self._jobs = [job for job in self._jobs if job.api is Api.INIT_PRODUCER_ID]
+        job = self._open
+        if job is not None and job.api is not Api.INIT_PRODUCER_ID and not job.is_dropped:
+            job.is_dropped = True
+            dropped.append(job)
         return tuple(dropped)
+
+    def forget_ticket(self, ticket: int) -> None:
+        """Nobody waits for these offsets; they are committed all the same."""
+        for job in self._all():
+            if job.ticket == ticket:
+                job.ticket = None
 
     def settle(self, now_ms: int) -> None:
         """Ask what is due."""
-        for job in [each for each in self._jobs if _is_over(each, now_ms)]:
-            self._give_up(now_ms, job)
+        for job in tuple(self._jobs):
+            if job in self._jobs and _is_over(job, now_ms):
+                self._give_up(job)
         self._coordinators.want_none()
         for job in self._jobs:
             if job is self._jobs[0] or job.api in (Api.ADD_OFFSETS, Api.COMMIT_OFFSETS):
@@ -286,10 +295,16 @@ class Requests:
         self._coordinators.settle(now_ms)
 
     def _is_wanted(self, api: Api) -> bool:
-        jobs = self._jobs if self._open is None else [self._open, *self._jobs]
-        return any(job.api is api and not job.is_dropped for job in jobs)
+        return any(job.api is api and not job.is_dropped for job in self._all())
+
+    def _all(self) -> list[Job]:
+        return self._jobs if self._open is None else [self._open, *self._jobs]
 
     def _add(self, job: Job) -> None:
+        if job.api is Api.ADD_PARTITIONS:
+            for other in [each for each in self._jobs if each.api is Api.ADD_PARTITIONS]:
+                job.partitions |= other.partitions
+                self._jobs.remove(other)
         self._jobs.append(job)
         self._jobs.sort(key=lambda each: _ORDER.index(each.api))
 
@@ -306,27 +321,28 @@ class Requests:
 
     def _send(self, job: Job) -> None:
         self._number += 1
-        number, node, group = self._number, job.node, job.group
+        if job.api is Api.COMMIT_OFFSETS:
+            self.may_hold = True  # even a refused one adds the group, with V2
+        self._emit(self._command(job, self._number))
+
+    def _command(self, job: Job, number: int) -> do.Command:
+        me, node, group = self._id, job.node, job.group
         match job.api:
             case Api.INIT_PRODUCER_ID:
                 timeout_ms = self._settings.transaction_timeout_ms
-                self._emit(do.InitProducerId(number, node, self._id, timeout_ms, job.producer))
+                return do.InitProducerId(number, node, me, timeout_ms, job.producer)
             case Api.ADD_PARTITIONS:
                 job.asked = tuple(job.partitions)
-                self._emit(do.AddPartitions(number, node, self._id, job.producer, job.asked))
+                return do.AddPartitions(number, node, me, job.producer, job.asked)
             case Api.ADD_OFFSETS if group is not None:
-                self._emit(do.AddOffsets(number, node, self._id, job.producer, group.group_id))
+                return do.AddOffsets(number, node, me, job.producer, group.group_id)
             case Api.COMMIT_OFFSETS if group is not None:
                 job.asked = tuple(job.offsets)
-                command = do.CommitOffsets(
-                    number, node, self._id, job.producer, self._version, group, dict(job.offsets)
+                return do.CommitOffsets(
+                    number, node, me, job.producer, self._version, group, dict(job.offsets)
                 )
-                self._emit(command)
             case Api.END_TRANSACTION:
-                command = do.EndTransaction(
-                    number, node, self._id, job.producer, self._version, job.commit
-                )
-                self._emit(command)
+                return do.EndTransaction(number, node, me, job.producer, self._version, job.commit)
             case _:
                 raise AssertionError(f"nothing to send for {job!r}")
 
@@ -354,7 +370,8 @@ class Requests:
                 self._refused(now_ms, job, event.error_code, event.message)
             case ev.ProducerIdAnswered():
                 self._coordinators.served(job.key)
-                self._heard.initialized(now_ms, event.producer)
+                self.has_stray = False
+                self._heard.initialized(event.producer)
             case ev.TxnAnswered():
                 self._take(now_ms, job, event)
 
@@ -367,6 +384,7 @@ class Requests:
                 job.offsets.pop(tp, None)
                 if job.api is Api.ADD_PARTITIONS:
                     self._added.add(tp)
+        self.may_hold = self.may_hold or self.has_added
         code = event.error_code or _gravest(job.api, bad)
         if code:
             self._refused(now_ms, job, code, None, bad)
@@ -374,13 +392,11 @@ class Requests:
         self._coordinators.served(job.key)
         if job.api is Api.ADD_OFFSETS and job.group is not None:
             self._groups.add(job.group.group_id)
-        if job.partitions:  # wanted since it was asked
-            job.failures = 0
-            self._add(job)
+            self.may_hold = True
         if job.api is Api.COMMIT_OFFSETS and not job.is_dropped:
             self._heard.offsets_taken(job)
         if job.api is Api.END_TRANSACTION:
-            self._heard.ended(now_ms, job, event.producer)
+            self._heard.ended(event.producer)
 
     def _refused(
         self,
@@ -391,29 +407,34 @@ class Requests:
         bad: Mapping[TopicPartition, int] | None = None,
     ) -> None:
         todo = reaction(job.api, code)
+        if todo is not Reaction.REFRESH:
+            self._coordinators.served(job.key)
         error = refusal(job.api, code, message or _about(job, bad))
         if todo not in _PASSING:
-            self._heard.refused(now_ms, job, todo, _named(job, code, error))
+            self._heard.refused(job, todo, _named(job, code, error))
             return
         if todo is Reaction.REFRESH:
             self._coordinators.forget(job.key, job.node, str(error))
-        else:
-            self._coordinators.served(job.key)
-        job.in_doubt = job.in_doubt or code not in _NOT_DONE
+        self._doubt(job, code not in _NOT_DONE)
         pause_ms = None
         if code == ErrorCode.CONCURRENT_TRANSACTIONS and not self.has_added:
             pause_ms = _FIRST_ADD_MS if job.api in (Api.ADD_PARTITIONS, Api.ADD_OFFSETS) else None
         self._again(now_ms, job, str(error), pause_ms)
 
     def _lost(self, now_ms: int, job: Job, event: ev.TxnLost) -> None:
-        job.in_doubt = job.in_doubt or event.maybe_sent
+        self._doubt(job, event.maybe_sent)
         if event.maybe_sent and job.api is not Api.INIT_PRODUCER_ID:
             self.has_stray = True
         if event.fatal is not None:
-            self._heard.refused(now_ms, job, Reaction.FATAL, event.fatal)
+            self._heard.refused(job, Reaction.FATAL, event.fatal)
             return
         self._coordinators.forget(job.key, job.node, event.why)
         self._again(now_ms, job, f"{job.api.value}: {event.why}")
+
+    def _doubt(self, job: Job, maybe_done: bool) -> None:
+        job.in_doubt = job.in_doubt or maybe_done
+        if job.in_doubt and job.api in (Api.ADD_PARTITIONS, Api.ADD_OFFSETS):
+            self.may_hold = True
 
     def _again(self, now_ms: int, job: Job, why: str, pause_ms: int | None = None) -> None:
         job.trouble = why
@@ -428,21 +449,21 @@ class Requests:
         job.not_before_ms = now_ms + pause_ms
         self._add(job)
 
-    def _give_up(self, now_ms: int, job: Job) -> None:
+    def _give_up(self, job: Job) -> None:
         self._jobs.remove(job)
         why = job.trouble or self._coordinators.trouble(job.key)
         error = _not_committed(job, f"not within delivery_timeout_ms; the last trouble: {why}")
-        self._heard.refused(now_ms, job, Reaction.ABORT, error)
+        self._heard.refused(job, Reaction.ABORT, error)
 
-    def _no_coordinator(self, now_ms: int, key: Key, error: Kip848Error) -> None:
+    def _no_coordinator(self, key: Key, error: Kip848Error) -> None:
         """There is none for us, and waiting does not help."""
-        for job in [each for each in self._jobs if each.key == key]:
-            if job in self._jobs:
+        for job in tuple(self._jobs):
+            if job.key == key and job in self._jobs:
                 self._jobs.remove(job)
                 own = key == self._own
                 todo = Reaction.FATAL if own else Reaction.ABORT
                 told = error if own else _not_committed(job, str(error), error)
-                self._heard.refused(now_ms, job, todo, told)
+                self._heard.refused(job, todo, told)
 
 
 def _is_over(job: Job, now_ms: int) -> bool:

@@ -1,0 +1,571 @@
+"""One transactional id: transactions one after the other, each committed, aborted, or in doubt.
+
+Theory of operation
+-------------------
+``_transaction_states`` says which state follows what; this module does what a state is for, in
+``settle``: it asks for a producer id, waits until the last batch is answered, drops what an abort
+makes void, asks for the end. ``Requests`` asks, and tells what came of it.
+
+The first error that harms a transaction is kept: it is what a commit raises, whatever comes later.
+
+A refusal that may mean "your transaction has timed out" may also mean "you have a successor", and
+brokers use the same codes for both. So the coordinator is *asked* with our own id and epoch
+(KIP-360): if it names a new epoch, the transaction had ended without us and we go on; if it says
+PRODUCER_FENCED, we have a successor. Either way it is certain then that nothing more of the
+transaction is committed. It is asked when nothing of ours is on its way any more.
+
+With V2 the end of a transaction brings the next epoch. With V1 it does not, and what is lost of one
+transaction may arrive in the next, or be missed in its sequences: then another epoch is asked for.
+The same is done where the version changes, so that every epoch knows one version only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kip848_client._backoff import Jitter
+from kip848_client._types import TopicPartition
+from kip848_client.errors import (
+    CoordinatorUnavailable,
+    Kip848Error,
+    LocalProtocolError,
+    ProducerFailed,
+    RequestTimedOut,
+    TransactionAborted,
+)
+from kip848_client.producing import _commands as do
+from kip848_client.producing import _events as ev
+from kip848_client.producing._errors import Api, Reaction
+from kip848_client.producing._model import (
+    NOBODY,
+    ProducerId,
+    ProduceSettings,
+    TransactionVersion,
+)
+from kip848_client.producing._seam import Batches
+from kip848_client.producing._transaction_errors import (
+    aborted,
+    failed,
+    in_doubt,
+    is_certain,
+    not_allowed,
+    timed_out,
+)
+from kip848_client.producing._transaction_requests import Job, Requests
+from kip848_client.producing._transaction_states import TABLE, Cell, State, Trigger, Verdict
+
+__all__ = ["Transactions"]
+
+_V2_LEVEL: Final = 2
+_Waiting = dict[int, int]
+"""Ticket to deadline."""
+
+
+class Transactions:
+    """The ``Identity`` of a producer with a transactional id."""
+
+    def __init__(
+        self,
+        settings: ProduceSettings,
+        jitter: Jitter,
+        emit: Callable[[do.Command], None],
+        batches: Batches,
+    ) -> None:
+        self._emit = emit
+        self._batches = batches
+        self._id = settings.transactional_id or ""
+        self._requests = Requests(settings, jitter, emit, self)
+        self._state = State.UNINITIALIZED
+        self._who = NOBODY
+        self._level = 0
+        self._version = TransactionVersion.V1
+        self._epoch_version: TransactionVersion | None = None
+        """Of the transactions that this epoch was used for; ``None`` before the first."""
+        self._ignored = 0
+        self._is_wanted = False
+        self._is_closing = False
+        self._starts: _Waiting = {}
+        self._begins: _Waiting = {}
+        self._commits: _Waiting = {}
+        self._aborts: _Waiting = {}
+        self._limit_ms: int | None = None
+        """When the commit is given up."""
+        self._fatal: ProducerFailed | None = None
+        # -- of the transaction that is open
+        self._harm: TransactionAborted | None = None
+        """The first error; it cannot be committed."""
+        self._is_asking = False
+        """The coordinator has to tell whether we may go on."""
+        self._is_harm_asked = False
+        """And that is why it cannot be committed."""
+        self._is_over = False
+        """It told that we may: the transaction has ended without us."""
+        self._is_doubtful = False
+        """A commit may have happened without our knowing."""
+        self._needs_bump = False
+        self._has_sent = False
+        """Batches of it have been on their way."""
+        self._outcome: State | None = None
+        """IN_DOUBT: it is committed, nobody was there to be told, and this state follows."""
+
+    # -- looking -----------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """Where we are."""
+        return self._state
+
+    @property
+    def stale(self) -> int:
+        """Answers and failures that did not count any more."""
+        return self._ignored + self._requests.stale
+
+    @property
+    def is_at_rest(self) -> bool:
+        """After ``close``: there is nothing left to do for the transaction."""
+        return self._state not in (
+            State.IN_TRANSACTION,
+            State.COMMITTING,
+            State.ABORTABLE,
+            State.ABORTING,
+        )
+
+    @property
+    def producer(self) -> ProducerId | None:
+        """In whose name batches may be sent now."""
+        is_open = self._state in (State.IN_TRANSACTION, State.COMMITTING)
+        return self._who if is_open else None
+
+    @property
+    def version(self) -> TransactionVersion:
+        """Of the transaction that is open."""
+        return self._version
+
+    def may_send(self, tp: TopicPartition) -> bool:
+        """Whether this partition is part of the transaction; if not, it will be added."""
+        if self.producer is None:
+            return False
+        if self._version is TransactionVersion.V2 or self._requests.is_added(tp):
+            return True
+        self._requests.want_partition(tp)
+        return False
+
+    def due_ms(self) -> int | None:
+        """When ``settle`` has something to do without another event."""
+        due = [
+            deadline
+            for waiting in (self._starts, self._begins, self._commits, self._aborts)
+            for deadline in waiting.values()
+        ]
+        others = (self._requests.due_ms(), self._limit_ms)
+        due += [each for each in others if each is not None]
+        return min(due, default=None)
+
+    def check_append(self) -> None:
+        """Raises where no record may be appended now."""
+        error = self._forbidden(TABLE[self._state][Trigger.ADD], Trigger.ADD)
+        if error is not None:
+            raise error
+
+    # -- what the application does -----------------------------------------------------------
+
+    def take(self, now_ms: int, event: ev.Event) -> bool:
+        """Take an event in, if it is about transactions; returns whether it was."""
+        match event:
+            case ev.StartRequested():
+                self._start(event)
+            case ev.BeginRequested():
+                self._begin(event)
+            case ev.OffsetsAdded():
+                self._add_offsets(now_ms, event)
+            case ev.CommitRequested():
+                self._commit(now_ms, event)
+            case ev.AbortRequested():
+                self._abort(event)
+            case ev.TransactionVersionLearnt():
+                self._level = event.level
+            case ev.CoordinatorFound() | ev.CoordinatorNotFound():
+                self._requests.coordinator_answered(now_ms, event)
+            case ev.ProducerIdAnswered() | ev.TxnAnswered() | ev.TxnLost():
+                self._requests.answered(now_ms, event)
+            case _:
+                return False
+        return True
+
+    def wait_ended(self, ticket: int) -> None:
+        """Whoever asked with this ticket waits no more; what was asked for goes on."""
+        for waiting in (self._starts, self._begins, self._commits, self._aborts):
+            waiting.pop(ticket, None)
+        self._requests.forget_ticket(ticket)
+
+    def close(self) -> None:
+        """No other transaction begins; the one that is open is aborted, unless its commit was asked
+        for."""
+        self._is_closing = True
+        error = LocalProtocolError("the producer is being closed; make a new one")
+        self._fail_all(self._starts, error)
+        self._fail_all(self._begins, error)
+
+    def _start(self, event: ev.StartRequested) -> None:
+        if self._fatal is not None:
+            self._emit(do.Failed(event.ticket, self._told_fatal()))
+        elif self._is_closing:
+            self._emit(do.Failed(event.ticket, not_allowed(self._state, "start", closing=True)))
+        elif self._who != NOBODY:
+            self._emit(do.Done(event.ticket))
+        else:
+            self._is_wanted = True
+            self._starts[event.ticket] = event.deadline_ms
+
+    def _begin(self, event: ev.BeginRequested) -> None:
+        cell = TABLE[self._state][Trigger.BEGIN]
+        error = self._forbidden(cell, Trigger.BEGIN)
+        if self._is_closing and error is None:
+            error = not_allowed(self._state, "begin", closing=True)
+        if error is not None:
+            self._emit(do.Failed(event.ticket, error))
+            return
+        self._is_wanted = True
+        self._begins[event.ticket] = event.deadline_ms
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        """Whoever waits to begin a transaction may; one of them."""
+        if self._state is not State.READY or not self._begins:
+            return
+        is_v2 = self._level >= _V2_LEVEL
+        version = TransactionVersion.V2 if is_v2 else TransactionVersion.V1
+        if self._epoch_version not in (None, version):
+            self._state = State.BUMPING
+            return
+        self._version = self._epoch_version = version
+        ticket = next(iter(self._begins))
+        del self._begins[ticket]
+        self._apply(Trigger.BEGIN)
+        self._requests.begin(self._who, version)
+        self._harm = None
+        self._is_asking = self._is_harm_asked = self._is_over = self._is_doubtful = False
+        self._needs_bump = self._has_sent = False
+        self._emit(do.Done(ticket))
+        for other in tuple(self._begins):
+            del self._begins[other]
+            self._emit(do.Failed(other, not_allowed(self._state, "begin")))
+
+    def _add_offsets(self, now_ms: int, event: ev.OffsetsAdded) -> None:
+        error = self._forbidden(TABLE[self._state][Trigger.ADD], Trigger.ADD)
+        if error is not None:
+            self._emit(do.Failed(event.ticket, error))
+        elif not event.offsets:
+            self._emit(do.Done(event.ticket))
+        else:
+            self._requests.want_offsets(now_ms, event)
+
+    def _commit(self, now_ms: int, event: ev.CommitRequested) -> None:
+        cell = TABLE[self._state][Trigger.COMMIT]
+        is_settling = self._state is State.ABORTABLE and self._is_asking
+        error = None if is_settling else self._forbidden(cell, Trigger.COMMIT)
+        if error is not None:
+            self._emit(do.Failed(event.ticket, error))
+            return
+        if self._outcome is not None:
+            self._state, self._outcome = self._outcome, None
+            self._emit(do.Done(event.ticket))
+            return
+        self._commits[event.ticket] = event.deadline_ms
+        if is_settling:
+            return
+        self._limit_ms = max(event.deadline_ms, self._limit_ms or 0)
+        if self._state is State.IN_DOUBT:
+            self._requests.go_on(now_ms)
+        if cell.verdict is Verdict.GO:
+            self._apply(Trigger.COMMIT)
+
+    def _abort(self, event: ev.AbortRequested) -> None:
+        cell = TABLE[self._state][Trigger.ABORT]
+        error = self._forbidden(cell, Trigger.ABORT)
+        if error is not None:
+            self._emit(do.Failed(event.ticket, error))
+        elif cell.verdict is Verdict.NOTHING:
+            self._emit(do.Done(event.ticket))
+        else:
+            self._aborts[event.ticket] = event.deadline_ms
+            if cell.verdict is Verdict.GO:
+                self._begin_abort()
+
+    def _begin_abort(self) -> None:
+        self._apply(Trigger.ABORT)
+        self._fail_all(self._commits, self._told_harm())
+        self._drop(self._told_harm())
+
+    def _forbidden(self, cell: Cell, trigger: Trigger) -> Kip848Error | None:
+        """Why the application may not do this now, if it may not."""
+        if cell.verdict is Verdict.REFUSE:
+            return not_allowed(self._state, trigger.value)
+        if cell.verdict is not Verdict.RAISE:
+            return None
+        if self._fatal is None:
+            return self._told_harm()
+        if trigger is Trigger.COMMIT and self._is_doubtful:
+            return in_doubt(self._id, self._told_fatal())
+        return self._told_fatal()
+
+    # -- what batches tell -------------------------------------------------------------------
+
+    def sent(self, tp: TopicPartition) -> None:
+        """A batch is on its way: the transaction is not empty."""
+        del tp
+        self._has_sent = True
+
+    def batch_failed(
+        self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error
+    ) -> None:
+        """A batch has failed for good."""
+        del now_ms
+        if producer in (None, self._who):
+            self._on_harm(reaction, error)
+        else:
+            self._ignored += 1
+
+    # -- what requests tell ------------------------------------------------------------------
+
+    def initialized(self, producer: ProducerId) -> None:
+        """This is who we are from now on."""
+        before = self._state
+        if self._apply(Trigger.INITIALIZED).verdict is not Verdict.GO:
+            return
+        self._adopt(producer)
+        self._is_asking = False
+        for ticket in self._starts:
+            self._emit(do.Done(ticket))
+        self._starts.clear()
+        if before is State.ABORTABLE:
+            self._is_over = True
+            self._is_doubtful = False
+            if self._is_harm_asked and self._harm is not None:
+                self._harm = timed_out(self._id, self._harm)
+            self._fail_all(self._commits, self._told_harm())
+        elif before is State.ABORTING:
+            self._done_all(self._aborts)
+        self._begin_next()
+
+    def offsets_taken(self, job: Job) -> None:
+        """A group's coordinator has the offsets."""
+        if job.ticket is not None:
+            self._emit(do.Done(job.ticket))
+
+    def ended(self, producer: ProducerId | None) -> None:
+        """The transaction is committed or aborted."""
+        if self._version is TransactionVersion.V1:
+            may_arrive = self._batches.has_gap or self._requests.has_stray
+            self._needs_bump = self._needs_bump or may_arrive
+        elif producer is not None and producer.number >= 0:
+            self._adopt(producer)
+            self._needs_bump = False
+        else:
+            self._needs_bump = True
+        self._finish()
+
+    def refused(self, job: Job, reaction: Reaction, error: Kip848Error) -> None:
+        """What asking again does not help against."""
+        if job.api is Api.END_TRANSACTION:
+            if job.commit:
+                self._is_doubtful = job.in_doubt or not is_certain(reaction, error)
+            if self._state is State.ABORTING or reaction is Reaction.ABORT_AND_BUMP:
+                # the coordinator does not end what it does not know, or not that way; another
+                # epoch ends whatever there is
+                is_hopeless = reaction in (Reaction.FATAL, Reaction.RECOVER)
+                reaction = reaction if is_hopeless else Reaction.ASK
+        if job.ticket is not None and not job.is_dropped:
+            self._on_harm(reaction, error)
+            self._emit(do.Failed(job.ticket, self._told()))
+            return
+        self._on_harm(reaction, error)
+
+    def _on_harm(self, reaction: Reaction, error: Kip848Error) -> None:
+        if self._state is State.FATAL:
+            self._ignored += 1
+            return
+        if reaction in (Reaction.FATAL, Reaction.RECOVER):
+            self._fail(reaction, error)
+            return
+        is_late = self._state in (State.UNINITIALIZED, State.READY, State.BUMPING)
+        if not is_late and not self._is_over:
+            self._is_asking = self._is_asking or reaction is Reaction.ASK
+            self._needs_bump = self._needs_bump or reaction is Reaction.ABORT_AND_BUMP
+        if self._apply(Trigger.HARMED).verdict is not Verdict.GO:
+            return
+        self._harm = aborted(self._id, error)
+        self._is_harm_asked = reaction is Reaction.ASK
+        self._limit_ms = None
+        self._drop(self._told_harm())
+        if not self._is_asking:
+            self._fail_all(self._commits, self._told_harm())
+
+    def _fail(self, reaction: Reaction, error: Kip848Error) -> None:
+        self._apply(Trigger.FAILED)
+        self._fatal = failed(self._id, reaction, error)
+        self._limit_ms = None
+        doubt = self._is_doubtful
+        told = in_doubt(self._id, self._told_fatal()) if doubt else self._told_fatal()
+        self._fail_all(self._commits, told)
+        for waiting in (self._starts, self._begins, self._aborts):
+            self._fail_all(waiting, self._told_fatal())
+        self._drop(self._told_fatal())
+
+    def _adopt(self, producer: ProducerId) -> None:
+        self._who = producer
+        self._epoch_version = None
+        self._requests.has_stray = False
+        self._batches.begin_anew(producer)
+
+    # -- settling ----------------------------------------------------------------------------
+
+    def settle(self, now_ms: int) -> None:
+        """Do what the state is for, and the next one, until nothing follows."""
+        before = None
+        while before is not self._state:
+            before = self._state
+            self._look_at_time(now_ms)
+            self._do_what_is_due()
+            self._requests.settle(now_ms)
+
+    def _do_what_is_due(self) -> None:
+        if self._is_closing and self._state in (State.IN_TRANSACTION, State.ABORTABLE):
+            self._begin_abort()
+        match self._state:
+            case State.UNINITIALIZED if self._is_wanted and not self._is_closing:
+                self._requests.want_producer_id(NOBODY)
+            case State.BUMPING if not self._is_closing:
+                self._requests.want_producer_id(self._who)
+            case State.COMMITTING:
+                self._go_on_committing()
+            case State.ABORTABLE:
+                self._batches.drop_unsent(self._told_harm())
+                if self._is_asking and self._is_quiet():
+                    self._requests.want_producer_id(self._who)
+            case State.ABORTING:
+                self._batches.drop_unsent(self._told_harm())
+                self._go_on_aborting()
+            case State.FATAL:
+                self._batches.drop_unsent(self._told_fatal())
+            case _:
+                pass
+
+    def _is_quiet(self) -> bool:
+        """Nothing of the transaction is on its way."""
+        return self._requests.is_idle and not self._batches.is_in_flight
+
+    def _go_on_committing(self) -> None:
+        if not self._batches.is_empty:
+            self._batches.hurry()
+        elif self._requests.is_idle:
+            if self._has_sent or self._requests.may_hold:
+                self._requests.want_end(commit=True)
+            else:  # a broker would refuse to commit nothing
+                self._finish()
+
+    def _go_on_aborting(self) -> None:
+        if not self._is_quiet():
+            return
+        if self._is_asking:
+            self._requests.want_producer_id(self._who)
+        elif not self._is_over and (self._has_sent or self._requests.may_hold):
+            self._requests.want_end(commit=False)
+        else:
+            self._finish()
+
+    def _finish(self) -> None:
+        """The transaction has ended as it was asked for."""
+        is_commit = self._state in (State.COMMITTING, State.IN_DOUBT)
+        self._apply(Trigger.ENDED)
+        self._limit_ms = None
+        if self._needs_bump and not self._is_over:
+            self._state = State.BUMPING
+        if not is_commit:
+            self._done_all(self._aborts)
+        elif self._commits:
+            self._done_all(self._commits)
+        else:
+            self._outcome, self._state = self._state, State.IN_DOUBT
+        self._begin_next()
+
+    def _look_at_time(self, now_ms: int) -> None:
+        if self._limit_ms is not None and self._limit_ms <= now_ms:
+            self._limit_ms = None
+            if self._state is State.COMMITTING:
+                self._give_up_commit()
+        for ticket in _overdue(self._commits, now_ms):
+            # somebody else waits for longer, or the coordinator is being asked what happened
+            is_open = self._state is State.COMMITTING or self._is_doubtful
+            told = in_doubt(self._id, None) if is_open else self._told_harm()
+            self._emit(do.Failed(ticket, told))
+        for ticket in _overdue(self._aborts, now_ms):
+            error = RequestTimedOut(
+                f"the abort of {self._id!r} is not answered in time ({self._requests.trouble}); it "
+                "goes on, and abort() waits for it again"
+            )
+            self._emit(do.Failed(ticket, error))
+        for ticket in _overdue(self._starts, now_ms) + _overdue(self._begins, now_ms):
+            why = f"{self._requests.trouble}; it is still asked for"
+            late = CoordinatorUnavailable(f"no producer id for {self._id!r} in time: {why}")
+            self._emit(do.Failed(ticket, late))
+
+    def _give_up_commit(self) -> None:
+        """Nobody waits any longer."""
+        why = RequestTimedOut(f"the time for the commit is over: {self._requests.trouble}")
+        if not self._requests.is_end_in_doubt:
+            self._on_harm(Reaction.ABORT, why)
+            return
+        self._apply(Trigger.OVERDUE)
+        self._requests.is_held = True
+        self._fail_all(self._commits, in_doubt(self._id, why))
+
+    # -- telling -----------------------------------------------------------------------------
+
+    def _apply(self, trigger: Trigger) -> Cell:
+        cell = TABLE[self._state][trigger]
+        if cell.to is not None:
+            self._state = cell.to
+        if cell.verdict is Verdict.IGNORE:
+            self._ignored += 1
+        return cell
+
+    def _told_harm(self) -> TransactionAborted:
+        """The error of the transaction, for one more who gets it."""
+        harm = self._harm
+        if harm is None:
+            return TransactionAborted(f"the transaction of {self._id!r} is aborted, as was asked")
+        return type(harm)(str(harm), cause=harm.cause)
+
+    def _told_fatal(self) -> ProducerFailed:
+        fatal = self._fatal
+        assert fatal is not None
+        return type(fatal)(str(fatal), cause=fatal.cause)
+
+    def _told(self) -> Kip848Error:
+        return self._told_harm() if self._fatal is None else self._told_fatal()
+
+    def _drop(self, error: Kip848Error) -> None:
+        for job in self._requests.drop():
+            if job.ticket is not None:
+                self._emit(do.Failed(job.ticket, error))
+        self._batches.drop_unsent(error)
+
+    def _fail_all(self, waiting: _Waiting, error: Kip848Error) -> None:
+        for ticket in waiting:
+            self._emit(do.Failed(ticket, error))
+        waiting.clear()
+
+    def _done_all(self, waiting: _Waiting) -> None:
+        for ticket in waiting:
+            self._emit(do.Done(ticket))
+        waiting.clear()
+
+
+def _overdue(waiting: _Waiting, now_ms: int) -> list[int]:
+    """Takes those out whose time is over."""
+    over = [ticket for ticket, deadline in waiting.items() if deadline <= now_ms]
+    for ticket in over:
+        del waiting[ticket]
+    return over

@@ -1,0 +1,102 @@
+"""What the user is told of a transaction that cannot go on: who said so, and the way out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import (
+    BrokerError,
+    CommitInDoubt,
+    Kip848Error,
+    LocalProtocolError,
+    ProducerFailed,
+    ProducerFenced,
+    TransactionAborted,
+    TransactionTimedOut,
+)
+from kip848_client.producing._errors import Api, Reaction, is_named
+from kip848_client.producing._transaction_states import State
+
+__all__ = ["aborted", "failed", "in_doubt", "is_certain", "not_allowed", "timed_out"]
+
+_WHY_NOT: Final = {
+    State.UNINITIALIZED: "the producer has no producer id yet; start it, and begin a transaction",
+    State.READY: "no transaction is open; begin one first",
+    State.IN_TRANSACTION: "a transaction is open already; commit or abort it first",
+    State.COMMITTING: "the transaction is being committed; wait for the commit",
+    State.ABORTABLE: "the transaction has failed; abort it first",
+    State.ABORTING: "the transaction is being aborted; wait for the abort",
+    State.BUMPING: "no transaction is open; begin one first",
+    State.IN_DOUBT: "it is not known yet whether the transaction is committed; commit() tells",
+    State.FATAL: "the producer has failed; make a new one",
+}
+_FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
+
+
+def not_allowed(state: State, what: str, *, closing: bool = False) -> LocalProtocolError:
+    """The application asked for what the state does not allow."""
+    why = "the producer is being closed; make a new one" if closing else _WHY_NOT[state]
+    return LocalProtocolError(f"{what} is not possible now: {why}")
+
+
+def aborted(transactional_id: str, cause: Kip848Error) -> TransactionAborted:
+    """The transaction cannot be committed."""
+    return TransactionAborted(
+        f"the transaction of {transactional_id!r} cannot be committed: {cause}; nothing of it is: "
+        "abort it, go back to the committed offsets, and begin the next one",
+        cause=cause,
+    )
+
+
+def timed_out(transactional_id: str, harm: TransactionAborted) -> TransactionTimedOut:
+    """The coordinator had ended it, and this producer is still the one that has the id."""
+    return TransactionTimedOut(
+        f"the coordinator has aborted the transaction of {transactional_id!r}: it was open for "
+        f"longer than transaction_timeout_ms, or an administrator did it ({harm.cause}); nothing "
+        "of it is committed: abort it, go back to the committed offsets, and begin the next one",
+        cause=harm.cause,
+    )
+
+
+def in_doubt(transactional_id: str, cause: Kip848Error | None) -> CommitInDoubt:
+    """Nobody knows."""
+    why = "" if cause is None else f" ({cause})"
+    way_out = "commit() again tells"
+    if isinstance(cause, ProducerFailed):
+        way_out = (
+            "make a new producer with the same transactional id, and read the committed offsets "
+            "back before you go on"
+        )
+    return CommitInDoubt(
+        f"it is not known whether the transaction of {transactional_id!r} is committed{why}; "
+        f"{way_out}",
+        cause=cause,
+    )
+
+
+def failed(transactional_id: str, reaction: Reaction, cause: Kip848Error) -> ProducerFailed:
+    """This producer cannot go on."""
+    if isinstance(cause, BrokerError) and cause.code in _FENCED:
+        return ProducerFenced(
+            f"another producer has taken over the transactional id {transactional_id!r} ({cause}); "
+            "what this one had open is aborted: stop this instance, or make a new producer to take "
+            "the id back",
+            cause=cause,
+        )
+    way_out = "close it and make a new one"
+    if reaction is Reaction.FATAL:
+        way_out = "mend the cause, close it and make a new one"
+    return ProducerFailed(
+        f"the producer of the transactional id {transactional_id!r} cannot go on: {cause}; "
+        f"{way_out}",
+        cause=cause,
+    )
+
+
+def is_certain(reaction: Reaction, error: Kip848Error) -> bool:
+    """Whether an EndTxn that was refused like this has not done anything: a code that nobody knows
+    says nothing about that."""
+    if reaction is not Reaction.FATAL or not isinstance(error, BrokerError):
+        return True
+    return is_named(Api.END_TRANSACTION, error.code)
