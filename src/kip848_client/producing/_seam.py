@@ -1,5 +1,8 @@
 """Where transactions and batches meet: what each needs of the other, and nothing else.
 
+``Transactions`` is the ``Identity`` of a producer with a transactional id, ``Idempotence`` of one
+without.
+
 Who composes the core keeps this order in a step: events first, then ``Identity.settle``, the
 sender, and ``Identity.settle`` again until neither asks for anything more: a sender that asks
 ``may_send`` may have to wait for a partition to be added, and the end of a transaction waits for
@@ -13,6 +16,7 @@ from typing import Protocol
 from kip848_client._types import TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.producing._errors import Reaction
+from kip848_client.producing._events import Event
 from kip848_client.producing._model import ProducerId, TransactionVersion
 
 __all__ = ["Batches", "Identity"]
@@ -88,8 +92,31 @@ class Identity(Protocol):
         transaction or the producer has failed with."""
         ...
 
+    def take(self, now_ms: int, event: Event) -> bool:
+        """Take an event in, if it is about transactions or producer ids; returns whether it was."""
+        ...
+
+    def wait_ended(self, ticket: int) -> None:
+        """Whoever asked with this ticket waits no more; what was asked for goes on."""
+        ...
+
+    def close(self) -> None:
+        """Nothing new begins; a transaction that is open is aborted, unless its commit was asked
+        for. ``is_at_rest`` tells when that is done."""
+        ...
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing is left to be done for a transaction."""
+        ...
+
+    @property
+    def stale(self) -> int:
+        """Answers and failures that did not count any more."""
+        ...
+
     def settle(self, now_ms: int) -> None:
-        """Ask for what is to be asked for."""
+        """Ask for what is to be asked for. Also ends those whose waiting has lasted too long."""
         ...
 
     def due_ms(self) -> int | None:
