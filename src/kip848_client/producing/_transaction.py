@@ -356,6 +356,9 @@ class Transactions:
 
     def ended(self, producer: ProducerId | None) -> None:
         """The transaction is committed or aborted."""
+        if TABLE[self._state][Trigger.ENDED].verdict is Verdict.IGNORE:
+            self._ignored += 1
+            return
         if self._version is TransactionVersion.V1:
             may_arrive = self._batches.has_gap or self._requests.has_stray
             self._needs_bump = self._needs_bump or may_arrive

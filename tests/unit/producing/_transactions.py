@@ -1,0 +1,326 @@
+"""Transactions in virtual time, with batches that a test moves by hand and a coordinator that says
+what the test wants it to say.
+
+Coordinators are found at once (node 1 for the transactional id, node 2 for groups) unless the test
+switches that off. Everything else waits until it is answered or lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from kip848_client._types import TopicPartition
+from kip848_client.errors import Kip848Error
+from kip848_client.producing import _commands as do
+from kip848_client.producing import _events as ev
+from kip848_client.producing._errors import Reaction
+from kip848_client.producing._model import (
+    CoordinatorKind,
+    Group,
+    OffsetToCommit,
+    ProducerId,
+    ProduceSettings,
+    TransactionVersion,
+)
+from kip848_client.producing._seam import Identity
+from kip848_client.producing._transaction import Transactions
+
+__all__ = ["GROUP", "ME", "Batches", "Harness", "group", "tp"]
+
+_Kind = TypeVar("_Kind", bound=do.Command)
+
+V1, V2 = TransactionVersion.V1, TransactionVersion.V2
+ME: Final = ProducerId(7, 3)
+"""As the coordinator names us first."""
+FOREVER: Final = 10**9
+
+Asked = do.InitProducerId | do.AddPartitions | do.AddOffsets | do.CommitOffsets | do.EndTransaction
+
+
+def tp(partition: int = 0, topic: str = "t") -> TopicPartition:
+    """A partition."""
+    return TopicPartition(topic, partition)
+
+
+def group(name: str = "g") -> Group:
+    """A member of a group."""
+    return Group(name, 5, "m", None)
+
+
+GROUP: Final = group()
+
+
+@dataclass(eq=False)
+class Batch:
+    """One batch."""
+
+    tp: TopicPartition
+    producer: ProducerId | None = None
+    error: Kip848Error | None = None
+
+
+@dataclass
+class Batches:
+    """What ``Transactions`` sees of batches. ``identity`` is set when it exists."""
+
+    identity: Identity | None = None
+    waiting: list[Batch] = field(default_factory=list[Batch])
+    flying: list[Batch] = field(default_factory=list[Batch])
+    dropped: list[Batch] = field(default_factory=list[Batch])
+    has_gap: bool = False
+    is_hurried: bool = False
+    known_as: list[ProducerId] = field(default_factory=list[ProducerId])
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.waiting and not self.flying
+
+    @property
+    def is_in_flight(self) -> bool:
+        return bool(self.flying)
+
+    def hurry(self) -> None:
+        self.is_hurried = True
+
+    def drop_unsent(self, error: Kip848Error) -> None:
+        for batch in self.waiting:
+            batch.error = error
+            self.has_gap = self.has_gap or batch.producer is not None
+        self.dropped += self.waiting
+        self.waiting.clear()
+
+    def begin_anew(self, producer: ProducerId) -> None:
+        self.known_as.append(producer)
+        self.has_gap = False
+
+    def send(self) -> None:
+        """As much as may be sent."""
+        identity = self.identity
+        assert identity is not None
+        for batch in tuple(self.waiting):
+            who = identity.producer
+            if who is not None and identity.may_send(batch.tp):
+                self.waiting.remove(batch)
+                self.flying.append(batch)
+                batch.producer = who
+                identity.sent(batch.tp)
+
+
+class Harness:
+    """One transactional id, the time, and what was asked for."""
+
+    def __init__(self, level: int = 2, **settings: int) -> None:
+        self.settings = ProduceSettings(transactional_id="id", **settings)  # type: ignore[arg-type]  # the fields of ProduceSettings, by name
+        self.now = 1_000
+        self.batches = Batches()
+        self.commands: list[do.Command] = []
+        self.outcomes: dict[int, Kip848Error | None] = {}
+        self.open: list[Asked] = []
+        self.lookups: list[do.FindCoordinator] = []
+        self.finds = True
+        self._fresh: list[do.Command] = []
+        self._tickets = 0
+        self.core = Transactions(self.settings, lambda ms: ms, self._fresh.append, self.batches)
+        self.batches.identity = self.core
+        self.post(ev.TransactionVersionLearnt(level))
+
+    # -- time and events -----------------------------------------------------------------------
+
+    def post(self, *events: ev.Event) -> None:
+        """Deliver events, each in a step of its own."""
+        for event in events:
+            self.core.take(self.now, event)
+            self._settle()
+
+    def _settle(self) -> None:
+        for _ in range(20):
+            self.core.settle(self.now)
+            self.batches.send()
+            self.core.settle(self.now)
+            if not self._fresh:
+                break
+            fresh, self._fresh[:] = tuple(self._fresh), ()
+            for command in fresh:
+                self._note(command)
+        else:
+            raise AssertionError("a step does not come to its end")
+
+    def _note(self, command: do.Command) -> None:
+        self.commands.append(command)
+        match command:
+            case do.Done(ticket):
+                assert ticket not in self.outcomes, "told twice"
+                self.outcomes[ticket] = None
+            case do.Failed(ticket, error):
+                assert ticket not in self.outcomes, "told twice"
+                self.outcomes[ticket] = error
+            case do.FindCoordinator(number, kind, _) if self.finds:
+                node = 1 if kind is CoordinatorKind.TRANSACTION else 2
+                self.core.take(self.now, ev.CoordinatorFound(number, node))
+            case do.FindCoordinator():
+                self.lookups.append(command)
+            case (
+                do.InitProducerId()
+                | do.AddPartitions()
+                | do.AddOffsets()
+                | do.CommitOffsets()
+                | do.EndTransaction()
+            ):
+                assert not self.open, "two requests at once"
+                self.open.append(command)
+            case _:
+                pass
+
+    def advance(self, ms: int) -> None:
+        """Let time pass."""
+        end = self.now + ms
+        for _ in range(1_000):
+            due = self.core.due_ms()
+            if due is None or due > end:
+                break
+            self.now = max(self.now, due)
+            self._settle()
+        else:
+            raise AssertionError("the timer never ends")
+        self.now = end
+
+    # -- the application -----------------------------------------------------------------------
+
+    def ticket(self) -> int:
+        self._tickets += 1
+        return self._tickets
+
+    def start(self, within_ms: int = FOREVER) -> int:
+        ticket = self.ticket()
+        self.post(ev.StartRequested(ticket, self.now + within_ms))
+        return ticket
+
+    def begin(self, within_ms: int = FOREVER) -> int:
+        ticket = self.ticket()
+        self.post(ev.BeginRequested(ticket, self.now + within_ms))
+        return ticket
+
+    def commit(self, within_ms: int = FOREVER) -> int:
+        ticket = self.ticket()
+        self.post(ev.CommitRequested(ticket, self.now + within_ms))
+        return ticket
+
+    def abort(self, within_ms: int = FOREVER) -> int:
+        ticket = self.ticket()
+        self.post(ev.AbortRequested(ticket, self.now + within_ms))
+        return ticket
+
+    def offsets(self, of: Group = GROUP, *partitions: int) -> int:
+        ticket = self.ticket()
+        offsets = {tp(each): OffsetToCommit(each + 10, -1, "") for each in partitions or (0,)}
+        self.post(ev.OffsetsAdded(ticket, of, offsets))
+        return ticket
+
+    def record(self, partition: int = 0) -> Batch:
+        """A batch of one record."""
+        self.core.check_append()
+        batch = Batch(tp(partition))
+        self.batches.waiting.append(batch)
+        self._settle()
+        return batch
+
+    # -- what the brokers say ------------------------------------------------------------------
+
+    def asked(self, kind: type[_Kind]) -> _Kind:
+        """The request that is open."""
+        assert self.open, "nothing is asked"
+        assert isinstance(self.open[0], kind), self.open[0]
+        return self.open[0]
+
+    def answer(self, code: int = 0, who: ProducerId | None = None, **codes: int) -> Asked:
+        """Answer the request that is open; ``codes``: by partition (``p0=..``) of the topic."""
+        request = self.open.pop()
+        event: ev.Event
+        if isinstance(request, do.InitProducerId):
+            event = ev.ProducerIdAnswered(request.number, code, who or ME)
+        else:
+            by_partition = None
+            if isinstance(request, do.AddPartitions | do.CommitOffsets):
+                every = (
+                    request.partitions
+                    if isinstance(request, do.AddPartitions)
+                    else tuple(request.offsets)
+                )
+                by_partition = {each: codes.get(f"p{each.partition}", code) for each in every}
+                code = 0
+            if isinstance(request, do.EndTransaction) and request.version is V2 and not code:
+                who = who or ProducerId(request.producer.number, request.producer.epoch + 1)
+            event = ev.TxnAnswered(request.number, code, by_partition, who)
+        self.post(event)
+        return request
+
+    def lose(self, *, sent: bool = True, fatal: Kip848Error | None = None) -> Asked:
+        """The connection breaks."""
+        request = self.open.pop()
+        self.post(ev.TxnLost(request.number, "connection lost", sent, fatal))
+        return request
+
+    def written(self) -> None:
+        """All batches on their way are in the log."""
+        self.batches.flying.clear()
+        self._settle()
+
+    def batch_lost(self) -> None:
+        """All that is on its way has to be sent once more."""
+        self.batches.waiting[:0] = self.batches.flying
+        self.batches.flying.clear()
+        self._settle()
+
+    def batch_refused(self, reaction: Reaction, error: Kip848Error) -> None:
+        """The oldest batch has failed."""
+        batch = self.batches.flying.pop(0)
+        self.batches.has_gap = True
+        self.core.batch_failed(self.now, batch.producer, reaction, error)
+        self._settle()
+
+    # -- short cuts ----------------------------------------------------------------------------
+
+    def ready(self) -> Harness:
+        """Start, and get the producer id."""
+        self.start()
+        self.answer()
+        return self
+
+    def begun(self) -> Harness:
+        """And begin a transaction."""
+        self.ready()
+        ticket = self.begin()
+        assert self.outcomes[ticket] is None
+        return self
+
+    def filled(self) -> Harness:
+        """And have a record written."""
+        self.begun()
+        self.record()
+        if self.core.version is V1:
+            self.asked(do.AddPartitions)
+            self.answer()
+        assert self.batches.flying
+        self.written()
+        return self
+
+    # -- looking back --------------------------------------------------------------------------
+
+    def all(self, kind: type[_Kind]) -> list[_Kind]:
+        """The commands of a kind, of all times."""
+        return [each for each in self.commands if isinstance(each, kind)]
+
+    def is_waiting(self, ticket: int) -> bool:
+        """Whether nothing was told yet."""
+        return ticket not in self.outcomes
+
+    def is_done(self, ticket: int) -> bool:
+        """Whether it succeeded."""
+        return ticket in self.outcomes and self.outcomes[ticket] is None
+
+    def error(self, ticket: int) -> Kip848Error:
+        """Why it failed."""
+        error = self.outcomes[ticket]
+        assert error is not None
+        return error
