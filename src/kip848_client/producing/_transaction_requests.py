@@ -233,7 +233,7 @@ class Requests:
         """Commit these offsets with the transaction."""
         group = event.group
         limit_ms = now_ms + self._settings.delivery_timeout_ms
-        if self._version is TransactionVersion.V1 and group.group_id not in self._groups:
+        if self._version is TransactionVersion.V1 and not self._is_group_wanted(group.group_id):
             self._add(
                 Job(Api.ADD_OFFSETS, self._own, self._producer, group=group, limit_ms=limit_ms)
             )
@@ -247,6 +247,13 @@ class Requests:
                 ticket=event.ticket,
                 limit_ms=limit_ms,
             )
+        )
+
+    def _is_group_wanted(self, group_id: str) -> bool:
+        """V1: whether the group is in the transaction, or will be."""
+        return group_id in self._groups or any(
+            job.api is Api.ADD_OFFSETS and job.group is not None and job.group.group_id == group_id
+            for job in self._all()
         )
 
     def want_end(self, *, commit: bool) -> None:
