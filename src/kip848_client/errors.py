@@ -21,6 +21,7 @@
     │       └── LogTruncated               records that were handed out are not in the log any more
     ├── TopicGone                          a topic that was assigned by hand was deleted
     ├── RecordUnreadable                   a deserializer raised, or the bytes are damaged
+    ├── RecordTooLarge (also ValueError)   a record that no request could carry
     ├── TransactionAborted                 nothing of it is committed: abort, rewind, go on
     │   └── TransactionTimedOut            the coordinator ended it before the producer did
     ├── CommitInDoubt                      nobody knows yet whether it is committed: commit again
@@ -29,7 +30,8 @@
     ├── TransportError
     │   ├── BootstrapFailed                no broker of the list answered
     │   ├── CoordinatorUnavailable         no coordinator could be found or reached in time
-    │   └── RequestTimedOut                a broker did not answer one request in time
+    │   ├── RequestTimedOut                a broker did not answer one request in time
+    │   └── DeliveryTimedOut               records that no broker took, or answered for, in time
     ├── CallbackError                      a rebalance listener raised or overran its time
     ├── ConsumerClosed                     the consumer is closed, or was never started
     └── NotAssigned                        this partition is not assigned to this consumer
@@ -51,6 +53,7 @@ __all__ = [
     "ConfigError",
     "ConsumerClosed",
     "CoordinatorUnavailable",
+    "DeliveryTimedOut",
     "FencedInstanceId",
     "FencedMemberEpoch",
     "GroupAuthorizationFailed",
@@ -69,6 +72,7 @@ __all__ = [
     "ProducerFenced",
     "ProtocolError",
     "ProtocolUnsupported",
+    "RecordTooLarge",
     "RecordUnreadable",
     "RemoteProtocolError",
     "RequestTimedOut",
@@ -285,6 +289,12 @@ class RecordUnreadable(Kip848Error, ValueError):
         self.offset = offset
 
 
+class RecordTooLarge(Kip848Error, ValueError):
+    """A record is larger than a request may be (``max_request_size``), or than the whole budget of
+    memory (``buffer_memory``). Nothing was sent. Way out: raise the limit, and the topic's
+    ``max.message.bytes`` with it, or send less in one record."""
+
+
 class TransactionAborted(Kip848Error):
     """A transaction cannot be committed. Nothing of it is, and readers with
     ``isolation_level="read_committed"`` never see any of it. ``cause`` (also ``__cause__``) is the
@@ -352,6 +362,16 @@ class CoordinatorUnavailable(TransportError):
 
 class RequestTimedOut(TransportError):
     """A broker took a request and did not answer in time; it may or may not have acted on it."""
+
+
+class DeliveryTimedOut(TransportError):
+    """Records were not acknowledged within ``delivery_timeout_ms``; the message says what was in
+    the way. ``maybe_written``: a broker may have them all the same, so whoever sends them again may
+    write them twice."""
+
+    def __init__(self, message: str, *, maybe_written: bool) -> None:
+        super().__init__(message)
+        self.maybe_written = maybe_written
 
 
 class CallbackError(Kip848Error):

@@ -19,6 +19,7 @@ __all__ = [
     "Api",
     "Reaction",
     "is_named",
+    "may_be_written",
     "produce_error",
     "reaction",
     "refusal",
@@ -56,6 +57,7 @@ class Reaction(Enum):
 _PRODUCE: Final[dict[int, Reaction]] = {
     ErrorCode.DUPLICATE_SEQUENCE_NUMBER: Reaction.DONE,
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Reaction.REORDER,
+    ErrorCode.UNKNOWN_PRODUCER_ID: Reaction.REORDER,
     ErrorCode.MESSAGE_TOO_LARGE: Reaction.SPLIT,
     ErrorCode.REQUEST_TIMED_OUT: Reaction.RETRY,
     ErrorCode.NETWORK_EXCEPTION: Reaction.RETRY,
@@ -84,8 +86,24 @@ _PRODUCE: Final[dict[int, Reaction]] = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: Reaction.FATAL,
     ErrorCode.UNSUPPORTED_VERSION: Reaction.FATAL,
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: Reaction.FATAL,
-    # what is refused for itself, UNKNOWN_PRODUCER_ID and INVALID_PRODUCER_ID_MAPPING: the default
+    # what is refused for itself, and INVALID_PRODUCER_ID_MAPPING: the default
 }
+
+_BEFORE_APPEND: Final = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    }
+)
 
 _EVERYWHERE: Final[dict[int, Reaction]] = {
     # the coordinator is another one, or cannot write at the moment
@@ -217,6 +235,13 @@ def reaction(api: Api, code: int) -> Reaction:
     """What this error code in the answer to this request leads to."""
     named, others = _COLUMNS[api]
     return named.get(code, others)
+
+
+def may_be_written(code: int) -> bool:
+    """Whether a broker that answers a Produce so may have the records, if the code is one after
+    which they are sent again: a leader that waits for replicas may lose its office meanwhile, its
+    disk, or its patience."""
+    return code not in _BEFORE_APPEND
 
 
 def is_named(api: Api, code: int) -> bool:

@@ -1,0 +1,302 @@
+"""Records become batches here: open ones, the budget of bytes, linger and delivery time-outs.
+
+An open batch holds as many bytes of the budget as it may grow to, as Java's does, so that adding a
+record counts nothing. It is closed when a record does not fit any more, or when it is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from heapq import heappop, heappush
+from typing import Final
+
+from kip848_client._partition_names import shown
+from kip848_client._types import TopicPartition
+from kip848_client.errors import RecordTooLarge
+from kip848_client.producing._batches import Batch
+from kip848_client.producing._model import (
+    BatchBuilder,
+    Header,
+    MakeBuilder,
+    Placed,
+    ProduceSettings,
+)
+from kip848_client.producing._partition import Partition
+
+__all__ = ["Accumulator"]
+
+_OVERHEAD_BYTES: Final = 61 + 21
+"""A batch's header, and what a record has beside its key, its value and its headers at most."""
+_HEADER_OVERHEAD_BYTES: Final = 10
+"""Two lengths."""
+
+
+class Accumulator:
+    """All partitions. ``touched`` are those that something may be sent of since the last step;
+    ``closed`` is told of each batch that takes no more records: partition, bytes, whether it is
+    full; ``used`` of each topic for which a batch is begun."""
+
+    def __init__(
+        self,
+        settings: ProduceSettings,
+        make_builder: MakeBuilder,
+        *,
+        closed: Callable[[TopicPartition, int, bool], None],
+        used: Callable[[int, str], None],
+    ) -> None:
+        self.open: dict[TopicPartition, Batch] = {}
+        """Batches that take records: the hot path."""
+        self.partitions: dict[TopicPartition, Partition] = {}
+        self.touched: dict[Partition, None] = {}
+        self.held_bytes = 0
+        """Of the budget."""
+        self.starved_bytes: int | None = None
+        """Somebody waits for so much room."""
+        self._settings = settings
+        self._make_builder = make_builder
+        self._closed = closed
+        self._used = used
+        self._number = 0
+        self._lingering: dict[Partition, int] = {}
+        """Open batches that are not due yet, and since when: the first is due first."""
+        self._roots: dict[int, int] = {}
+        """Batches that the user has not heard of, by the number of the batch that the records were
+        appended to: with how many parts it has. In order."""
+        self._expiring: list[tuple[int, int, Batch]] = []
+
+    # -- looking -----------------------------------------------------------------------------
+
+    def partition(self, tp: TopicPartition) -> Partition:
+        """What is known of a partition."""
+        partition = self.partitions.get(tp)
+        if partition is None:
+            alone = self._settings.transactional_id is None
+            partition = self.partitions[tp] = Partition(tp, alone=alone)
+        return partition
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest batch."""
+        return self._number
+
+    @property
+    def unreported(self) -> int:
+        """How many appended batches the user has not heard the end of."""
+        return len(self._roots)
+
+    def is_reported(self, barrier: int) -> bool:
+        """Whether the user has heard of all that was appended up to the batch of this number."""
+        return not self._roots or next(iter(self._roots)) > barrier
+
+    def waiting_at(self, topic: str, number: int) -> int:
+        """How many batches of a partition are not acknowledged."""
+        partition = self.partitions.get(TopicPartition(topic, number))
+        return 0 if partition is None else len(partition.waiting) + len(partition.flying)
+
+    def is_idle(self, topic: str) -> bool:
+        """Whether there is no batch of this topic."""
+        return all(each.is_idle for each in self.partitions.values() if each.tp[0] == topic)
+
+    def due_ms(self) -> int | None:
+        """When a batch has lingered or expired."""
+        due = next(iter(self._lingering.values()), None)
+        if due is not None:
+            due += self._settings.linger_ms
+        expiring = self._expiring
+        while expiring and expiring[0][2].is_over:
+            heappop(expiring)
+        if expiring:
+            due = expiring[0][0] if due is None else min(due, expiring[0][0])
+        return due
+
+    # -- appending ---------------------------------------------------------------------------
+
+    def begin(
+        self,
+        now_ms: int,
+        tp: TopicPartition,
+        timestamp_ms: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[Header],
+    ) -> Placed | None:
+        """Begin a batch with this record; ``None`` when the budget does not allow it.
+
+        Raises ``RecordTooLarge``.
+        """
+        size_bytes = self._size(tp, key, value, headers)
+        held_bytes = max(self._settings.batch_bytes, size_bytes)
+        if self.held_bytes and self.held_bytes + held_bytes > self._settings.buffer_bytes:
+            self._starve(held_bytes)
+            return None
+        builder = self._make_builder(held_bytes)
+        builder.append(timestamp_ms, key, value, headers)
+        partition = self.partition(tp)
+        if partition.open is not None:
+            self.close(partition, full=True)
+        self._number = number = self._number + 1
+        deadline_ms = now_ms + self._settings.delivery_timeout_ms
+        batch = Batch(
+            number,
+            (number,),
+            tp,
+            builder,
+            created_ms=now_ms,
+            deadline_ms=deadline_ms,
+            held_bytes=held_bytes,
+        )
+        batch.records = 1
+        partition.open = self.open[tp] = batch
+        self.held_bytes += held_bytes
+        self._roots[number] = 1
+        heappush(self._expiring, (deadline_ms, number, batch))
+        self._lingering[partition] = now_ms
+        self._used(now_ms, tp[0])
+        return Placed(number, 0, stir=True)
+
+    def _size(
+        self,
+        tp: TopicPartition,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[Header],
+    ) -> int:
+        """At most so many bytes has a batch of this record alone."""
+        size = _OVERHEAD_BYTES
+        if key is not None:
+            size += len(key)
+        if value is not None:
+            size += len(value)
+        for name, content in headers:
+            size += _HEADER_OVERHEAD_BYTES + len(name.encode())
+            if content is not None:
+                size += len(content)
+        settings = self._settings
+        if size > min(settings.request_bytes, settings.buffer_bytes):
+            limit = (
+                f"max_request_size={settings.request_bytes}"
+                if size > settings.request_bytes
+                else f"buffer_memory={settings.buffer_bytes}"
+            )
+            raise RecordTooLarge(
+                f"{shown(tp)}: a record of {size} bytes (with its overhead, before compression) is "
+                f"larger than {limit} allows; raise it, and the topic's max.message.bytes with it, "
+                "or send less in one record"
+            )
+        return size
+
+    def _starve(self, held_bytes: int) -> None:
+        wanted = self.starved_bytes
+        self.starved_bytes = held_bytes if wanted is None else min(wanted, held_bytes)
+
+    def close(self, partition: Partition, *, full: bool) -> Batch:
+        """The open batch takes no more records, and waits to be sent."""
+        batch = partition.open
+        assert batch is not None
+        partition.open = None
+        partition.due = False
+        del self.open[partition.tp]
+        self._lingering.pop(partition, None)
+        size_bytes = batch.builder.size_bytes
+        self.held_bytes += size_bytes - batch.held_bytes
+        batch.held_bytes = size_bytes
+        partition.waiting.append(batch)
+        self.touched[partition] = None
+        self._closed(partition.tp, size_bytes, full)
+        return batch
+
+    # -- time --------------------------------------------------------------------------------
+
+    def settle(self, now_ms: int) -> Iterator[Partition]:
+        """Partitions of which something may be sent now that could not before."""
+        if self.starved_bytes is not None:
+            self.hurry()  # who waits for room must not wait for what lingers
+        lingering, linger_ms = self._lingering, self._settings.linger_ms
+        while lingering:
+            partition, since_ms = next(iter(lingering.items()))
+            if now_ms < since_ms + linger_ms:
+                break
+            del lingering[partition]
+            self._due(partition)
+        touched, self.touched = self.touched, {}
+        yield from touched
+
+    def hurry(self) -> None:
+        """Nothing that is open lingers any more."""
+        lingering, self._lingering = self._lingering, {}
+        for partition in lingering:
+            self._due(partition)
+
+    def _due(self, partition: Partition) -> None:
+        partition.due = True
+        self.touched[partition] = None
+
+    def expired(self, now_ms: int) -> Iterator[Batch]:
+        """Batches whose time is over and whose end the user has not heard of."""
+        expiring = self._expiring
+        while expiring and expiring[0][0] <= now_ms:
+            batch = heappop(expiring)[2]
+            if not batch.is_over:
+                yield batch
+
+    def everything(self) -> Iterator[Batch]:
+        """Every batch whose end the user has not heard of, in order."""
+        for _, _, batch in sorted(self._expiring, key=lambda each: each[2].order):
+            if not batch.is_over:
+                yield batch
+
+    # -- the end -----------------------------------------------------------------------------
+
+    def end(self, batch: Batch) -> None:
+        """The user hears of its end now: its bytes are free, and it does not wait any more."""
+        partition = self.partitions[batch.tp]
+        if partition.open is batch:
+            self.close(partition, full=False)
+        batch.is_over = True
+        self._give_back(batch)
+        if batch not in partition.flying and batch in partition.waiting:
+            partition.waiting.remove(batch)
+            self.touched[partition] = None
+
+    def split(self, batch: Batch, builders: Collection[BatchBuilder]) -> list[Batch]:
+        """These take the place of a batch that is neither on its way nor waits any more."""
+        parts: list[Batch] = []
+        for at, builder in enumerate(builders):
+            self._number += 1
+            part = Batch(
+                self._number,
+                (*batch.order, at),
+                batch.tp,
+                builder,
+                created_ms=batch.created_ms,
+                deadline_ms=batch.deadline_ms,
+                held_bytes=builder.size_bytes,
+            )
+            part.records = builder.records
+            self.held_bytes += part.held_bytes
+            heappush(self._expiring, (part.deadline_ms, part.number, part))
+            parts.append(part)
+        self._roots[batch.order[0]] += len(parts)
+        batch.is_over = True
+        self._give_back(batch)
+        for part in parts:
+            self.partitions[batch.tp].wait_again(part)
+        return parts
+
+    def _give_back(self, batch: Batch) -> None:
+        self.held_bytes -= batch.held_bytes
+        batch.held_bytes = 0
+        root = batch.order[0]
+        self._roots[root] -= 1
+        if not self._roots[root]:
+            del self._roots[root]
+
+    def takes_room(self) -> bool:
+        """Whether there is room now for somebody who waited for it; who is told so asks again."""
+        wanted = self.starved_bytes
+        if wanted is None:
+            return False
+        if self.held_bytes and self.held_bytes + wanted > self._settings.buffer_bytes:
+            return False
+        self.starved_bytes = None
+        return True

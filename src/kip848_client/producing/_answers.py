@@ -1,0 +1,285 @@
+"""What comes of a Produce that was answered, or not.
+
+Whatever a broker answers, a batch that does not get its end by it makes its partition rest, longer
+each time in a row; but for a hint to another leader, which is followed at once a few times. So no
+answer leads to a loop without pauses. What a broker does not mention counts as not answered, what
+nobody asked for does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client._partition_names import shown
+from kip848_client._types import TopicPartition
+from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.errors import DeliveryTimedOut, Kip848Error, broker_error
+from kip848_client.fetching._leaders import Leaders
+from kip848_client.producing._accumulator import Accumulator
+from kip848_client.producing._batches import Batch
+from kip848_client.producing._commands import BatchDone, BatchFailed, BatchSplit, Command
+from kip848_client.producing._errors import Api, Reaction, may_be_written, produce_error, reaction
+from kip848_client.producing._model import Place, Produced, ProduceSettings
+from kip848_client.producing._partition import NO_NODE, Partition
+from kip848_client.producing._seam import Identity
+from kip848_client.producing._sender import Node, OpenProduce, Sender
+
+__all__ = ["Answers"]
+
+MOVES_MAX: Final = 3
+"""So often in a row a partition follows the hints of brokers at once."""
+_NO_OFFSET: Final = Place(-1, -1)
+_LOST: Final = "the broker's answer did not mention the partition"
+
+
+class Answers:
+    """Takes answers in. ``want_leaders`` takes a topic and why its leaders are wanted."""
+
+    def __init__(
+        self,
+        settings: ProduceSettings,
+        jitter: Jitter,
+        accumulator: Accumulator,
+        sender: Sender,
+        leaders: Leaders,
+        identity: Identity,
+        emit: Callable[[Command], None],
+        want_leaders: Callable[[str, str], None],
+    ) -> None:
+        self.has_gap = False
+        """A batch with sequence numbers failed, and nobody began anew since."""
+        self._settings = settings
+        self._jitter = jitter
+        self._accumulator = accumulator
+        self._sender = sender
+        self._leaders = leaders
+        self._identity = identity
+        self._emit = emit
+        self._want_leaders = want_leaders
+
+    # -- whole requests ----------------------------------------------------------------------
+
+    def answered(
+        self, now_ms: int, produce: OpenProduce, told: Mapping[TopicPartition, Produced]
+    ) -> None:
+        """A broker answered; or, with acks=0, has been sent the request."""
+        produce.node.failures = 0
+        for batch in produce.batches:
+            partition = self._accumulator.partitions[batch.tp]
+            said = told.get(batch.tp)
+            if self._settings.acks == 0:
+                self._done(partition, batch, _NO_OFFSET)
+            elif said is None:
+                batch.doubt = True
+                self._again(now_ms, partition, batch, _LOST)
+            elif said.error_code:
+                self._refused(now_ms, produce.node, partition, batch, said)
+            else:
+                self._done(partition, batch, Place(said.base_offset, said.log_append_time_ms))
+            self._sender.place(now_ms, partition)
+
+    def lost(
+        self,
+        now_ms: int,
+        produce: OpenProduce,
+        why: str,
+        fatal: Kip848Error | None,
+        *,
+        maybe_sent: bool,
+    ) -> None:
+        """No answer came."""
+        node, settings = produce.node, self._settings
+        pause_ms = backoff_ms(
+            node.failures, settings.retry_backoff_ms, settings.retry_backoff_max_ms, self._jitter
+        )
+        node.failures += 1
+        node.rest_until_ms = max(node.rest_until_ms, now_ms + pause_ms)
+        why = f"broker {node.number} did not answer: {why}"
+        for batch in produce.batches:
+            partition = self._accumulator.partitions[batch.tp]
+            batch.doubt |= maybe_sent
+            if fatal is not None:
+                self.fail(now_ms, batch, fatal, Reaction.FATAL)
+            elif settings.acks == 0 and maybe_sent:
+                error = DeliveryTimedOut(
+                    f"{shown(batch.tp)}: {_count(batch)} may or may not be written: the connection "
+                    f"was lost on the way, and acks=0 asks for no answer; {why}",
+                    maybe_written=True,
+                )
+                self.fail(now_ms, batch, error, Reaction.ABORT)
+            else:
+                self._again(now_ms, partition, batch, why)
+                self._want_leaders(batch.tp[0], why)
+            self._sender.place(now_ms, partition)
+
+    # -- one batch ---------------------------------------------------------------------------
+
+    def _done(self, partition: Partition, batch: Batch, place: Place) -> None:
+        partition.heal()
+        partition.sequences.acknowledged = batch.producer.number
+        if not batch.is_over:
+            self._accumulator.end(batch)
+            self._emit(BatchDone(batch.number, place))
+
+    def _refused(
+        self, now_ms: int, node: Node, partition: Partition, batch: Batch, said: Produced
+    ) -> None:
+        code = said.error_code
+        why = f"broker {node.number}: {error_name(code)}"
+        if said.error_message:
+            why = f"{why}: {said.error_message}"
+        to_do = reaction(Api.PRODUCE, code)
+        if to_do is Reaction.DONE:
+            self._done(partition, batch, _NO_OFFSET)
+        elif to_do in (Reaction.RETRY, Reaction.REFRESH):
+            batch.doubt |= may_be_written(code)
+            at_once = to_do is Reaction.REFRESH and self._moved(partition, said)
+            self._again(now_ms, partition, batch, why, at_once=at_once)
+            if to_do is Reaction.REFRESH and not at_once:
+                self._want_leaders(batch.tp[0], why)
+        elif to_do is Reaction.REORDER:
+            self._reorder(now_ms, partition, batch, why, said)
+        elif to_do is Reaction.SPLIT and batch.records > 1 and self._split(partition, batch):
+            pass
+        else:
+            to_do = Reaction.ABORT_AND_BUMP if to_do is Reaction.SPLIT else to_do
+            error = produce_error(code, batch.tp, said.error_message)
+            self.fail(now_ms, batch, error, to_do, _culprits(batch, said))
+
+    def _again(
+        self,
+        now_ms: int,
+        partition: Partition,
+        batch: Batch,
+        why: str,
+        *,
+        at_once: bool = False,
+    ) -> None:
+        """The same batch will be sent again, in its old place."""
+        if batch.is_over:  # nobody waits for it, and nobody knows of it
+            self._hole(partition, batch)
+            return
+        partition.trouble = why
+        partition.wait_again(batch)
+        settings = self._settings
+        if not at_once:
+            pause_ms = backoff_ms(
+                partition.failures,
+                settings.retry_backoff_ms,
+                settings.retry_backoff_max_ms,
+                self._jitter,
+            )
+            partition.rest_until_ms = max(partition.rest_until_ms, now_ms + pause_ms)
+        partition.failures += 1
+
+    def _moved(self, partition: Partition, said: Produced) -> bool:
+        """Whether the refusal names another leader that can be asked at once (KIP-951)."""
+        topic_id = self._leaders.id_of(partition.tp[0])
+        if said.leader is None or topic_id is None:
+            return False
+        node, epoch = said.leader
+        if node == NO_NODE or not self._leaders.hint((topic_id, partition.tp[1]), node, epoch):
+            return False
+        partition.moves += 1
+        return partition.moves <= MOVES_MAX
+
+    def _reorder(
+        self, now_ms: int, partition: Partition, batch: Batch, why: str, said: Produced
+    ) -> None:
+        """The broker lacks what was before this batch."""
+        if batch.is_over or not partition.is_first(batch):
+            self._again(now_ms, partition, batch, why)
+        elif self._settings.transactional_id is not None or not batch.has_sequence:
+            error = produce_error(said.error_code, batch.tp, said.error_message)
+            self.fail(now_ms, batch, error, Reaction.ABORT_AND_BUMP)
+        elif batch.doubt:
+            # an earlier try may have written it, and the broker may have forgotten that
+            error = DeliveryTimedOut(
+                f"{shown(batch.tp)}: an answer was lost, and {why}: nobody can tell whether "
+                f"{_count(batch)} were written before that",
+                maybe_written=True,
+            )
+            self.fail(now_ms, batch, error, Reaction.ABORT_AND_BUMP)
+        else:
+            self._hole(partition, batch)
+            batch.forget_sequence()
+            self._again(now_ms, partition, batch, why)
+
+    def _split(self, partition: Partition, batch: Batch) -> bool:
+        if batch.is_over:
+            return False
+        builders = batch.builder.split()
+        if len(builders) < 2:
+            return False
+        parts = self._accumulator.split(batch, builders)
+        if batch.has_sequence:
+            partition.sequences.split(batch, parts)
+        told = tuple((each.number, each.records) for each in parts)
+        self._emit(BatchSplit(batch.number, told))
+        return True
+
+    # -- failures ----------------------------------------------------------------------------
+
+    def expire(self, now_ms: int, batch: Batch) -> None:
+        """The delivery time-out is over. What is on its way stays so: its answer tells whether the
+        sequences have a hole."""
+        partition = self._accumulator.partitions[batch.tp]
+        doubt = batch.doubt or batch in partition.flying
+        why = partition.trouble or "no broker was asked yet"
+        outcome = "may or may not be" if doubt else "not"
+        limit_ms = self._settings.delivery_timeout_ms
+        error = DeliveryTimedOut(
+            f"{shown(batch.tp)}: {_count(batch)} {outcome} written: not acknowledged within "
+            f"delivery_timeout_ms={limit_ms}; last: {why}",
+            maybe_written=doubt,
+        )
+        self.fail(now_ms, batch, error, Reaction.ABORT)
+        self._sender.place(now_ms, partition)
+
+    def fail(
+        self,
+        now_ms: int,
+        batch: Batch,
+        error: Kip848Error,
+        to_do: Reaction,
+        culprits: Mapping[int, Kip848Error] | None = None,
+    ) -> None:
+        """A batch has failed for good."""
+        partition = self._accumulator.partitions[batch.tp]
+        if batch not in partition.flying:
+            self._hole(partition, batch)
+        if batch.is_over:
+            return
+        if batch.has_sequence and to_do is Reaction.ABORT:
+            to_do = Reaction.ABORT_AND_BUMP
+        self._accumulator.end(batch)
+        self._emit(BatchFailed(batch.number, error, culprits or {}))
+        sent_as = batch.producer if batch.has_sequence else None
+        self._identity.batch_failed(now_ms, sent_as, to_do, error)
+
+    def drop(self, batch: Batch, error: Kip848Error) -> None:
+        """The same for one that the transaction drops: it knows."""
+        self._hole(self._accumulator.partitions[batch.tp], batch)
+        self._accumulator.end(batch)
+        self._emit(BatchFailed(batch.number, error, {}))
+
+    def _hole(self, partition: Partition, batch: Batch) -> None:
+        if batch.has_sequence:
+            partition.sequences.broken = True
+            self.has_gap = True
+
+
+def _count(batch: Batch) -> str:
+    return f"{batch.records} records" if batch.records != 1 else "1 record"
+
+
+def _culprits(batch: Batch, said: Produced) -> Mapping[int, Kip848Error]:
+    """The records that the broker names."""
+    name = error_name(ErrorCode.INVALID_RECORD)
+    return {
+        row: broker_error(ErrorCode.INVALID_RECORD, name, message, api="Produce")
+        for row, message in said.record_errors.items()
+        if 0 <= row < batch.records
+    }

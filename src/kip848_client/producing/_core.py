@@ -1,0 +1,391 @@
+"""Producing: what happens when, and in which order.
+
+Theory of operation
+-------------------
+Records are appended between steps, without events: ``append`` puts a record into the open batch of
+its partition. Only when a batch is begun does it ask for a step (``Placed.stir``).
+
+``step`` takes an event into the state, then *settles*: what has lingered or rested is placed with
+the broker that leads it, what has expired fails, metadata is asked for, and each broker that has
+batches ready gets a request. Everything that takes time is a command whose answer comes back as an
+event with the same number; an answer that nobody waits for any more changes nothing.
+
+The parts: ``Accumulator`` turns records into batches and keeps the budget, ``Sender`` knows what
+goes to whom, ``Sequences`` (in ``Partition``) keep batches in order and each once, ``Answers`` what
+comes of a request, ``Topics`` how many partitions there are and which one a record goes to. Who we
+are, and whether a transaction is open, is said by an ``Identity``: ``Idempotence``, or
+``Transactions`` for a producer with a transactional id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kip848_client._backoff import Jitter
+from kip848_client._types import TopicPartition
+from kip848_client.errors import ConfigError, DeliveryTimedOut, Kip848Error, LocalProtocolError
+from kip848_client.fetching import FetchSettings
+from kip848_client.fetching._commands import LearnLeaders
+from kip848_client.fetching._events import ClusterChanged, LeadersLearnt, LeadersNotLearnt
+from kip848_client.fetching._leaders import Leaders
+from kip848_client.fetching._metadata import MetadataQuestions
+from kip848_client.producing import _commands as do
+from kip848_client.producing import _events as ev
+from kip848_client.producing._accumulator import Accumulator
+from kip848_client.producing._answers import Answers
+from kip848_client.producing._batches import Batch
+from kip848_client.producing._idempotence import Idempotence
+from kip848_client.producing._model import (
+    ALL_REPLICAS,
+    Header,
+    MakeBuilder,
+    Placed,
+    ProducerId,
+    ProduceSettings,
+)
+from kip848_client.producing._partitioner import Choose
+from kip848_client.producing._seam import Identity
+from kip848_client.producing._sender import Sender
+from kip848_client.producing._snapshot import PartitionSnapshot, ProducerSnapshot
+from kip848_client.producing._topics import Topics
+from kip848_client.producing._transaction import Transactions
+
+__all__ = ["ProducerCore"]
+
+_PASSES_MAX: Final = 50
+"""How often one step may settle; a few times suffice, more means that one action undoes another."""
+
+Event = ev.Event | LeadersLearnt | LeadersNotLearnt | ClusterChanged
+Command = do.Command | LearnLeaders
+
+_tuple: Final = tuple.__new__
+
+
+class ProducerCore:
+    """Producing, as pure state.
+
+    ``jitter`` gets a pause in ms and returns it varied by up to 20 %; ``choose`` gets n and returns
+    one of 0 .. n-1.
+    """
+
+    def __init__(
+        self, settings: ProduceSettings, jitter: Jitter, choose: Choose, make_builder: MakeBuilder
+    ) -> None:
+        if settings.idempotent and settings.acks != ALL_REPLICAS:
+            raise ConfigError(
+                f"enable_idempotence needs acks='all', not acks={settings.acks}: a leader that "
+                "does not wait for replicas may forget what it took; set enable_idempotence=False"
+            )
+        if settings.transactional_id is not None and not settings.idempotent:
+            raise ConfigError("transactional_id needs enable_idempotence=True")
+        self._now = 0
+        self._out: list[Command] = []
+        self._closing: ev.CloseRequested | None = None
+        self._closed = False
+        self._stale_answers = 0
+        self._judge_metadata = False
+        self._flushes: dict[int, int] = {}
+        """Ticket to the newest batch that it is about."""
+        self._leaders = Leaders()
+        self._metadata = MetadataQuestions(_pace(settings), jitter)
+        want = self._metadata.want
+        self._topics = Topics(settings, choose, self._leaders, self._metadata, self._emit)
+        self._accumulator = Accumulator(
+            settings,
+            make_builder,
+            closed=lambda tp, size, full: self._topics.closed(*tp, size, full=full),
+            used=self._topics.use,
+        )
+        self._identity: Identity
+        if settings.transactional_id is None:
+            self._identity = Idempotence(settings, jitter, self._emit, self)
+            exhausted = self._identity.renew
+        else:
+            self._identity = Transactions(settings, jitter, self._emit, self)
+            exhausted = None
+        self._check = self._identity.check_append
+        self._open = self._accumulator.open
+        self._sender = Sender(
+            settings, self._accumulator, self._leaders, want, exhausted
+        )
+        self._answers = Answers(
+            settings,
+            jitter,
+            self._accumulator,
+            self._sender,
+            self._leaders,
+            self._identity,
+            self._emit,
+            want,
+        )
+
+    # -- looking -----------------------------------------------------------------------------
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
+        if self._closed:
+            return None
+        due = (
+            self._accumulator.due_ms(),
+            self._sender.due_ms(self._now),
+            self._metadata.due_ms(),
+            self._topics.due_ms(),
+            self._identity.due_ms(),
+            None if self._closing is None else self._closing.deadline_ms,
+        )
+        return min((each for each in due if each is not None), default=None)
+
+    def snapshot(self) -> ProducerSnapshot:
+        """Everything that is known, frozen."""
+        partitions = {
+            tp: PartitionSnapshot(
+                waiting=len(each.waiting),
+                open_records=0 if each.open is None else each.open.records,
+                on_the_wire=len(each.flying),
+                producer=each.sequences.producer,
+                next_sequence=each.sequences.next_number,
+                failures=each.failures,
+                trouble=each.trouble,
+            )
+            for tp, each in self._accumulator.partitions.items()
+        }
+        return ProducerSnapshot(
+            held_bytes=self._accumulator.held_bytes,
+            unreported=self._accumulator.unreported,
+            on_the_wire=self._sender.on_the_wire,
+            partitions=partitions,
+            topics=dict(self._topics.counts),
+            stale_answers=self._stale_answers + self._identity.stale,
+        )
+
+    # -- appending, between steps ------------------------------------------------------------
+
+    def partitions_of(self, topic: str) -> int | None:
+        """How many partitions a topic has; ``None`` when that is not known: post ``TopicWanted``
+        and wait."""
+        return self._topics.counts.get(topic)
+
+    def partition_for(self, topic: str, key: bytes | None) -> int:
+        """Which partition a record goes to, as Java's producer chooses it. Raises
+        ``LocalProtocolError`` while ``partitions_of`` is ``None``."""
+        return self._topics.partition_for(topic, key, self._accumulator)
+
+    def append(
+        self,
+        now_ms: int,
+        tp: TopicPartition,
+        timestamp_ms: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[Header],
+    ) -> Placed | None:
+        """Put a record into a batch. ``None``: there is no room; post ``Appended``, wait for
+        ``RoomMade``, and try again.
+
+        Raises ``RecordTooLarge``; ``LocalProtocolError`` where the state of the producer or of its
+        transaction forbids it, or the error that it has failed with.
+        """
+        self._check()
+        batch = self._open.get(tp)
+        if batch is not None and batch.builder.append(timestamp_ms, key, value, headers):
+            row = batch.records
+            batch.records = row + 1
+            return _tuple(Placed, (batch.number, row, False))
+        return self._accumulator.begin(now_ms, tp, timestamp_ms, key, value, headers)
+
+    # -- what transactions may do (Batches) --------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        """No batch waits, rests before another try or is on its way."""
+        return not self._accumulator.unreported and not self._sender.on_the_wire
+
+    @property
+    def is_in_flight(self) -> bool:
+        """A batch is on its way, and its answer is waited for."""
+        return self._sender.on_the_wire > 0
+
+    @property
+    def has_gap(self) -> bool:
+        """A batch with sequence numbers has failed since ``begin_anew``."""
+        return self._answers.has_gap
+
+    def hurry(self) -> None:
+        """Send what waits without lingering."""
+        self._accumulator.hurry()
+
+    def drop_unsent(self, error: Kip848Error) -> None:
+        """Fail all batches that are not on their way at this moment."""
+        flying = self._sender.batches_on_the_wire()
+        for batch in list(self._accumulator.everything()):
+            if batch not in flying:
+                self._answers.drop(batch, error)
+
+    def begin_anew(self, producer: ProducerId) -> None:
+        """This is who we are from now on: each partition takes the name over when it is written to
+        next."""
+        del producer
+        self._answers.has_gap = False
+
+    # -- the step ----------------------------------------------------------------------------
+
+    def step(self, now_ms: int, event: Event) -> tuple[Command, ...]:
+        """Take one event; returns what to do, in order. Nothing any more after the ``Done`` of a
+        ``CloseRequested``."""
+        if self._closed:
+            return ()
+        self._now = max(self._now, now_ms)
+        self._out = []
+        self._take(event)
+        self._settle()
+        return tuple(self._out)
+
+    def _emit(self, command: Command) -> None:
+        self._out.append(command)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case ev.Appended() | ev.TimerFired():
+                pass  # what is due is found by settling
+            case ev.ProduceAnswered() | ev.ProduceLost():
+                self._on_produce(event)
+            case LeadersLearnt() | LeadersNotLearnt() | ClusterChanged():
+                self._on_cluster(event)
+            case ev.TopicWanted():
+                if self._closing is None:
+                    self._topics.want(self._now, event)
+                else:
+                    self._emit(do.Failed(event.ticket, _closed()))
+            case ev.FlushRequested(ticket):
+                self._flushes[ticket] = self._accumulator.newest
+                self._accumulator.hurry()
+            case ev.WaitEnded(ticket):
+                self._flushes.pop(ticket, None)
+                self._topics.wait_ended(ticket)
+                self._identity.wait_ended(ticket)
+            case ev.CloseRequested():
+                self._close(event)
+            case _:
+                known = self._identity.take(self._now, event)
+                assert known, f"no such event: {event!r}"
+
+    def _on_produce(self, event: ev.ProduceAnswered | ev.ProduceLost) -> None:
+        produce = self._sender.ended(event.produce)
+        if produce is None:
+            self._stale_answers += 1
+        elif isinstance(event, ev.ProduceAnswered):
+            self._answers.answered(self._now, produce, event.partitions)
+        else:
+            self._answers.lost(
+                self._now, produce, event.why, event.fatal, maybe_sent=event.maybe_sent
+            )
+
+    def _on_cluster(self, event: LeadersLearnt | LeadersNotLearnt | ClusterChanged) -> None:
+        match event:
+            case LeadersLearnt():
+                if event.number and self._metadata.answered(self._now, event.number) is None:
+                    self._stale_answers += 1
+                if event.nodes:
+                    self._leaders.nodes = event.nodes
+                for told in event.topics:
+                    if self._topics.learn(told):
+                        self._sender.place_topic(self._now, told.topic)
+                self._sender.place_leaderless(self._now)
+                self._topics.want_again()
+                self._judge_metadata = True
+            case LeadersNotLearnt():
+                if self._metadata.lost(self._now, event.number):
+                    self._topics.asked_in_vain(event.why)
+                else:
+                    self._stale_answers += 1
+            case ClusterChanged():
+                self._leaders.clear()
+                self._metadata.begin_anew()
+                self._sender.place_all(self._now)
+
+    # -- settling ----------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        now = self._now
+        passes, before = 0, -1
+        while before != len(self._out):
+            before = len(self._out)
+            self._identity.settle(now)
+            for batch in list(self._accumulator.expired(now)):
+                self._answers.expire(now, batch)
+            for partition in self._accumulator.settle(now):
+                self._sender.place(now, partition)
+            self._sender.wake(now)
+            for request in self._sender.send(now, self._identity):
+                self._emit(request)
+            self._topics.settle(now, self._accumulator)
+            passes += 1
+            assert passes < _PASSES_MAX, "the producer core does not settle"
+        if self._judge_metadata:
+            self._judge_metadata = False
+            self._metadata.judged()
+        question = self._metadata.ask(now)
+        if question is not None:
+            self._emit(question)
+        if self._accumulator.takes_room():
+            self._emit(do.RoomMade())
+        for ticket, barrier in tuple(self._flushes.items()):
+            if self._accumulator.is_reported(barrier):
+                del self._flushes[ticket]
+                self._emit(do.Done(ticket))
+        self._go_on_closing()
+
+    # -- the end -----------------------------------------------------------------------------
+
+    def _close(self, event: ev.CloseRequested) -> None:
+        if self._closing is not None:
+            self._flushes[event.ticket] = self._accumulator.newest
+            return
+        self._closing = event
+        self._check = _refuse
+        self._identity.close()
+        self._topics.close(_closed())
+        self._accumulator.hurry()
+
+    def _go_on_closing(self) -> None:
+        closing = self._closing
+        if closing is None:
+            return
+        if self._accumulator.unreported or not self._identity.is_at_rest:
+            if self._now < closing.deadline_ms:
+                return
+            flying = self._sender.batches_on_the_wire()
+            for batch in list(self._accumulator.everything()):
+                doubt = batch.doubt or batch in flying
+                self._answers.drop(batch, _closed_before(batch, maybe=doubt))
+        self._closed = True
+        for ticket in (*self._flushes, closing.ticket):
+            self._emit(do.Done(ticket))
+
+
+def _pace(settings: ProduceSettings) -> FetchSettings:
+    """When to ask for metadata."""
+    return FetchSettings(
+        metadata_max_age_ms=settings.metadata_max_age_ms,
+        retry_backoff_ms=settings.retry_backoff_ms,
+        retry_backoff_max_ms=settings.retry_backoff_max_ms,
+    )
+
+
+def _closed() -> LocalProtocolError:
+    return LocalProtocolError("the producer is closed; make a new one")
+
+
+def _refuse() -> None:
+    raise _closed()
+
+
+def _closed_before(batch: Batch, *, maybe: bool) -> Kip848Error:
+    outcome = "may or may not be" if maybe else "not"
+    return DeliveryTimedOut(
+        f"{batch.tp[0]}-{batch.tp[1]}: {batch.records} records {outcome} written: the producer was "
+        "closed before a broker acknowledged them; allow close() more time",
+        maybe_written=maybe,
+    )

@@ -1,0 +1,88 @@
+"""One partition that is written to: what waits, what is on its way, and whether it rests."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from kip848_client._types import TopicId, TopicPartition
+from kip848_client.producing._batches import Batch
+from kip848_client.producing._sequences import Sequences
+
+__all__ = ["NO_NODE", "Partition"]
+
+NO_NODE: Final = -1
+
+
+class Partition:
+    """Batches in the order of their records: first those on their way, then ``waiting``, then the
+    open one. What was on its way and has to be sent again waits in its old place."""
+
+    __slots__ = (
+        "due",
+        "failures",
+        "flying",
+        "flying_to",
+        "moves",
+        "open",
+        "ready_at",
+        "rest_until_ms",
+        "sequences",
+        "topic_id",
+        "tp",
+        "trouble",
+        "waiting",
+    )
+
+    def __init__(self, tp: TopicPartition, *, alone: bool) -> None:
+        self.tp = tp
+        self.open: Batch | None = None
+        """Takes records."""
+        self.due = False
+        """The open batch has lingered, or may not linger."""
+        self.waiting: deque[Batch] = deque()
+        self.flying: list[Batch] = []
+        """On the wire, given up or not."""
+        self.flying_to = NO_NODE
+        self.sequences = Sequences(alone=alone)
+        self.topic_id: TopicId | None = None
+        """Of the topic that was written to last."""
+        self.failures = 0
+        """In a row: each makes it rest longer."""
+        self.moves = 0
+        """How often in a row it followed a hint."""
+        self.rest_until_ms = 0
+        self.trouble: str | None = None
+        """Why the newest try failed."""
+        self.ready_at = NO_NODE
+        """The broker that it waits for its turn at."""
+
+    @property
+    def has_next(self) -> bool:
+        """Whether there is a batch that may be sent as far as this partition knows."""
+        return bool(self.waiting) or (self.due and self.open is not None)
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing waits, is open or on its way."""
+        return not self.waiting and self.open is None and not self.flying
+
+    def wait_again(self, batch: Batch) -> None:
+        """A batch that was on its way is to be sent again."""
+        waiting = self.waiting
+        at = 0
+        while at < len(waiting) and waiting[at].order < batch.order:
+            at += 1
+        waiting.insert(at, batch)
+
+    def is_first(self, batch: Batch) -> bool:
+        """Whether no batch before this one is on its way or waits."""
+        order = batch.order
+        if any(each.order < order for each in self.flying):
+            return False
+        return not self.waiting or self.waiting[0].order >= order
+
+    def heal(self) -> None:
+        """A broker took a batch."""
+        self.failures = self.moves = 0
+        self.trouble = None

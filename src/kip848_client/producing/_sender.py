@@ -1,0 +1,299 @@
+"""What goes to which broker now.
+
+A partition is ready at the broker that leads it when it has a batch that may be sent. Ready
+partitions take turns: each puts one batch into a request, and goes to the end of the line. A broker
+has up to ``in_flight_max`` requests that it has not answered; while they are out, ready partitions
+gather, and the next request carries more.
+
+The batches of a partition leave in order. Several are on their way at once only while all goes well
+and only to one broker: what follows a batch that failed would be refused anyhow.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Final
+
+from kip848_client._partition_names import shown
+from kip848_client._types import TopicPartition
+from kip848_client.fetching._leaders import Leaders
+from kip848_client.producing._accumulator import Accumulator
+from kip848_client.producing._batches import Batch
+from kip848_client.producing._commands import SendProduce
+from kip848_client.producing._model import ProducerId, ProduceSettings, SealedBatch
+from kip848_client.producing._partition import NO_NODE, Partition
+from kip848_client.producing._seam import Identity
+
+__all__ = ["Node", "OpenProduce", "Sender"]
+
+_REMEMBERED_MAX: Final = 5
+"""So many batches of a producer and a partition a broker knows again."""
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A broker that batches are sent to."""
+
+    number: int
+    ready: OrderedDict[TopicPartition, Partition] = field(
+        default_factory=OrderedDict[TopicPartition, Partition]
+    )
+    """In turn."""
+    in_flight: int = 0
+    rest_until_ms: int = 0
+    failures: int = 0
+    """Requests in a row that it did not answer: each makes it rest longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenProduce:
+    """A request that is under way."""
+
+    node: Node
+    batches: tuple[Batch, ...]
+
+
+class Sender:
+    """All brokers. ``want_leaders`` takes a topic and why its leaders are wanted; ``exhausted``
+    a producer id of which a partition has used up the epochs."""
+
+    def __init__(
+        self,
+        settings: ProduceSettings,
+        accumulator: Accumulator,
+        leaders: Leaders,
+        want_leaders: Callable[[str, str], None],
+        exhausted: Callable[[ProducerId], None] | None,
+    ) -> None:
+        self.nodes: dict[int, Node] = {}
+        self._settings = settings
+        self._accumulator = accumulator
+        self._leaders = leaders
+        self._want_leaders = want_leaders
+        self._exhausted = exhausted
+        self._at_once = settings.in_flight_max
+        if settings.idempotent:
+            self._at_once = min(self._at_once, _REMEMBERED_MAX)
+        self._open: dict[int, OpenProduce] = {}
+        self._number = 0
+        self._leaderless: dict[Partition, None] = {}
+        self._held: dict[Partition, None] = {}
+        """Partitions that the transaction does not have yet, or that wait for another producer id
+        or epoch."""
+        self._resting: list[tuple[int, TopicPartition]] = []
+
+    # -- looking -----------------------------------------------------------------------------
+
+    @property
+    def on_the_wire(self) -> int:
+        """Requests that are not answered yet."""
+        return len(self._open)
+
+    def batches_on_the_wire(self) -> set[Batch]:
+        """Those in requests that are not answered yet."""
+        return {batch for produce in self._open.values() for batch in produce.batches}
+
+    def due_ms(self, now_ms: int) -> int | None:
+        """When a broker or a partition has rested."""
+        due = self._resting[0][0] if self._resting else None
+        for node in self.nodes.values():
+            waits = node.ready and node.in_flight < self._settings.in_flight_max
+            if waits and node.rest_until_ms > now_ms:
+                due = node.rest_until_ms if due is None else min(due, node.rest_until_ms)
+        return due
+
+    # -- who is ready ------------------------------------------------------------------------
+
+    def place(self, now_ms: int, partition: Partition) -> None:
+        """Something about this partition has changed: whether, when and where it has a batch to
+        send."""
+        tp = partition.tp
+        at = NO_NODE
+        if partition.has_next and len(partition.flying) < self._limit(partition):
+            if partition.rest_until_ms > now_ms:
+                heappush(self._resting, (partition.rest_until_ms, tp))
+            else:
+                at = self._leader(partition)
+        if partition.ready_at != at:
+            if partition.ready_at != NO_NODE:
+                self.nodes[partition.ready_at].ready.pop(tp, None)
+            partition.ready_at = at
+            if at != NO_NODE:
+                self.node(at).ready[tp] = partition
+
+    def _limit(self, partition: Partition) -> int:
+        """How many batches may be on their way at once."""
+        if not self._settings.idempotent:
+            return self._at_once
+        sequences = partition.sequences
+        is_known = sequences.acknowledged == sequences.producer.number
+        return self._at_once if is_known and not partition.failures else 1
+
+    def _leader(self, partition: Partition) -> int:
+        topic = partition.tp[0]
+        leader = self._leaders.leader_of(partition.tp)
+        if leader is None:
+            self._leaderless[partition] = None
+            self._want_leaders(topic, f"no leader of {shown(partition.tp)} is known")
+            return NO_NODE
+        if partition.flying and partition.flying_to != leader[0]:
+            return NO_NODE  # what is on its way to another broker must not be overtaken
+        return leader[0]
+
+    def place_topic(self, now_ms: int, topic: str) -> None:
+        """Its leaders may be others now."""
+        topic_id = self._leaders.id_of(topic)
+        if topic_id is None:
+            return
+        partitions = self._accumulator.partitions
+        for number in self._leaders.partitions_of(topic_id):
+            partition = partitions.get(TopicPartition(topic, number))
+            if partition is not None and partition.has_next:
+                self.place(now_ms, partition)
+
+    def place_leaderless(self, now_ms: int) -> None:
+        """Metadata was told; leaders that it did not tell are wanted again."""
+        leaderless, self._leaderless = self._leaderless, {}
+        for partition in leaderless:
+            self.place(now_ms, partition)
+
+    def place_all(self, now_ms: int) -> None:
+        """Nothing that was known of leaders holds any more."""
+        for partition in self._accumulator.partitions.values():
+            if partition.has_next:
+                self.place(now_ms, partition)
+
+    def wake(self, now_ms: int) -> None:
+        """Place those that have rested, and those that the transaction may have by now."""
+        resting = self._resting
+        while resting and resting[0][0] <= now_ms:
+            _, tp = heappop(resting)
+            self.place(now_ms, self._accumulator.partitions[tp])
+        held, self._held = self._held, {}
+        for partition in held:
+            self.place(now_ms, partition)
+
+    def node(self, number: int) -> Node:
+        """The broker of this number."""
+        node = self.nodes.get(number)
+        if node is None:
+            node = self.nodes[number] = Node(number)
+        return node
+
+    # -- requests ----------------------------------------------------------------------------
+
+    def send(self, now_ms: int, identity: Identity) -> Iterator[SendProduce]:
+        """All requests that can be sent now; they count as sent."""
+        for node in tuple(self.nodes.values()):
+            while (
+                node.ready
+                and node.in_flight < self._settings.in_flight_max
+                and node.rest_until_ms <= now_ms
+            ):
+                producer = identity.producer
+                if producer is None:
+                    return
+                batches = self._fill(now_ms, node, identity, producer)
+                if batches:
+                    yield self._request(node, batches, identity)
+
+    def _fill(
+        self, now_ms: int, node: Node, identity: Identity, producer: ProducerId
+    ) -> list[Batch]:
+        """The batches of the next request, one a partition."""
+        batches: dict[TopicPartition, Batch] = {}
+        size_bytes = 0
+        while node.ready:
+            tp, partition = next(iter(node.ready.items()))
+            if tp in batches:
+                break
+            if not identity.may_send(tp):
+                self._unready(node, partition)
+                self._held[partition] = None
+                continue
+            head = partition.waiting[0] if partition.waiting else partition.open
+            assert head is not None
+            size_bytes += head.builder.size_bytes
+            if batches and size_bytes > self._settings.request_bytes:
+                break
+            self._unready(node, partition)
+            batch = self._take(partition, producer, identity)
+            if batch is None:
+                size_bytes -= head.builder.size_bytes
+                if not partition.flying:
+                    self._held[partition] = None
+                continue
+            batches[tp] = batch
+            partition.flying.append(batch)
+            partition.flying_to = node.number
+            self.place(now_ms, partition)
+        return list(batches.values())
+
+    def _unready(self, node: Node, partition: Partition) -> None:
+        del node.ready[partition.tp]
+        partition.ready_at = NO_NODE
+
+    def _take(self, partition: Partition, producer: ProducerId, identity: Identity) -> Batch | None:
+        """The batch that is first, with its numbers; ``None`` when it must wait."""
+        if not partition.waiting:
+            self._accumulator.close(partition, full=False)
+        head = partition.waiting[0]
+        if self._settings.idempotent:
+            sequences = partition.sequences
+            topic_id = self._leaders.id_of(partition.tp[0])
+            if topic_id != partition.topic_id:
+                # of a topic that was created again brokers do not know this producer
+                partition.topic_id = topic_id
+                sequences.acknowledged = -1
+            if self._exhausted is not None and sequences.is_exhausted(producer):
+                self._exhausted(producer)
+            ready = sequences.prepare(
+                head, partition.waiting, producer, on_its_way=bool(partition.flying)
+            )
+            if not ready:
+                return None
+        partition.waiting.popleft()
+        head.sent = True
+        head.builder.seal()
+        identity.sent(partition.tp)
+        return head
+
+    def _request(self, node: Node, batches: list[Batch], identity: Identity) -> SendProduce:
+        settings = self._settings
+        self._number += 1
+        node.in_flight += 1
+        self._open[self._number] = OpenProduce(node, tuple(batches))
+        transactional = settings.transactional_id is not None
+        sealed = tuple(
+            SealedBatch(
+                each.tp,
+                self._leaders.id_of(each.tp[0]),
+                each.builder.bytes_for(
+                    each.producer, each.first_sequence, transactional=transactional
+                ),
+            )
+            for each in batches
+        )
+        return SendProduce(
+            self._number,
+            node.number,
+            settings.acks,
+            settings.transactional_id,
+            identity.version,
+            sealed,
+            settings.request_timeout_ms,
+        )
+
+    def ended(self, number: int) -> OpenProduce | None:
+        """A request was answered or lost; ``None`` when it is not open."""
+        produce = self._open.pop(number, None)
+        if produce is None:
+            return None
+        produce.node.in_flight -= 1
+        partitions = self._accumulator.partitions
+        for batch in produce.batches:
+            partitions[batch.tp].flying.remove(batch)
+        return produce

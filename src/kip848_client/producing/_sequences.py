@@ -1,0 +1,94 @@
+"""Sequence numbers of one partition: what a broker needs to keep batches in order, each once.
+
+A broker takes a batch only behind the one before it, and knows the newest five again. So a batch
+keeps its numbers for as long as a broker may have it, and no other batch gets them. When one with
+numbers failed there is a hole, and a broker takes nothing behind it: sequences begin anew under
+another epoch. A producer without a transactional id raises the epoch by itself, for this partition
+alone: brokers keep it by partition, and InitProducerId would only answer another producer id. In a
+transaction the next epoch comes from the coordinator.
+
+Nothing changes its name while a batch of the partition is on its way. Then the first that waits
+decides. If a broker may have it, it is sent again as what it was: the answer tells, and where it
+tells that the broker lacks what was before, nobody knows (the broker may have forgotten it), so the
+batch fails and is not sent under other numbers. If no broker has it, no broker has what is behind
+it either, and all of them get new numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from kip848_client.producing._batches import Batch
+from kip848_client.producing._model import NOBODY, ProducerId
+
+__all__ = ["Sequences"]
+
+_NUMBERS: Final = 1 << 31
+"""Sequence numbers: after 2^31-1 comes 0."""
+_EPOCH_MAX: Final = (1 << 15) - 1
+
+
+class Sequences:
+    """``alone``: without a transactional id."""
+
+    __slots__ = ("_alone", "acknowledged", "broken", "next_number", "producer")
+
+    def __init__(self, *, alone: bool) -> None:
+        self._alone = alone
+        self.producer: ProducerId = NOBODY
+        self.next_number = 0
+        self.broken = False
+        """There is a hole: nothing new is sent as ``producer``."""
+        self.acknowledged = NOBODY.number
+        """The producer id that the broker is known to know here. One that it does not know may
+        begin with any number, so there is nothing that would keep a second batch behind the
+        first: until the first is acknowledged, there is no second one on its way."""
+
+    def is_exhausted(self, base: ProducerId) -> bool:
+        """Whether this partition needs another producer id."""
+        used_up = self._alone and self.producer.epoch >= _EPOCH_MAX
+        return self.broken and used_up and base.number == self.producer.number
+
+    def prepare(
+        self, head: Batch, waiting: Iterable[Batch], base: ProducerId, *, on_its_way: bool
+    ) -> bool:
+        """Give the first batch that waits its numbers; False: it must wait. ``base``: who we are.
+        ``on_its_way``: whether other batches of the partition are."""
+        successor = self._successor(base)
+        if successor != self.producer:
+            if on_its_way:
+                return False
+            if self._alone and head.has_sequence and head.doubt:
+                return True
+            if successor is None:
+                return False
+            self.producer = successor
+            self.next_number = 0
+            self.broken = False
+            for each in waiting:
+                each.forget_sequence()
+        if not head.has_sequence:
+            head.producer = self.producer
+            head.first_sequence = self.next_number
+            self.next_number = (self.next_number + head.records) % _NUMBERS
+        return True
+
+    def split(self, batch: Batch, parts: Iterable[Batch]) -> None:
+        """The parts have the numbers of the whole."""
+        first = batch.first_sequence
+        for part in parts:
+            part.producer, part.doubt = batch.producer, batch.doubt
+            part.first_sequence = first
+            first = (first + part.records) % _NUMBERS
+
+    def _successor(self, base: ProducerId) -> ProducerId | None:
+        """Who sends the next new batch; ``None``: nobody yet."""
+        mine = self.producer
+        if not self._alone:
+            return base if base != mine else None if self.broken else mine
+        if base.number != mine.number:
+            return base
+        if not self.broken:
+            return mine
+        return ProducerId(mine.number, mine.epoch + 1) if mine.epoch < _EPOCH_MAX else None

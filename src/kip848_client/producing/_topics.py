@@ -1,0 +1,197 @@
+"""The topics that are written to: how many partitions they have, and which one a record goes to.
+
+A topic is watched from when it is first wanted until nobody has used it for a while. It is asked
+for by name: whichever topic has the name is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from kip848_client._types import ZERO_TOPIC_ID
+from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.errors import Kip848Error, LocalProtocolError, RequestTimedOut, broker_error
+from kip848_client.fetching._leaders import Leaders
+from kip848_client.fetching._metadata import MetadataQuestions
+from kip848_client.fetching._model import TopicLeaders
+from kip848_client.producing._accumulator import Accumulator
+from kip848_client.producing._commands import Command, Done, Failed
+from kip848_client.producing._events import TopicWanted
+from kip848_client.producing._model import ProduceSettings
+from kip848_client.producing._partition import NO_NODE
+from kip848_client.producing._partitioner import Choose, Sticky, partition_of_key
+
+__all__ = ["Topics"]
+
+_HOPELESS: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION)
+_HINT: Final = "create the topic, or look at the name and the ACLs"
+
+
+class _Waiter(NamedTuple):
+    topic: str
+    deadline_ms: int
+
+
+class Topics:
+    """All topics."""
+
+    def __init__(
+        self,
+        settings: ProduceSettings,
+        choose: Choose,
+        leaders: Leaders,
+        metadata: MetadataQuestions,
+        emit: Callable[[Command], None],
+    ) -> None:
+        self.counts: dict[str, int] = {}
+        """How many partitions a topic has."""
+        self._settings = settings
+        self._choose = choose
+        self._leaders = leaders
+        self._metadata = metadata
+        self._emit = emit
+        self._used: dict[str, int] = {}
+        """When a topic was last used: the first longest ago."""
+        self._sticky: dict[str, Sticky] = {}
+        self._led: dict[str, list[int]] = {}
+        self._waiters: dict[int, _Waiter] = {}
+        self._troubles: dict[str, tuple[int, str]] = {}
+        """What was told last of topics that somebody waits for: code and text."""
+
+    # -- where a record goes -----------------------------------------------------------------
+
+    def partition_for(self, topic: str, key: bytes | None, accumulator: Accumulator) -> int:
+        """The partition of a record. Raises ``LocalProtocolError`` while it is not known how many
+        there are."""
+        count = self.counts.get(topic)
+        if count is None:
+            raise LocalProtocolError(f"the partitions of {topic} are not known; wait for it first")
+        if key is not None:
+            return partition_of_key(key, count)
+        sticky = self._sticky.get(topic)
+        if sticky is None:
+            sticky = self._sticky[topic] = Sticky(self._choose, self._settings.batch_bytes)
+        if sticky.partition is not None:
+            return sticky.partition
+        return sticky.pick(
+            self._led[topic] or range(count), lambda number: accumulator.waiting_at(topic, number)
+        )
+
+    def closed(self, topic: str, partition: int, size_bytes: int, *, full: bool) -> None:
+        """A batch takes no more records."""
+        sticky = self._sticky.get(topic)
+        if sticky is not None and sticky.closed(partition, size_bytes, full=full):
+            sticky.leave()
+
+    # -- which are watched -------------------------------------------------------------------
+
+    def use(self, now_ms: int, topic: str) -> None:
+        """It is written to, or will be."""
+        if self._used.pop(topic, None) is None:
+            self._metadata.watch(topic, None)
+        self._used[topic] = now_ms
+
+    def want(self, now_ms: int, event: TopicWanted) -> None:
+        """Somebody wants to know how many partitions it has."""
+        self.use(now_ms, event.topic)
+        if event.topic in self.counts:
+            self._emit(Done(event.ticket))
+            return
+        self._waiters[event.ticket] = _Waiter(event.topic, event.deadline_ms)
+        self._metadata.want(event.topic, "its partitions are wanted")
+
+    def wait_ended(self, ticket: int) -> None:
+        """Whoever asked has given up."""
+        self._waiters.pop(ticket, None)
+
+    def close(self, error: Kip848Error) -> None:
+        """Nobody waits any more."""
+        waiters, self._waiters = self._waiters, {}
+        for ticket in waiters:
+            self._emit(Failed(ticket, error))
+
+    # -- metadata ----------------------------------------------------------------------------
+
+    def learn(self, told: TopicLeaders) -> bool:
+        """Metadata tells of a topic; returns whether its leaders may be others now."""
+        topic = told.topic
+        if topic not in self._used:
+            return False
+        if told.error_code:
+            self._on_error(told)
+            return False
+        if told.topic_id == ZERO_TOPIC_ID or not told.partitions:
+            return False
+        self._leaders.learn(told)
+        known = self._leaders.partitions_of(told.topic_id)
+        self.counts[topic] = len(known)
+        self._led[topic] = [each for each, at in known.items() if at.leader != NO_NODE]
+        sticky = self._sticky.get(topic)
+        if sticky is not None and sticky.partition not in known:
+            sticky.leave()
+        self._troubles.pop(topic, None)
+        for ticket in self._tickets(topic):
+            del self._waiters[ticket]
+            self._emit(Done(ticket))
+        return True
+
+    def _on_error(self, told: TopicLeaders) -> None:
+        code, topic = told.error_code, told.topic
+        self._troubles[topic] = (code, error_name(code))
+        if code in _HOPELESS:
+            for ticket in self._tickets(topic):
+                del self._waiters[ticket]
+                self._emit(Failed(ticket, self._told(topic)))
+
+    def asked_in_vain(self, why: str) -> None:
+        """No broker answered."""
+        for topic, _ in self._waiters.values():
+            self._troubles[topic] = (0, why)
+
+    def want_again(self) -> None:
+        """Metadata was told, and not what somebody waits for."""
+        for topic, _ in self._waiters.values():
+            self._metadata.want(topic, "its partitions are wanted")
+
+    def _tickets(self, topic: str) -> list[int]:
+        return [ticket for ticket, each in self._waiters.items() if each.topic == topic]
+
+    def _told(self, topic: str) -> Kip848Error:
+        code, why = self._troubles.get(topic, (0, "no broker has answered yet"))
+        if code:
+            return broker_error(code, why, f"topic {topic}", api="Metadata", hint=_HINT)
+        return RequestTimedOut(f"how many partitions {topic} has is not known in time: {why}")
+
+    # -- time --------------------------------------------------------------------------------
+
+    def due_ms(self) -> int | None:
+        """When somebody has waited long enough, or a topic was not used for long."""
+        due = [each.deadline_ms for each in self._waiters.values()]
+        oldest = next(iter(self._used.values()), None)
+        if oldest is not None:
+            due.append(oldest + self._settings.metadata_max_idle_ms)
+        return min(due, default=None)
+
+    def settle(self, now_ms: int, accumulator: Accumulator) -> None:
+        """Tell those whose time is over, and forget what nobody uses."""
+        for ticket in [key for key, each in self._waiters.items() if each.deadline_ms <= now_ms]:
+            topic = self._waiters.pop(ticket).topic
+            self._emit(Failed(ticket, self._told(topic)))
+        while self._used:
+            topic, used_ms = next(iter(self._used.items()))
+            if now_ms < used_ms + self._settings.metadata_max_idle_ms:
+                break
+            del self._used[topic]
+            if self._tickets(topic) or not accumulator.is_idle(topic):
+                self._used[topic] = now_ms
+            else:
+                self._forget(topic)
+
+    def _forget(self, topic: str) -> None:
+        self._metadata.unwatch(topic)
+        self._leaders.forget(topic)
+        self.counts.pop(topic, None)
+        self._led.pop(topic, None)
+        self._sticky.pop(topic, None)
+        self._troubles.pop(topic, None)
