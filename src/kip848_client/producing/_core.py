@@ -106,9 +106,7 @@ class ProducerCore:
             exhausted = None
         self._check = self._identity.check_append
         self._open = self._accumulator.open
-        self._sender = Sender(
-            settings, self._accumulator, self._leaders, want, exhausted
-        )
+        self._sender = Sender(settings, self._accumulator, self._leaders, want, exhausted)
         self._answers = Answers(
             settings,
             jitter,
