@@ -222,12 +222,14 @@ class Requests:
 
     def want_partition(self, tp: TopicPartition) -> None:
         """V1: add a partition."""
+        waiting = [job for job in self._all() if tp in job.partitions and not job.is_dropped]
+        if waiting:
+            return
         for job in self._jobs:
             if job.api is Api.ADD_PARTITIONS:
                 job.partitions[tp] = None
                 return
-        if self._open is None or tp not in self._open.partitions:
-            self._add(Job(Api.ADD_PARTITIONS, self._own, self._producer, {tp: None}))
+        self._add(Job(Api.ADD_PARTITIONS, self._own, self._producer, {tp: None}))
 
     def want_offsets(self, now_ms: int, event: ev.OffsetsAdded) -> None:
         """Commit these offsets with the transaction."""

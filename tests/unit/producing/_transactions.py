@@ -25,6 +25,7 @@ from kip848_client.producing._model import (
 )
 from kip848_client.producing._seam import Identity
 from kip848_client.producing._transaction import Transactions
+from kip848_client.producing._transaction_states import State
 
 __all__ = ["GROUP", "ME", "Batches", "Harness", "group", "tp"]
 
@@ -70,6 +71,8 @@ class Batches:
     dropped: list[Batch] = field(default_factory=list[Batch])
     has_gap: bool = False
     is_hurried: bool = False
+    is_held: bool = False
+    """No leader is known: nothing can be sent."""
     known_as: list[ProducerId] = field(default_factory=list[ProducerId])
 
     @property
@@ -98,7 +101,7 @@ class Batches:
         """As much as may be sent."""
         identity = self.identity
         assert identity is not None
-        for batch in tuple(self.waiting):
+        for batch in () if self.is_held else tuple(self.waiting):
             who = identity.producer
             if who is not None and identity.may_send(batch.tp):
                 self.waiting.remove(batch)
@@ -131,9 +134,10 @@ class Harness:
         """Deliver events, each in a step of its own."""
         for event in events:
             self.core.take(self.now, event)
-            self._settle()
+            self.settle()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Let everybody do what is due."""
         for _ in range(20):
             self.core.settle(self.now)
             self.batches.send()
@@ -180,7 +184,7 @@ class Harness:
             if due is None or due > end:
                 break
             self.now = max(self.now, due)
-            self._settle()
+            self.settle()
         else:
             raise AssertionError("the timer never ends")
         self.now = end
@@ -222,7 +226,7 @@ class Harness:
         self.core.check_append()
         batch = Batch(tp(partition))
         self.batches.waiting.append(batch)
-        self._settle()
+        self.settle()
         return batch
 
     # -- what the brokers say ------------------------------------------------------------------
@@ -264,20 +268,20 @@ class Harness:
     def written(self) -> None:
         """All batches on their way are in the log."""
         self.batches.flying.clear()
-        self._settle()
+        self.settle()
 
     def batch_lost(self) -> None:
         """All that is on its way has to be sent once more."""
         self.batches.waiting[:0] = self.batches.flying
         self.batches.flying.clear()
-        self._settle()
+        self.settle()
 
     def batch_refused(self, reaction: Reaction, error: Kip848Error) -> None:
         """The oldest batch has failed."""
         batch = self.batches.flying.pop(0)
         self.batches.has_gap = True
         self.core.batch_failed(self.now, batch.producer, reaction, error)
-        self._settle()
+        self.settle()
 
     # -- short cuts ----------------------------------------------------------------------------
 
@@ -310,6 +314,10 @@ class Harness:
     def all(self, kind: type[_Kind]) -> list[_Kind]:
         """The commands of a kind, of all times."""
         return [each for each in self.commands if isinstance(each, kind)]
+
+    def is_in(self, state: State) -> bool:
+        """Whether this is the state. mypy takes a property for fixed."""
+        return self.core.state is state
 
     def is_waiting(self, ticket: int) -> bool:
         """Whether nothing was told yet."""

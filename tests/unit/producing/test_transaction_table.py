@@ -140,33 +140,33 @@ AFTER: dict[State, tuple[State, State, State, State]] = {
 }
 
 
+def appended(h: Harness) -> Told:
+    """What becomes of a record."""
+    try:
+        h.core.check_append()
+    except LocalProtocolError:
+        return NO
+    except (TransactionAborted, ProducerFenced) as error:
+        return type(error)
+    return WAIT
+
+
 @pytest.mark.parametrize("column", range(4), ids=["begin", "add", "commit", "abort"])
 @pytest.mark.parametrize("state", State)
 def test_what_the_application_asks_for(state: State, column: int) -> None:
     h = MAKE[state]()
+    ticket = (h.begin, h.offsets, h.commit, h.abort)[column]()
     told: Told
-    if column == 1:
+    if h.is_waiting(ticket):
+        told = WAIT
+    elif h.is_done(ticket):
         told = DONE
-        try:
-            h.core.check_append()
-        except LocalProtocolError:
-            told = NO
-        except (TransactionAborted, ProducerFenced) as error:
-            told = type(error)
-        ticket = h.offsets()
-        if told is DONE:
-            assert h.is_waiting(ticket)
-        else:
-            assert isinstance(h.error(ticket), LocalProtocolError if told == NO else told)
     else:
-        ticket = (h.begin, h.record, h.commit, h.abort)[column]()  # type: ignore[assignment]  # never the record
-        if h.is_waiting(ticket):
-            told = WAIT
-        elif h.is_done(ticket):
-            told = DONE
-        else:
-            error = h.error(ticket)
-            told = NO if isinstance(error, LocalProtocolError) else type(error)
+        error = h.error(ticket)
+        told = NO if isinstance(error, LocalProtocolError) else type(error)
+    if column == 1:
+        assert told == appended(h)
+        told = DONE if told == WAIT else told
     assert told == APPLICATION[state][column]
     assert h.core.state is AFTER[state][column]
 
