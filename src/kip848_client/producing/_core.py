@@ -318,6 +318,7 @@ class ProducerCore:
             self._sender.wake(now)
             for request in self._sender.send(now, self._identity):
                 self._emit(request)
+            self._identity.settle(now)  # what was to be sent may want a partition added first
             self._topics.settle(now, self._accumulator)
             passes += 1
             assert passes < _PASSES_MAX, "the producer core does not settle"
@@ -358,6 +359,7 @@ class ProducerCore:
             for batch in list(self._accumulator.everything()):
                 doubt = batch.doubt or batch in flying
                 self._answers.drop(batch, _closed_before(batch, maybe=doubt))
+        self._identity.end()
         self._closed = True
         for ticket in (*self._flushes, closing.ticket):
             self._emit(do.Done(ticket))

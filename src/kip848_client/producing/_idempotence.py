@@ -164,6 +164,9 @@ class Idempotence:
     def wait_ended(self, ticket: int) -> None:
         """Nobody waits here."""
 
+    def end(self) -> None:
+        """Nobody waits."""
+
     def close(self) -> None:
         """Nothing more is appended."""
         self._is_closing = True

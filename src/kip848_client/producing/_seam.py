@@ -105,6 +105,10 @@ class Identity(Protocol):
         for. ``is_at_rest`` tells when that is done."""
         ...
 
+    def end(self) -> None:
+        """The time for closing is over: whoever waits still is told so."""
+        ...
+
     @property
     def is_at_rest(self) -> bool:
         """Nothing is left to be done for a transaction."""

@@ -207,6 +207,15 @@ class Transactions:
         self._fail_all(self._starts, error)
         self._fail_all(self._begins, error)
 
+    def end(self) -> None:
+        """The time for closing is over: whoever waits still is told so."""
+        why = RequestTimedOut(f"the producer is closed: {self._requests.trouble}")
+        is_sent = self._is_doubtful or self._requests.is_end_in_doubt
+        told = in_doubt(self._id, why) if is_sent else aborted(self._id, why)
+        self._fail_all(self._commits, told)
+        self._fail_all(self._aborts, why)
+        self._drop(aborted(self._id, why))
+
     def _start(self, event: ev.StartRequested) -> None:
         if self._fatal is not None:
             self._emit(do.Failed(event.ticket, self._told_fatal()))

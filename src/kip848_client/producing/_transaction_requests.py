@@ -140,6 +140,8 @@ class Requests:
         """Those that wait, in the order in which they go out."""
         self._open: Job | None = None
         self._number = 0
+        self._is_stirred = False
+        """Something is wanted that ``settle`` has not seen."""
         self._added: set[TopicPartition] = set()
         self._groups: set[str] = set()
         self._stale = 0
@@ -192,6 +194,8 @@ class Requests:
 
     def due_ms(self) -> int | None:
         """When ``settle`` has something to do without another event."""
+        if self._is_stirred:
+            return 0
         due = [each.limit_ms for each in self._jobs if each.limit_ms is not None]
         lookup = self._coordinators.due_ms()
         if lookup is not None:
@@ -228,6 +232,7 @@ class Requests:
         for job in self._jobs:
             if job.api is Api.ADD_PARTITIONS:
                 job.partitions[tp] = None
+                self._is_stirred = True
                 return
         self._add(Job(Api.ADD_PARTITIONS, self._own, self._producer, {tp: None}))
 
@@ -302,6 +307,7 @@ class Requests:
             self._jobs.remove(self._open)
             self._send(self._open)
         self._coordinators.settle(now_ms)
+        self._is_stirred = False
 
     def _is_wanted(self, api: Api) -> bool:
         return any(job.api is api and not job.is_dropped for job in self._all())
@@ -314,6 +320,7 @@ class Requests:
             for other in [each for each in self._jobs if each.api is Api.ADD_PARTITIONS]:
                 job.partitions |= other.partitions
                 self._jobs.remove(other)
+        self._is_stirred = True
         self._jobs.append(job)
         self._jobs.sort(key=lambda each: _ORDER.index(each.api))
 

@@ -754,3 +754,34 @@ def test_only_one_of_two_who_wait_begins() -> None:
     h.answer()
     assert h.is_done(first)
     assert isinstance(h.error(second), LocalProtocolError)
+
+
+def test_who_waits_when_the_time_for_closing_is_over_is_told() -> None:
+    h = Harness(2).filled()
+    offsets, commit = h.offsets(), h.commit()
+    h.core.close()
+    h.core.end()
+    h.settle()
+    assert isinstance(h.error(offsets), TransactionAborted)
+    assert isinstance(h.error(commit), TransactionAborted), "the end was never sent"
+    h = Harness(2).filled()
+    commit = h.commit()
+    h.core.close()
+    h.core.end()
+    h.settle()
+    assert isinstance(h.error(commit), CommitInDoubt)
+    h = Harness(2).filled()
+    abort = h.abort()
+    h.core.close()
+    h.core.end()
+    h.settle()
+    assert isinstance(h.error(abort), RequestTimedOut)
+
+
+def test_what_was_wanted_after_the_step_is_due_at_once() -> None:
+    h = Harness(1).begun()
+    assert h.core.due_ms() is None
+    assert not h.core.may_send(tp(5))
+    assert h.core.due_ms() == 0
+    h.settle()
+    assert h.asked(do.AddPartitions).partitions == (tp(5),)
