@@ -22,9 +22,9 @@ class Batch:
         "is_over",
         "number",
         "order",
+        "overtaken",
         "producer",
         "records",
-        "sent",
         "tp",
     )
 
@@ -48,12 +48,12 @@ class Batch:
         self.held_bytes = held_bytes
         """Of the budget."""
         self.records = 0
-        self.sent = False
-        """At least once."""
         self.doubt = False
         """A broker may have it: it was sent, and no answer tells that it was refused."""
         self.is_over = False
         """The user was told of its end. It may be on its way nevertheless."""
+        self.overtaken = 0
+        """So many later batches were sent while a broker might have had this one."""
         self.producer: ProducerId = NOBODY
         self.first_sequence = NO_SEQUENCE
 

@@ -30,7 +30,8 @@ from kip848_client.producing._seam import Identity
 __all__ = ["Node", "OpenProduce", "Sender"]
 
 _REMEMBERED_MAX: Final = 5
-"""So many batches of a producer and a partition a broker knows again."""
+"""So many batches of a producer and a partition, the newest, a broker knows again. One that may
+have to be sent again must be among them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +113,7 @@ class Sender:
         send."""
         tp = partition.tp
         at = NO_NODE
-        if partition.has_next and len(partition.flying) < self._limit(partition):
+        if partition.has_next and self._may_follow(partition):
             if partition.rest_until_ms > now_ms:
                 heappush(self._resting, (partition.rest_until_ms, tp))
             else:
@@ -124,13 +125,18 @@ class Sender:
             if at != NO_NODE:
                 self.node(at).ready[tp] = partition
 
-    def _limit(self, partition: Partition) -> int:
-        """How many batches may be on their way at once."""
+    def _may_follow(self, partition: Partition) -> bool:
+        """Whether another batch may be sent, after those that are on their way."""
+        flying = partition.flying
+        if not flying:
+            return True
         if not self._settings.idempotent:
-            return self._at_once
+            return len(flying) < self._at_once
         sequences = partition.sequences
         is_known = sequences.acknowledged == sequences.producer.number
-        return self._at_once if is_known and not partition.failures else 1
+        if not is_known or partition.failures or len(flying) >= self._at_once:
+            return False
+        return all(each.overtaken < _REMEMBERED_MAX - 1 for each in flying)
 
     def _leader(self, partition: Partition) -> int:
         topic = partition.tp[0]
@@ -256,7 +262,10 @@ class Sender:
             if not ready:
                 return None
         partition.waiting.popleft()
-        head.sent = True
+        if not head.doubt:
+            head.overtaken = 0
+        for each in partition.flying:
+            each.overtaken += each.order < head.order
         head.builder.seal()
         identity.sent(partition.tp)
         return head
