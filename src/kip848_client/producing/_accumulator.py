@@ -248,13 +248,16 @@ class Accumulator:
     # -- the end -----------------------------------------------------------------------------
 
     def end(self, batch: Batch) -> None:
-        """The user hears of its end now: its bytes are free, and it does not wait any more."""
+        """The user hears of its end now: its bytes are free."""
+        batch.is_over = True
+        self._give_back(batch)
+
+    def withdraw(self, batch: Batch) -> None:
+        """If it waits to be sent, it does so no longer."""
         partition = self.partitions[batch.tp]
         if partition.open is batch:
             self.close(partition, full=False)
-        batch.is_over = True
-        self._give_back(batch)
-        if batch not in partition.flying and batch in partition.waiting:
+        if batch not in partition.flying:
             partition.waiting.remove(batch)
             self.touched[partition] = None
 

@@ -180,7 +180,9 @@ class Answers:
         if said.leader is None or topic_id is None:
             return False
         node, epoch = said.leader
-        if node == NO_NODE or not self._leaders.hint((topic_id, partition.tp[1]), node, epoch):
+        if node == NO_NODE or node not in self._leaders.nodes:
+            return False
+        if not self._leaders.hint((topic_id, partition.tp[1]), node, epoch):
             return False
         partition.moves += 1
         return partition.moves <= MOVES_MAX
@@ -235,6 +237,7 @@ class Answers:
             f"delivery_timeout_ms={limit_ms}; last: {why}",
             maybe_written=doubt,
         )
+        self._accumulator.withdraw(batch)
         self.fail(now_ms, batch, error, Reaction.ABORT)
         self._sender.place(now_ms, partition)
 
@@ -261,6 +264,7 @@ class Answers:
 
     def drop(self, batch: Batch, error: Kip848Error) -> None:
         """The same for one that the transaction drops: it knows."""
+        self._accumulator.withdraw(batch)
         self._hole(self._accumulator.partitions[batch.tp], batch)
         self._accumulator.end(batch)
         self._emit(BatchFailed(batch.number, error, {}))

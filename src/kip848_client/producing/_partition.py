@@ -19,6 +19,7 @@ class Partition:
     open one. What was on its way and has to be sent again waits in its old place."""
 
     __slots__ = (
+        "alarm_ms",
         "due",
         "failures",
         "flying",
@@ -52,6 +53,8 @@ class Partition:
         self.moves = 0
         """How often in a row it followed a hint."""
         self.rest_until_ms = 0
+        self.alarm_ms = 0
+        """For when it has an alarm."""
         self.trouble: str | None = None
         """Why the newest try failed."""
         self.ready_at = NO_NODE

@@ -115,7 +115,9 @@ class Sender:
         at = NO_NODE
         if partition.has_next and self._may_follow(partition):
             if partition.rest_until_ms > now_ms:
-                heappush(self._resting, (partition.rest_until_ms, tp))
+                if partition.alarm_ms != partition.rest_until_ms:
+                    partition.alarm_ms = partition.rest_until_ms
+                    heappush(self._resting, (partition.alarm_ms, tp))
             else:
                 at = self._leader(partition)
         if partition.ready_at != at:
