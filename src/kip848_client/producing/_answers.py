@@ -22,7 +22,7 @@ from kip848_client.producing._batches import Batch
 from kip848_client.producing._commands import BatchDone, BatchFailed, BatchSplit, Command
 from kip848_client.producing._errors import Api, Reaction, may_be_written, produce_error, reaction
 from kip848_client.producing._model import Place, Produced, ProduceSettings
-from kip848_client.producing._partition import NO_NODE, Partition
+from kip848_client.producing._partition import Partition
 from kip848_client.producing._seam import Identity
 from kip848_client.producing._sender import Node, OpenProduce, Sender
 
@@ -91,11 +91,9 @@ class Answers:
     ) -> None:
         """No answer came."""
         node, settings = produce.node, self._settings
-        pause_ms = backoff_ms(
-            node.failures, settings.retry_backoff_ms, settings.retry_backoff_max_ms, self._jitter
-        )
-        node.failures += 1
-        node.rest_until_ms = max(node.rest_until_ms, now_ms + pause_ms)
+        if node.rest_until_ms <= now_ms:
+            node.rest_until_ms = now_ms + self._pause_ms(node.failures)
+            node.failures += 1
         why = f"broker {node.number} did not answer: {why}"
         for batch in produce.batches:
             partition = self._accumulator.partitions[batch.tp]
@@ -111,6 +109,7 @@ class Answers:
                 self.fail(now_ms, batch, error, Reaction.ABORT)
             else:
                 self._again(now_ms, partition, batch, why)
+                partition.left = node.number
                 self._want_leaders(batch.tp[0], why)
             self._sender.place(now_ms, partition)
 
@@ -135,9 +134,10 @@ class Answers:
             self._done(partition, batch, _NO_OFFSET)
         elif to_do in (Reaction.RETRY, Reaction.REFRESH):
             batch.doubt |= may_be_written(code)
-            at_once = to_do is Reaction.REFRESH and self._moved(partition, said)
+            at_once = to_do is Reaction.REFRESH and self._moved(node, partition, said)
             self._again(now_ms, partition, batch, why, at_once=at_once)
             if to_do is Reaction.REFRESH and not at_once:
+                partition.left = node.number
                 self._want_leaders(batch.tp[0], why)
         elif to_do is Reaction.REORDER:
             self._reorder(now_ms, partition, batch, why, said)
@@ -163,29 +163,29 @@ class Answers:
             return
         partition.trouble = why
         partition.wait_again(batch)
-        settings = self._settings
-        if not at_once:
-            pause_ms = backoff_ms(
-                partition.failures,
-                settings.retry_backoff_ms,
-                settings.retry_backoff_max_ms,
-                self._jitter,
-            )
-            partition.rest_until_ms = max(partition.rest_until_ms, now_ms + pause_ms)
-        partition.failures += 1
+        # what else was on its way comes back with the same trouble: that does not count again
+        if not at_once and partition.rest_until_ms <= now_ms:
+            partition.rest_until_ms = now_ms + self._pause_ms(partition.failures)
+            partition.failures += 1
 
-    def _moved(self, partition: Partition, said: Produced) -> bool:
-        """Whether the refusal names another leader that can be asked at once (KIP-951)."""
+    def _pause_ms(self, failures: int) -> int:
+        settings = self._settings
+        return backoff_ms(
+            failures, settings.retry_backoff_ms, settings.retry_backoff_max_ms, self._jitter
+        )
+
+    def _moved(self, node: Node, partition: Partition, said: Produced) -> bool:
+        """Whether another leader is known by now that can be asked at once; the refusal may name
+        it (KIP-951)."""
         topic_id = self._leaders.id_of(partition.tp[0])
-        if said.leader is None or topic_id is None:
-            return False
-        node, epoch = said.leader
-        if node == NO_NODE or node not in self._leaders.nodes:
-            return False
-        if not self._leaders.hint((topic_id, partition.tp[1]), node, epoch):
-            return False
-        partition.moves += 1
-        return partition.moves <= MOVES_MAX
+        if topic_id is not None and said.leader is not None:
+            to, epoch = said.leader
+            if to in self._leaders.nodes:
+                key = (topic_id, partition.tp[1])
+                partition.moves += self._leaders.hint(key, to, epoch)
+        leader = self._leaders.leader_of(partition.tp)
+        is_other = leader is not None and leader[0] != node.number
+        return is_other and partition.moves <= MOVES_MAX
 
     def _reorder(
         self, now_ms: int, partition: Partition, batch: Batch, why: str, said: Produced

@@ -24,6 +24,7 @@ class Partition:
         "failures",
         "flying",
         "flying_to",
+        "left",
         "moves",
         "open",
         "ready_at",
@@ -45,6 +46,8 @@ class Partition:
         self.flying: list[Batch] = []
         """On the wire, given up or not."""
         self.flying_to = NO_NODE
+        self.left = NO_NODE
+        """The broker that did not lead it, or did not answer: it rests for that."""
         self.sequences = Sequences(alone=alone)
         self.topic_id: TopicId | None = None
         """Of the topic that was written to last."""
@@ -88,4 +91,5 @@ class Partition:
     def heal(self) -> None:
         """A broker took a batch."""
         self.failures = self.moves = 0
+        self.left = NO_NODE
         self.trouble = None

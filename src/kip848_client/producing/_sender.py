@@ -159,7 +159,13 @@ class Sender:
         partitions = self._accumulator.partitions
         for number in self._leaders.partitions_of(topic_id):
             partition = partitions.get(TopicPartition(topic, number))
-            if partition is not None and partition.has_next:
+            if partition is None:
+                continue
+            leader = self._leaders.leader_of(partition.tp)
+            if partition.left != NO_NODE and leader is not None and leader[0] != partition.left:
+                partition.left = NO_NODE
+                partition.rest_until_ms = now_ms  # it rested for that
+            if partition.has_next:
                 self.place(now_ms, partition)
 
     def place_leaderless(self, now_ms: int) -> None:

@@ -1,0 +1,181 @@
+"""The topics that are written to: when they are known, forgotten, and which partition is chosen."""
+
+from __future__ import annotations
+
+import pytest
+
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, LocalProtocolError, RequestTimedOut
+from kip848_client.fetching import ClusterChanged, LeadersNotLearnt, LearnLeaders
+from kip848_client.producing import _events as ev
+from kip848_client.producing._model import ProduceSettings
+from tests.unit.producing._harness import Harness, batch_bytes, tid, tp
+
+
+def test_how_many_partitions_there_are_is_known_when_metadata_told() -> None:
+    h = Harness(partitions=3, start=False)
+    assert h.core.partitions_of("t") is None
+    with pytest.raises(LocalProtocolError, match="wait"):
+        h.core.partition_for("t", b"k")
+    h.want("t", ticket=4)
+    assert [each.topics for each in h.all(LearnLeaders)] == [frozenset({"t"})]
+    assert h.tickets == [4]
+    assert h.core.partitions_of("t") == 3
+    h.want("t", ticket=5)
+    assert h.tickets == [4, 5]
+    assert len(h.all(LearnLeaders)) == 1
+
+
+def test_a_topic_that_is_created_late_is_waited_for() -> None:
+    h = Harness()
+    h.want("u", ticket=4)
+    h.advance(300)
+    assert 4 not in h.tickets
+    h.topics["u"] = (tid(2), {0: (1, 0)})
+    h.advance(1_000)
+    assert 4 in h.tickets
+
+
+def test_a_topic_that_is_not_there_is_told_at_the_deadline() -> None:
+    h = Harness()
+    h.want("u", ticket=4, ms=500)
+    h.advance(499)
+    assert 4 not in h.refused
+    h.advance(1)
+    error = h.refused[4]
+    assert isinstance(error, BrokerError)
+    assert error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    h.advance(60_000)
+    assert len(h.all(LearnLeaders)) < 80
+
+
+def test_where_no_broker_answers_that_is_told_at_the_deadline() -> None:
+    h = Harness(start=False)
+    h.answers_metadata = False
+    h.want("t", ticket=4, ms=500)
+    h.post(LeadersNotLearnt(h.all(LearnLeaders)[-1].number, "all of them are down"))
+    h.advance(500)
+    error = h.refused[4]
+    assert isinstance(error, RequestTimedOut)
+    assert "all of them are down" in str(error)
+
+
+def test_a_topic_that_may_not_be_seen_is_told_at_once() -> None:
+    h = Harness()
+    h.codes["u"] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    h.want("u", ticket=4)
+    error = h.refused[4]
+    assert isinstance(error, BrokerError)
+    assert error.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_who_gives_up_is_not_told() -> None:
+    h = Harness()
+    h.want("u", ticket=4, ms=500)
+    h.post(ev.WaitEnded(4))
+    h.advance(1_000)
+    assert 4 not in h.refused
+
+
+def test_a_topic_that_nobody_uses_is_forgotten() -> None:
+    settings = ProduceSettings(metadata_max_age_ms=1_000, metadata_max_idle_ms=5_000)
+    h = Harness(settings)
+    h.advance(4_500)
+    asked = len(h.all(LearnLeaders))
+    assert asked == 5
+    h.send("one")
+    h.answer()
+    h.advance(4_900)
+    assert h.core.partitions_of("t") == 1
+    h.advance(1_000)
+    assert h.core.partitions_of("t") is None
+    asked = len(h.all(LearnLeaders))
+    h.advance(60_000)
+    assert len(h.all(LearnLeaders)) == asked
+    assert h.core.deadline_ms is None
+
+
+def test_a_topic_with_a_batch_on_its_way_is_not_forgotten() -> None:
+    h = Harness(ProduceSettings(metadata_max_idle_ms=5_000))
+    h.send("one")
+    h.advance(20_000)
+    assert h.core.partitions_of("t") == 1
+
+
+def test_a_topic_that_comes_back_goes_on_with_its_numbers() -> None:
+    """The broker has not forgotten them."""
+    h = Harness(ProduceSettings(metadata_max_idle_ms=5_000))
+    h.send("one")
+    h.answer()
+    h.advance(20_000)
+    h.want("t", ticket=5)
+    assert h.send("two").first == 1
+
+
+def test_a_topic_that_was_created_again_is_written_to() -> None:
+    h = Harness(ProduceSettings(linger_ms=0))
+    h.send("one")
+    h.answer()
+    h.advance(1_000)
+    h.topics["t"] = (tid(9), {0: (2, 0)})
+    h.append("two")
+    h.answer(ErrorCode.UNKNOWN_TOPIC_ID)
+    h.advance(1_000)
+    assert [(each.node, each.batches[0].topic_id) for each in h.open] == [(2, tid(9))]
+
+
+def test_a_batch_waits_for_a_leader() -> None:
+    h = Harness(ProduceSettings(linger_ms=0))
+    h.topics["t"][1][0] = (-1, 6)
+    h.learn()
+    h.append("one")
+    h.advance(3_000)
+    assert not h.open
+    assert len(h.all(LearnLeaders)) < 10
+    h.topics["t"][1][0] = (3, 7)
+    h.advance(1_100)
+    assert [each.node for each in h.open] == [3]
+
+
+def test_another_cluster_is_asked_anew() -> None:
+    h = Harness(ProduceSettings(linger_ms=0))
+    h.topics["t"][1][0] = (3, 1)
+    h.post(ClusterChanged())
+    h.append("one")
+    assert [each.node for each in h.open] == [3]
+
+
+# -- which partition -----------------------------------------------------------------------------
+
+
+def test_a_key_has_its_partition() -> None:
+    h = Harness(partitions=10)
+    assert h.core.partition_for("t", b"foobar") == (-790332482 & 0x7FFFFFFF) % 10
+    assert h.core.partition_for("t", b"21") == (-973932308 & 0x7FFFFFFF) % 10
+
+
+def test_records_without_a_key_stay_together_until_the_batch_is_full() -> None:
+    drawn = iter([1, 1, 0, 0, 1, 1])
+    settings = ProduceSettings(batch_bytes=batch_bytes(3), linger_ms=1_000)
+    h = Harness(settings, partitions=3, choose=lambda _: next(drawn))
+    chosen: list[int] = []
+    for _ in range(8):
+        partition = h.core.partition_for("t", None)
+        chosen.append(partition)
+        h.append("abc", to=tp(partition))
+    assert chosen == [1, 1, 1, 1, 0, 0, 0, 0]
+
+
+def test_records_without_a_key_go_where_there_is_a_leader() -> None:
+    h = Harness(partitions=3, leader=lambda number: 2 if number == 2 else -1)
+    assert h.core.partition_for("t", None) == 2
+
+
+def test_a_partition_that_is_behind_gets_less() -> None:
+    drawn = iter([0, 0, 0, 1])
+    settings = ProduceSettings(batch_bytes=batch_bytes(3), linger_ms=1_000)
+    h = Harness(settings, partitions=3, choose=lambda _: next(drawn))
+    first = h.core.partition_for("t", None)
+    h.append(*["abc"] * 4, to=tp(first))
+    h.append(*["abc"] * 4, to=tp(1))
+    assert h.core.partition_for("t", None) == 2  # 1 has a batch on its way
