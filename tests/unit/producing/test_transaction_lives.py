@@ -211,6 +211,17 @@ def test_an_abort_waits_for_the_request_that_is_open() -> None:
     assert h.is_done(ticket)
 
 
+def test_an_abort_waits_to_hear_whether_a_partition_was_added() -> None:
+    h = Harness(1).begun()
+    h.record()
+    ticket = h.abort()
+    assert h.is_waiting(ticket)
+    h.answer()
+    assert not h.asked(do.EndTransaction).commit
+    h.answer()
+    assert h.is_done(ticket)
+
+
 def test_a_refusal_that_comes_while_aborting_does_not_stop_the_abort() -> None:
     h = Harness(2).begun()
     h.offsets()
@@ -240,6 +251,25 @@ def test_v1_takes_another_epoch_when_the_broker_may_miss_sequences(level: int) -
     assert h.is_done(begin)
     assert h.batches.known_as == [ME, BUMPED]
     assert h.core.producer == BUMPED
+
+
+def test_v1_takes_another_epoch_when_a_batch_that_was_sent_is_dropped() -> None:
+    h = Harness(1).filled()
+    h.record()
+    h.abort()
+    h.batch_lost()
+    h.answer()
+    assert h.asked(do.InitProducerId).producer == ME
+
+
+def test_v1_takes_another_epoch_when_the_broker_does_not_know_ours() -> None:
+    h = Harness(1).filled()
+    h.record()
+    h.batch_refused(Reaction.ABORT_AND_BUMP, REFUSED)
+    h.batches.has_gap = False
+    h.abort()
+    h.answer()
+    assert h.asked(do.InitProducerId).producer == ME
 
 
 def test_v1_takes_another_epoch_when_something_lost_may_still_arrive() -> None:
@@ -495,6 +525,22 @@ def test_a_commit_that_was_never_sent_is_not_in_doubt() -> None:
 
 
 @pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.REQUEST_TIMED_OUT,
+    ],
+)
+def test_a_commit_that_the_coordinator_could_not_write_down_is_in_doubt(code: int) -> None:
+    h = Harness(2).filled()
+    ticket = h.commit(50)
+    h.answer(code)
+    h.advance(50)
+    assert isinstance(h.error(ticket), CommitInDoubt)
+
+
+@pytest.mark.parametrize(
     "code", [ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
 )
 def test_a_commit_that_was_turned_away_is_not_in_doubt(code: int) -> None:
@@ -679,8 +725,12 @@ def test_late_answers_are_ignored_and_counted() -> None:
     h.post(ev.CoordinatorFound(1, 9))
     assert h.core.stale == 3
     h.begin()
+    h.offsets()
+    h.post(ev.TxnAnswered(request.number, ErrorCode.UNKNOWN_SERVER_ERROR))
+    assert h.core.stale == 4, "another request is open"
+    h.answer()
     h.core.batch_failed(h.now, ME, Reaction.ABORT, REFUSED)
-    assert h.core.stale == 4
+    assert h.core.stale == 5
     assert h.is_in(State.IN_TRANSACTION), "that was a batch of the epoch before"
     h.core.batch_failed(h.now, None, Reaction.ABORT, REFUSED)
     assert h.is_in(State.ABORTABLE), "and that was never sent"
