@@ -35,6 +35,14 @@ from kip848_client.producing._model import (
     TransactionVersion,
 )
 from kip848_client.producing._transaction import Transactions
+from tests.support.transaction_requests import (
+    ID,
+    Asked,
+    perform,
+    shown_answer,
+    shown_request,
+    turned_away,
+)
 from tests.unit.mock_coordinator.transactions.transactions_harness import (
     TOPIC,
     TransactionsHarness,
@@ -42,12 +50,11 @@ from tests.unit.mock_coordinator.transactions.transactions_harness import (
 
 __all__ = ["Outcome", "World"]
 
-_ID: Final = "x"
 _PARTITIONS: Final = 3
 _SIMPLE: Final = Group("g", -1, "", None)
 _STRANGER: Final = Group("g", 5, "nobody", None)
 _SETTINGS: Final = ProduceSettings(
-    transactional_id=_ID,
+    transactional_id=ID,
     transaction_timeout_ms=2_000,
     delivery_timeout_ms=6_000,
     request_timeout_ms=1_000,
@@ -60,7 +67,6 @@ _TURNED_AWAY: Final = (
 )
 _PASSING: Final = (Reaction.RETRY, Reaction.REFRESH)
 
-Asked = do.InitProducerId | do.AddPartitions | do.AddOffsets | do.CommitOffsets | do.EndTransaction
 Life = Generator[int, Kip848Error | None, None]
 """The application: gives a ticket, or a pause as a negative number of ms, and gets what became of
 it."""
@@ -308,33 +314,33 @@ class World:
         fate = self._fate()
         lost = ev.TxnLost(command.number, "connection lost", True)
         if fate < 0.05:
-            self.note(f"executed, answer lost: {_short(command)}")
-            self._execute(command)
+            self.note(f"executed, answer lost: {shown_request(command)}")
+            perform(self.broker, ID, command)
             self._answer_later(lost)
         elif fate < 0.09:
-            self.note(f"lost: {_short(command)}")
+            self.note(f"lost: {shown_request(command)}")
             self._answer_later(lost)
         elif fate < 0.12:
             self._answer_later(ev.TxnLost(command.number, "no connection", False))
         elif fate < 0.16:
-            self.note(f"late: {_short(command)}")
+            self.note(f"late: {shown_request(command)}")
             self._answer_later(lost)
 
             def arrive() -> None:
-                self.note(f"arrives late: {_short(command)}")
-                self._execute(command)
+                self.note(f"arrives late: {shown_request(command)}")
+                perform(self.broker, ID, command)
 
             self.after(self.dice.choice([50, 300, 1_500, 4_000]), arrive)
         elif fate < 0.20:
             code = self.dice.choice(_TURNED_AWAY)
             done = self.dice.random() < 0.5 and code == ErrorCode.COORDINATOR_NOT_AVAILABLE
             if done:
-                self._execute(command)
-            self.note(f"{code.name}{' but done' if done else ''}: {_short(command)}")
-            self._answer_later(_answer(command, code))
+                perform(self.broker, ID, command)
+            self.note(f"{code.name}{' but done' if done else ''}: {shown_request(command)}")
+            self._answer_later(turned_away(command, code))
         else:
-            answer = self._execute(command)
-            self.note(f"{_short(command)} -> {_code(answer)}")
+            answer = perform(self.broker, ID, command)
+            self.note(f"{shown_request(command)} -> {shown_answer(answer)}")
             self._answer_later(answer)
 
     def produce(self, batch: _Batch) -> None:
@@ -345,9 +351,7 @@ class World:
         assert producer is not None
 
         def execute() -> int:
-            answer = self.broker.produce(
-                _ID, tuple(producer), sequence, {tuple(batch.tp): [batch.value]}, version
-            )
+            answer = self.broker.produce(ID, producer, sequence, {batch.tp: [batch.value]}, version)
             code: int = answer[0][2]
             self.note(f"produce {batch.value!r} {batch.tp[1]} {producer} {sequence} -> {code}")
             return code
@@ -375,36 +379,6 @@ class World:
             answer(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         else:
             answer(execute())
-
-    def _execute(self, command: Asked) -> ev.Event:
-        broker, number = self.broker, command.number
-        who = tuple(command.producer)
-        match command:
-            case do.InitProducerId():
-                answer, got = broker.init(_ID, command.transaction_timeout_ms, who)
-                return ev.ProducerIdAnswered(number, answer[0], ProducerId(*got))
-            case do.AddPartitions():
-                _, rows = broker.add_partitions(
-                    _ID, who, [tuple(each) for each in command.partitions]
-                )
-                codes = {TopicPartition(row[1], row[2]): row[3] for row in rows}
-                return ev.TxnAnswered(number, 0, codes)
-            case do.AddOffsets():
-                return ev.TxnAnswered(number, broker.add_offsets(_ID, who, command.group_id))
-            case do.CommitOffsets():
-                offsets = {tuple(each): at.offset for each, at in command.offsets.items()}
-                version = 5 if command.version is TransactionVersion.V2 else 4
-                group = command.group
-                member = (group.member_id, group.member_epoch)
-                rows = broker.txn_commit(_ID, who, group.group_id, offsets, version, member=member)
-                return ev.TxnAnswered(
-                    number, 0, {TopicPartition(row[0], row[1]): row[2] for row in rows}
-                )
-            case do.EndTransaction():
-                version = 5 if command.version is TransactionVersion.V2 else 4
-                answer, got = broker.end(_ID, who, commit=command.commit, version=version)
-                after = ProducerId(*got) if version == 5 and not answer[0] else None
-                return ev.TxnAnswered(number, answer[0], None, after)
 
     # -- the application -----------------------------------------------------------------------
 
@@ -559,7 +533,7 @@ class World:
     def _fence(self) -> None:
         """Another producer with our id, for a moment."""
         self.fences += 1
-        answer, _ = self.broker.init(_ID, 2_000)
+        answer, _ = self.broker.init(ID, 2_000)
         self.note(f"another producer: {answer}")
         if answer[0] == ErrorCode.CONCURRENT_TRANSACTIONS:
             self.after(30, self._fence)
@@ -568,7 +542,7 @@ class World:
 
     def _end(self) -> None:
         for _ in range(10):
-            answer, _ = self.broker.init(_ID)
+            answer, _ = self.broker.init(ID)
             if not answer[0]:
                 return
             self.broker.advance(100)
@@ -584,27 +558,3 @@ class World:
         """Committed offsets of the group, by partition."""
         _, rows = self.broker.offsets("g", [(TOPIC, index) for index in range(_PARTITIONS)])
         return {row[1]: row[3] for row in rows}
-
-
-def _answer(command: Asked, code: int) -> ev.Event:
-    match command:
-        case do.InitProducerId():
-            return ev.ProducerIdAnswered(command.number, code, ProducerId(-1, -1))
-        case do.AddPartitions():
-            return ev.TxnAnswered(command.number, 0, dict.fromkeys(command.partitions, code))
-        case do.CommitOffsets():
-            return ev.TxnAnswered(command.number, 0, dict.fromkeys(command.offsets, code))
-        case _:
-            return ev.TxnAnswered(command.number, code)
-
-
-def _short(command: Asked) -> str:
-    what = f" commit={command.commit}" if isinstance(command, do.EndTransaction) else ""
-    return f"{type(command).__name__} {tuple(command.producer)}{what}"
-
-
-def _code(event: ev.Event) -> str:
-    if isinstance(event, ev.TxnAnswered):
-        codes = event.partitions.values() if event.partitions else ()
-        return f"{event.error_code} {sorted(set(codes))} {event.producer}"
-    return f"{getattr(event, 'error_code', '')} {getattr(event, 'producer', '')}"

@@ -113,8 +113,8 @@ class Batches:
 class Harness:
     """One transactional id, the time, and what was asked for."""
 
-    def __init__(self, level: int = 2, **settings: int) -> None:
-        self.settings = ProduceSettings(transactional_id="id", **settings)  # type: ignore[arg-type]  # by name
+    def __init__(self, level: int = 2) -> None:
+        self.settings = ProduceSettings(transactional_id="id")
         self.now = 1_000
         self.batches = Batches()
         self.commands: list[do.Command] = []

@@ -1,0 +1,258 @@
+"""Transactions that time out, are fenced, or whose commit is in doubt."""
+
+from __future__ import annotations
+
+import pytest
+
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import (
+    CommitInDoubt,
+    LocalProtocolError,
+    ProducerFenced,
+    RecordUnreadable,
+    RequestTimedOut,
+    TransactionAborted,
+    TransactionTimedOut,
+)
+from kip848_client.producing import _commands as do
+from kip848_client.producing._errors import Reaction
+from kip848_client.producing._model import ProducerId
+from kip848_client.producing._transaction_states import State
+from tests.unit.producing._transactions import ME, Harness
+
+BUMPED = ProducerId(7, 4)
+REFUSED = RecordUnreadable("no", topic="t", partition=0, offset=0)
+levels = pytest.mark.parametrize("level", [0, 1, 2])
+
+
+# -- timed out, or fenced ----------------------------------------------------------------------
+
+STRANGERS = (
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.PRODUCER_FENCED,
+    ErrorCode.INVALID_TXN_STATE,
+)
+
+
+@levels
+@pytest.mark.parametrize("code", STRANGERS)
+def test_a_transaction_that_timed_out_is_survived(level: int, code: int) -> None:
+    h = Harness(level).filled()
+    ticket = h.commit()
+    h.answer(code)
+    assert h.is_waiting(ticket), "it is not known yet what happened"
+    assert h.asked(do.InitProducerId).producer == ME
+    again = h.commit()
+    assert h.is_waiting(again)
+    h.answer(who=BUMPED)
+    for each in (ticket, again, h.commit()):
+        error = h.error(each)
+        assert isinstance(error, TransactionTimedOut)
+        assert "transaction_timeout_ms" in str(error)
+    ends = len(h.all(do.EndTransaction))
+    assert h.is_done(h.abort())
+    assert len(h.all(do.EndTransaction)) == ends, "there is nothing to end"
+    assert h.is_done(h.begin())
+    assert h.core.producer == BUMPED
+
+
+@levels
+@pytest.mark.parametrize("code", STRANGERS)
+def test_a_successor_ends_this_producer(level: int, code: int) -> None:
+    h = Harness(level).filled()
+    ticket = h.commit()
+    h.answer(code)
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    assert isinstance(h.error(ticket), ProducerFenced)
+    assert isinstance(h.error(h.begin()), ProducerFenced)
+    with pytest.raises(ProducerFenced):
+        h.core.check_append()
+    assert h.is_done(h.abort()), "so that a block shows its own error"
+
+
+@levels
+def test_a_batch_of_a_transaction_that_timed_out(level: int) -> None:
+    h = Harness(level).filled()
+    h.record(0)
+    h.record(0)
+    h.batch_refused(Reaction.ASK, REFUSED)
+    assert not h.open, "a batch is on its way"
+    ticket = h.abort()
+    h.batch_refused(Reaction.ASK, REFUSED)
+    assert h.asked(do.InitProducerId).producer == ME
+    h.answer(who=BUMPED)
+    assert h.is_done(ticket)
+    assert not h.all(do.EndTransaction)
+    assert h.is_in(State.READY)
+
+
+@levels
+def test_asking_does_not_wait_for_the_application(level: int) -> None:
+    h = Harness(level).filled()
+    h.record(0)
+    h.batch_refused(Reaction.ASK, REFUSED)
+    h.answer(who=BUMPED)
+    assert h.is_in(State.ABORTABLE)
+    with pytest.raises(TransactionTimedOut):
+        h.core.check_append()
+    assert h.is_done(h.abort())
+    assert h.is_done(h.begin())
+
+
+def test_a_time_out_is_not_the_reason_where_something_failed_before() -> None:
+    h = Harness(2).filled()
+    h.record(0)
+    h.record(0)
+    h.batch_refused(Reaction.ABORT, REFUSED)
+    h.batch_refused(Reaction.ASK, RequestTimedOut("later"))
+    h.answer(who=BUMPED)
+    error = h.error(h.commit())
+    assert type(error) is TransactionAborted
+    assert error.cause is REFUSED
+    assert h.is_done(h.abort())
+
+
+def test_a_coordinator_that_cannot_end_it_is_asked_for_another_epoch() -> None:
+    h = Harness(2).filled()
+    ticket = h.abort()
+    h.answer(ErrorCode.INVALID_TXN_STATE)
+    h.asked(do.InitProducerId)
+    h.lose()
+    h.advance(200)
+    assert h.asked(do.InitProducerId).producer == ME, "the same question (KIP-360)"
+    h.answer(who=BUMPED)
+    assert h.is_done(ticket)
+
+
+# -- in doubt ----------------------------------------------------------------------------------
+
+
+@levels
+def test_a_commit_in_doubt_can_be_asked_for_again(level: int) -> None:
+    h = Harness(level).filled()
+    ticket = h.commit(5_000)
+    h.lose()
+    h.advance(5_000)
+    error = h.error(ticket)
+    assert isinstance(error, CommitInDoubt)
+    assert "commit() again" in str(error)
+    asked = len(h.all(do.EndTransaction))
+    h.advance(60_000)
+    if h.open:
+        h.lose()
+    h.advance(60_000)
+    assert len(h.all(do.EndTransaction)) <= asked + 1, "nobody wants to know"
+    again = h.commit(5_000)
+    assert h.asked(do.EndTransaction).commit
+    assert h.asked(do.EndTransaction).producer == ME
+    h.answer()
+    assert h.is_done(again)
+
+
+def test_an_answer_that_comes_while_in_doubt_is_kept_for_who_asks() -> None:
+    h = Harness(2).filled()
+    h.commit(1_000)
+    h.advance(1_000)
+    h.answer(who=BUMPED)
+    assert h.is_in(State.IN_DOUBT)
+    assert isinstance(h.error(h.begin()), LocalProtocolError)
+    assert isinstance(h.error(h.abort()), LocalProtocolError)
+    assert h.is_done(h.commit())
+    assert h.is_in(State.READY)
+    h.begin()
+    assert h.core.producer == BUMPED
+
+
+def test_a_commit_that_nobody_waits_for_any_more_tells_its_outcome_later() -> None:
+    h = Harness(1).filled()
+    ticket = h.commit()
+    h.core.wait_ended(ticket)
+    h.answer()
+    assert h.is_waiting(ticket)
+    assert h.is_in(State.IN_DOUBT)
+    assert h.is_done(h.commit())
+    assert h.is_in(State.READY)
+
+
+def test_in_doubt_and_then_timed_out_is_aborted() -> None:
+    h = Harness(2).filled()
+    h.commit(1_000)
+    h.lose()
+    h.advance(1_000)
+    if h.open:
+        h.lose()
+    again = h.commit()
+    h.answer(ErrorCode.INVALID_TXN_STATE)
+    assert h.is_waiting(again)
+    h.answer(who=BUMPED)
+    assert isinstance(h.error(again), TransactionTimedOut)
+
+
+@levels
+def test_in_doubt_and_then_fenced_stays_in_doubt(level: int) -> None:
+    h = Harness(level).filled()
+    ticket = h.commit()
+    h.lose()
+    h.advance(100)
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    for each in (ticket, h.commit()):
+        error = h.error(each)
+        assert isinstance(error, CommitInDoubt)
+        assert isinstance(error.cause, ProducerFenced)
+        assert "read the committed offsets back" in str(error)
+    assert isinstance(h.error(h.begin()), ProducerFenced)
+
+
+def test_a_commit_that_was_never_sent_is_not_in_doubt() -> None:
+    h = Harness(2).filled()
+    ticket = h.commit(1_000)
+    while h.now < 2_000 and h.is_waiting(ticket):
+        if h.open:
+            h.lose(sent=False)
+        h.advance(50)
+    error = h.error(ticket)
+    assert isinstance(error, TransactionAborted)
+    assert "connection lost" in str(error)
+    assert not h.open
+    h.abort()
+    h.advance(1_000)
+    assert not h.asked(do.EndTransaction).commit
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.REQUEST_TIMED_OUT,
+    ],
+)
+def test_a_commit_that_the_coordinator_could_not_write_down_is_in_doubt(code: int) -> None:
+    h = Harness(2).filled()
+    ticket = h.commit(50)
+    h.answer(code)
+    h.advance(50)
+    assert isinstance(h.error(ticket), CommitInDoubt)
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+)
+def test_a_commit_that_was_turned_away_is_not_in_doubt(code: int) -> None:
+    h = Harness(2).filled()
+    ticket = h.commit(50)
+    h.answer(code)
+    h.advance(50)
+    assert isinstance(h.error(ticket), TransactionAborted)
+
+
+def test_each_who_waits_has_a_deadline_of_his_own() -> None:
+    h = Harness(2).filled()
+    short, long = h.commit(100), h.commit(1_000)
+    h.advance(100)
+    assert isinstance(h.error(short), CommitInDoubt)
+    assert h.is_in(State.COMMITTING)
+    h.answer()
+    assert h.is_done(long)
+    assert h.is_in(State.READY)
