@@ -138,7 +138,7 @@ class BatchBuilder(Protocol):
 class MakeBuilder(Protocol):
     """Opens a batch of at most ``size_bytes``."""
 
-    def __call__(self, size_bytes: int) -> BatchBuilder: ...
+    def __call__(self, size_bytes: int, /) -> BatchBuilder: ...
 
 
 class SealedBatch(NamedTuple):

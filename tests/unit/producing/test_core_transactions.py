@@ -1,0 +1,154 @@
+"""Batches in transactions: the core and the transactions' machine together."""
+
+from __future__ import annotations
+
+import pytest
+
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import LocalProtocolError, TransactionAborted
+from kip848_client.producing import _commands as do
+from kip848_client.producing import _events as ev
+from kip848_client.producing._model import ProducerId, ProduceSettings, TransactionVersion
+from tests.unit.producing._harness import Harness, tp
+
+FOREVER = 10**9
+
+
+class TransactionHarness(Harness):
+    """The same, with a transactional id; node 3 is its coordinator."""
+
+    def __init__(self, level: int = 2, **settings: int) -> None:
+        super().__init__(
+            ProduceSettings(transactional_id="x", **settings),  # type: ignore[arg-type]  # all of them are numbers
+            partitions=2,
+            start=False,
+        )
+        self.post(ev.TransactionVersionLearnt(level))
+        self.post(ev.StartRequested(1, FOREVER))
+        self.answer_txn()
+        self.want("t")
+
+    def answer_txn(self) -> None:
+        """Answer all that coordinators are asked, until there is nothing."""
+        seen: set[int] = set()
+        while True:
+            asked = [each for each in self.commands if id(each) not in seen]
+            if not asked:
+                return
+            for command in asked:
+                seen.add(id(command))
+                match command:
+                    case do.FindCoordinator(number=number):
+                        self.post(ev.CoordinatorFound(number, 3))
+                    case do.AddPartitions(number=number, partitions=partitions):
+                        self.post(ev.TxnAnswered(number, partitions=dict.fromkeys(partitions, 0)))
+                    case do.EndTransaction(number=number, producer=(who, epoch), version=version):
+                        after = None
+                        if version is TransactionVersion.V2:
+                            after = ProducerId(who, epoch + 1)
+                        self.post(ev.TxnAnswered(number, producer=after))
+                    case _:
+                        pass
+
+    def begin(self, ticket: int = 10) -> None:
+        self.post(ev.BeginRequested(ticket, FOREVER))
+        assert ticket in self.tickets
+
+
+def test_records_need_a_transaction() -> None:
+    h = TransactionHarness()
+    with pytest.raises(LocalProtocolError):
+        h.append("one")
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_a_transaction_is_committed_when_all_of_it_is_written(level: int) -> None:
+    h = TransactionHarness(level, linger_ms=10_000)
+    h.begin()
+    h.append("one", to=tp(0))
+    h.append("two", to=tp(1))
+    h.post(ev.CommitRequested(11, FOREVER))
+    h.answer_txn()
+    assert h.batch(tp(0)).transactional
+    assert h.open[0].transactional_id == "x"
+    version = TransactionVersion.V2 if level == 2 else TransactionVersion.V1
+    assert h.open[0].version is version
+    assert not h.all(do.EndTransaction)
+    while h.open:
+        h.answer()
+        h.answer_txn()
+    assert [each.commit for each in h.all(do.EndTransaction)] == [True]
+    assert 11 in h.tickets
+    h.begin(12)
+    h.append("thr")
+    h.post(ev.FlushRequested(13))
+    h.answer_txn()
+    expected = (1, 0) if level == 2 else (0, 1)
+    assert (h.batch().producer.epoch, h.batch().first) == expected
+
+
+def test_a_refused_record_makes_the_commit_fail() -> None:
+    h = TransactionHarness()
+    h.begin()
+    h.send("one", to=tp(0))
+    h.answer(ErrorCode.INVALID_RECORD)
+    with pytest.raises(TransactionAborted):
+        h.append("two")
+    h.post(ev.CommitRequested(11, FOREVER))
+    assert isinstance(h.refused[11], TransactionAborted)
+    h.post(ev.AbortRequested(12, FOREVER))
+    h.answer_txn()
+    assert [each.commit for each in h.all(do.EndTransaction)] == [False]
+    assert 12 in h.tickets
+    h.begin(13)
+    batch = h.send("thr", to=tp(0))
+    assert (batch.producer.epoch, batch.first) == (1, 0)
+    h.answer()
+    assert h.core.snapshot().held_bytes == 0
+
+
+def test_an_abort_drops_what_was_not_sent_and_waits_for_what_was() -> None:
+    h = TransactionHarness(linger_ms=0)
+    h.begin()
+    h.send("one", to=tp(0))
+    h.append("two", to=tp(0))
+    h.post(ev.AbortRequested(12, FOREVER))
+    assert h.failed.keys() == {2}
+    assert not h.all(do.EndTransaction)
+    h.answer()
+    h.answer_txn()
+    assert 12 in h.tickets
+    assert h.core.snapshot().held_bytes == 0
+
+
+def test_out_of_order_at_the_head_ends_the_transaction() -> None:
+    h = TransactionHarness()
+    h.begin()
+    h.send("one")
+    h.answer(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    assert h.failed.keys() == {1}
+    h.post(ev.CommitRequested(11, FOREVER))
+    assert isinstance(h.refused[11], TransactionAborted)
+
+
+def test_closing_aborts_what_is_open() -> None:
+    h = TransactionHarness(linger_ms=10_000)
+    h.begin()
+    h.append("one")
+    h.post(ev.CloseRequested(14, h.now + 1_000))
+    h.answer_txn()
+    assert h.failed.keys() == {1}
+    assert 14 in h.tickets
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_the_deadline_of_closing_holds_in_a_transaction(level: int) -> None:
+    h = TransactionHarness(level, linger_ms=0)
+    h.begin()
+    h.append("one")
+    h.answer_txn()
+    assert h.open
+    h.post(ev.CloseRequested(14, h.now + 1_000))
+    h.advance(1_000)
+    assert h.failed.keys() == {1}
+    assert 14 in h.tickets
