@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from kip848_client._types import TopicPartition
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._model import ProducerId, TransactionVersion
 from tests.support.raw_transactions import RawTransactions
 
-__all__ = ["ID", "Asked", "perform", "shown_answer", "shown_request", "turned_away"]
+__all__ = ["Asked", "perform", "shown_answer", "shown_request", "turned_away"]
 
-ID: Final = "x"
-"""The transactional id."""
 Asked = do.InitProducerId | do.AddPartitions | do.AddOffsets | do.CommitOffsets | do.EndTransaction
 
 

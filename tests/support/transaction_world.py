@@ -11,8 +11,8 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
 
 from kip848_client._types import TopicPartition
 from kip848_client.error_codes import ErrorCode
@@ -20,41 +20,32 @@ from kip848_client.errors import (
     CommitInDoubt,
     Kip848Error,
     ProducerFailed,
-    RecordUnreadable,
     TransactionAborted,
 )
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
-from kip848_client.producing._errors import Api, Reaction, reaction, refusal
 from kip848_client.producing._model import (
     CoordinatorKind,
     Group,
     OffsetToCommit,
-    ProducerId,
     ProduceSettings,
     TransactionVersion,
 )
 from kip848_client.producing._transaction import Transactions
+from tests.support.raw_transactions import RawTransactions
+from tests.support.transaction_batches import Batch, Batches
 from tests.support.transaction_requests import (
-    ID,
     Asked,
     perform,
     shown_answer,
     shown_request,
     turned_away,
 )
-from tests.unit.mock_coordinator.transactions.transactions_harness import (
-    TOPIC,
-    TransactionsHarness,
-)
 
-__all__ = ["Outcome", "World"]
+__all__ = ["Broker", "Outcome", "World", "check"]
 
 _PARTITIONS: Final = 3
-_SIMPLE: Final = Group("g", -1, "", None)
-_STRANGER: Final = Group("g", 5, "nobody", None)
 _SETTINGS: Final = ProduceSettings(
-    transactional_id=ID,
     transaction_timeout_ms=2_000,
     delivery_timeout_ms=6_000,
     request_timeout_ms=1_000,
@@ -65,11 +56,36 @@ _TURNED_AWAY: Final = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.CONCURRENT_TRANSACTIONS,
 )
-_PASSING: Final = (Reaction.RETRY, Reaction.REFRESH)
 
 Life = Generator[int, Kip848Error | None, None]
 """The application: gives a ticket, or a pause as a negative number of ms, and gets what became of
 it."""
+
+
+class Broker(Protocol):
+    """Whom the requests go to, and whose time it is."""
+
+    topic: str
+    """Has three partitions."""
+    group: str
+    transactional_id: str
+
+    @property
+    def raw(self) -> RawTransactions:
+        """The requests."""
+        ...
+
+    def now_ms(self) -> int:
+        """The time."""
+        ...
+
+    def advance(self, ms: int) -> None:
+        """Let it pass."""
+        ...
+
+    def values(self, partition: int) -> list[bytes]:
+        """What a read_committed reader sees."""
+        ...
 
 
 @dataclass
@@ -84,114 +100,26 @@ class Outcome:
     """``committed``, ``not committed`` or ``in doubt``."""
 
 
-@dataclass(eq=False)
-class _Batch:
-    tp: TopicPartition
-    value: bytes
-    limit_ms: int
-    producer: ProducerId | None = None
-    sequence: int = 0
-    not_before_ms: int = 0
-    is_bad: bool = False
-
-
-class _Batches:
-    """Batches of one record, one on its way for each partition."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.waiting: list[_Batch] = []
-        self.flying: list[_Batch] = []
-        self.sequences: dict[TopicPartition, int] = {}
-        self.has_gap = False
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.waiting and not self.flying
-
-    @property
-    def is_in_flight(self) -> bool:
-        return bool(self.flying)
-
-    def hurry(self) -> None:
-        """There is no lingering here."""
-
-    def drop_unsent(self, error: Kip848Error) -> None:
-        assert error
-        self.has_gap = self.has_gap or any(each.producer is not None for each in self.waiting)
-        self.waiting.clear()
-
-    def begin_anew(self, producer: ProducerId) -> None:
-        assert producer.number >= 0
-        assert not self.flying, "something is on its way"
-        assert not self.waiting, "something of the transaction before is left"
-        self.sequences.clear()
-        self.has_gap = False
-
-    def send(self) -> None:
-        now = self.world.now
-        for batch in tuple(self.waiting):
-            who = self.world.client.producer
-            if who is None:
-                return
-            if batch.limit_ms <= now:
-                self.waiting.remove(batch)
-                sent = batch.producer is not None
-                self.has_gap = self.has_gap or sent
-                to_do = Reaction.ABORT_AND_BUMP if sent else Reaction.ABORT
-                error = RecordUnreadable("late", topic=TOPIC, partition=0, offset=0)
-                self.world.client.batch_failed(now, batch.producer, to_do, error)
-                return
-            taken = any(each.tp == batch.tp for each in self.flying)
-            first = next(each for each in self.waiting if each.tp == batch.tp)
-            if taken or first is not batch or batch.not_before_ms > now:
-                continue
-            if not self.world.client.may_send(batch.tp):
-                continue
-            if batch.producer is None:
-                batch.producer = who
-                batch.sequence = self.sequences.get(batch.tp, 0)
-                self.sequences[batch.tp] = batch.sequence + 1
-            assert batch.producer == who, "a batch of another epoch"
-            self.waiting.remove(batch)
-            self.flying.append(batch)
-            self.world.client.sent(batch.tp)
-            self.world.produce(batch)
-
-    def answered(self, batch: _Batch, code: int | None) -> None:
-        """``None``: no answer."""
-        if batch not in self.flying:
-            return
-        self.flying.remove(batch)
-        if not code and code is not None:
-            return
-        to_do = Reaction.RETRY if code is None else reaction(Api.PRODUCE, code)
-        if to_do is Reaction.DONE:
-            return
-        if to_do in _PASSING:
-            batch.not_before_ms = self.world.now + 50
-            self.waiting.insert(0, batch)
-            return
-        if to_do in (Reaction.REORDER, Reaction.SPLIT):
-            to_do = Reaction.ABORT_AND_BUMP
-        self.has_gap = True
-        error = refusal(Api.PRODUCE, code or 0)
-        self.world.client.batch_failed(self.world.now, batch.producer, to_do, error)
-
-
 class World:
     """Everything, from a seed. ``run`` plays; ``outcomes`` and ``visible`` tell."""
 
     def __init__(
-        self, seed: int, *, profile: str = "4.4", levels: tuple[int, ...] = (2,), calm: bool = False
+        self,
+        seed: int,
+        broker: Broker,
+        *,
+        levels: tuple[int, ...] = (2,),
+        calm: bool = False,
+        fence_within_ms: int = 30_000,
     ) -> None:
         self.dice = random.Random(seed)
         self.levels = levels
         self.calm = calm
-        self.broker = TransactionsHarness(
-            profile=profile,
-            transaction_abort_timed_out_transaction_cleanup_interval_ms="100",
-        )
+        self.broker = broker
+        self._raw = broker.raw
+        self._id = broker.transactional_id
+        self._fence_within_ms = fence_within_ms
+        self._settings = replace(_SETTINGS, transactional_id=self._id)
         self.outcomes: list[Outcome] = []
         self.trace: list[str] = []
         self.fences = 0
@@ -211,7 +139,7 @@ class World:
 
     @property
     def now(self) -> int:
-        return self.broker.harness.clock()
+        return self.broker.now_ms()
 
     def after(self, ms: int, action: Callable[[], None]) -> None:
         """Do something later."""
@@ -232,11 +160,12 @@ class World:
         self._generation += 1
         self._fresh = []
         self.waits.clear()
-        self.batches = _Batches(self)
+        self.batches = Batches(lambda: self.now, self.produce)
         jitter = self.dice.random() * 0.4 + 0.8
         self.client = Transactions(
-            _SETTINGS, lambda ms: int(ms * jitter), self._fresh.append, self.batches
+            self._settings, lambda ms: int(ms * jitter), self._fresh.append, self.batches
         )
+        self.batches.client = self.client
         self.client.take(self.now, ev.TransactionVersionLearnt(self.level))
 
     def post(self, event: ev.Event) -> None:
@@ -315,7 +244,7 @@ class World:
         lost = ev.TxnLost(command.number, "connection lost", True)
         if fate < 0.05:
             self.note(f"executed, answer lost: {shown_request(command)}")
-            perform(self.broker, ID, command)
+            perform(self._raw, self._id, command)
             self._answer_later(lost)
         elif fate < 0.09:
             self.note(f"lost: {shown_request(command)}")
@@ -328,22 +257,22 @@ class World:
 
             def arrive() -> None:
                 self.note(f"arrives late: {shown_request(command)}")
-                perform(self.broker, ID, command)
+                perform(self._raw, self._id, command)
 
             self.after(self.dice.choice([50, 300, 1_500, 4_000]), arrive)
         elif fate < 0.20:
             code = self.dice.choice(_TURNED_AWAY)
             done = self.dice.random() < 0.5 and code == ErrorCode.COORDINATOR_NOT_AVAILABLE
             if done:
-                perform(self.broker, ID, command)
+                perform(self._raw, self._id, command)
             self.note(f"{code.name}{' but done' if done else ''}: {shown_request(command)}")
             self._answer_later(turned_away(command, code))
         else:
-            answer = perform(self.broker, ID, command)
+            answer = perform(self._raw, self._id, command)
             self.note(f"{shown_request(command)} -> {shown_answer(answer)}")
             self._answer_later(answer)
 
-    def produce(self, batch: _Batch) -> None:
+    def produce(self, batch: Batch) -> None:
         """Send a batch."""
         version = 12 if self.client.version is TransactionVersion.V2 else 11
         generation = self._generation
@@ -351,7 +280,9 @@ class World:
         assert producer is not None
 
         def execute() -> int:
-            answer = self.broker.produce(ID, producer, sequence, {batch.tp: [batch.value]}, version)
+            answer = self._raw.produce(
+                self._id, producer, sequence, {batch.tp: [batch.value]}, version
+            )
             code: int = answer[0][2]
             self.note(f"produce {batch.value!r} {batch.tp[1]} {producer} {sequence} -> {code}")
             return code
@@ -428,18 +359,21 @@ class World:
             value = f"{outcome.number}.{index}".encode()
             self.client.check_append()
             outcome.values.add(value)
-            tp = TopicPartition(TOPIC, self.dice.randrange(_PARTITIONS))
+            tp = TopicPartition(self.broker.topic, self.dice.randrange(_PARTITIONS))
             limit_ms = self.now + _SETTINGS.delivery_timeout_ms
             bad = self._chance(0.03)
-            self.batches.waiting.append(_Batch(tp, value, limit_ms, is_bad=bad))
+            self.batches.waiting.append(Batch(tp, value, limit_ms, is_bad=bad))
             self.settle()
             yield -self._pause_ms()
         if self.dice.random() < 0.4:
-            group = _STRANGER if self._chance(0.08) else _SIMPLE
+            name = self.broker.group
+            group = Group(name, -1, "", None)
+            if self._chance(0.08):
+                group = Group(name, 5, "nobody", None)
             partitions = self.dice.sample(range(_PARTITIONS), 2)
             outcome.offsets |= set(partitions)
             offsets = {
-                TopicPartition(TOPIC, each): OffsetToCommit(outcome.number * 10, -1, "")
+                TopicPartition(self.broker.topic, each): OffsetToCommit(outcome.number * 10, -1, "")
                 for each in partitions
             }
             ticket = self._ask(lambda t, _: ev.OffsetsAdded(t, group, offsets), None)
@@ -493,7 +427,7 @@ class World:
         waiting = next(life)
         wake_ms = self.now - min(waiting, 0)
         if not self.calm:
-            self.after(self.dice.randrange(30_000), self._fence)
+            self.after(self.dice.randrange(self._fence_within_ms), self._fence)
         for _ in range(60_000):
             if waiting > 0 and waiting in self._told:
                 answer, send = self._told.pop(waiting), True
@@ -533,20 +467,20 @@ class World:
     def _fence(self) -> None:
         """Another producer with our id, for a moment."""
         self.fences += 1
-        answer, _ = self.broker.init(ID, 2_000)
+        answer, _ = self._raw.init(self._id, 2_000)
         self.note(f"another producer: {answer}")
         if answer[0] == ErrorCode.CONCURRENT_TRANSACTIONS:
             self.after(30, self._fence)
         elif self.dice.random() < 0.5:
-            self.after(self.dice.randrange(30_000), self._fence)
+            self.after(self.dice.randrange(self._fence_within_ms), self._fence)
 
     def _end(self) -> None:
         for _ in range(10):
-            answer, _ = self.broker.init(ID)
+            answer, _ = self._raw.init(self._id)
             if not answer[0]:
                 return
             self.broker.advance(100)
-        raise AssertionError(answer)
+        raise AssertionError("the last transaction does not come to its end")
 
     # -- what became of it ---------------------------------------------------------------------
 
@@ -556,5 +490,34 @@ class World:
 
     def offsets(self) -> dict[int, int]:
         """Committed offsets of the group, by partition."""
-        _, rows = self.broker.offsets("g", [(TOPIC, index) for index in range(_PARTITIONS)])
+        _, rows = self._raw.offsets(
+            self.broker.group, [(self.broker.topic, index) for index in range(_PARTITIONS)]
+        )
         return {row[1]: row[3] for row in rows}
+
+
+def check(world: World) -> None:
+    """No commit that was told and is not there, none that is there and was told not to be, and all
+    of a transaction or nothing."""
+    seen = world.visible()
+    trace = "\n".join(world.trace[-80:])
+    assert len(seen) == len(set(seen)), f"something is there twice\n{trace}"
+    there = set(seen)
+    offsets = world.offsets()
+    may_be: dict[int, set[int]] = {index: {-1} for index in offsets}
+    for each in world.outcomes:
+        if each.told == "committed":
+            assert each.values <= there, f"{each} is told to be committed\n{trace}"
+        elif each.told == "not committed":
+            assert not each.values & there, f"{each} is told not to be\n{trace}"
+        else:
+            assert each.values <= there or not each.values & there, f"half of {each}\n{trace}"
+        is_sure = each.told == "committed" or (bool(each.values) and each.values <= there)
+        is_possible = each.told == "in doubt" and not each.values
+        for index in each.offsets:
+            if is_sure:
+                may_be[index] = {each.number * 10}
+            elif is_possible:
+                may_be[index].add(each.number * 10)
+    for index, offset in offsets.items():
+        assert offset in may_be[index], f"offsets of {index}: {offset}, {may_be}\n{trace}"

@@ -122,7 +122,7 @@ APPLICATION: dict[State, tuple[Told, Told, Told, Told]] = {
     State.IN_DOUBT: (NO, NO, WAIT, NO),
     State.FATAL: (FENCED, FENCED, FENCED, DONE),
 }
-AFTER: dict[State, tuple[State, State, State, State]] = {
+AFTER: dict[State, tuple[State, ...]] = {
     State.UNINITIALIZED: (State.UNINITIALIZED,) * 4,
     State.READY: (State.IN_TRANSACTION, State.READY, State.READY, State.READY),
     State.IN_TRANSACTION: (
