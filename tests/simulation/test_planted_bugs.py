@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kip848_client.assignors import SubscriptionType
 from kip848_client.fetching._core import FetchCore
 from kip848_client.fetching._partition import HELD, Partition
 from kip848_client.group import AssignPartitions, _listener_calls
@@ -17,8 +18,9 @@ from kip848_client.member._policy import Verdict
 from kip848_client.member._settling import ExtraHeartbeats
 from kip848_client.member._work import CallbackWork
 from kip848_client.offsets import OffsetTracker
-from mock_coordinator.core.groups.assignment import current_assignment
+from mock_coordinator.core.groups.assignment import current_assignment, target_assignment
 from mock_coordinator.core.groups.service import coordinator as groups
+from mock_coordinator.core.groups.state import consumer_group
 from mock_coordinator.core.groups.state.timers import Timer, TimerKind, Timers
 from mock_coordinator.sim.client_connection import ClientConnection
 from tests.simulation.worlds import first_failure
@@ -63,6 +65,25 @@ def test_a_coordinator_that_does_not_wait_for_a_revocation(monkeypatch: pytest.M
 
     monkeypatch.setattr(current_assignment.Reconciliation, "owns_any", owns_nothing)
     assert "Violation: Lease" in found()
+
+
+def test_a_coordinator_that_takes_members_with_patterns_for_equals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Kafka does so in one case, see ``sim.blind_targets``; in all others it shows."""
+    for module in (target_assignment, consumer_group):
+        original = module.subscription_type
+
+        def equal(
+            count: int,
+            names: Mapping[str, tuple[int, int]],
+            regexes: Collection[int],
+            ask: Callable[..., SubscriptionType] = original,
+        ) -> SubscriptionType:
+            return SubscriptionType.HOMOGENEOUS if regexes else ask(count, names, regexes)
+
+        monkeypatch.setattr(module, "subscription_type", equal)
+    assert "nobody has" in found()
 
 
 def test_a_coordinator_whose_sessions_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
