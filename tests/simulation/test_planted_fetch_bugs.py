@@ -6,9 +6,7 @@ and worlds are played until one fails.
 
 from __future__ import annotations
 
-import inspect
 import sys
-import textwrap
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -27,6 +25,7 @@ from mock_coordinator.sim.fetching.options import draw_fetch_options
 from mock_coordinator.sim.fetching.world import simulate_fetching
 from mock_coordinator.sim.swarm import with_changes
 from mock_coordinator.sim.verdict import Failure
+from tests.support.planting import Plant, plant
 
 
 class Bug(NamedTuple):
@@ -282,18 +281,6 @@ BUGS: Final = (
 )
 
 
-def plant(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
-    """Put other words in the place of the right ones, which must be there."""
-    source = textwrap.dedent(inspect.getsource(getattr(bug.owner, bug.function)))
-    for right, wrong in zip(bug.right.splitlines(), bug.wrong.splitlines(), strict=True):
-        assert source.count(right) == 1, f"{bug.function} does not say {right!r} once"
-        source = source.replace(right, wrong)
-    module = bug.owner if inspect.ismodule(bug.owner) else sys.modules[bug.owner.__module__]
-    made: dict[str, Any] = {}
-    exec(f"from __future__ import annotations\n{source}", vars(module), made)
-    monkeypatch.setattr(bug.owner, bug.function, made[bug.function])
-
-
 def found(changes: dict[str, str]) -> str:
     """What the first world says that fails."""
     for seed in range(40):
@@ -308,5 +295,6 @@ def found(changes: dict[str, str]) -> str:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
-    plant(monkeypatch, bug)
+    lines = zip(bug.right.splitlines(), bug.wrong.splitlines(), strict=True)
+    plant(monkeypatch, *(Plant(bug.owner, bug.function, *line) for line in lines))
     assert bug.said in found(bug.changes)

@@ -86,6 +86,7 @@ def test_only_some_partitions(take: Take) -> None:
 
 
 def test_a_slice_without_records_moves_the_position() -> None:
+    """KAFKA-19902, kafkajs #403, kafkajs #1256."""
     it = PathHarness()
     it.grow(A, b"0")
     control = bytearray(it.logs[A][0])

@@ -45,6 +45,7 @@ def test_each_leader_is_asked_for_its_own() -> None:
 
 
 def test_brokers_do_not_wait_for_each_other() -> None:
+    """Dekaf #1356."""
     h = Harness(partitions=2, leader=lambda number: 1 + number).assign(0, 1)
     for offset in range(5):
         h.answer({0: data(offset)}, node=1)
@@ -120,6 +121,7 @@ def test_a_refusal_after_the_partition_stopped_changes_nothing() -> None:
 
 
 def test_a_partition_without_a_leader_keeps_its_epoch() -> None:
+    """franz-go #1331."""
     h = Harness().assign(0)
     h.answer()
     code = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -138,6 +140,7 @@ def test_a_partition_without_a_leader_keeps_its_epoch() -> None:
 
 
 def test_epochs_do_not_go_back() -> None:
+    """librdkafka #4804, librdkafka #4680."""
     h = Harness().assign(0)
     h.answer()
     tell(h, 2, 4)
@@ -147,6 +150,7 @@ def test_epochs_do_not_go_back() -> None:
 
 
 def test_the_same_epoch_with_another_leader_is_taken() -> None:
+    """librdkafka #4901."""
     h = Harness().assign(0)
     h.answer()
     tell(h, 2, 5)
@@ -154,6 +158,7 @@ def test_the_same_epoch_with_another_leader_is_taken() -> None:
 
 
 def test_the_epoch_is_the_one_of_the_moment_when_a_request_is_built() -> None:
+    """librdkafka #4425, librdkafka #4433."""
     h = Harness().assign(0)
     h.answer()
     tell(h, 1, 6)

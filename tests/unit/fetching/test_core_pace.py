@@ -26,6 +26,7 @@ def sends_in(h: Harness, ms: int, *rows: PartitionAnswer, error: int = 0) -> int
     start, count = h.now, len(h.all(SendFetch))
     while h.now < start + ms:
         if 1 in h.open:
+            assert len(h.all(SendFetch)) - count < 1_000, "a tight loop"
             h.answer(None, *rows, error=error, after_ms=0)
         else:
             h.advance(10)
@@ -33,6 +34,7 @@ def sends_in(h: Harness, ms: int, *rows: PartitionAnswer, error: int = 0) -> int
 
 
 def test_answers_that_come_early_and_bring_nothing_are_paced() -> None:
+    """sarama #1759."""
     h = Harness().assign(0)
     h.answer()
     assert sends_in(h, 10_000) < 20
@@ -166,6 +168,7 @@ def test_throttled_answers_do_not_count_as_useless() -> None:
 
 
 def test_what_is_buffered_and_asked_for_stays_in_the_budget() -> None:
+    """KIP-81, zio-kafka #918, Dekaf #2257."""
     settings = FetchSettings(max_partition_bytes=1_000, buffer_bytes=3_000, max_bytes=50_000)
     h = Harness(settings, partitions=30, leader=lambda number: 1 + number % 3).assign(*range(30))
     for turn in range(200):

@@ -42,6 +42,7 @@ def wanted(harness: Harness, node: int = 1) -> Wanted:
 
 
 def test_an_answer_from_before_a_truncation_is_not_used() -> None:
+    """librdkafka #4261."""
     harness = committed(GROUP, 10, 2)
     request = harness.fetch()
     harness.answer(None, row(diverging=EpochEnd(1, 6)))
@@ -69,7 +70,8 @@ def test_skipped_batches_move_the_epoch_too() -> None:
 
 
 def test_leaders_that_move_during_a_reset_move_the_question() -> None:
-    """librdkafka 2625, 3080: a reset that went on at the old leader, and a fetch at -1001."""
+    """librdkafka #2625, librdkafka #3080: a reset that went on at the old leader, and a fetch at
+    -1001."""
     harness = Harness(FetchSettings(reset_policy="latest"))
     harness.answers_offsets = False
     harness.log[tp()] = (0, 40)
@@ -89,7 +91,7 @@ def test_leaders_that_move_during_a_reset_move_the_question() -> None:
 
 
 def test_records_come_before_the_reset_that_follows_them() -> None:
-    """KAFKA-5075, 5078: what was fetched before the error is good."""
+    """KAFKA-5075, KAFKA-5078: what was fetched before the error is good."""
     harness = committed(STRICT, 10, 2)
     harness.answer({0: data(10, 5)})
     harness.log[tp()] = (100, 200)

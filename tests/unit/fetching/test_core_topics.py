@@ -46,6 +46,7 @@ def created_again(*, by_hand: bool) -> Harness:
     ],
 )
 def test_the_group_says_when_a_topic_is_another_one(code: ErrorCode) -> None:
+    """franz-go #1336, franz-go #1364, franz-go #1404, franz-go #1429."""
     h = created_again(by_hand=False)
     count = len(h.all(SendFetch))
     h.answer(None, row(error_code=code))
@@ -114,6 +115,18 @@ def test_metadata_without_an_id_says_nothing() -> None:
     assert h.asked(1) == {0: 1}
 
 
+def test_a_topic_that_has_no_id_yet_is_waited_for() -> None:
+    """librdkafka #4806: it was fetched by the zero id."""
+    h = Harness()
+    h.cluster["t"].topic_id = tid(0)
+    h.assign(0, by_hand=True)
+    h.advance(1_000)
+    assert not h.all(SendFetch)
+    h.cluster["t"].topic_id = tid(1)
+    h.advance(2_000)
+    assert h.sessions[1].keys() == {key(0)}
+
+
 def test_assigned_by_hand_the_new_topic_is_read_as_if_nothing_were_committed() -> None:
     h = created_again(by_hand=True)
     tenure = h.core.tenure(tp(0))
@@ -171,6 +184,7 @@ def test_a_topic_by_hand_that_does_not_come_back_is_gone() -> None:
 
 
 def test_a_new_topic_that_its_broker_does_not_know_yet_is_waited_for() -> None:
+    """franz-go #357, franz-go #359."""
     h = Harness().assign(0)
     for _ in range(4):
         h.answer(None, row(error_code=ErrorCode.UNKNOWN_TOPIC_ID))

@@ -73,7 +73,7 @@ def test_many_wishes_do_not_ask_a_coordinator_that_is_away_many_times() -> None:
 
 
 def test_a_topic_that_was_created_again_is_not_committed_to() -> None:
-    """By name, the old topic's offset would be stored for the new one."""
+    """franz-go #1426: by name, the old topic's offset would be stored for the new one."""
     harness = GroupHarness(auto_commit=False, newest={"t": T}).joined(0)
     harness.newest["t"] = NEW
     commit(harness, 5)
