@@ -435,8 +435,9 @@ class FetchCore:
         """Set or clear a reason against fetching."""
         if not partition.mark(reason, on=on):
             return False
-        self._buffer.refresh(partition)
-        self._refresh(partition)
+        if partition.phase is not Phase.IDLE:
+            self._buffer.refresh(partition)
+            self._refresh(partition)
         if partition.readable and (partition.slices or partition.error is not None):
             self._emit(do.Readable())
         return True
