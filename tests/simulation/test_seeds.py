@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from mock_coordinator.sim import PROBES
-from tests.simulation.worlds import CHUNKS, MORE_CHUNKS, PlayedWorlds
+from mock_coordinator.sim import PROBES, draw_options, with_changes
+from tests.simulation.worlds import CHUNKS, MORE_CHUNKS, PlayedWorlds, failure_of
 
 _MORE = pytest.mark.everything("more of the same dice")
 
@@ -30,6 +30,13 @@ def test_every_invariant_holds_and_every_group_comes_to_rest(
     for result in worlds.chunk(chunk):
         assert result.lines > 0
         assert result.virtual_ms > result.options.safety_ms
+
+
+def test_a_position_that_a_reset_chose_need_not_be_committed() -> None:
+    """It was found after the last commit of a member that had unsubscribed."""
+    changes = {"members": "3", "topics": "2", "pattern": "0.6"}
+    often = {"safety_ms": "25000", "act_every_ms": "1200"}
+    assert failure_of(with_changes(draw_options(669), changes | often)) is None
 
 
 @pytest.mark.timeout(600)
