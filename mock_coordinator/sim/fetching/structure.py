@@ -27,6 +27,7 @@ from kip848_client.fetching import (
     ListedOffset,
     OffsetsListed,
     OffsetsNotListed,
+    OffsetsWithdrawn,
     SeekEnded,
     Sought,
     StoredOffset,
@@ -163,6 +164,7 @@ def _stale(assigned: tuple[TopicPartition, ...]) -> Iterator[Event]:
     yield FetchLost(_NEVER, "late")
     yield OffsetsListed(_NEVER, {tp: ListedOffset(offset=1) for tp in assigned})
     yield OffsetsNotListed(_NEVER, "late")
+    yield OffsetsWithdrawn(_NEVER)
     yield CommittedFound(_NEVER, {tp: StoredOffset(1) for tp in assigned})
     yield LeadersNotLearnt(_NEVER, "late")
     yield SeekEnded(_NEVER, {tp: StoredOffset(1) for tp in assigned})

@@ -50,6 +50,7 @@ from kip848_client.fetching import (
     OffsetsListed,
     OffsetsNotFound,
     OffsetsNotListed,
+    OffsetsWithdrawn,
     Positioned,
     Readable,
     SendFetch,
@@ -157,7 +158,8 @@ class Fetching:
         try:
             return await future
         finally:
-            self._waiting.pop(ticket, None)
+            if self._waiting.pop(ticket, None) is not None:
+                self.post(OffsetsWithdrawn(ticket))
 
     def answered_ms(self, tp: TopicPartition) -> int | None:
         """When the broker that this partition was asked of has answered last."""

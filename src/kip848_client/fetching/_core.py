@@ -270,6 +270,8 @@ class FetchCore:
             case ev.OffsetsAsked():
                 self._queries.asked_by_user(event)
                 self._queried |= {tp[0] for tp in event.times}
+            case ev.OffsetsWithdrawn():
+                self._queries.withdraw(event.ticket)
             case ev.OffsetsListed() | ev.OffsetsNotListed():
                 answer = self._queries.answered(self._now, event)
                 self._begin(answer, waited_for=self._queries.is_open(event.query))

@@ -168,6 +168,8 @@ class Queries:
         self._want_leaders = want_leaders
         self._number = 0
         self._lookups: dict[Lookup, None] = {}
+        self._tickets: dict[int, Lookup] = {}
+        """Those of users."""
         self._topics: Counter[str] = Counter()
         self._waiting: dict[_Question, None] = {}
         self._requests: dict[int, _Request] = {}
@@ -217,17 +219,25 @@ class Queries:
         """A look-up that is answered by ``OffsetsFound`` or ``OffsetsNotFound``."""
 
         def done(_now_ms: int, result: Found | Kip848Error) -> None:
+            self._tickets.pop(event.ticket, None)
             if isinstance(result, Kip848Error):
                 self._emit(OffsetsNotFound(event.ticket, result))
             else:
                 self._emit(OffsetsFound(event.ticket, result))
 
-        self.ask(
+        self._tickets[event.ticket] = self.ask(
             event.times,
             done,
             read_committed=self._settings.read_committed,
             deadline_ms=event.deadline_ms,
         )
+
+    def withdraw(self, ticket: int) -> None:
+        """The user does not wait for this one any more; it may have been answered."""
+        lookup = self._tickets.pop(ticket, None)
+        if lookup is not None:
+            self.drop(lookup)
+            self._dirty = True
 
     def drop(self, lookup: Lookup) -> None:
         """Nobody wants to know any more; ``done`` is not called."""
