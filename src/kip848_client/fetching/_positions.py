@@ -109,6 +109,8 @@ class _Search:
     last: str = ""
     offset: int = -1
     """What is, or was found, out of range; -1 for nothing."""
+    rest_ms: int = 0
+    """Before it is fetched again."""
     start: int = -1
     end: int = -1
     """What the leader's log has."""
@@ -172,12 +174,21 @@ class Positions:
             self._by_policy(now_ms, search)
 
     def check(
-        self, now_ms: int, tp: TopicPartition, tenure: int, topic_id: TopicId | None, offset: int
+        self,
+        now_ms: int,
+        tp: TopicPartition,
+        tenure: int,
+        topic_id: TopicId | None,
+        offset: int,
+        *,
+        failures: int = 0,
     ) -> None:
-        """The leader calls ``offset`` out of range: find out what it has."""
+        """The leader calls ``offset`` out of range: find out what it has. ``failures``: how often
+        in a row fetching has failed; the more, the longer the rest if the leader has it."""
         self._end(tp)
         search = self._new(now_ms, tp, tenure, topic_id, _Phase.CHECK)
         search.offset = offset
+        search.rest_ms = self._pause_ms(failures)
 
     def fetched(self, tp: TopicPartition) -> None:
         """The leader served the partition: its position is not out of range."""
@@ -412,7 +423,7 @@ class Positions:
         if search.start <= offset <= search.end and times < BELIEVED_AFTER:
             self._in_range[tp] = (offset, times)
             search.phase = _Phase.STANDS
-            self._wait(search, now_ms + self._pause_ms(times - 1))
+            self._wait(search, now_ms + search.rest_ms)
         else:
             self._in_range.pop(tp, None)
             self._by_policy(now_ms, search)
