@@ -54,7 +54,8 @@ _Errors = dict[tuple[int, str], Kip848Error]
 
 class Answers:
     """Takes answers in. ``want_leaders`` takes a topic and why its leaders are wanted; ``check`` is
-    called for a partition whose position is out of range; ``served`` for one that is not."""
+    called for a partition whose position is out of range; ``served`` for one that is not;
+    ``hinted`` when a refusal has told of another leader."""
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class Answers:
         want_leaders: Callable[[str, str], None],
         check: Callable[[int, Partition], None],
         served: Callable[[Partition], None],
+        hinted: Callable[[], None],
     ) -> None:
         self.stale = 0
         """Parts of answers that were for something else than what is wanted now."""
@@ -84,6 +86,7 @@ class Answers:
         self._want_leaders = want_leaders
         self._check = check
         self._served = served
+        self._hinted = hinted
 
     # -- whole answers -----------------------------------------------------------------------
 
@@ -309,7 +312,10 @@ class Answers:
         node, epoch = leader
         if node != NO_NODE and node not in self._leaders.nodes:
             return False
-        return self._leaders.hint(partition.key, node, epoch) and node != NO_NODE
+        if not self._leaders.hint(partition.key, node, epoch):
+            return False
+        self._hinted()
+        return node != NO_NODE
 
     # -- truncation --------------------------------------------------------------------------
 

@@ -108,6 +108,7 @@ class FetchCore:
             want_leaders=want,
             check=self._tenures.check,
             served=lambda partition: self._positions.fetched(partition.tp),
+            hinted=self._queries.leader_hinted,
         )
         self._topics = Topics(
             self._assigned,

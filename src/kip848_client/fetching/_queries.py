@@ -178,6 +178,7 @@ class Queries:
         self._retry_ms: dict[int, int] = {}
         """Node to when questions that it, or another, refused may be sent to it again."""
         self._dirty = False
+        self._hinted = False
         self._due_ms: int | None = None
 
     # -- looking -----------------------------------------------------------------------------
@@ -279,10 +280,16 @@ class Queries:
             else:
                 self._rest(now_ms, question, event.why, pauses, metadata=True)
 
+    def leader_hinted(self) -> None:
+        """A refusal named the leader of a partition; perhaps the next one does, too: see
+        ``leaders_changed``, which follows in ``settle``."""
+        self._hinted = self._dirty = True
+
     def leaders_changed(self) -> None:
         """What is known of leaders is not what it was: who waits for one, or rests because the old
         one refused, is asked for at once."""
         self._dirty = True
+        self._hinted = False
         for question in self._waiting:
             self._follow(question)
         for number, request in self._requests.items():
@@ -317,6 +324,8 @@ class Queries:
         """Send what is due, end what is overdue."""
         if not self._dirty and (self._due_ms is None or now_ms < self._due_ms):
             return
+        if self._hinted:
+            self.leaders_changed()
         for lookup in tuple(self._lookups):
             if lookup not in self._lookups:
                 continue  # whoever was told of another one has dropped it

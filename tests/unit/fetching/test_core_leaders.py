@@ -6,6 +6,7 @@ import pytest
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
+    LATEST,
     ClusterChanged,
     Endpoint,
     FetchAnswer,
@@ -13,8 +14,11 @@ from kip848_client.fetching import (
     LeadersLearnt,
     LeadersNotLearnt,
     LearnLeaders,
+    ListedOffset,
+    ListOffsets,
     OffsetsAsked,
     OffsetsFound,
+    OffsetsListed,
     PartitionLeader,
     SendFetch,
     TopicLeaders,
@@ -100,6 +104,28 @@ def test_a_new_leader_in_metadata_ends_the_rest() -> None:
     h.cluster["t"].leaders[0] = (2, 6)
     h.answer(None, row(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER))
     assert h.asked(2) == {0: 0}
+
+
+def test_a_hint_moves_the_questions_for_offsets_too() -> None:
+    """They rested because the old leader had refused, and metadata was not asked yet."""
+    h = Harness().assign(0)
+    h.answers_offsets = h.answers_metadata = False
+    h.post(OffsetsAsked(1, {tp(): LATEST}, h.now + 60_000))
+    asked = h.all(ListOffsets)[-1]
+    moved = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    h.post(OffsetsListed(asked.query, {tp(): ListedOffset(moved)}))
+    commands = h.answer(None, row(error_code=moved, leader=(2, 6)), after_ms=0)
+    (again,) = [each for each in commands if isinstance(each, ListOffsets)]
+    assert (again.node, again.wanted) == (2, {tp(): (LATEST, 6)})
+
+
+def test_a_hint_moves_a_question_that_waits_for_the_old_leader() -> None:
+    h = Harness().assign(0)
+    h.answers_offsets = h.answers_metadata = False
+    h.post(OffsetsAsked(1, {tp(): LATEST}, h.now + 60_000))
+    moved = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    commands = h.answer(None, row(error_code=moved, leader=(2, 6)), after_ms=0)
+    assert [each.node for each in commands if isinstance(each, ListOffsets)] == [2]
 
 
 def test_a_hint_without_an_epoch_is_none() -> None:
