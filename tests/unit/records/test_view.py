@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import pickle
@@ -246,6 +247,18 @@ def test_changed_lists_do_not_change_the_view(view_of: MakeView) -> None:
     for column in (view.keys, view.values, view.offsets, view.timestamps, view.headers):
         assert isinstance(column, list)
         column.clear()
+    assert list(view.records()) == before
+
+
+def test_changed_arrow_buffers_do_not_change_the_view(view_of: MakeView) -> None:
+    """They are the view's own memory: where its bytes end is there, too."""
+    view = view_of(slice_of(batch(ROWS)))
+    before = list(view.records())
+    arrow = view.to_arrow()
+    for name in ("key", "value", "offset", "headers"):
+        for buffer in filter(None, arrow.column(name).buffers()):
+            with contextlib.suppress(TypeError):  # it can only be read
+                memoryview(buffer).cast("B")[:] = bytes(buffer.size)
     assert list(view.records()) == before
 
 
