@@ -297,6 +297,8 @@ class Answers:
             self._planner.refresh(now_ms, partition)
         since_ms = partition.troubled_since_ms
         lasts_ms = 0 if since_ms is None else now_ms - since_ms
+        if rule.doubt_after_ms is not None and lasts_ms >= rule.doubt_after_ms:
+            self._leaders.doubt(partition.key, partition.fetch_epoch)
         if rule.learn and lasts_ms >= rule.learn_after_ms:
             self._want_leaders(topic, why)
 

@@ -40,6 +40,7 @@ from kip848_client.errors import (
     broker_error,
 )
 from kip848_client.fetching._commands import Command, ListOffsets, OffsetsFound, OffsetsNotFound
+from kip848_client.fetching._errors import QUIET_MS
 from kip848_client.fetching._events import (
     LeadersLearnt,
     LeadersNotLearnt,
@@ -72,13 +73,15 @@ class Remedy(NamedTuple):
     metadata_after_ms: int | None = None
     """Another broker may lead by now: ask who, once it has lasted for so long. ``None``: we asked
     the right one."""
+    doubt_after_ms: int | None = None
+    """When it has lasted for this time, believe what metadata says next, whatever we know."""
     tries: int | None = None
     """After so many of them in a row the look-up ends with the error; ``None`` for never."""
 
 
 _REST: Final = Remedy()
 _MOVED: Final = Remedy(metadata_after_ms=0)
-_LAGGING: Final = Remedy(metadata_after_ms=1_000)
+_LAGGING: Final = Remedy(metadata_after_ms=1_000, doubt_after_ms=QUIET_MS)
 _FINAL: Final = Remedy(tries=1)
 _UNKNOWN: Final = Remedy(tries=10)
 """For codes that Kafka does not call retriable and that no rule is known for."""
@@ -445,6 +448,10 @@ class Queries:
             return
         after_ms = remedy.metadata_after_ms
         metadata = after_ms is not None and now_ms - question.failing_ms >= after_ms
+        doubt_ms = remedy.doubt_after_ms
+        if doubt_ms is not None and now_ms - question.failing_ms >= doubt_ms:
+            assert question.asked_id is not None, "nobody was asked"
+            self._leaders.doubt((question.asked_id, question.tp[1]))
         why = f"{shown(question.tp)}: {error_name(code)}"
         self._rest(now_ms, question, why, pauses, metadata=metadata, code=code)
 

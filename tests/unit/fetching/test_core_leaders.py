@@ -221,6 +221,37 @@ def test_a_broker_that_has_not_heard_of_the_election_is_left_alone_for_a_while()
     assert len(h.all(LearnLeaders)) > asked, "after a second it may have lost its place"
 
 
+def refused_for(h: Harness, ms: int) -> None:
+    """The broker has not heard of the epoch."""
+    until = h.now + ms
+    while h.now < until:
+        if h.open and epoch_asked(h) > 5:
+            h.answer(None, row(error_code=ErrorCode.UNKNOWN_LEADER_EPOCH))
+        h.advance(50)
+
+
+def test_an_epoch_that_nobody_has_heard_of_is_not_believed_for_ever() -> None:
+    h = Harness().assign(0)
+    tell(h, 1, 2**31 - 1)
+    h.answer()
+    refused_for(h, 9_000)
+    assert epoch_asked(h) == 2**31 - 1, "it may be an election that takes long"
+    refused_for(h, 5_000)
+    assert epoch_asked(h) == 5
+    h.answer({0: data(0)})
+    assert h.read() == [(tp(0), 0, 1)]
+
+
+def test_an_epoch_of_which_records_were_read_is_not_doubted() -> None:
+    h = Harness().assign(0)
+    tell(h, 1, 9)
+    h.answer()
+    h.answer({0: data(0, epoch=9)})
+    assert h.read() == [(tp(0), 0, 1)]
+    refused_for(h, 30_000)
+    assert epoch_asked(h) == 9
+
+
 def test_metadata_is_asked_for_one_question_at_a_time_with_growing_pauses() -> None:
     h = Harness()
     h.answers_metadata = False

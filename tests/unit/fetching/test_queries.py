@@ -353,6 +353,20 @@ def test_a_broker_that_lags_behind_gets_a_second_before_leaders_are_asked_for() 
     assert look.now - begun >= 1_000
 
 
+def test_an_epoch_that_nobody_has_heard_of_is_doubted_at_last() -> None:
+    look = Looking({0: 1})
+    look.lead({0: 1}, epoch=99)
+    look.ask({A: LATEST})
+    begun = look.now
+    while look.leaders.at((ID, 0)) is not None:
+        look.refuse(ErrorCode.UNKNOWN_LEADER_EPOCH)
+        look.advance(1_000)
+        assert look.now - begun < 20_000
+    assert look.now - begun > 10_000
+    look.lead({0: 1}, epoch=1)
+    assert look.newest(ListOffsets).wanted[A] == (LATEST, 1)
+
+
 def test_pauses_grow() -> None:
     look = Looking({0: 1})
     look.ask({A: LATEST})
