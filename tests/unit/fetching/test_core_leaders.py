@@ -70,6 +70,19 @@ def test_a_leader_that_the_refusal_names_is_asked_at_once(code: ErrorCode) -> No
     assert epoch_asked(h, 2) == 6
 
 
+def test_a_partition_follows_three_hints_at_once() -> None:
+    h = Harness().assign(0)
+    h.answer()
+    code, node, followed = ErrorCode.NOT_LEADER_OR_FOLLOWER, 1, 0
+    for epoch in range(6, 20):
+        following = 1 + node % 3
+        h.answer(None, row(error_code=code, leader=(following, epoch)), node=node)
+        if following not in h.open:
+            break
+        node, followed = following, followed + 1
+    assert followed == 3
+
+
 def test_brokers_that_name_each_other_are_paced() -> None:
     h = Harness().assign(0)
     h.answer()
@@ -353,3 +366,11 @@ def test_nothing_is_asked_of_a_partition_without_an_id() -> None:
     h.learn(h.all(LearnLeaders)[-1])
     assert h.sessions[1].keys() == {key(0)}
     assert h.core.topic_id(tp(0)) == tid(1)
+
+
+def test_of_a_topic_that_lost_its_name_nothing_is_kept() -> None:
+    leaders = Leaders()
+    leaders.learn(TopicLeaders("t", tid(1), {0: PartitionLeader(1, 5, (1,))}))
+    leaders.learn(TopicLeaders("t", tid(2), {0: PartitionLeader(2, 0, (2,))}))
+    assert leaders.at(key(0, 1)) is None
+    assert leaders.leader_of(tp(0)) == (2, 0)
