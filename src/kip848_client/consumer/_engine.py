@@ -471,10 +471,11 @@ class Engine(Generic[K, V]):
         assignment: Mapping[TopicPartition, TopicId | None],
         new: Collection[TopicPartition],
     ) -> None:
-        self.path.forget([tp for tp in self._assignment if tp not in assignment or tp in new])
-        self.tracker.forget(new)
+        fresh = frozenset(new)
+        self.path.forget([tp for tp in self._assignment if tp not in assignment or tp in fresh])
+        self.tracker.forget(fresh)
         self.tracker.assign(assignment)
-        self._assign(assignment, new)
+        self._assign(assignment, fresh)
 
     def started(self, assignment: Collection[TopicPartition]) -> None:
         self.fetching.post(Started(tuple(assignment)))
@@ -482,8 +483,8 @@ class Engine(Generic[K, V]):
     def released(self, partitions: Collection[TopicPartition]) -> None:
         self.path.report()
         # With auto-commit, what is done is not the application's to commit; what it holds may be.
-        busy = self.path.hand_outs.open() if self.config.enable_auto_commit else partitions
-        self.tracker.lose([tp for tp in partitions if tp in busy])
+        busy = self.path.hand_outs.open() if self.config.enable_auto_commit else None
+        self.tracker.lose([tp for tp in partitions if busy is None or tp in busy])
         self.path.forget(partitions)
         self.tracker.forget(partitions)
         gone = frozenset(partitions)

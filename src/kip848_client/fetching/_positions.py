@@ -22,7 +22,7 @@ not in the log, each with the policy ``none``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from typing import Final
@@ -104,7 +104,7 @@ class _Search:
     notice_ms: int
     time: int = LATEST
     """What the reset looks for."""
-    lookups: list[Lookup] = field(default_factory=list)
+    lookups: tuple[Lookup, ...] = ()
     failures: int = 0
     last: str = ""
     offset: int = -1
@@ -143,6 +143,8 @@ class Positions:
         self._results: list[Result] = []
         self._due_ms: int | None = None
         self._dirty = False
+        self._reset_done = self._on_reset
+        """Bound once: there are as many resets as partitions."""
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -285,7 +287,7 @@ class Positions:
     def _drop_lookups(self, search: _Search) -> None:
         for lookup in search.lookups:
             self._queries.drop(lookup)
-        search.lookups.clear()
+        search.lookups = ()
 
     def _wait(self, search: _Search, due_ms: int) -> None:
         search.due_ms = due_ms
@@ -368,19 +370,19 @@ class Positions:
         del self._idle[search.tp]
         ask = partial(self._queries.ask, topic_id=search.topic_id)
         if search.phase is _Phase.RESET:
-            done = partial(self._on_reset, search)
+            done = partial(self._reset_done, search)
             committed = self._settings.read_committed
-            search.lookups = [ask({search.tp: search.time}, done, read_committed=committed)]
+            search.lookups = (ask({search.tp: search.time}, done, read_committed=committed),)
         else:
             # for a range, what is not committed yet is in the log, too
             search.start = search.end = -1
-            search.lookups = [
+            search.lookups = (
                 ask({search.tp: EARLIEST}, partial(self._on_start, search), read_committed=False),
                 ask({search.tp: LATEST}, partial(self._on_end, search), read_committed=False),
-            ]
+            )
 
     def _on_reset(self, search: _Search, now_ms: int, result: Found | Kip848Error) -> None:
-        search.lookups.clear()
+        search.lookups = ()
         if isinstance(result, Kip848Error):
             self._trouble(now_ms, search, result)
             return
@@ -416,7 +418,7 @@ class Positions:
             return
         if min(search.start, search.end) < 0:
             return  # the other one is still to come
-        search.lookups.clear()
+        search.lookups = ()
         tp, offset = search.tp, search.offset
         before, times = self._in_range.get(tp, (offset, 0))
         times = times + 1 if before == offset else 1
