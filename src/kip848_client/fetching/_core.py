@@ -199,7 +199,7 @@ class FetchCore:
     def snapshot(self) -> FetchSnapshot:
         """Everything that is known, frozen."""
         stale = self._stale_answers + self._answers.stale + self._tenures.stale
-        return take_snapshot(self._assigned, self._planner, self._buffer, stale)
+        return take_snapshot(self._assigned, self._planner, self._buffer, self._positions, stale)
 
     # -- handing out, between steps ----------------------------------------------------------
 

@@ -145,6 +145,24 @@ def test_assigned_by_hand_the_new_topic_is_read_as_if_nothing_were_committed() -
     assert h.read() == [(tp(0), 1, 2)]
 
 
+def test_partitions_by_hand_of_the_old_topic_follow_one_of_the_new_topic() -> None:
+    """One is added when the topic was created again: it is of the new one from the beginning."""
+    h = created_again(by_hand=True)
+    h.cluster["t"].leaders[1] = (1, 0)
+    h.log[tp(0)] = (0, 1)
+    h.open.pop(1)
+    h.learn()
+    h.post(AssignmentChanged(dict.fromkeys((tp(0), tp(1))), frozenset()))
+    h.post(Started((tp(1),)))
+    h.advance(200)
+    assert h.core.topic_id(tp(0)) == tid(1), "not at once: metadata may be old"
+    assert h.core.topic_id(tp(1)) == tid(2)
+    h.advance(3_000)
+    assert h.core.topic_id(tp(0)) == tid(2)
+    assert h.core.position(tp(0)) == 1
+    assert len([text for text in h.notices if "deleted and created again" in text]) == 1
+
+
 def test_a_seek_in_the_old_topic_does_not_move_the_new_one() -> None:
     h = created_again(by_hand=True)
     h.log[tp(0)] = (0, 1)
