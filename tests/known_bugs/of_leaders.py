@@ -264,6 +264,19 @@ REPLICAS: Final = (
         ),
     ),
     KnownBug(
+        "the simulation",
+        "A replica failed, and requests to the leader still say our rack: it names that replica "
+        "again at once, and nothing is read",
+        "leaves the rack out while a partition of the request avoids its replica",
+        (
+            Proof(
+                test_core_replicas.test_a_replica_that_refuses_is_left_for_the_leader_and_avoided,
+                (Plant(Planner, "_send", '"" if avoiding else settings.rack', "settings.rack"),),
+                (ErrorCode.OFFSET_OUT_OF_RANGE,),
+            ),
+        ),
+    ),
+    KnownBug(
         "librdkafka #2830",
         "The client goes on at a replica that says NOT_LEADER_OR_FOLLOWER",
         "goes back to the leader",

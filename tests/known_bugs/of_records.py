@@ -122,12 +122,26 @@ RECORDS: Final = (
     ),
     KnownBug(
         "sarama #1657",
-        "The last batch of an answer is cut at the limit, which is taken for damage",
+        "The last batch of an answer is cut at the limit, which is taken for damage, or makes the "
+        "partition rest",
         "leaves it for the next fetch",
         (
             Proof(
                 test_core_records.test_a_cut_last_batch_is_no_error,
                 (Plant(_walk, "walk", "if total and not at and not wrong:", "if at < total:"),),
+            ),
+            Proof(
+                test_core_records.test_a_cut_last_batch_is_no_error,
+                (
+                    Plant(
+                        Answers,
+                        "_on_records",
+                        "self._planner.refresh(now_ms, partition)\n        return bool",
+                        "self._troubles.rest_quietly(now_ms, partition)\n"
+                        "            self._planner.refresh(now_ms, partition)\n"
+                        "        return bool",
+                    ),
+                ),
             ),
         ),
     ),
