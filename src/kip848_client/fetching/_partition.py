@@ -133,11 +133,6 @@ class Partition:
         return (self.topic_id or ZERO_TOPIC_ID, self.tp[1])
 
     @property
-    def fetchable(self) -> bool:
-        """Whether it is to be fetched."""
-        return self.phase is Phase.READY and not self.why_not
-
-    @property
     def readable(self) -> bool:
         """Whether what is buffered may be handed out."""
         return not self.why_not & _SHUT

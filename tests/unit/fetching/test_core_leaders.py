@@ -374,3 +374,11 @@ def test_of_a_topic_that_lost_its_name_nothing_is_kept() -> None:
     leaders.learn(TopicLeaders("t", tid(2), {0: PartitionLeader(2, 0, (2,))}))
     assert leaders.at(key(0, 1)) is None
     assert leaders.leader_of(tp(0)) == (2, 0)
+
+
+def test_of_another_cluster_nothing_is_known() -> None:
+    leaders = Leaders()
+    leaders.learn(TopicLeaders("t", tid(1), {0: PartitionLeader(1, 5, (1,))}))
+    leaders.clear()
+    assert leaders.id_of("t") is None
+    assert leaders.at(key(0)) is None

@@ -18,6 +18,7 @@ from kip848_client.fetching import (
     SeekBegun,
     SeekEnded,
     SendFetch,
+    Sought,
     Started,
     StoredOffset,
     TopicLeaders,
@@ -211,6 +212,18 @@ def test_a_new_topic_that_its_broker_does_not_know_yet_is_waited_for() -> None:
     assert h.read() == [(tp(0), 0, 1)]
     assert not h.notices
     assert h.core.trouble() is None
+
+
+def test_records_of_a_topic_that_was_sought_before_its_id_was_known_have_the_id() -> None:
+    h = Harness()
+    h.answers_metadata = False
+    h.assign(0, by_hand=True)
+    h.post(Sought(tp(0), 4))
+    h.learn(h.all(LearnLeaders)[-1])
+    h.answer({0: data(4)})
+    piece = h.core.next_slice()
+    assert piece is not None
+    assert (piece.cursor.topic_id, piece.first_offset) == (tid(1), 4)
 
 
 def test_trouble_that_lasts_is_logged_once() -> None:
