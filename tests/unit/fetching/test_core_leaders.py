@@ -382,3 +382,22 @@ def test_of_another_cluster_nothing_is_known() -> None:
     leaders.clear()
     assert leaders.id_of("t") is None
     assert leaders.at(key(0)) is None
+
+
+def test_a_rest_that_was_cut_short_does_not_end_the_next_one() -> None:
+    h = Harness().assign(0)
+    h.answers_metadata = False
+    h.answer()
+    code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    h.answer(None, row(error_code=code))
+    assert not h.open
+    tell(h, 2, 6)
+    h.answer(None, row(error_code=code), node=2)
+    tell(h, 3, 7)
+    h.answer(None, row(error_code=code), node=3)
+    asked = h.core.snapshot().partitions[tp(0)]
+    assert asked.why_not == {"resting"}
+    h.advance(200)
+    assert not h.open, "the first rest would be over, the third is longer"
+    h.advance(1_000)
+    assert h.open

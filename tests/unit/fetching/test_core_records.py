@@ -223,6 +223,20 @@ def test_what_was_said_of_a_former_tenure_changes_nothing() -> None:
     assert h.core.trouble() is None
 
 
+def test_after_a_seek_damaged_bytes_are_fetched_once_more_again() -> None:
+    h = Harness().assign(0)
+    for _ in range(2):
+        h.post(Sought(tp(0), 3))
+        h.answer()  # what was asked before
+        assert h.asked() == {0: 3}
+        h.answer({0: data(3)})
+        piece = h.core.next_slice()
+        assert piece is not None
+        error = RecordUnreadable("damaged", topic="t", partition=0, offset=3)
+        h.post(Undecodable(tp(0), piece.cursor.tenure, 3, error))
+        assert h.core.trouble() is None
+
+
 @pytest.mark.parametrize("size", [1, 30, 60])
 def test_bytes_without_a_whole_batch_are_a_breach(size: int) -> None:
     h = Harness().assign(0)
