@@ -215,11 +215,15 @@ TOPICS: Final = (
         (
             Proof(
                 test_group_core.test_a_topic_that_was_created_again_is_not_committed_to,
-                (
-                    Plant(
-                        GroupCore, "_is_recreated", "return assigned", "return False and assigned"
-                    ),
-                ),
+                (Plant(GroupCore, "_is_recreated", "return meant", "return 0 and meant"),),
+            ),
+            Proof(
+                test_group_core.test_a_topic_by_hand_that_was_created_again_is_not_committed_to,
+                (Plant(GroupCore, "_id_now", " or self._read_id(tp)", ""),),
+            ),
+            Proof(
+                test_group_core.test_a_topic_by_hand_that_was_created_again_is_not_committed_to,
+                (Plant(GroupCore, "_is_recreated", "meant = each.get(tp, meant)", "pass"),),
             ),
         ),
     ),

@@ -189,7 +189,13 @@ class Engine(Generic[K, V]):
             _unsupported,
         )
         return Supervisor(
-            group_core(config, self.member_id, self.tracker, self.topics.id_of),
+            group_core(
+                config,
+                self.member_id,
+                self.tracker,
+                self.topics.id_of,
+                self._read_id,
+            ),
             requests,
             self,
             self.errors,
@@ -197,6 +203,10 @@ class Engine(Generic[K, V]):
             listener=self._listener,
             callback_timeout_ms=config.callback_timeout_ms,
         )
+
+    def _read_id(self, tp: TopicPartition) -> TopicId | None:
+        """Which topic a partition is read from that was assigned by hand."""
+        return self.fetching.core.topic_id(tp)
 
     # -- life ------------------------------------------------------------------------------------
 
