@@ -35,6 +35,10 @@ def found(seeds: int = 200) -> str:
     return f"{type(failure.cause).__name__}: {failure.cause}"
 
 
+_MANY_SEEDS = pytest.mark.everything("few of many seeds show it")
+
+
+@_MANY_SEEDS
 def test_a_member_that_reports_only_what_it_has_reconciled(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the Java client does; see docs/decisions/0004."""
 
@@ -116,6 +120,7 @@ def test_a_replay_that_forgets_a_record(monkeypatch: pytest.MonkeyPatch) -> None
     assert "Violation: ReplayDiffers" in found()
 
 
+@_MANY_SEEDS
 def test_a_member_that_does_not_mind_a_fence(monkeypatch: pytest.MonkeyPatch) -> None:
     def lenient(
         refused: HeartbeatRefused, *, member_epoch: int, may_hold_instance: bool
@@ -164,6 +169,7 @@ def test_a_tracker_that_commits_what_was_not_handed_out(monkeypatch: pytest.Monk
     assert "Violation: Deliveries" in found()
 
 
+@_MANY_SEEDS
 def test_a_commit_left_out_before_everything_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     flush = CallbackWork._flush
 
