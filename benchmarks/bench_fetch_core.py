@@ -69,10 +69,15 @@ class _Run:
         return tuple(TopicPartition("t", number) for number in range(self.partitions))
 
     def step(self, what: str, event: Event) -> tuple[Command, ...]:
-        """Take an event, and note how long that took."""
-        started = time.perf_counter()
-        commands = self.core.step(self.now_ms, event)
-        self.rows.append((what, (time.perf_counter() - started) * 1e3))
+        """Take an event, all portions of it, and note how long each step took."""
+        commands: tuple[Command, ...] = ()
+        while True:
+            started = time.perf_counter()
+            commands += self.core.step(self.now_ms, event)
+            self.rows.append((what, (time.perf_counter() - started) * 1e3))
+            if not self.core.is_taking_in:
+                break
+            event = TimerFired()
         for command in commands:
             if isinstance(command, SendFetch):
                 self.open[command.node] = command

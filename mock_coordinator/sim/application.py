@@ -100,6 +100,8 @@ class Application:
         )
         self._user_paused: set[TopicIdPartition] = set()
         """What the user paused and has had ever since."""
+        self._read_from: set[TopicPartition] = set()
+        """What records were handed out of."""
         self.releasing = False
         """The revoked callback runs."""
         self.fetchable: dict[TopicIdPartition, TopicPartition] = {}
@@ -117,6 +119,7 @@ class Application:
         new = [each.tp for each in command.new]
         self._assignment = {(p.topic_id, p.partition): p for p in command.assignment}
         self._tracker.forget(new)
+        self._read_from.difference_update(new)
         self._tracker.assign([each.tp for each in command.assignment])
         self.records.assigned(command.assignment, new)
         self._host.context.checkers.holding_changed(self._host)
@@ -125,6 +128,7 @@ class Application:
         """These are gone."""
         gone = set(partitions)
         self._tracker.forget(gone)
+        self._read_from -= gone
         self._assignment = {k: each for k, each in self._assignment.items() if each.tp not in gone}
         self.records.forget(gone)
         self._user_paused &= self._assignment.keys()
@@ -173,9 +177,11 @@ class Application:
     def _not_committed(
         self, partitions: Iterable[AssignedPartition]
     ) -> Mapping[TopicPartition, CommittableOffset]:
-        """What the user is done with of these, and what is not known to be stored."""
-        dirty = self._tracker.dirty()
-        return {each.tp: dirty[each.tp] for each in partitions if each.tp in dirty}
+        """What the user is done with of these, and what is not known to be stored. A position that
+        a reset chose is none of it: nothing was read, and it may come after the last commit."""
+        done = self._tracker.dirty().items()
+        read = {each.tp for each in partitions} & self._read_from
+        return {tp: offset for tp, offset in done if tp in read}
 
     # -- positions ---------------------------------------------------------------------------
 
@@ -283,3 +289,4 @@ class Application:
         assert partition in self.fetchable, f"{tp} is handed out and not fetchable"
         checkers.not_paused(host, partition, self._user_paused)
         checkers.delivered(host, partition, tp.topic, offset, offset + 1)
+        self._read_from.add(tp)

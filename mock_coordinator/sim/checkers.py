@@ -17,6 +17,7 @@ from mock_coordinator.core.groups.records.state_records import (
     OffsetCommit,
     StateRecord,
 )
+from mock_coordinator.sim.blind_targets import BlindTargets
 from mock_coordinator.sim.early_heartbeats import EarlyHeartbeats
 from mock_coordinator.sim.invariants import (
     AssignmentEpochs,
@@ -57,6 +58,7 @@ class Checkers:
         self._probes = probes
         self._first_epoch = first_epoch
         self.groups = RecordedGroups(first_epoch)
+        self.blind_targets = BlindTargets()
         self.lease = Lease()
         self.deliveries = Deliveries()
         self.rates = Rates()
@@ -164,6 +166,7 @@ class Checkers:
         if late and tag is not None:
             self.lease.suspect(tag.member, self._served[tag.member])
         harmed = tag is not None and self.lease.is_suspect(tag.member)
+        self.blind_targets.written(self.groups, records)
         for record in records:
             doubtful = late or harmed
             if isinstance(record, OffsetCommit):

@@ -5,9 +5,10 @@ exactly the members that are there, each of them is STABLE at the group's epoch 
 coordinator says, and each partition of each subscribed topic is in the hands of one of them, who
 has read it to its end.
 
-One exception is Kafka's own (4.2 and later; seen on a real 4.4.0): a member that changes to a
-pattern which matches nothing gives its partitions up, but nothing moves the group epoch, so they
-stay in its target, and unused, until something else does.
+Two exceptions are Kafka's own. A member that changes to a pattern which matches nothing gives its
+partitions up (4.2 and later; seen on a real 4.4.0), but nothing moves the group epoch, so they stay
+in its target, and unused, until something else does. And a target can be blind: see
+``blind_targets``.
 """
 
 from __future__ import annotations
@@ -73,31 +74,29 @@ def _pending_group(
         yield f"{group_id} has a member that is gone: {member_id}"
     if processes and group.epoch != group.assignment_epoch:
         yield f"{group_id} is at epoch {group.epoch} and its target at {group.assignment_epoch}"
+    is_blind = context.checkers.blind_targets.has(group_id, group)
     expected: set[TopicIdPartition] = set()
     orphans: set[TopicIdPartition] = set()
     for process in processes:
         wanted = _subscribed(context, group, process, topics)
         expected |= wanted
-        orphans |= group.targets.get(process.member_id, frozenset()) - wanted
+        if process.pattern is not None or is_blind:
+            orphans |= group.targets.get(process.member_id, frozenset()) - wanted
         yield from _pending_member(group, process, wanted)
     held = {partition for process in processes for partition in process.held}
     if orphans & expected:
         context.probes.reached("orphaned partition")
-    forgotten = _forgotten(group, processes, expected)
-    if expected - held - orphans - forgotten:
-        yield f"{group_id}: nobody has {shown_partitions(expected - held - orphans - forgotten)}"
+    missing = expected - held - orphans
+    if is_blind:
+        missing -= _forgotten(group, expected)
+    if missing:
+        yield f"{group_id}: nobody has {shown_partitions(missing)}"
 
 
-def _forgotten(
-    group: RecordedGroup, processes: list[MemberProcess], expected: set[TopicIdPartition]
-) -> set[TopicIdPartition]:
-    """What the coordinator has in no target. Kafka judges whether all members subscribe to the same
-    without the member that joins by a pattern in this very request; if it takes the group for
-    homogeneous by that, the topics of one member count for all until the next change."""
-    patterns = {process.pattern for process in processes}
-    if patterns <= {None} or len(processes) < 2:
-        return set()
-    return expected - {partition for target in group.targets.values() for partition in target}
+def _forgotten(group: RecordedGroup, expected: set[TopicIdPartition]) -> set[TopicIdPartition]:
+    """All of the topics that are in nobody's target."""
+    assigned = {topic_id for target in group.targets.values() for topic_id, _ in target}
+    return {each for each in expected if each[0] not in assigned}
 
 
 def _subscribed(

@@ -134,6 +134,7 @@ class MemberProcess:
             MemberCore(member, self.member_id, self._jitter),
             CommitterCore(committer, self._tracker, self._jitter),
             self._requests.newest_id,
+            lambda _: None,  # nothing is assigned by hand
             lambda failures: backoff_ms(
                 failures, _RETRY_BACKOFF_MS, _RETRY_BACKOFF_MAX_MS, self._jitter
             ),

@@ -85,7 +85,7 @@ class World:
     def __post_init__(self) -> None:
         self.leaders = Leaders()
         self.queries = Queries(
-            FetchSettings(),
+            FetchSettings(rows_a_step=self.rng.choice((1, 2, 500))),
             lambda ms: self.rng.randint(ms * 4 // 5, ms * 6 // 5),
             self.leaders,
             self.said.append,
@@ -163,7 +163,7 @@ class World:
         command = sent.command
         dice = self.rng.random()
         if dice < self.trouble / 3:
-            self.queries.answered(self.now, OffsetsNotListed(command.query, "connection lost"))
+            self.answer(OffsetsNotListed(command.query, "connection lost"))
             return
         rows = {
             tp: self.row(command.node, tp, time, epoch, sent.at_ms)
@@ -176,9 +176,16 @@ class World:
                 tp: self.row(command.node, tp, time, epoch, sent.at_ms)
                 for tp, (time, epoch) in command.wanted.items()
             }
-        self.queries.answered(self.now, OffsetsListed(command.query, rows))
+        self.answer(OffsetsListed(command.query, rows))
         if self.rng.random() < self.trouble:
-            assert not self.queries.answered(self.now, OffsetsListed(command.query, rows))
+            assert not self.queries.is_open(command.query)
+            self.answer(OffsetsListed(command.query, {}))
+
+    def answer(self, event: OffsetsListed | OffsetsNotListed) -> None:
+        """All portions of it; a step may come between two."""
+        for _ in self.queries.answered(self.now, event):
+            if self.rng.random() < 0.5:
+                self.settle()
 
     def row(
         self, node: int, tp: TopicPartition, time: int, epoch: int, read_ms: int
@@ -285,10 +292,10 @@ def test_a_broker_that_answers_nothing_useful_is_not_stormed(
             world.flying.remove(each)
             number = each.command.query
             if code is None:
-                world.queries.answered(world.now, OffsetsNotListed(number, "lost"))
+                world.answer(OffsetsNotListed(number, "lost"))
             else:
                 rows = dict.fromkeys(each.command.wanted, ListedOffset(code))
-                world.queries.answered(world.now, OffsetsListed(number, rows))
+                world.answer(OffsetsListed(number, rows))
         if world.metadata_ms is not None and world.metadata_ms <= world.now:
             world.tell_leaders()
         world.settle()

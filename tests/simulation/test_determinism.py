@@ -15,7 +15,7 @@ from mock_coordinator.sim.swarm import changes_of, with_changes
 from mock_coordinator.sim.world import World, replay_command
 from tests.simulation.worlds import failure_of
 
-SEEDS = "0..14"
+SEEDS = "0..7"
 
 
 def digests(hash_seed: str) -> str:
@@ -29,7 +29,7 @@ def digests(hash_seed: str) -> str:
 @pytest.mark.timeout(240)
 def test_the_trace_does_not_depend_on_the_hash_seed() -> None:
     first = digests("1")
-    assert len(first.splitlines()) == 15
+    assert len(first.splitlines()) == 8
     assert digests("2") == first
 
 

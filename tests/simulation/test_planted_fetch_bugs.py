@@ -6,9 +6,7 @@ and worlds are played until one fails.
 
 from __future__ import annotations
 
-import inspect
 import sys
-import textwrap
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -23,10 +21,21 @@ from kip848_client.fetching._planner import Planner
 from kip848_client.fetching._sessions import FetchSession
 from kip848_client.fetching._tenures import Tenures
 from kip848_client.fetching._topics import Topics
+from mock_coordinator.sim.fetching import asking, reading, structure
+from mock_coordinator.sim.fetching.asking import (
+    NoStarvation,
+    NoStorm,
+    OneRequest,
+    Sane,
+    Session,
+)
 from mock_coordinator.sim.fetching.options import draw_fetch_options
+from mock_coordinator.sim.fetching.reading import Closed, Delivered, Moved
+from mock_coordinator.sim.fetching.structure import Adjoin, Awaited, Budget, Inert, InStep
 from mock_coordinator.sim.fetching.world import simulate_fetching
 from mock_coordinator.sim.swarm import with_changes
-from mock_coordinator.sim.verdict import Failure
+from mock_coordinator.sim.verdict import Failure, Stuck
+from tests.support.planting import Plant, plant
 
 
 class Bug(NamedTuple):
@@ -50,7 +59,7 @@ BUGS: Final = (
         "partition.tenure != node.tenures.get(key)\n"
         "partition.fetch_offset != verdict.asked[key].offset",
         "False\nFalse",
-        "Violation: ",
+        "Violation: Inert",
         {"act_every_ms": "100"},
     ),
     Bug(
@@ -86,7 +95,7 @@ BUGS: Final = (
         "plan_changes",
         "if known.get(key) != want]",
         "if (key in known) != (want is not None)]",
-        "Violation: ",
+        "Violation: NoStorm",
         {"session_slots": "1000"},
     ),
     Bug(
@@ -167,8 +176,8 @@ BUGS: Final = (
         "the last epoch is not said, so a cut is not noticed",
         Planner,
         "_want",
-        "last_epoch=partition.fetch_epoch",
-        "last_epoch=NO_EPOCH",
+        "epoch, partition.fetch_epoch, limit",
+        "epoch, NO_EPOCH, limit",
         "Violation: Delivered",
         {"cut_every_ms": "1000", "produce_every_ms": "50"},
     ),
@@ -203,9 +212,9 @@ BUGS: Final = (
         "what is being revoked is not held",
         FetchCore,
         "_on_assignment",
-        "on=tp not in event.fetchable",
+        "on=tp not in fetchable",
         "on=False",
-        "Violation: ",
+        "Violation: Session",
         {"act_every_ms": "300"},
     ),
     Bug(
@@ -250,7 +259,7 @@ BUGS: Final = (
         "_on_result",
         "partition.phase = Phase.READY",
         "pass",
-        "Stuck",
+        "Violation: Awaited",
         {"refuse": "0.2"},
     ),
     Bug(
@@ -268,7 +277,60 @@ BUGS: Final = (
         "ended",
         "self._open.pop(number, None)",
         "next(iter(self._open.values()), None)",
-        "Violation: ",
+        "Violation: Inert",
+    ),
+    Bug(
+        "an answer is judged by its offset, not by the tenure of its partition",
+        Answers,
+        "take",
+        "partition.tenure != node.tenures.get(key)",
+        "False",
+        "Violation: Inert",
+        {"act_every_ms": "30", "administer_every_ms": "0", "max_wait_ms": "2000"},
+    ),
+    Bug(
+        "what is known of aborted transactions outlives its answer",
+        Answers,
+        "_on_records",
+        "aborted = told.aborted if self._settings.read_committed else ()",
+        "aborted = vars(self)['all'] = vars(self).get('all', ()) + told.aborted",
+        "Violation: Delivered",
+        {"read_committed": "true", "transactional": "0.8"},
+    ),
+    Bug(
+        "a session is asked for nothing when nothing is wanted",
+        Planner,
+        "plan",
+        "if node.fetch is None and node.ring and",
+        "if node.fetch is None and",
+        "Violation: OneRequest",
+        {"act_every_ms": "300"},
+    ),
+    Bug(
+        "a stale answer is not counted",
+        FetchCore,
+        "_count_stale",
+        "self._stale_answers += 1",
+        "pass",
+        "Violation: Inert",
+    ),
+    Bug(
+        "what is noted of a request is not what is sent",
+        FetchSession,
+        "_ask",
+        "known[want.key] = want",
+        "known[want.key] = want._replace(max_bytes=1)",
+        "Violation: InStep",
+        {"session_slots": "1000"},
+    ),
+    Bug(
+        "nobody checks a position when the records before it were read",
+        FetchCore,
+        "_on_buffer_read",
+        "if partition.phase is Phase.CHECKING:",
+        "if False:",
+        "Violation: Awaited",
+        {"reset_policy": "earliest", "retain_every_ms": "500"},
     ),
     Bug(
         "damaged bytes are fetched at a later offset",
@@ -282,16 +344,11 @@ BUGS: Final = (
 )
 
 
-def plant(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
-    """Put other words in the place of the right ones, which must be there."""
-    source = textwrap.dedent(inspect.getsource(getattr(bug.owner, bug.function)))
-    for right, wrong in zip(bug.right.splitlines(), bug.wrong.splitlines(), strict=True):
-        assert source.count(right) == 1, f"{bug.function} does not say {right!r} once"
-        source = source.replace(right, wrong)
-    module = bug.owner if inspect.ismodule(bug.owner) else sys.modules[bug.owner.__module__]
-    made: dict[str, Any] = {}
-    exec(f"from __future__ import annotations\n{source}", vars(module), made)
-    monkeypatch.setattr(bug.owner, bug.function, made[bug.function])
+CHECKERS: Final = (
+    *(OneRequest, Session, Sane, NoStorm, NoStarvation),
+    *(Delivered, Closed, Moved),
+    *(Adjoin, Awaited, Budget, InStep, Inert),
+)
 
 
 def found(changes: dict[str, str]) -> str:
@@ -308,5 +365,15 @@ def found(changes: dict[str, str]) -> str:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
-    plant(monkeypatch, bug)
+    lines = zip(bug.right.splitlines(), bug.wrong.splitlines(), strict=True)
+    plant(monkeypatch, *(Plant(bug.owner, bug.function, *line) for line in lines))
     assert bug.said in found(bug.changes)
+
+
+def test_each_checker_finds_a_planted_bug() -> None:
+    """And so does the wait for everything to be read."""
+    wanted = {f"Violation: {each.__name__}" for each in CHECKERS} | {Stuck.__name__}
+    assert wanted == {bug.said for bug in BUGS}
+    known = {*asking.__all__, *reading.__all__, *structure.__all__}
+    who_checks = {"Asking", "Reading", "Structure"}
+    assert {each.__name__ for each in CHECKERS} == known - who_checks

@@ -100,7 +100,7 @@ class Client:
         for command in commands:
             context.tell(NAME, "command", shown(command))
         context.judge.stepped(now_ms, event, commands)
-        self._structure.look(event)
+        self._structure.look(event, commands)
         if self.steps % _PROD_EVERY == 0:
             self._structure.prod(now_ms)
 

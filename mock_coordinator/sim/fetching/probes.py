@@ -31,6 +31,7 @@ FETCH_PROBES: Final[Mapping[str, str]] = {
     "the client began anew": "from its bootstrap servers",
     "a seek cancelled": "the user gave up while offsets were looked up",
     "a look-up failed": "offsets were not found in time",
+    "a look-up was withdrawn": "who asked for offsets does not wait for them any more",
     "committed offsets not found out": "the coordinator did not answer",
     "a reset": "a position was out of range, and the policy chose another",
     "a truncation": "a position was behind a cut, and reported anew",

@@ -81,6 +81,8 @@ class Reading:
     _assigned: dict[TopicPartition, TopicId | None] = field(
         default_factory=dict[TopicPartition, TopicId | None]
     )
+    _ids: dict[TopicPartition, TopicId] = field(default_factory=dict[TopicPartition, TopicId])
+    """Which topic the core reads what is assigned by hand from."""
     _seeking: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
     _by_hand: list[TopicPartition] = field(default_factory=list[TopicPartition])
     _places: dict[TopicPartition, _Place] = field(default_factory=dict[TopicPartition, _Place])
@@ -131,6 +133,7 @@ class Reading:
         kept = event.assignment.keys() - event.fresh
         self._seeking = {tp: ticket for tp, ticket in self._seeking.items() if tp in kept}
         self._places = {tp: place for tp, place in self._places.items() if tp in kept}
+        self._ids = {tp: topic_id for tp, topic_id in self._ids.items() if tp in kept}
         known = self._assigned
         self._assigned = {
             tp: topic_id if topic_id is not None else (known.get(tp) if tp in kept else None)
@@ -157,13 +160,15 @@ class Reading:
         """Who is assigned a name goes on with the topic that has it now, from nothing, and is
         told."""
         for tp in self._by_hand:
-            known, topic_id = self._assigned[tp], core.topic_id(tp)
-            if topic_id is not None and format_topic_id(topic_id) in told:
-                self._seeking.pop(tp, None)  # that was a seek in the topic that is gone
-            if known in (None, topic_id) or topic_id is None:
+            known, topic_id = self._ids.get(tp), core.topic_id(tp)
+            if topic_id is None:
+                continue
+            self._ids[tp] = topic_id
+            if known in (None, topic_id):
                 continue
             if format_topic_id(topic_id) not in told:
                 raise Violation(Closed, f"{_shown(tp)} changes its topic, and nobody is told")
+            self._seeking.pop(tp, None)  # that was a seek in the topic that is gone
             self._assigned[tp] = topic_id
             self._places.pop(tp, None)
             self.successors += 1

@@ -4,18 +4,24 @@
   is buffered.
 - ``Budget``: what is buffered and asked for fits the budget, but for one batch a broker.
 - ``InStep``: what the core believes that a broker has been told is what that broker's session has.
-- ``Inert``: an answer to what is not asked any more changes nothing, and asks for nothing.
+- ``Inert``: an answer to what is not asked any more changes nothing, asks for nothing, and is
+  counted. That holds for its part of each partition that has begun another tenure since.
+- ``Awaited``: who has no position, or one in doubt, waits for an answer or a time, or for the user
+  to read what is buffered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
 from kip848_client.fetching import (
+    BufferRead,
+    CloseRequested,
+    Command,
     CommittedFound,
     Event,
     FetchAnswer,
@@ -27,15 +33,19 @@ from kip848_client.fetching import (
     ListedOffset,
     OffsetsListed,
     OffsetsNotListed,
+    OffsetsWithdrawn,
     SeekEnded,
+    SendFetch,
     Sought,
     StoredOffset,
+    TimerFired,
 )
-from kip848_client.fetching._snapshot import FetchSnapshot
+from kip848_client.fetching._partition import Phase
+from kip848_client.fetching._snapshot import FetchSnapshot, PartitionSnapshot
 from mock_coordinator.core.fetching.sessions import FetchSession
 from mock_coordinator.sim.invariants import Violation
 
-__all__ = ["Adjoin", "Budget", "InStep", "Inert", "Structure"]
+__all__ = ["Adjoin", "Awaited", "Budget", "InStep", "Inert", "Structure"]
 
 
 class Adjoin:
@@ -52,6 +62,13 @@ class InStep:
 
 class Inert:
     """What is stale does nothing."""
+
+
+class Awaited:
+    """Nobody waits for nothing."""
+
+
+_Tenures = dict[TopicPartition, int]
 
 
 class Structure:
@@ -71,18 +88,63 @@ class Structure:
         self._longest_batch = longest_batch
         self.compared = 0
         """How many sessions were compared with the broker's."""
+        self.stale = 0
+        """How many parts of answers were for a former tenure."""
+        self._is_closed = False
+        self._before: FetchSnapshot | None = None
+        """After the last step; ``None`` when an answer was not taken in whole by it."""
+        self._asked: dict[int, _Tenures] = {}
+        """The tenures of all partitions when a fetch was sent, by its number."""
 
-    def look(self, event: Event) -> None:
+    def look(self, event: Event, commands: Sequence[Command]) -> None:
         """A step is over. Raises ``Violation``."""
         snapshot = self._core.snapshot()
         self._look_at_partitions(snapshot)
         self._look_at_bytes(snapshot)
         if isinstance(event, FetchAnswered):
             self._look_at_sessions(snapshot)
+            self._look_at_stale(self._asked.pop(event.fetch, None), event, snapshot)
+        elif isinstance(event, CloseRequested):
+            self._is_closed = True
+        elif isinstance(event, FetchLost):
+            self._asked.pop(event.fetch, None)
+        if isinstance(event, FetchAnswered | BufferRead | TimerFired):
+            self._look_at_waiting(snapshot)
+        tenures = {tp: each.tenure for tp, each in snapshot.partitions.items()}
+        for command in commands:
+            if isinstance(command, SendFetch):
+                self._asked[command.fetch] = tenures
+        self._before = None if self._core.is_taking_in else snapshot
+
+    def _look_at_stale(
+        self, asked: _Tenures | None, event: FetchAnswered, snapshot: FetchSnapshot
+    ) -> None:
+        before = self._before
+        if asked is None or before is None or self._core.is_taking_in:
+            return
+        told = {each.key for each in event.answer.partitions}
+        for tp, was in before.partitions.items():
+            now = snapshot.partitions.get(tp)
+            if (was.topic_id, tp.partition) not in told or now is None:
+                continue
+            if was.tenure != asked.get(tp):
+                self.stale += 1
+                if _state(now) != _state(was):
+                    raise Violation(Inert, f"{_shown(tp)} is moved by an answer of a past tenure")
+
+    def _look_at_waiting(self, snapshot: FetchSnapshot) -> None:
+        if self._core.is_taking_in:
+            return
+        for tp, each in snapshot.partitions.items():
+            idle = not each.is_sought and each.error is None
+            seeks = each.phase is Phase.SEEKING_START
+            checks = each.phase is Phase.CHECKING and not each.slices
+            if idle and (seeks or checks):
+                raise Violation(Awaited, f"{_shown(tp)} is {each.phase.value}, and nobody asks")
 
     def _look_at_partitions(self, snapshot: FetchSnapshot) -> None:
         for tp, each in snapshot.partitions.items():
-            where = f"{tp.topic}-{tp.partition}"
+            where = _shown(tp)
             if each.consumed is None:
                 if each.slices or each.fetch_offset >= 0:
                     raise Violation(Adjoin, f"{where} has a buffer and no position")
@@ -136,9 +198,13 @@ class Structure:
         ``Violation`` when something comes of it."""
         before = self._without_count()
         for event in _stale(tuple(self._core.assigned)):
+            count = self._core.snapshot().stale_answers
             commands = self._core.step(now_ms, event)
             if commands or self._without_count() != before:
                 raise Violation(Inert, f"{event} leads to {commands}")
+            counts = not (self._is_closed or isinstance(event, OffsetsWithdrawn | SeekEnded))
+            if self._core.snapshot().stale_answers != count + counts:
+                raise Violation(Inert, f"{event} is not counted")
         for tp in self._core.assigned:
             try:
                 self._core.step(now_ms, Sought(tp, -1))
@@ -153,6 +219,16 @@ class Structure:
         return replace(self._core.snapshot(), stale_answers=0)
 
 
+def _state(partition: PartitionSnapshot) -> tuple[object, ...]:
+    """What no answer of a former tenure may change."""
+    checks = partition.phase is Phase.CHECKING
+    return (partition.tenure, partition.fetch_offset, partition.failures, checks)
+
+
+def _shown(tp: TopicPartition) -> str:
+    return f"{tp.topic}-{tp.partition}"
+
+
 _NEVER = 2_000_000_000
 """A number that no command has had."""
 
@@ -163,6 +239,7 @@ def _stale(assigned: tuple[TopicPartition, ...]) -> Iterator[Event]:
     yield FetchLost(_NEVER, "late")
     yield OffsetsListed(_NEVER, {tp: ListedOffset(offset=1) for tp in assigned})
     yield OffsetsNotListed(_NEVER, "late")
+    yield OffsetsWithdrawn(_NEVER)
     yield CommittedFound(_NEVER, {tp: StoredOffset(1) for tp in assigned})
     yield LeadersNotLearnt(_NEVER, "late")
     yield SeekEnded(_NEVER, {tp: StoredOffset(1) for tp in assigned})

@@ -18,6 +18,7 @@ from kip848_client.fetching import (
     OffsetsAsked,
     OffsetsFound,
     OffsetsNotFound,
+    OffsetsWithdrawn,
     Paused,
     Resumed,
     SeekBegun,
@@ -203,6 +204,14 @@ class User:
         some_time = self._rng.randint(now_ms - 30_000, now_ms)
         times = {tp: self._rng.choice((EARLIEST, LATEST, some_time)) for tp in some}
         self.client.feed(OffsetsAsked(ticket, times, deadline_ms))
+        if ticket % 8 == 0 and ticket not in self._seeks:
+            wait_ms = self._rng.randint(1, _LOOK_UP_MS)
+            self._context.kernel.after(wait_ms, lambda: self._withdraw(ticket))
+
+    def _withdraw(self, ticket: int) -> None:
+        if self._look_ups.pop(ticket, None) is not None:
+            self._context.probes.reached("a look-up was withdrawn")
+            self.client.feed(OffsetsWithdrawn(ticket))
 
     def _commit(self) -> None:
         for tp in self._some():

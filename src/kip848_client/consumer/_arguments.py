@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
+from inspect import iscoroutinefunction
 from operator import index
 from typing import Any, Final, SupportsIndex
 
@@ -173,6 +174,11 @@ def checked_deserializer(function: object, name: str) -> Any:
     """A function of one argument, or ``None``."""
     if function is not None and not callable(function):
         raise ConfigError(f"{name} is a function of the bytes, or None; not {shown(function)}")
+    if iscoroutinefunction(function):
+        raise ConfigError(
+            f"{name} is not awaited, so records would hold coroutines: {shown(function)} must be a "
+            "plain function; await what is slow where the record is processed"
+        )
     return function
 
 

@@ -189,7 +189,13 @@ class Engine(Generic[K, V]):
             _unsupported,
         )
         return Supervisor(
-            group_core(config, self.member_id, self.tracker, self.topics.id_of),
+            group_core(
+                config,
+                self.member_id,
+                self.tracker,
+                self.topics.id_of,
+                self._read_id,
+            ),
             requests,
             self,
             self.errors,
@@ -197,6 +203,10 @@ class Engine(Generic[K, V]):
             listener=self._listener,
             callback_timeout_ms=config.callback_timeout_ms,
         )
+
+    def _read_id(self, tp: TopicPartition) -> TopicId | None:
+        """Which topic a partition is read from that was assigned by hand."""
+        return self.fetching.core.topic_id(tp)
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -471,10 +481,11 @@ class Engine(Generic[K, V]):
         assignment: Mapping[TopicPartition, TopicId | None],
         new: Collection[TopicPartition],
     ) -> None:
-        self.path.forget([tp for tp in self._assignment if tp not in assignment or tp in new])
-        self.tracker.forget(new)
+        fresh = frozenset(new)
+        self.path.forget([tp for tp in self._assignment if tp not in assignment or tp in fresh])
+        self.tracker.forget(fresh)
         self.tracker.assign(assignment)
-        self._assign(assignment, new)
+        self._assign(assignment, fresh)
 
     def started(self, assignment: Collection[TopicPartition]) -> None:
         self.fetching.post(Started(tuple(assignment)))
@@ -482,8 +493,8 @@ class Engine(Generic[K, V]):
     def released(self, partitions: Collection[TopicPartition]) -> None:
         self.path.report()
         # With auto-commit, what is done is not the application's to commit; what it holds may be.
-        busy = self.path.hand_outs.open() if self.config.enable_auto_commit else partitions
-        self.tracker.lose([tp for tp in partitions if tp in busy])
+        busy = self.path.hand_outs.open() if self.config.enable_auto_commit else None
+        self.tracker.lose([tp for tp in partitions if busy is None or tp in busy])
         self.path.forget(partitions)
         self.tracker.forget(partitions)
         gone = frozenset(partitions)

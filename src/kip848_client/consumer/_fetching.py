@@ -50,6 +50,7 @@ from kip848_client.fetching import (
     OffsetsListed,
     OffsetsNotFound,
     OffsetsNotListed,
+    OffsetsWithdrawn,
     Positioned,
     Readable,
     SendFetch,
@@ -71,6 +72,7 @@ _log = logging.getLogger("kip848_client")
 _SESSIONS_CLOSED_WITHIN_S: Final = 1.0
 """A session that is not closed costs a broker some memory for a while, nothing else."""
 _REMEMBERED_MIN: Final = 16
+_MANY_ROWS: Final = 500
 
 
 class Application(Protocol):
@@ -157,7 +159,8 @@ class Fetching:
         try:
             return await future
         finally:
-            self._waiting.pop(ticket, None)
+            if self._waiting.pop(ticket, None) is not None:
+                self.post(OffsetsWithdrawn(ticket))
 
     def answered_ms(self, tp: TopicPartition) -> int | None:
         """When the broker that this partition was asked of has answered last."""
@@ -265,6 +268,8 @@ class Fetching:
             self.post(FetchLost(fetch, str(err), not isinstance(err, NotSent), _to_tell(err)))
             return
         self._answered_ms[node] = self._clock.now_ms()
+        if len(answer.partitions) > _MANY_ROWS:
+            await asyncio.sleep(0)  # translating them was enough for one turn of the loop
         self.post(FetchAnswered(fetch, answer))
 
     def _forget_where_others_were_asked(self) -> None:

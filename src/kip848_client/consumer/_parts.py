@@ -17,7 +17,7 @@ from kip848_client._aiokafka._tokens import with_token_provider
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._backoff import backoff_ms
 from kip848_client._ports import Clock
-from kip848_client._types import MemberId, TopicId
+from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig, parse_duration_ms
 from kip848_client.consumer._backoff import jittered
 from kip848_client.consumer._recovery import Recovery
@@ -120,6 +120,7 @@ def group_core(
     member_id: MemberId,
     tracker: OffsetTracker,
     newest_id: Callable[[str], TopicId | None],
+    read_id: Callable[[TopicPartition], TopicId | None],
 ) -> GroupCore:
     """What decides about everything that concerns the group."""
     base_ms = config.retry_backoff_ms
@@ -128,6 +129,7 @@ def group_core(
         _member_core(config, member_id),
         _committer_core(config, tracker),
         newest_id,
+        read_id,
         lambda failures: backoff_ms(failures, base_ms, cap_ms, jittered),
     )
 

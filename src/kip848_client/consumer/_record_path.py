@@ -109,6 +109,7 @@ class RecordPath(Generic[K, V]):
             self._touched[tp] = None
             reading = self._reading_of(slice_)
             before = CommittableOffset(cursor.consumed, cursor.consumed_epoch)
+            changes = core.changes
             try:
                 record: Record[K, V] | None = reading.reader.one()
             except RecordsDamaged as err:
@@ -123,8 +124,9 @@ class RecordPath(Generic[K, V]):
                 self._finish(slice_)
                 self._post(BufferRead())
                 continue
-            self._reading = reading
-            self._hand_out.add(tp, before)
+            if core.changes == changes:
+                self._reading = reading  # else a deserializer has paused it, sought, ...
+            self._open(slice_, before)
             return record
         return None
 
@@ -142,16 +144,15 @@ class RecordPath(Generic[K, V]):
 
     def stop_fast_way(self) -> None:
         """Keep the book; the next record is taken otherwise."""
-        if self._reading is not None:
-            self.settle()
-            self.current, self._reading = _NOTHING, None
+        self.settle()
+        self.current, self._reading = _NOTHING, None
 
     def settle(self) -> None:
         """Keep the book of what was taken by the fast way."""
         newest, reading = self.newest, self._reading
-        if newest is None or reading is None:
-            return
         self.newest = None
+        if newest is None or reading is None:
+            return  # a deserializer has ended the fast way: the record before is open instead
         # not the first record of its batch, so what is before it has the batch's epoch
         before = CommittableOffset(newest.offset, reading.cursor.consumed_epoch)
         self._hand_out.clear()
@@ -227,10 +228,15 @@ class RecordPath(Generic[K, V]):
             self._core.turn(tp)
             raise
         if len(records):
-            self._hand_out.add(tp, before)
+            self._open(slice_, before)
         if reader.done:
             self._finish(slice_)
         return records, reader.done
+
+    def _open(self, slice_: Slice, before: CommittableOffset) -> None:
+        """Records of the slice were handed out; unless a deserializer has moved the position."""
+        if slice_.cursor.tenure == self._core.tenure(slice_.tp):
+            self._hand_out.add(slice_.tp, before)
 
     def _finish(self, slice_: Slice) -> None:
         self._readings.pop(slice_.tp, None)

@@ -54,7 +54,8 @@ _Errors = dict[tuple[int, str], Kip848Error]
 
 class Answers:
     """Takes answers in. ``want_leaders`` takes a topic and why its leaders are wanted; ``check`` is
-    called for a partition whose position is out of range; ``served`` for one that is not."""
+    called for a partition whose position is out of range; ``served`` for one that is not;
+    ``hinted`` when a refusal has told of another leader."""
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class Answers:
         want_leaders: Callable[[str, str], None],
         check: Callable[[int, Partition], None],
         served: Callable[[Partition], None],
+        hinted: Callable[[], None],
     ) -> None:
         self.stale = 0
         """Parts of answers that were for something else than what is wanted now."""
@@ -84,6 +86,7 @@ class Answers:
         self._want_leaders = want_leaders
         self._check = check
         self._served = served
+        self._hinted = hinted
 
     # -- whole answers -----------------------------------------------------------------------
 
@@ -294,6 +297,8 @@ class Answers:
             self._planner.refresh(now_ms, partition)
         since_ms = partition.troubled_since_ms
         lasts_ms = 0 if since_ms is None else now_ms - since_ms
+        if rule.doubt_after_ms is not None and lasts_ms >= rule.doubt_after_ms:
+            self._leaders.doubt(partition.key, partition.fetch_epoch)
         if rule.learn and lasts_ms >= rule.learn_after_ms:
             self._want_leaders(topic, why)
 
@@ -309,7 +314,10 @@ class Answers:
         node, epoch = leader
         if node != NO_NODE and node not in self._leaders.nodes:
             return False
-        return self._leaders.hint(partition.key, node, epoch) and node != NO_NODE
+        if not self._leaders.hint(partition.key, node, epoch):
+            return False
+        self._hinted()
+        return node != NO_NODE
 
     # -- truncation --------------------------------------------------------------------------
 

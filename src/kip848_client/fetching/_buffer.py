@@ -7,11 +7,12 @@ has its turn.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterator
 
 from kip848_client._types import TopicPartition
 from kip848_client.fetching._model import BatchRef, EpochEnd, Slice
-from kip848_client.fetching._partition import Partition
+from kip848_client.fetching._partition import NO_SLICES, Partition
 
 __all__ = ["Buffer"]
 
@@ -73,6 +74,7 @@ class Buffer:
         if not partition.slices:
             partition.buffered_from = node
             self._by_node[node] = self._by_node.get(node, 0) + 1
+            partition.slices = deque()
         partition.slices.append(piece)
         partition.buffered_bytes += len(piece.raw)
         self.size_bytes += len(piece.raw)
@@ -129,6 +131,7 @@ class Buffer:
         partition.buffered_bytes -= len(piece.raw)
         self.size_bytes -= len(piece.raw)
         if not partition.slices:
+            partition.slices = NO_SLICES
             node = partition.buffered_from
             self._by_node[node] -= 1
             if not self._by_node[node]:

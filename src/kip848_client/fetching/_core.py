@@ -108,6 +108,7 @@ class FetchCore:
             want_leaders=want,
             check=self._tenures.check,
             served=lambda partition: self._positions.fetched(partition.tp),
+            hinted=self._queries.leader_hinted,
         )
         self._topics = Topics(
             self._assigned,
@@ -198,7 +199,7 @@ class FetchCore:
     def snapshot(self) -> FetchSnapshot:
         """Everything that is known, frozen."""
         stale = self._stale_answers + self._answers.stale + self._tenures.stale
-        return take_snapshot(self._assigned, self._planner, self._buffer, stale)
+        return take_snapshot(self._assigned, self._planner, self._buffer, self._positions, stale)
 
     # -- handing out, between steps ----------------------------------------------------------
 
@@ -270,6 +271,8 @@ class FetchCore:
             case ev.OffsetsAsked():
                 self._queries.asked_by_user(event)
                 self._queried |= {tp[0] for tp in event.times}
+            case ev.OffsetsWithdrawn():
+                self._queries.withdraw(event.ticket)
             case ev.OffsetsListed() | ev.OffsetsNotListed():
                 answer = self._queries.answered(self._now, event)
                 self._begin(answer, waited_for=self._queries.is_open(event.query))
@@ -435,8 +438,9 @@ class FetchCore:
         """Set or clear a reason against fetching."""
         if not partition.mark(reason, on=on):
             return False
-        self._buffer.refresh(partition)
-        self._refresh(partition)
+        if partition.phase is not Phase.IDLE:
+            self._buffer.refresh(partition)
+            self._refresh(partition)
         if partition.readable and (partition.slices or partition.error is not None):
             self._emit(do.Readable())
         return True

@@ -31,6 +31,8 @@ class Rule:
     """Ask for metadata: somebody else leads it, or nobody."""
     learn_after_ms: int = 0
     """Do so only when the trouble has lasted for this time."""
+    doubt_after_ms: int | None = None
+    """When it has lasted for this time, believe what metadata says next, whatever we know."""
     hint: bool = False
     """The answer may say who leads (KIP-951)."""
     check: bool = False
@@ -57,7 +59,7 @@ _RULES: Final[dict[int, Rule]] = {
     ErrorCode.KAFKA_STORAGE_ERROR: _LEARN,
     ErrorCode.FENCED_LEADER_EPOCH: _MOVED,
     # the broker has not heard of the newest election; metadata would only tell us the same again
-    ErrorCode.UNKNOWN_LEADER_EPOCH: Rule(learn=True, learn_after_ms=1_000),
+    ErrorCode.UNKNOWN_LEADER_EPOCH: Rule(learn=True, learn_after_ms=1_000, doubt_after_ms=QUIET_MS),
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: Rule(
         tries=0, hint_text="the broker refuses to send the topic's codec in this Fetch version"
     ),

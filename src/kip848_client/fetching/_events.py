@@ -35,6 +35,7 @@ __all__ = [
     "OffsetsAsked",
     "OffsetsListed",
     "OffsetsNotListed",
+    "OffsetsWithdrawn",
     "Paused",
     "Resumed",
     "SeekBegun",
@@ -147,6 +148,14 @@ class OffsetsAsked(Event):
     ticket: int
     times: Mapping[TopicPartition, int]
     deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsWithdrawn(Event):
+    """Who asked by ``OffsetsAsked`` with this ticket does not wait any more: there is no answer,
+    and brokers are not asked again."""
+
+    ticket: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 Leader epochs belong to a topic id. Within one they never go back: a broker that lags behind tells
 of leaders that are no more, and believing it would switch off the check for truncation (KIP-320).
+But one wrong word would be believed for ever. So an epoch that brokers refuse for long is doubted.
 A partition without a leader keeps its epoch, and -1 is no epoch. A topic that was created again has
 another id and begins anew.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicIdPartition, TopicPartition
-from kip848_client.fetching._model import NO_NODE, PartitionLeader, TopicLeaders
+from kip848_client.fetching._model import NO_EPOCH, NO_NODE, PartitionLeader, TopicLeaders
 
 __all__ = ["Leaders"]
 
@@ -74,6 +75,13 @@ class Leaders:
             return False  # of what was dropped, metadata tells: the hint may be from before that
         self._by_id[key[0]][key[1]] = PartitionLeader(node, epoch, before.replicas)
         return True
+
+    def doubt(self, key: TopicIdPartition, read_epoch: int = NO_EPOCH) -> None:
+        """Nobody has heard of the epoch that is known, for long: whoever told of it was wrong, or
+        the controllers were set back. Metadata is believed anew, unless records of it were read."""
+        known = self.at(key)
+        if known is not None and known.epoch > read_epoch:
+            del self._by_id[key[0]][key[1]]
 
     # -- forgetting --------------------------------------------------------------------------
 

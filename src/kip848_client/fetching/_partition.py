@@ -26,6 +26,7 @@ __all__ = [
     "LIMITED",
     "NOT_STARTED",
     "NO_LEADER",
+    "NO_SLICES",
     "PAUSED",
     "RESTING",
     "Partition",
@@ -49,6 +50,10 @@ NO_LEADER: Final = 64
 
 _SHUT: Final = PAUSED | HELD | LIMITED
 """What keeps it from being handed out, too."""
+
+
+NO_SLICES: Final[deque[Slice]] = deque(maxlen=0)
+"""Of everyone who has none: a deque takes 600 bytes, and most partitions are idle."""
 
 
 class Phase(Enum):
@@ -84,7 +89,7 @@ class Partition:
     """The end of what is buffered: what to ask for next."""
     fetch_epoch: int = NO_EPOCH
     """The leader epoch of the record before it."""
-    slices: deque[Slice] = field(default_factory=deque[Slice])
+    slices: deque[Slice] = field(default_factory=lambda: NO_SLICES)
     buffered_bytes: int = 0
     buffered_from: int = NO_NODE
     """The broker that the slices count for."""
@@ -126,11 +131,6 @@ class Partition:
     def key(self) -> TopicIdPartition:
         """Its identity for brokers."""
         return (self.topic_id or ZERO_TOPIC_ID, self.tp[1])
-
-    @property
-    def fetchable(self) -> bool:
-        """Whether it is to be fetched."""
-        return self.phase is Phase.READY and not self.why_not
 
     @property
     def readable(self) -> bool:

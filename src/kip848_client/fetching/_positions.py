@@ -22,7 +22,7 @@ not in the log, each with the policy ``none``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from typing import Final
@@ -104,11 +104,13 @@ class _Search:
     notice_ms: int
     time: int = LATEST
     """What the reset looks for."""
-    lookups: list[Lookup] = field(default_factory=list)
+    lookups: tuple[Lookup, ...] = ()
     failures: int = 0
     last: str = ""
     offset: int = -1
     """What is, or was found, out of range; -1 for nothing."""
+    rest_ms: int = 0
+    """Before it is fetched again."""
     start: int = -1
     end: int = -1
     """What the leader's log has."""
@@ -141,6 +143,8 @@ class Positions:
         self._results: list[Result] = []
         self._due_ms: int | None = None
         self._dirty = False
+        self._reset_done = self._on_reset
+        """Bound once: there are as many resets as partitions."""
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -172,12 +176,21 @@ class Positions:
             self._by_policy(now_ms, search)
 
     def check(
-        self, now_ms: int, tp: TopicPartition, tenure: int, topic_id: TopicId | None, offset: int
+        self,
+        now_ms: int,
+        tp: TopicPartition,
+        tenure: int,
+        topic_id: TopicId | None,
+        offset: int,
+        *,
+        failures: int = 0,
     ) -> None:
-        """The leader calls ``offset`` out of range: find out what it has."""
+        """The leader calls ``offset`` out of range: find out what it has. ``failures``: how often
+        in a row fetching has failed; the more, the longer the rest if the leader has it."""
         self._end(tp)
         search = self._new(now_ms, tp, tenure, topic_id, _Phase.CHECK)
         search.offset = offset
+        search.rest_ms = self._pause_ms(failures)
 
     def fetched(self, tp: TopicPartition) -> None:
         """The leader served the partition: its position is not out of range."""
@@ -274,7 +287,7 @@ class Positions:
     def _drop_lookups(self, search: _Search) -> None:
         for lookup in search.lookups:
             self._queries.drop(lookup)
-        search.lookups.clear()
+        search.lookups = ()
 
     def _wait(self, search: _Search, due_ms: int) -> None:
         search.due_ms = due_ms
@@ -357,19 +370,19 @@ class Positions:
         del self._idle[search.tp]
         ask = partial(self._queries.ask, topic_id=search.topic_id)
         if search.phase is _Phase.RESET:
-            done = partial(self._on_reset, search)
+            done = partial(self._reset_done, search)
             committed = self._settings.read_committed
-            search.lookups = [ask({search.tp: search.time}, done, read_committed=committed)]
+            search.lookups = (ask({search.tp: search.time}, done, read_committed=committed),)
         else:
             # for a range, what is not committed yet is in the log, too
             search.start = search.end = -1
-            search.lookups = [
+            search.lookups = (
                 ask({search.tp: EARLIEST}, partial(self._on_start, search), read_committed=False),
                 ask({search.tp: LATEST}, partial(self._on_end, search), read_committed=False),
-            ]
+            )
 
     def _on_reset(self, search: _Search, now_ms: int, result: Found | Kip848Error) -> None:
-        search.lookups.clear()
+        search.lookups = ()
         if isinstance(result, Kip848Error):
             self._trouble(now_ms, search, result)
             return
@@ -405,14 +418,14 @@ class Positions:
             return
         if min(search.start, search.end) < 0:
             return  # the other one is still to come
-        search.lookups.clear()
+        search.lookups = ()
         tp, offset = search.tp, search.offset
         before, times = self._in_range.get(tp, (offset, 0))
         times = times + 1 if before == offset else 1
         if search.start <= offset <= search.end and times < BELIEVED_AFTER:
             self._in_range[tp] = (offset, times)
             search.phase = _Phase.STANDS
-            self._wait(search, now_ms + self._pause_ms(times - 1))
+            self._wait(search, now_ms + search.rest_ms)
         else:
             self._in_range.pop(tp, None)
             self._by_policy(now_ms, search)

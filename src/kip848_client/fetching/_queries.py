@@ -40,6 +40,7 @@ from kip848_client.errors import (
     broker_error,
 )
 from kip848_client.fetching._commands import Command, ListOffsets, OffsetsFound, OffsetsNotFound
+from kip848_client.fetching._errors import QUIET_MS
 from kip848_client.fetching._events import (
     LeadersLearnt,
     LeadersNotLearnt,
@@ -72,13 +73,15 @@ class Remedy(NamedTuple):
     metadata_after_ms: int | None = None
     """Another broker may lead by now: ask who, once it has lasted for so long. ``None``: we asked
     the right one."""
+    doubt_after_ms: int | None = None
+    """When it has lasted for this time, believe what metadata says next, whatever we know."""
     tries: int | None = None
     """After so many of them in a row the look-up ends with the error; ``None`` for never."""
 
 
 _REST: Final = Remedy()
 _MOVED: Final = Remedy(metadata_after_ms=0)
-_LAGGING: Final = Remedy(metadata_after_ms=1_000)
+_LAGGING: Final = Remedy(metadata_after_ms=1_000, doubt_after_ms=QUIET_MS)
 _FINAL: Final = Remedy(tries=1)
 _UNKNOWN: Final = Remedy(tries=10)
 """For codes that Kafka does not call retriable and that no rule is known for."""
@@ -168,6 +171,8 @@ class Queries:
         self._want_leaders = want_leaders
         self._number = 0
         self._lookups: dict[Lookup, None] = {}
+        self._tickets: dict[int, Lookup] = {}
+        """Those of users."""
         self._topics: Counter[str] = Counter()
         self._waiting: dict[_Question, None] = {}
         self._requests: dict[int, _Request] = {}
@@ -176,6 +181,7 @@ class Queries:
         self._retry_ms: dict[int, int] = {}
         """Node to when questions that it, or another, refused may be sent to it again."""
         self._dirty = False
+        self._hinted = False
         self._due_ms: int | None = None
 
     # -- looking -----------------------------------------------------------------------------
@@ -217,17 +223,25 @@ class Queries:
         """A look-up that is answered by ``OffsetsFound`` or ``OffsetsNotFound``."""
 
         def done(_now_ms: int, result: Found | Kip848Error) -> None:
+            self._tickets.pop(event.ticket, None)
             if isinstance(result, Kip848Error):
                 self._emit(OffsetsNotFound(event.ticket, result))
             else:
                 self._emit(OffsetsFound(event.ticket, result))
 
-        self.ask(
+        self._tickets[event.ticket] = self.ask(
             event.times,
             done,
             read_committed=self._settings.read_committed,
             deadline_ms=event.deadline_ms,
         )
+
+    def withdraw(self, ticket: int) -> None:
+        """The user does not wait for this one any more; it may have been answered."""
+        lookup = self._tickets.pop(ticket, None)
+        if lookup is not None:
+            self.drop(lookup)
+            self._dirty = True
 
     def drop(self, lookup: Lookup) -> None:
         """Nobody wants to know any more; ``done`` is not called."""
@@ -269,10 +283,16 @@ class Queries:
             else:
                 self._rest(now_ms, question, event.why, pauses, metadata=True)
 
+    def leader_hinted(self) -> None:
+        """A refusal named the leader of a partition; perhaps the next one does, too: see
+        ``leaders_changed``, which follows in ``settle``."""
+        self._hinted = self._dirty = True
+
     def leaders_changed(self) -> None:
         """What is known of leaders is not what it was: who waits for one, or rests because the old
         one refused, is asked for at once."""
         self._dirty = True
+        self._hinted = False
         for question in self._waiting:
             self._follow(question)
         for number, request in self._requests.items():
@@ -307,6 +327,8 @@ class Queries:
         """Send what is due, end what is overdue."""
         if not self._dirty and (self._due_ms is None or now_ms < self._due_ms):
             return
+        if self._hinted:
+            self.leaders_changed()
         for lookup in tuple(self._lookups):
             if lookup not in self._lookups:
                 continue  # whoever was told of another one has dropped it
@@ -426,6 +448,10 @@ class Queries:
             return
         after_ms = remedy.metadata_after_ms
         metadata = after_ms is not None and now_ms - question.failing_ms >= after_ms
+        doubt_ms = remedy.doubt_after_ms
+        if doubt_ms is not None and now_ms - question.failing_ms >= doubt_ms:
+            assert question.asked_id is not None, "nobody was asked"
+            self._leaders.doubt((question.asked_id, question.tp[1]))
         why = f"{shown(question.tp)}: {error_name(code)}"
         self._rest(now_ms, question, why, pauses, metadata=metadata, code=code)
 

@@ -13,6 +13,7 @@ from kip848_client.fetching._assigned import Assigned
 from kip848_client.fetching._buffer import Buffer
 from kip848_client.fetching._partition import Partition, Phase
 from kip848_client.fetching._planner import Node, Planner
+from kip848_client.fetching._positions import Positions
 from kip848_client.fetching._sessions import SessionSnapshot
 
 __all__ = ["FetchSnapshot", "NodeSnapshot", "PartitionSnapshot", "take_snapshot"]
@@ -35,6 +36,8 @@ class PartitionSnapshot:
     topic_id: TopicId | None
     tenure: int
     phase: Phase
+    is_sought: bool
+    """Whether its position is looked for, or checked."""
     why_not: frozenset[str]
     """What keeps it from being fetched, beside its phase."""
     consumed: int | None
@@ -80,11 +83,14 @@ class FetchSnapshot:
 
 
 def take_snapshot(
-    assigned: Assigned, planner: Planner, buffer: Buffer, stale_answers: int
+    assigned: Assigned, planner: Planner, buffer: Buffer, positions: Positions, stale_answers: int
 ) -> FetchSnapshot:
     """What is so now."""
     return FetchSnapshot(
-        {tp: _of_partition(each) for tp, each in assigned.by_tp.items()},
+        {
+            tp: _of_partition(each, is_sought=positions.is_looking(tp))
+            for tp, each in assigned.by_tp.items()
+        },
         {number: _of_node(each) for number, each in planner.nodes.items()},
         buffer.size_bytes,
         planner.reserved_bytes,
@@ -92,12 +98,13 @@ def take_snapshot(
     )
 
 
-def _of_partition(partition: Partition) -> PartitionSnapshot:
+def _of_partition(partition: Partition, *, is_sought: bool) -> PartitionSnapshot:
     cursor = partition.cursor
     return PartitionSnapshot(
         topic_id=partition.topic_id,
         tenure=partition.tenure,
         phase=partition.phase,
+        is_sought=is_sought,
         why_not=frozenset(name for name, reason in _REASONS if partition.why_not & reason),
         consumed=None if cursor is None else cursor.consumed,
         consumed_epoch=None if cursor is None else cursor.consumed_epoch,

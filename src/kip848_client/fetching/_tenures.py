@@ -117,7 +117,12 @@ class Tenures:
         if not partition.slices and not self._positions.is_looking(tp):
             self._planner.expect(now_ms, partition)
             self._positions.check(
-                now_ms, tp, partition.tenure, partition.topic_id, partition.fetch_offset
+                now_ms,
+                tp,
+                partition.tenure,
+                partition.topic_id,
+                partition.fetch_offset,
+                failures=partition.failures,
             )
 
     def _on_result(self, now_ms: int, result: Result) -> None:
@@ -128,6 +133,7 @@ class Tenures:
             self._on_found(now_ms, partition, result)
         elif isinstance(result, PositionStands):
             partition.phase = Phase.READY
+            partition.failures += 1  # until the leader serves it
             self._planner.refresh(now_ms, partition)
         elif result.lasting:
             self._troubles.stop(partition, result.error, partition.phase)

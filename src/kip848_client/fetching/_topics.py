@@ -90,18 +90,20 @@ class Topics:
         topic, topic_id = told.topic, told.topic_id
         partitions = [each for each in self._assigned.of_topic(topic) if not each.is_over]
         strangers = [each for each in partitions if each.topic_id not in (None, topic_id)]
-        if strangers and not self._takes_over(now_ms, strangers, topic_id):
+        stay = bool(strangers) and not self._takes_over(now_ms, strangers, topic_id)
+        if stay:
             for partition in strangers:
                 if partition.topic_id is not None:
                     self._leaders.drop(partition.topic_id)
                 self._refresh(partition)
-            # of a group, some may be of the old topic yet, and some of the new one
+            # some may be of the old topic yet, and some of the new one
             partitions = [each for each in partitions if each.topic_id in (None, topic_id)]
         if not partitions:
             if not strangers:
                 self._leaders.learn(told)  # somebody may ask for offsets of the name
             return
-        self.forget(topic)
+        if not stay:  # the time goes on after which they follow
+            self.forget(topic)
         before = dict(self._leaders.partitions_of(topic_id))
         self._leaders.learn(told)
         for partition in partitions:

@@ -215,10 +215,11 @@ def listed_offsets(
 ) -> dict[TopicPartition, ListedOffset]:
     """What was answered of what was asked."""
     found: dict[TopicPartition, ListedOffset] = {}
+    wanted: dict[tuple[str, int], TopicPartition] = {tp: tp for tp in command.wanted}
     for topic in response.topics:
         for each in topic.partitions:
-            tp = TopicPartition(topic.name, each.partition_index)
-            if tp in command.wanted:
+            tp = wanted.get((topic.name, each.partition_index))
+            if tp is not None:
                 found[tp] = ListedOffset(
                     each.error_code, each.offset, each.timestamp, each.leader_epoch
                 )

@@ -60,6 +60,7 @@ from kip848_client.member import (
 )
 from kip848_client.offsets import (
     CommitAnswered,
+    CommitAsked,
     CommitCommand,
     CommitDone,
     CommitEvent,
@@ -85,7 +86,8 @@ class GroupCore:
     """One consumer of a group.
 
     ``newest_id`` looks up which topic a name means by the newest metadata, ``None`` when that is
-    not known; it must not wait. ``backoff_ms`` gives the pause after that many failures in a row.
+    not known; it must not wait. ``read_id`` tells which topic a partition is read from that the
+    group has not assigned. ``backoff_ms`` gives the pause after that many failures in a row.
     """
 
     def __init__(
@@ -93,12 +95,14 @@ class GroupCore:
         member: MemberCore,
         committer: CommitterCore,
         newest_id: Callable[[str], TopicId | None],
+        read_id: Callable[[TopicPartition], TopicId | None],
         backoff_ms: Callable[[int], int],
     ) -> None:
         self.member: Final = member
         """For looking at; only ``step`` may change it."""
         self._committer = committer
         self._newest_id = newest_id
+        self._read_id = read_id
         self._now = 0
         """The time of the step."""
         self._out: list[Output] = []
@@ -111,6 +115,8 @@ class GroupCore:
         """The coordinator answered, or was found, since it was suspected last."""
         self._set_aside: dict[int, Mapping[TopicPartition, CommitRefusal]] = {}
         """By commit attempt, what was left out of the request, with the reason."""
+        self._meant: dict[int, Mapping[TopicPartition, TopicId | None]] = {}
+        """By ticket of a wish to commit, of which topics its offsets were when it was said."""
         numbers = Numbers()
         self._calls = ListenerCalls(numbers, self._out_append, self._inner.append)
         """The listener's calls, and what the user sees as assigned."""
@@ -307,6 +313,9 @@ class GroupCore:
                 event = CommitAnswered(event.attempt, {**event.results, **refused})
             case CommitLost() | CommitImpossible():
                 self._set_aside.pop(event.attempt, None)
+            case CommitAsked(ticket, _, offsets):
+                meant = {tp: self._id_now(tp) for tp in offsets or ()}
+                self._meant.setdefault(ticket, meant)  # one that is open is refused
             case _:
                 pass
         self._step_committer(event)
@@ -344,10 +353,17 @@ class GroupCore:
         self._out_append(SendCommit(attempt, epoch, offsets, timeout_ms))
 
     def _is_recreated(self, tp: TopicPartition) -> bool:
-        assigned, newest = self._calls.ids.get(tp), self._newest_id(tp.topic)
-        return assigned is not None and newest is not None and assigned != newest
+        meant, newest = self._id_now(tp), self._newest_id(tp.topic)
+        for each in self._meant.values():
+            meant = each.get(tp, meant)
+        return meant is not None and newest is not None and meant != newest
+
+    def _id_now(self, tp: TopicPartition) -> TopicId | None:
+        return self._calls.ids.get(tp) or self._read_id(tp)
 
     def _on_commit_done(self, done: CommitDone) -> None:
+        if done.ticket is not None:
+            self._meant.pop(done.ticket, None)
         if done.ticket is None:
             for partitions, error in by_reason(done.failed):
                 stale = ErrorCode.STALE_MEMBER_EPOCH

@@ -5,7 +5,7 @@ pyarrow takes 0.1 s to import, so it is imported when it is first wanted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, Final
@@ -14,7 +14,7 @@ from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError
 from kip848_client.records._columns import Columns
 
-__all__ = ["counted", "header_type", "in_microseconds", "pyarrow", "record_batch"]
+__all__ = ["counted", "header_type", "in_microseconds", "in_one", "pyarrow", "record_batch"]
 
 _KEPT_BYTES_MAX: Final = 64 << 20
 """Of each kind of column that is kept for the next batch."""
@@ -65,7 +65,17 @@ def record_batch(tp: TopicPartition, timestamp_type: int, parts: Iterable[Column
         return batches[0]
     if not batches:
         return pa.RecordBatch.from_pylist([], schema=_schema())
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    return in_one(pa.Table.from_batches(batches).combine_chunks().to_batches())
+
+
+def in_one(pieces: Sequence[Any]) -> Any:
+    """The only piece. Arrow makes several where one has no room: raises ``OverflowError``."""
+    if len(pieces) == 1:
+        return pieces[0]
+    raise OverflowError(
+        "these records have more than 2 GB of keys, values or headers, and a column of Arrow's "
+        "cannot: ask for fewer of them (max_records)"
+    )
 
 
 def in_microseconds(milliseconds: Any) -> Any:

@@ -7,7 +7,7 @@ from itertools import chain, groupby
 from typing import Any
 
 from kip848_client._aiokafka._codec import RawRecord
-from kip848_client.records._arrow import counted, header_type, in_microseconds, pyarrow
+from kip848_client.records._arrow import counted, header_type, in_microseconds, in_one, pyarrow
 from kip848_client.records._columns import ArrowColumns, Columns
 from kip848_client.records._record import Headers
 
@@ -97,10 +97,10 @@ class ListColumns:
         headers = None
         if self.headers:
             rows = [self.headers.get(row) for row in range(len(self))]
-            headers = pa.array(rows, header_type())
+            headers = _column(rows, header_type())
         return (
-            pa.array(self.keys, pa.binary()),
-            pa.array(self.values, pa.binary()),
+            _column(self.keys, pa.binary()),
+            _column(self.values, pa.binary()),
             self._arrow_offsets(),
             in_microseconds(pa.array(self.timestamps, pa.int64())),
             headers,
@@ -110,3 +110,9 @@ class ListColumns:
         if len(self._runs) == 1:
             return counted(self._runs[0])
         return pyarrow().array(self.all_offsets(), pyarrow().int64())
+
+
+def _column(rows: Sequence[Any], kind: Any) -> Any:
+    pa = pyarrow()
+    made = pa.array(rows, kind)
+    return in_one(made.chunks) if isinstance(made, pa.ChunkedArray) else made

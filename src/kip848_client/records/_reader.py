@@ -96,8 +96,7 @@ class SliceReader:
             if not taken:
                 raise
         except BaseException:  # a task that is cancelled, Ctrl-C: in a deserializer
-            self._batch, self._records, self._index = None, _NOTHING, 0
-            cursor.consumed, cursor.consumed_epoch = start
+            self._go_back(*start)
             raise
         if self.done:
             self._move(self._slice.next_offset, self._slice.last_epoch)
@@ -106,6 +105,7 @@ class SliceReader:
     def fill(self, gathered: Gathered) -> None:
         """Add records, until there are no more or it is full. What it has is handed out."""
         slice_ = self._slice
+        start = slice_.cursor.consumed, slice_.cursor.consumed_epoch
         try:
             while not (gathered.full or self.done):
                 if self._batch is None and not self._advance():
@@ -115,6 +115,9 @@ class SliceReader:
             if not gathered.rows:  # a part may be empty: of a batch whose records were all taken
                 raise
             gathered.stopped = True
+        except BaseException:  # Ctrl-C, memory that is out: nobody gets what was gathered
+            self._go_back(*start)
+            raise
         if self.done:
             self._move(slice_.next_offset, slice_.last_epoch)
         gathered.next_offset = slice_.cursor.consumed
@@ -147,6 +150,11 @@ class SliceReader:
                 return True
             self._leave(batch)
         return False
+
+    def _go_back(self, offset: int, epoch: int) -> None:
+        """Begin with this offset again: what was taken from there on is not handed out."""
+        self._batch, self._records, self._index = None, _NOTHING, 0
+        self._slice.cursor.consumed, self._slice.cursor.consumed_epoch = offset, epoch
 
     def _leave(self, batch: BatchRef) -> None:
         self._batch, self._records = None, _NOTHING

@@ -67,7 +67,7 @@ class ScannedColumns(Columns):
         return (
             _array(pa.binary(), self.key_buffers()),
             _array(pa.binary(), self.value_buffers()),
-            pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(self.offsets)]),
+            pa.Array.from_buffers(pa.int64(), count, [None, _read_only(self.offsets)]),
             pa.Array.from_buffers(
                 pa.timestamp("us", tz="UTC"), count, [None, pa.py_buffer(self.microseconds())]
             ),
@@ -83,7 +83,7 @@ class ScannedColumns(Columns):
         names = _array(pa.string(), self.header_name_buffers())
         contents = _array(pa.binary(), self.header_value_buffers())
         pairs = pa.StructArray.from_arrays([names, contents], fields=list(header_type().value_type))
-        buffers = [pa.py_buffer(self.rows_with_headers()), pa.py_buffer(self.header_ends)]
+        buffers = [pa.py_buffer(self.rows_with_headers()), _read_only(self.header_ends)]
         return pa.Array.from_buffers(header_type(), len(self), buffers, children=[pairs])
 
 
@@ -166,4 +166,9 @@ def _array(kind: Any, buffers: Buffers) -> Any:
     if nulls == count:
         return pa.nulls(count, kind)
     mask = None if bitmap is None else pa.py_buffer(bitmap)
-    return pa.Array.from_buffers(kind, count, [mask, pa.py_buffer(ends), pa.py_buffer(data)], nulls)
+    return pa.Array.from_buffers(kind, count, [mask, _read_only(ends), _read_only(data)], nulls)
+
+
+def _read_only(column: bytearray) -> Any:
+    """Arrow's view of our memory. Nobody may write to it: it says where our own bytes end."""
+    return pyarrow().py_buffer(memoryview(column).toreadonly())

@@ -111,7 +111,8 @@ class RecordBatchView(Generic[K, V]):
         value (binary), topic (string), partition (int32), offset (int64), timestamp (in us, UTC),
         timestampType (int32), headers (list of key and value; null where there are none).
 
-        Raises ``ConfigError`` without pyarrow, which the extra ``arrow`` brings.
+        Raises ``ConfigError`` without pyarrow, which the extra ``arrow`` brings; ``OverflowError``
+        when the keys or values are more than the 2 GB that a column can have.
         """
         return record_batch(self.tp, self.timestamp_type, self._parts)
 

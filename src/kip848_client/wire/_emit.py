@@ -252,13 +252,20 @@ class EncoderSource(_Source):
 
 
 class DecoderSource(_Source):
-    """``run(data, p, size)``: reads a message at ``p``; returns it and the position after it."""
+    """``run(data, p, size)``: reads a message at ``p``; returns it and the position after it.
+
+    A struct that is not there is one object for all rows of a message, which can be thousands: to
+    be replaced, not to be changed.
+    """
 
     signature = "def run(data, p, size):"
 
     def body(self) -> None:
+        self._missing: dict[str, str] = {}
+        """Class to the local name of its default."""
         self._struct(self.cls, "message")
         self.put("return message, p")
+        self._lines[:0] = [f"    {name} = {cls}()" for cls, name in self._missing.items()]
 
     def _struct(self, cls: type[Any], var: str) -> None:
         body, tagged, absent = self.split(cls)
@@ -276,7 +283,10 @@ class DecoderSource(_Source):
 
     def _default(self, spec: FieldSpec, target: str, default: Any) -> None:
         if spec.kind == "struct" and default is not None:
-            self.put(f"{target} = {self.bind('cls', spec.element)}()")
+            cls = self.bind("cls", spec.element)
+            if cls not in self._missing:
+                self._missing[cls] = self.fresh("none")
+            self.put(f"{target} = {self._missing[cls]}")
         else:
             self.put(f"{target} = {self.bind('default', default)}")
 

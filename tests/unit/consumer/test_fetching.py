@@ -50,6 +50,7 @@ from kip848_client.fetching import (
     OffsetsListed,
     OffsetsNotFound,
     OffsetsNotListed,
+    OffsetsWithdrawn,
     Paused,
     Positioned,
     Readable,
@@ -343,6 +344,7 @@ async def test_who_gave_up_is_not_looked_for() -> None:
         ticket = asked(it).ticket
         waiting.cancel()
         await some_rounds()
+        assert it.core.events[-1] == OffsetsWithdrawn(ticket)
         await it.play(OffsetsFound(ticket, {}))
 
 

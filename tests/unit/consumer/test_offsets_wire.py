@@ -47,6 +47,7 @@ def test_version_10_only_when_every_id_is_known() -> None:
 
 @pytest.mark.parametrize("version", [9, 10])
 def test_a_commit_of_a_member(version: int) -> None:
+    """KAFKA-19902."""
     table = TopicTable(["alpha", "beta"], IDS.get)
     request = commit_request("g", ("me", 4, "instance"), OFFSETS, table)
     read = decode(OffsetCommitRequest, version, encode(request, version))

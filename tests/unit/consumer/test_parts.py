@@ -105,7 +105,9 @@ def test_the_strategy_decides_whether_to_begin_anew(strategy: str, begins_anew: 
 def test_extra_heartbeats_are_a_setting(extra: bool, pause_ms: int) -> None:
     config = ConsumerConfig.of({"group_id": "g", "extra_heartbeats": extra})
     harness = MemberHarness()
-    harness.core = group_core(config, MEMBER, OffsetTracker(), lambda _: None).member
+    harness.core = group_core(
+        config, MEMBER, OffsetTracker(), lambda _: None, lambda _: None
+    ).member
     harness.stable(t=[])
     before = harness.now
     harness.next_heartbeat()

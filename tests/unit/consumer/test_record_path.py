@@ -86,6 +86,7 @@ def test_only_some_partitions(take: Take) -> None:
 
 
 def test_a_slice_without_records_moves_the_position() -> None:
+    """KAFKA-19902, kafkajs #403, kafkajs #1256."""
     it = PathHarness()
     it.grow(A, b"0")
     control = bytearray(it.logs[A][0])
@@ -217,6 +218,73 @@ def test_a_record_that_the_fast_way_cannot_read_is_not_left_out() -> None:
         it.path.take_one()
     poison.clear()
     assert it.take(2) == [(0, 1), (0, 2)]
+
+
+@pytest.mark.parametrize("at", [b"0", b"1"])
+@pytest.mark.parametrize("event", ["pause", "seek", "release"])
+def test_what_a_deserializer_does_to_its_partition_ends_the_fast_way(at: bytes, event: str) -> None:
+    def read(value: bytes) -> bytes:
+        if value == at and event == "pause":
+            it.post(Paused((A,)))
+        elif value == at and event == "seek":
+            it.post(Sought(A, 3))
+        elif value == at:
+            it.release(A)
+        return value
+
+    it = PathHarness(read)
+    it.grow(A, b"0", b"1", b"2", b"3")
+    it.begin(A)
+    it.take(1)
+    it.path.begin_fast_way()
+    if at == b"1":
+        assert fast(it) == 1
+    assert fast(it) is None
+    assert (A in it.path.hand_outs.open()) == (event == "pause")
+    it.serve(waited=True)
+    it.came_back()
+    following = it.path.take_one()
+    assert (None if following is None else following.offset) == (3 if event == "seek" else None)
+
+
+@pytest.mark.parametrize("way", ["many", "one"])
+def test_a_deserializer_may_seek(way: str) -> None:
+    def read(value: bytes) -> bytes:
+        if value == b"1":
+            it.post(Sought(A, 0))
+        return value
+
+    it = PathHarness(read)
+    it.grow(A, b"0", b"1", b"2")
+    it.begin(A)
+    if way == "many":
+        it.path.take_many()
+    else:
+        it.take(2)
+    it.path.report()
+    assert it.path.hand_outs.open() == {}
+    assert it.tracker.snapshot() == {A: CommittableOffset(0)}
+
+
+def test_what_a_deserializer_does_to_its_partition_is_not_put_down_to_another() -> None:
+    def read(value: bytes) -> bytes:
+        if value == b"7":
+            it.post(Paused((A,)))
+        return value
+
+    it = PathHarness(read)
+    it.grow(A, *(b"%d" % at for at in range(9)))
+    it.grow(B, *[b"x"] * 9)
+    it.begin(A, B)
+    it.take(1)
+    it.path.begin_fast_way()
+    assert [fast(it) for _ in range(7)] == [1, 2, 3, 4, 5, 6, 7]
+    it.path.serve("me")
+    record = it.path.take_one()
+    assert record is not None
+    assert (record.partition, record.offset) == (1, 0)
+    it.path.begin_fast_way()
+    assert it.path.hand_outs.open()[B] == CommittableOffset(0)
 
 
 # -- what is open --------------------------------------------------------------------------------

@@ -170,6 +170,7 @@ class SupervisorHarness:
                 CommitterSettings(auto_commit_interval_ms=None), self.tracker, lambda ms: ms
             ),
             topics.id_of,
+            lambda _tp: None,
             lambda _failures: 100,
         )
         requests = GroupRequests(

@@ -333,6 +333,7 @@ async def ask(cluster: Cluster, after_ms: int = 0) -> str:
 
 
 async def test_brokers_that_are_of_no_use_for_long_are_given_up() -> None:
+    """librdkafka #5178."""
     cluster = Cluster()
     assert await ask(cluster) == ""
     answer = spoil(cluster, NotSent("nobody there"))
@@ -353,6 +354,7 @@ async def test_brokers_that_are_of_no_use_for_long_are_given_up() -> None:
 
 
 async def test_an_answer_without_brokers_is_none() -> None:
+    """librdkafka #5301."""
     cluster = Cluster()
     cluster.nameless = True
     assert "names no brokers" in await ask(cluster)
@@ -380,6 +382,7 @@ async def test_without_the_strategy_nothing_begins_anew() -> None:
 
 
 async def test_a_late_answer_of_a_former_broker_does_not_count() -> None:
+    """librdkafka #5605."""
     cluster = Cluster()
     late: list[str] = []
 

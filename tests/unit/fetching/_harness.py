@@ -202,10 +202,12 @@ class Harness:
 
     def fetch(self, node: int = 1) -> SendFetch:
         """The request that is open at a broker."""
+        assert node in self.open, f"broker {node} is not being asked"
         return self.open[node]
 
     def asked(self, node: int = 1) -> dict[int, int]:
         """What that broker is to serve: partition of ``t`` to offset."""
+        assert node in self.sessions, f"broker {node} was never asked"
         return {partition: each.offset for (_, partition), each in self.sessions[node].items()}
 
     def answer(
@@ -223,9 +225,10 @@ class Harness:
         for what has more to say. A full request is told of the others, too. What says nothing comes
         when the time is over that it may wait, unless ``after_ms`` says otherwise."""
         if after_ms is None and not (records or rows or error or throttle_ms):
-            after_ms = self.open[node].intent.max_wait_ms
+            after_ms = self.fetch(node).intent.max_wait_ms
         self.advance(after_ms or 0)
-        request = self.open.pop(node)
+        request = self.fetch(node)
+        del self.open[node]
         given = {each.key: each for each in rows}
         for number, raw in (records or {}).items():
             given[key(number)] = row(number, raw)

@@ -41,6 +41,8 @@ def buffered() -> Harness:
 
 
 def test_a_pause_keeps_what_is_buffered() -> None:
+    """KAFKA-7548, librdkafka #5343, alpakka-kafka #549,
+    Dekaf #2563, confluent-kafka-dotnet #2418."""
     h = buffered()
     changes = h.core.changes
     h.post(Paused((tp(0),)))
@@ -57,6 +59,7 @@ def test_a_pause_keeps_what_is_buffered() -> None:
 
 
 def test_the_cursor_says_it_in_the_same_step() -> None:
+    """Dekaf #2563, confluent-kafka-dotnet #2418."""
     h = buffered()
     piece = h.core.next_slice([tp(0)])
     assert piece is not None
@@ -68,6 +71,7 @@ def test_the_cursor_says_it_in_the_same_step() -> None:
 
 
 def test_resuming_what_is_not_paused_changes_nothing() -> None:
+    """librdkafka #2593, librdkafka #4686."""
     h = buffered()
     before = h.core.snapshot()
     assert h.post(Resumed((tp(0), tp(5)))) == ()
@@ -75,6 +79,7 @@ def test_resuming_what_is_not_paused_changes_nothing() -> None:
 
 
 def test_a_seek_survives_a_pause() -> None:
+    """librdkafka #3471."""
     h = buffered()
     h.post(Sought(tp(0), 7))
     h.post(Paused((tp(0),)))
@@ -92,7 +97,23 @@ def test_a_pause_ends_with_the_assignment() -> None:
     assert h.core.paused == set()
 
 
+def test_a_resume_counts_whatever_was_assigned_since_the_pause() -> None:
+    """librdkafka #5591: pause, assign, resume, and paused for ever."""
+    h = buffered()
+    h.post(Paused((tp(0),)))
+    h.post(AllButHeld(BOTH, BOTH))
+    h.post(AssignmentChanged(dict.fromkeys(BOTH, tid(1)), frozenset((tp(1),))))
+    h.post(Started((tp(1),)))
+    assert h.core.paused == {tp(0)}, "who is kept is still paused"
+    h.post(Resumed((tp(0),)))
+    assert h.core.paused == set()
+    assert h.read() == [(tp(0), 0, 1)]
+    h.answer({0: data(1)})
+    assert h.read() == [(tp(0), 1, 2)]
+
+
 def test_a_pause_before_the_first_record_keeps_the_position() -> None:
+    """confluent-kafka-dotnet #672."""
     h = Harness(FetchSettings(has_group=True))
     h.committed[tp(0)] = StoredOffset(4)
     h.assign(0)
@@ -234,6 +255,7 @@ def test_what_is_held_is_kept_and_not_handed_out() -> None:
 
 
 def test_what_is_gone_is_gone() -> None:
+    """KAFKA-2342, KAFKA-2632, FluidFramework #9404."""
     h = buffered()
     piece = h.core.next_slice([tp(0)])
     assert piece is not None

@@ -173,6 +173,7 @@ def test_one_refusal_of_a_topic_is_told_once_for_all_its_partitions() -> None:
 
 
 def test_records_come_before_the_error() -> None:
+    """KAFKA-5075, KAFKA-5078."""
     h = Harness().assign(0)
     h.answer({0: data(0)})
     h.answer(None, row(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
@@ -239,6 +240,7 @@ def out_of_range(policy: str, log: tuple[int, int]) -> Harness:
 
 @pytest.mark.parametrize(("policy", "expected"), [("earliest", 20), ("latest", 30)])
 def test_retention_overtook_us(policy: str, expected: int) -> None:
+    """aiokafka #261, aiokafka #718."""
     h = out_of_range(policy, (20, 30))
     assert h.core.position(tp(0)) == 5, "records first"
     assert h.read() == [(tp(0), 5, 8)]

@@ -6,6 +6,7 @@ import pytest
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
+    LATEST,
     ClusterChanged,
     Endpoint,
     FetchAnswer,
@@ -13,8 +14,11 @@ from kip848_client.fetching import (
     LeadersLearnt,
     LeadersNotLearnt,
     LearnLeaders,
+    ListedOffset,
+    ListOffsets,
     OffsetsAsked,
     OffsetsFound,
+    OffsetsListed,
     PartitionLeader,
     SendFetch,
     TopicLeaders,
@@ -45,6 +49,7 @@ def test_each_leader_is_asked_for_its_own() -> None:
 
 
 def test_brokers_do_not_wait_for_each_other() -> None:
+    """Dekaf #1356."""
     h = Harness(partitions=2, leader=lambda number: 1 + number).assign(0, 1)
     for offset in range(5):
         h.answer({0: data(offset)}, node=1)
@@ -63,6 +68,19 @@ def test_a_leader_that_the_refusal_names_is_asked_at_once(code: ErrorCode) -> No
     assert not [each for each in commands if isinstance(each, LearnLeaders) and each.topics]
     assert h.asked(2) == {0: 0}
     assert epoch_asked(h, 2) == 6
+
+
+def test_a_partition_follows_three_hints_at_once() -> None:
+    h = Harness().assign(0)
+    h.answer()
+    code, node, followed = ErrorCode.NOT_LEADER_OR_FOLLOWER, 1, 0
+    for epoch in range(6, 20):
+        following = 1 + node % 3
+        h.answer(None, row(error_code=code, leader=(following, epoch)), node=node)
+        if following not in h.open:
+            break
+        node, followed = following, followed + 1
+    assert followed == 3
 
 
 def test_brokers_that_name_each_other_are_paced() -> None:
@@ -101,6 +119,28 @@ def test_a_new_leader_in_metadata_ends_the_rest() -> None:
     assert h.asked(2) == {0: 0}
 
 
+def test_a_hint_moves_the_questions_for_offsets_too() -> None:
+    """They rested because the old leader had refused, and metadata was not asked yet."""
+    h = Harness().assign(0)
+    h.answers_offsets = h.answers_metadata = False
+    h.post(OffsetsAsked(1, {tp(): LATEST}, h.now + 60_000))
+    asked = h.all(ListOffsets)[-1]
+    moved = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    h.post(OffsetsListed(asked.query, {tp(): ListedOffset(moved)}))
+    commands = h.answer(None, row(error_code=moved, leader=(2, 6)), after_ms=0)
+    (again,) = [each for each in commands if isinstance(each, ListOffsets)]
+    assert (again.node, again.wanted) == (2, {tp(): (LATEST, 6)})
+
+
+def test_a_hint_moves_a_question_that_waits_for_the_old_leader() -> None:
+    h = Harness().assign(0)
+    h.answers_offsets = h.answers_metadata = False
+    h.post(OffsetsAsked(1, {tp(): LATEST}, h.now + 60_000))
+    moved = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    commands = h.answer(None, row(error_code=moved, leader=(2, 6)), after_ms=0)
+    assert [each.node for each in commands if isinstance(each, ListOffsets)] == [2]
+
+
 def test_a_hint_without_an_epoch_is_none() -> None:
     leaders = Leaders()
     assert not leaders.hint(key(0), 2, -1)
@@ -120,6 +160,7 @@ def test_a_refusal_after_the_partition_stopped_changes_nothing() -> None:
 
 
 def test_a_partition_without_a_leader_keeps_its_epoch() -> None:
+    """franz-go #1331."""
     h = Harness().assign(0)
     h.answer()
     code = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -138,6 +179,7 @@ def test_a_partition_without_a_leader_keeps_its_epoch() -> None:
 
 
 def test_epochs_do_not_go_back() -> None:
+    """librdkafka #4804, librdkafka #4680."""
     h = Harness().assign(0)
     h.answer()
     tell(h, 2, 4)
@@ -147,6 +189,7 @@ def test_epochs_do_not_go_back() -> None:
 
 
 def test_the_same_epoch_with_another_leader_is_taken() -> None:
+    """librdkafka #4901."""
     h = Harness().assign(0)
     h.answer()
     tell(h, 2, 5)
@@ -154,6 +197,7 @@ def test_the_same_epoch_with_another_leader_is_taken() -> None:
 
 
 def test_the_epoch_is_the_one_of_the_moment_when_a_request_is_built() -> None:
+    """librdkafka #4425, librdkafka #4433."""
     h = Harness().assign(0)
     h.answer()
     tell(h, 1, 6)
@@ -188,6 +232,37 @@ def test_a_broker_that_has_not_heard_of_the_election_is_left_alone_for_a_while()
             h.answer(None, row(error_code=code))
         h.advance(50)
     assert len(h.all(LearnLeaders)) > asked, "after a second it may have lost its place"
+
+
+def refused_for(h: Harness, ms: int) -> None:
+    """The broker has not heard of the epoch."""
+    until = h.now + ms
+    while h.now < until:
+        if h.open and epoch_asked(h) > 5:
+            h.answer(None, row(error_code=ErrorCode.UNKNOWN_LEADER_EPOCH))
+        h.advance(50)
+
+
+def test_an_epoch_that_nobody_has_heard_of_is_not_believed_for_ever() -> None:
+    h = Harness().assign(0)
+    tell(h, 1, 2**31 - 1)
+    h.answer()
+    refused_for(h, 9_000)
+    assert epoch_asked(h) == 2**31 - 1, "it may be an election that takes long"
+    refused_for(h, 5_000)
+    assert epoch_asked(h) == 5
+    h.answer({0: data(0)})
+    assert h.read() == [(tp(0), 0, 1)]
+
+
+def test_an_epoch_of_which_records_were_read_is_not_doubted() -> None:
+    h = Harness().assign(0)
+    tell(h, 1, 9)
+    h.answer()
+    h.answer({0: data(0, epoch=9)})
+    assert h.read() == [(tp(0), 0, 1)]
+    refused_for(h, 30_000)
+    assert epoch_asked(h) == 9
 
 
 def test_metadata_is_asked_for_one_question_at_a_time_with_growing_pauses() -> None:
@@ -291,3 +366,38 @@ def test_nothing_is_asked_of_a_partition_without_an_id() -> None:
     h.learn(h.all(LearnLeaders)[-1])
     assert h.sessions[1].keys() == {key(0)}
     assert h.core.topic_id(tp(0)) == tid(1)
+
+
+def test_of_a_topic_that_lost_its_name_nothing_is_kept() -> None:
+    leaders = Leaders()
+    leaders.learn(TopicLeaders("t", tid(1), {0: PartitionLeader(1, 5, (1,))}))
+    leaders.learn(TopicLeaders("t", tid(2), {0: PartitionLeader(2, 0, (2,))}))
+    assert leaders.at(key(0, 1)) is None
+    assert leaders.leader_of(tp(0)) == (2, 0)
+
+
+def test_of_another_cluster_nothing_is_known() -> None:
+    leaders = Leaders()
+    leaders.learn(TopicLeaders("t", tid(1), {0: PartitionLeader(1, 5, (1,))}))
+    leaders.clear()
+    assert leaders.id_of("t") is None
+    assert leaders.at(key(0)) is None
+
+
+def test_a_rest_that_was_cut_short_does_not_end_the_next_one() -> None:
+    h = Harness().assign(0)
+    h.answers_metadata = False
+    h.answer()
+    code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    h.answer(None, row(error_code=code))
+    assert not h.open
+    tell(h, 2, 6)
+    h.answer(None, row(error_code=code), node=2)
+    tell(h, 3, 7)
+    h.answer(None, row(error_code=code), node=3)
+    asked = h.core.snapshot().partitions[tp(0)]
+    assert asked.why_not == {"resting"}
+    h.advance(200)
+    assert not h.open, "the first rest would be over, the third is longer"
+    h.advance(1_000)
+    assert h.open

@@ -8,6 +8,7 @@ import pytest
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
+    AssignmentChanged,
     BufferRead,
     FetchSettings,
     LearnLeaders,
@@ -18,7 +19,7 @@ from kip848_client.fetching import (
     Started,
 )
 from kip848_client.fetching._planner import FIRST_WAIT_MS, HOLD_MS
-from tests.unit.fetching._harness import Harness, data, key, row, tp
+from tests.unit.fetching._harness import Harness, Topic, data, key, row, tid, tp
 
 
 def sends_in(h: Harness, ms: int, *rows: PartitionAnswer, error: int = 0) -> int:
@@ -26,6 +27,7 @@ def sends_in(h: Harness, ms: int, *rows: PartitionAnswer, error: int = 0) -> int
     start, count = h.now, len(h.all(SendFetch))
     while h.now < start + ms:
         if 1 in h.open:
+            assert len(h.all(SendFetch)) - count < 1_000, "a tight loop"
             h.answer(None, *rows, error=error, after_ms=0)
         else:
             h.advance(10)
@@ -33,6 +35,7 @@ def sends_in(h: Harness, ms: int, *rows: PartitionAnswer, error: int = 0) -> int
 
 
 def test_answers_that_come_early_and_bring_nothing_are_paced() -> None:
+    """sarama #1759."""
     h = Harness().assign(0)
     h.answer()
     assert sends_in(h, 10_000) < 20
@@ -94,6 +97,17 @@ def test_an_error_that_does_not_end_is_paced(code: ErrorCode) -> None:
     asked = len(h.all(LearnLeaders))
     assert sends_in(h, 10_000, row(error_code=code)) < 60
     assert len(h.all(LearnLeaders)) - asked < 25
+
+
+def test_at_the_last_stable_offset_a_partition_does_not_rest() -> None:
+    """It is where an idle partition stands, and its next record must not wait."""
+    h = Harness(FetchSettings(read_committed=True)).assign(0)
+    h.post(Sought(tp(0), 9))
+    h.answer()
+    for _ in range(5):
+        h.answer(None, row(high_watermark=9, last_stable_offset=9), after_ms=300)
+        assert h.asked() == {0: 9}
+        assert h.open
 
 
 def test_many_partitions_that_fail_do_not_cost_a_request_each() -> None:
@@ -166,6 +180,7 @@ def test_throttled_answers_do_not_count_as_useless() -> None:
 
 
 def test_what_is_buffered_and_asked_for_stays_in_the_budget() -> None:
+    """KIP-81, zio-kafka #918, Dekaf #2257."""
     settings = FetchSettings(max_partition_bytes=1_000, buffer_bytes=3_000, max_bytes=50_000)
     h = Harness(settings, partitions=30, leader=lambda number: 1 + number % 3).assign(*range(30))
     for turn in range(200):
@@ -295,6 +310,42 @@ def test_no_partition_starves_where_answers_hold_one() -> None:
         h.answer({first.partition: data(first.offset)}, session_id=0)
         h.read()
     assert all(served.count(number) == 4 for number in range(5))
+
+
+def test_no_topic_starves_behind_its_neighbour() -> None:
+    """A broker without sessions has little room in its answers, and a topic that never ends."""
+    h = Harness(partitions=2)
+    h.cluster["u"] = Topic(tid(2), {0: (1, 5)})
+    topics = {tp(0): tid(1), tp(1): tid(1), tp(0, "u"): tid(2)}
+    h.post(AssignmentChanged(topics, frozenset()))
+    h.post(Started(tuple(topics)))
+    served = []
+    for _ in range(8):
+        first = h.fetch().intent.add[0]
+        served.append(first.topic_id)
+        records = data(first.offset)
+        topic = 1 if first.topic_id == tid(1) else 2
+        h.answer(None, row(first.partition, records, topic=topic), session_id=0)
+        h.read()
+    assert served.count(tid(2)) == 4
+
+
+def test_brokers_take_turns_where_the_budget_is_enough_for_one() -> None:
+    settings = FetchSettings(max_partition_bytes=1_000, buffer_bytes=2_700)
+    h = Harness(settings, partitions=4, leader=lambda number: 1 + number % 2).assign(0, 1, 2, 3)
+    h.answer({0: data(0, size=550)}, node=1)
+    h.answer({1: data(0, size=550)}, node=2)
+    h.post(Paused((tp(0), tp(1))))  # of each broker something stays in the buffer
+    for node in tuple(h.open):
+        h.answer(node=node)
+    asked: list[int] = []
+    for _ in range(8):
+        (node,) = h.open
+        asked.append(node)
+        offset = h.asked(node)[node + 1]
+        h.answer({node + 1: data(offset, size=900)}, node=node)
+        h.read()
+    assert asked.count(1) == asked.count(2), asked
 
 
 # -- first waits ---------------------------------------------------------------------------------

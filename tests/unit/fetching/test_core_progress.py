@@ -127,7 +127,7 @@ def test_at_the_last_stable_offset_nothing_rests() -> None:
 
 
 def test_the_end_that_a_user_asks_for_has_his_isolation() -> None:
-    """klag-exporter 104: a lag that never ends under read_committed."""
+    """klag-exporter #104: a lag that never ends under read_committed."""
     for settings in (PLAIN, COMMITTED):
         harness = reading(settings)
         harness.log[tp()] = (0, 70)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import pytest
+
 from kip848_client._types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import NoOffsetForPartition
@@ -42,6 +46,7 @@ def wanted(harness: Harness, node: int = 1) -> Wanted:
 
 
 def test_an_answer_from_before_a_truncation_is_not_used() -> None:
+    """librdkafka #4261."""
     harness = committed(GROUP, 10, 2)
     request = harness.fetch()
     harness.answer(None, row(diverging=EpochEnd(1, 6)))
@@ -69,7 +74,8 @@ def test_skipped_batches_move_the_epoch_too() -> None:
 
 
 def test_leaders_that_move_during_a_reset_move_the_question() -> None:
-    """librdkafka 2625, 3080: a reset that went on at the old leader, and a fetch at -1001."""
+    """librdkafka #2625, librdkafka #3080: a reset that went on at the old leader, and a fetch at
+    -1001."""
     harness = Harness(FetchSettings(reset_policy="latest"))
     harness.answers_offsets = False
     harness.log[tp()] = (0, 40)
@@ -89,7 +95,7 @@ def test_leaders_that_move_during_a_reset_move_the_question() -> None:
 
 
 def test_records_come_before_the_reset_that_follows_them() -> None:
-    """KAFKA-5075, 5078: what was fetched before the error is good."""
+    """KAFKA-5075, KAFKA-5078: what was fetched before the error is good."""
     harness = committed(STRICT, 10, 2)
     harness.answer({0: data(10, 5)})
     harness.log[tp()] = (100, 200)
@@ -154,3 +160,41 @@ def test_who_waits_for_the_position_of_a_paused_partition_hears_why_there_is_non
     assert type(told[1]) is NoOffsetForPartition
     harness.post(AllButHeld(frozenset({tp()}), frozenset()))
     assert harness.core.trouble() is None, "its revocation has begun"
+
+
+def deny(h: Harness, ms: int) -> list[int]:
+    """The leader calls every offset out of range, though its log has them all; returns the pauses
+    between the fetches."""
+    start, asked = h.now, [h.now]
+    while h.now < start + ms:
+        if 1 in h.open:
+            h.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE), after_ms=0)
+            asked.append(h.now)
+        else:
+            h.advance(10)
+        if h.core.trouble() is not None:
+            h.post(TroubleTold(tp()))
+    return [after - before for before, after in pairwise(asked)]
+
+
+@pytest.mark.parametrize("policy", ["earliest", "latest", "none"])
+def test_a_leader_that_denies_what_its_log_has_is_asked_more_and_more_rarely(policy: str) -> None:
+    h = Harness(FetchSettings(reset_policy=policy, has_group=True))
+    h.log[tp()] = (0, 100)
+    h.committed[tp()] = StoredOffset(50)
+    h.assign(0)
+    pauses = deny(h, 30_000)
+    assert min(pauses[8:]) >= h.settings.retry_backoff_max_ms
+    assert max(pauses) <= 2 * h.settings.retry_backoff_max_ms + 200
+    assert len(h.all(ListOffsets)) < 100
+
+
+def test_a_leader_that_serves_again_is_forgiven() -> None:
+    h = Harness(FetchSettings(reset_policy="earliest"))
+    h.log[tp()] = (0, 100)
+    h.assign(0)
+    deny(h, 10_000)
+    h.advance(2_000)
+    h.answer({0: data(0)})
+    h.read()
+    assert deny(h, 250)[1] <= h.settings.retry_backoff_ms

@@ -42,6 +42,20 @@ def test_positions_and_ends() -> None:
     assert (h.core.position(tp(0)), h.core.position_epoch(tp(0))) == (3, 0)
 
 
+def test_what_an_answer_leaves_out_is_as_it_was() -> None:
+    """Dekaf #1002: within a session an answer tells only what is new. So who wants to know whether
+    he is at the end compares his position with the high watermark."""
+    h = Harness(partitions=2).assign(0, 1)
+    told = row(records=data(0, 3), high_watermark=3, last_stable_offset=3, log_start_offset=0)
+    h.answer(None, told)
+    h.read()
+    for offset in range(3):
+        h.answer({1: data(offset)})
+        h.read()
+    assert h.core.position(tp(0)) == h.core.high_watermark(tp(0)) == 3
+    assert (h.core.last_stable_offset(tp(0)), h.core.log_start_offset(tp(0))) == (3, 0)
+
+
 def test_the_reader_moves_the_position_record_by_record() -> None:
     h = Harness().assign(0)
     h.answer({0: data(0, 3)})
@@ -63,6 +77,7 @@ def test_a_position_inside_of_a_batch() -> None:
 
 
 def test_a_compacted_batch_without_records_moves_the_position() -> None:
+    """sarama #1005, sarama #2053."""
     h = Harness().assign(0)
     h.answer({0: batch(0, 7, records=0)})
     assert h.read() == [(tp(0), 0, 7)]
@@ -71,13 +86,15 @@ def test_a_compacted_batch_without_records_moves_the_position() -> None:
 
 
 def test_a_lost_last_record_moves_the_position() -> None:
+    """sarama #1005, sarama #2053."""
     h = Harness().assign(0)
     h.answer({0: batch(0, 5, records=2)})
     h.read()
     assert h.core.position(tp(0)) == 5
 
 
-def test_an_answer_of_aborted_batches_and_markers_only_moves_the_position() -> None:
+def test_aborted_batches_and_markers_alone_move_the_position() -> None:
+    """pinot #12318, pinot #18337, librdkafka #2993."""
     h = Harness(COMMITTED).assign(0)
     raw = batch(0, 4, attributes=TRANSACTIONAL, producer=9) + marker(4, 9, ABORT)
     commands = h.answer(None, row(records=raw, aborted=((9, 0),), last_stable_offset=5))
@@ -122,6 +139,7 @@ def test_an_answer_may_begin_with_a_marker() -> None:
 
 
 def test_a_cut_last_batch_is_no_error() -> None:
+    """sarama #1657."""
     h = Harness().assign(0)
     h.answer({0: data(0) + data(1)[:30]})
     assert h.asked() == {0: 1}
@@ -130,6 +148,7 @@ def test_a_cut_last_batch_is_no_error() -> None:
 
 
 def test_slices_adjoin_whatever_happens() -> None:
+    """KAFKA-2978."""
     h = Harness(partitions=2).assign(0, 1)
     for offset in range(0, 30, 3):
         h.answer({0: data(offset, 3), 1: data(offset, 3)})
@@ -202,6 +221,20 @@ def test_what_was_said_of_a_former_tenure_changes_nothing() -> None:
     h.post(Undecodable(tp(0), tenure, 3, error))
     assert h.core.position(tp(0)) == 5
     assert h.core.trouble() is None
+
+
+def test_after_a_seek_damaged_bytes_are_fetched_once_more_again() -> None:
+    h = Harness().assign(0)
+    for _ in range(2):
+        h.post(Sought(tp(0), 3))
+        h.answer()  # what was asked before
+        assert h.asked() == {0: 3}
+        h.answer({0: data(3)})
+        piece = h.core.next_slice()
+        assert piece is not None
+        error = RecordUnreadable("damaged", topic="t", partition=0, offset=3)
+        h.post(Undecodable(tp(0), piece.cursor.tenure, 3, error))
+        assert h.core.trouble() is None
 
 
 @pytest.mark.parametrize("size", [1, 30, 60])

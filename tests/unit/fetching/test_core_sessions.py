@@ -21,6 +21,7 @@ from tests.unit.fetching._harness import Harness, data, key, row, tid, tp
 
 
 def test_one_session_serves_a_thousand_fetches() -> None:
+    """platformatic #315, sarama #1644."""
     h = Harness().assign(0)
     h.answer()
     for offset in range(1_000):
@@ -32,6 +33,7 @@ def test_one_session_serves_a_thousand_fetches() -> None:
 
 
 def test_a_request_names_what_has_changed_only() -> None:
+    """kafka-python #2575."""
     h = Harness(partitions=4).assign(0, 1, 2, 3)
     h.answer()
     h.answer({2: data(0, 3)})
@@ -41,10 +43,11 @@ def test_a_request_names_what_has_changed_only() -> None:
 
 
 def test_nothing_is_sent_while_all_partitions_of_a_broker_are_full() -> None:
-    """An incremental request that forgets the last partition would close the session."""
+    """KAFKA-17182: a request that forgets the last partition would close the session."""
     h = Harness(FetchSettings(max_partition_bytes=1_000), partitions=2).assign(0, 1)
     h.answer()
     h.answer({0: data(0, size=2_500), 1: data(0, size=2_500)})
+    h.advance(1_000)
     assert not h.open
     assert h.sessions[1].keys() == {key(0), key(1)}
     h.read()
@@ -53,6 +56,7 @@ def test_nothing_is_sent_while_all_partitions_of_a_broker_are_full() -> None:
 
 
 def test_what_is_taken_away_is_forgotten_and_its_data_dropped() -> None:
+    """platformatic #321."""
     h = Harness(partitions=2).assign(0, 1)
     h.answer()
     h.post(AssignmentChanged({tp(0): tid(1)}, frozenset()))
@@ -63,6 +67,7 @@ def test_what_is_taken_away_is_forgotten_and_its_data_dropped() -> None:
 
 
 def test_a_topic_is_forgotten_by_the_id_it_was_added_with() -> None:
+    """franz-go #535, franz-go #546."""
     h = Harness(partitions=2)
     h.assign(0, 1)
     h.answer()
@@ -78,6 +83,7 @@ def test_a_topic_is_forgotten_by_the_id_it_was_added_with() -> None:
     "code", [ErrorCode.INVALID_FETCH_SESSION_EPOCH, ErrorCode.FETCH_SESSION_ID_NOT_FOUND]
 )
 def test_a_session_that_the_broker_refuses_is_opened_anew(code: ErrorCode) -> None:
+    """redpanda #27749, KAFKA-8052, spring-cloud-stream #2209."""
     h = Harness().assign(0)
     h.answer()
     h.answer({0: data(0)})
@@ -126,6 +132,7 @@ def test_a_request_that_was_not_sent_leaves_the_session_as_it_was() -> None:
 
 
 def test_an_empty_answer_is_followed_by_the_next_request() -> None:
+    """KAFKA-19259."""
     h = Harness().assign(0)
     h.answer()
     for _ in range(5):

@@ -18,6 +18,7 @@ from kip848_client.fetching import (
     SeekBegun,
     SeekEnded,
     SendFetch,
+    Sought,
     Started,
     StoredOffset,
     TopicLeaders,
@@ -46,6 +47,7 @@ def created_again(*, by_hand: bool) -> Harness:
     ],
 )
 def test_the_group_says_when_a_topic_is_another_one(code: ErrorCode) -> None:
+    """franz-go #1336, franz-go #1364, franz-go #1404, franz-go #1429."""
     h = created_again(by_hand=False)
     count = len(h.all(SendFetch))
     h.answer(None, row(error_code=code))
@@ -114,6 +116,18 @@ def test_metadata_without_an_id_says_nothing() -> None:
     assert h.asked(1) == {0: 1}
 
 
+def test_a_topic_that_has_no_id_yet_is_waited_for() -> None:
+    """librdkafka #4806: it was fetched by the zero id."""
+    h = Harness()
+    h.cluster["t"].topic_id = tid(0)
+    h.assign(0, by_hand=True)
+    h.advance(1_000)
+    assert not h.all(SendFetch)
+    h.cluster["t"].topic_id = tid(1)
+    h.advance(2_000)
+    assert h.sessions[1].keys() == {key(0)}
+
+
 def test_assigned_by_hand_the_new_topic_is_read_as_if_nothing_were_committed() -> None:
     h = created_again(by_hand=True)
     tenure = h.core.tenure(tp(0))
@@ -130,6 +144,24 @@ def test_assigned_by_hand_the_new_topic_is_read_as_if_nothing_were_committed() -
     assert h.fetch().intent.forget == (key(0, 1),)
     h.answer({}, row(0, data(1), topic=2))
     assert h.read() == [(tp(0), 1, 2)]
+
+
+def test_partitions_by_hand_of_the_old_topic_follow_one_of_the_new_topic() -> None:
+    """One is added when the topic was created again: it is of the new one from the beginning."""
+    h = created_again(by_hand=True)
+    h.cluster["t"].leaders[1] = (1, 0)
+    h.log[tp(0)] = (0, 1)
+    h.open.pop(1)
+    h.learn()
+    h.post(AssignmentChanged(dict.fromkeys((tp(0), tp(1))), frozenset()))
+    h.post(Started((tp(1),)))
+    h.advance(200)
+    assert h.core.topic_id(tp(0)) == tid(1), "not at once: metadata may be old"
+    assert h.core.topic_id(tp(1)) == tid(2)
+    h.advance(3_000)
+    assert h.core.topic_id(tp(0)) == tid(2)
+    assert h.core.position(tp(0)) == 1
+    assert len([text for text in h.notices if "deleted and created again" in text]) == 1
 
 
 def test_a_seek_in_the_old_topic_does_not_move_the_new_one() -> None:
@@ -171,6 +203,7 @@ def test_a_topic_by_hand_that_does_not_come_back_is_gone() -> None:
 
 
 def test_a_new_topic_that_its_broker_does_not_know_yet_is_waited_for() -> None:
+    """franz-go #357, franz-go #359."""
     h = Harness().assign(0)
     for _ in range(4):
         h.answer(None, row(error_code=ErrorCode.UNKNOWN_TOPIC_ID))
@@ -179,6 +212,18 @@ def test_a_new_topic_that_its_broker_does_not_know_yet_is_waited_for() -> None:
     assert h.read() == [(tp(0), 0, 1)]
     assert not h.notices
     assert h.core.trouble() is None
+
+
+def test_records_of_a_topic_that_was_sought_before_its_id_was_known_have_the_id() -> None:
+    h = Harness()
+    h.answers_metadata = False
+    h.assign(0, by_hand=True)
+    h.post(Sought(tp(0), 4))
+    h.learn(h.all(LearnLeaders)[-1])
+    h.answer({0: data(4)})
+    piece = h.core.next_slice()
+    assert piece is not None
+    assert (piece.cursor.topic_id, piece.first_offset) == (tid(1), 4)
 
 
 def test_trouble_that_lasts_is_logged_once() -> None:

@@ -44,6 +44,7 @@ def test_every_request_says_the_epoch_of_what_was_read() -> None:
 
 
 def test_a_committed_offset_is_checked_by_the_first_fetch() -> None:
+    """librdkafka #5158."""
     h = Harness(FetchSettings(has_group=True))
     h.committed[tp(0)] = StoredOffset(7, 2)
     h.assign(0)
@@ -187,16 +188,19 @@ def test_a_broker_that_says_the_same_again_and_again_is_paced() -> None:
 
 @pytest.mark.parametrize("end", [EpochEnd(-1, -1), EpochEnd(3, -1), EpochEnd(-1, 3)])
 def test_an_end_that_says_nothing_is_looked_into(end: EpochEnd) -> None:
+    """librdkafka #4492, KAFKA-9840."""
     h = with_records()
     h.read()
     h.log[tp(0)] = (0, 10)
     h.answer(None, row(diverging=end))
     assert h.all(ListOffsets)
     h.advance(200)
+    assert h.open, "the position stands"
     assert asked(h)[0] == 6
 
 
-def test_a_position_below_the_log_is_out_of_range_and_no_truncation() -> None:
+def test_a_position_below_the_log_is_out_of_range_not_cut_off() -> None:
+    """KAFKA-12996."""
     h = with_records()
     h.read()
     h.log[tp(0)] = (20, 30)
@@ -206,6 +210,7 @@ def test_a_position_below_the_log_is_out_of_range_and_no_truncation() -> None:
 
 
 def test_a_seek_in_the_middle_of_a_check_wins() -> None:
+    """KAFKA-8429."""
     h = with_records()
     h.read()
     h.answers_offsets = False
@@ -213,6 +218,7 @@ def test_a_seek_in_the_middle_of_a_check_wins() -> None:
     h.answer(None, row(error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
     question = h.all(ListOffsets)[-1]
     h.post(Sought(tp(0), 25))
+    h.answers_offsets = True
     h.list_offsets(question)
     assert asked(h)[0] == 25
     h.answer({0: data(25)})

@@ -37,6 +37,42 @@ def requests(look: Looking) -> list[tuple[int, dict[tuple[str, int], int]]]:
     return [(each.node, {at: time for at, (time, _) in each.wanted.items()}) for each in taken]
 
 
+# -- withdrawn -----------------------------------------------------------------------------------
+
+
+def test_what_nobody_waits_for_any_more_is_not_asked_again() -> None:
+    look = Looking({0: 1})
+    look.ask({A: LATEST})
+    look.refuse(ErrorCode.OFFSET_NOT_AVAILABLE)
+    look.queries.withdraw(1)
+    look.settle()
+    assert look.deadline_ms is None
+    assert not look.queries.topics
+    look.advance(60_000)
+    assert len(look.all(ListOffsets)) == 1
+    assert not look.all(OffsetsNotFound)
+
+
+def test_who_withdraws_leaves_the_questions_of_others_alone() -> None:
+    look = Looking({0: 1})
+    look.ask({A: LATEST}, ticket=1)
+    look.ask({A: LATEST}, ticket=2)
+    look.queries.withdraw(1)
+    look.answer({A: listed(5)})
+    look.answer({A: listed(6)})
+    assert [each.ticket for each in look.all(OffsetsFound)] == [2]
+
+
+def test_what_is_withdrawn_may_have_been_answered() -> None:
+    look = Looking({0: 1})
+    look.ask({A: LATEST})
+    look.answer({A: listed(5)})
+    look.queries.withdraw(1)
+    look.queries.withdraw(99)
+    look.settle()
+    assert look.deadline_ms is None
+
+
 # -- batches -------------------------------------------------------------------------------------
 
 
@@ -315,6 +351,20 @@ def test_a_broker_that_lags_behind_gets_a_second_before_leaders_are_asked_for() 
         look.refuse(ErrorCode.UNKNOWN_LEADER_EPOCH)
         look.advance(100 if look.wanted else 800)
     assert look.now - begun >= 1_000
+
+
+def test_an_epoch_that_nobody_has_heard_of_is_doubted_at_last() -> None:
+    look = Looking({0: 1})
+    look.lead({0: 1}, epoch=99)
+    look.ask({A: LATEST})
+    begun = look.now
+    while look.leaders.at((ID, 0)) is not None:
+        look.refuse(ErrorCode.UNKNOWN_LEADER_EPOCH)
+        look.advance(1_000)
+        assert look.now - begun < 20_000
+    assert look.now - begun > 10_000
+    look.lead({0: 1}, epoch=1)
+    assert look.newest(ListOffsets).wanted[A] == (LATEST, 1)
 
 
 def test_pauses_grow() -> None:

@@ -66,7 +66,7 @@ class TestOrdinary:
         assert (alone.batches, alone.next_offset, alone.garbled) == ((), 4, None)
 
     def test_control_batches_are_skipped_whatever_the_isolation(self) -> None:
-        """kafkajs #403, #1256: an answer of control batches alone moves the offset."""
+        """kafkajs #403, kafkajs #1256: an answer of control batches alone moves the offset."""
         walked = walk(marker(5, 1, COMMIT) + marker(6, 2, ABORT), 5, 0)
         assert (handed_out(walked), walked.next_offset, len(walked.batches)) == ([], 7, 2)
 

@@ -75,10 +75,13 @@ class GroupHarness:
         self.tracker = OffsetTracker()
         settings = CommitterSettings(auto_commit_interval_ms=interval_ms)
         self.newest = dict(newest or {})
+        self.read: dict[TopicPartition, TopicId] = {}
+        """What is read, of which topic, but for what the group assigns."""
         self.core = GroupCore(
             MemberCore(MemberSettings(auto_commit=auto_commit), MEMBER, lambda ms: ms),
             CommitterCore(settings, self.tracker, lambda ms: ms),
             self.newest.get,
+            self.read.get,
             lambda _failures: 100,
         )
         self.now = 1_000

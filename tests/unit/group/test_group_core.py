@@ -73,7 +73,7 @@ def test_many_wishes_do_not_ask_a_coordinator_that_is_away_many_times() -> None:
 
 
 def test_a_topic_that_was_created_again_is_not_committed_to() -> None:
-    """By name, the old topic's offset would be stored for the new one."""
+    """franz-go #1426: by name, the old topic's offset would be stored for the new one."""
     harness = GroupHarness(auto_commit=False, newest={"t": T}).joined(0)
     harness.newest["t"] = NEW
     commit(harness, 5)
@@ -81,6 +81,36 @@ def test_a_topic_that_was_created_again_is_not_committed_to() -> None:
     assert not harness.out(CommitDone), "metadata may be wrong for a moment: tried until its time"
     harness.advance(60_000)
     assert "UNKNOWN_TOPIC_ID" in str(harness.out(CommitDone)[0].failed[TP])
+
+
+def test_a_topic_by_hand_that_was_created_again_is_not_committed_to() -> None:
+    """franz-go #1426. The old offset is wrong also when the new topic is being read, later on."""
+    harness = GroupHarness(auto_commit=False, newest={"t": T})
+    harness.read[TP] = T
+    harness.tracker.assign([TP])
+    harness.newest["t"] = NEW
+    commit(harness, 5)
+    assert not harness.out(SendCommit)
+    harness.read[TP] = NEW
+    harness.advance(60_000)
+    assert not harness.all(SendCommit)
+    assert "UNKNOWN_TOPIC_ID" in str(harness.all(CommitDone)[0].failed[TP])
+    commit(harness, 1, ticket=2)
+    (sent,) = harness.out(SendCommit)
+    assert sent.offsets[TP].offset == 1
+
+
+def test_a_wish_that_is_refused_leaves_nothing_behind() -> None:
+    harness = GroupHarness(auto_commit=False, newest={"t": T})
+    harness.read[TP] = T
+    harness.tracker.assign([TP])
+    commit(harness, 5)
+    harness.read[TP] = harness.newest["t"] = NEW
+    with pytest.raises(LocalProtocolError):
+        commit(harness, 6)
+    harness.stored()
+    commit(harness, 7)
+    assert harness.newest_of(SendCommit).offsets[TP].offset == 7
 
 
 def test_what_is_set_aside_does_not_keep_the_rest_from_being_stored() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
+from weakref import WeakSet
 
 import pytest
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
@@ -68,6 +70,13 @@ WAYS: tuple[Way, ...] = (one_by_one, in_lists, in_columns)
 every_way = pytest.mark.parametrize("way", WAYS)
 
 
+class Value:
+    """What a deserializer makes."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+
 def rows(*offsets: int) -> list[Row]:
     return [Row(offset) for offset in offsets]
 
@@ -91,6 +100,29 @@ def test_a_record_has_what_the_batch_says(reader_of: MakeReader) -> None:
     assert type(first) is Record
 
 
+@pytest.mark.parametrize("compiled", PATHS)
+def test_a_record_comes_into_being_when_it_is_asked_for(compiled: bool) -> None:
+    """A list of a batch's records cost 20 times the reading, in a process where much else is
+    alive: kept objects are work for the garbage collector."""
+    alive: WeakSet[Value] = WeakSet()
+    made = 0
+
+    def value_of(data: bytes) -> Value:
+        nonlocal made
+        made += 1
+        alive.add(value := Value(data))
+        return value
+
+    slice_ = slice_of(batch([Row(offset, value=b"v") for offset in range(1_000)]))
+    reader = SliceReader(slice_, Decoding(compiled=compiled, value_deserializer=value_of))
+    before = len(gc.get_objects())
+    for count in range(1, 51):
+        record = reader.one()
+        assert record is not None
+        assert (made, len(alive)) == (count, 1), "one at a time"
+    assert len(gc.get_objects()) - before < 500, "nobody keeps what they are made of either"
+
+
 def test_with_log_append_time_all_have_the_batchs(reader_of: MakeReader) -> None:
     slice_ = slice_of(batch(rows(0, 1), log_append_time=77))
     assert [(each.timestamp, each.timestamp_type) for each in reader_of(slice_).take()] == [
@@ -101,6 +133,7 @@ def test_with_log_append_time_all_have_the_batchs(reader_of: MakeReader) -> None
 
 @every_way
 def test_nothing_before_the_position(reader_of: MakeReader, way: Way) -> None:
+    """Dekaf #2074."""
     slice_ = slice_of(batch(rows(0, 1, 2)), batch(rows(3, 4, 5)), batch(rows(6, 7)), first=4)
     assert way(reader_of(slice_)) == [4, 5, 6, 7]
 

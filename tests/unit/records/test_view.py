@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import pickle
@@ -13,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kip848_client._aiokafka._codec import decoded
 from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError, RecordUnreadable
 from kip848_client.fetching._model import Slice
@@ -24,6 +26,7 @@ from kip848_client.records._arrow import (
     pyarrow,
     record_batch,
 )
+from kip848_client.records._list_columns import ListColumns
 from kip848_client.records._paths import PATHS
 from tests.unit.records.batches import TP, Row, batch, resealed, slice_of
 
@@ -221,6 +224,38 @@ def test_what_arrow_batches_share_is_kept_while_it_is_small(view_of: MakeView) -
     assert pa.total_allocated_bytes() - before < 2 << 20
 
 
+def test_more_than_a_column_can_have_is_told(
+    view_of: MakeView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has 2 GB to spare for a test; this is what pyarrow does then."""
+    listed = ListColumns()
+    listed.add(decoded(batch(ROWS[:1]), 2), 10)
+    array = pa.array
+    with monkeypatch.context() as patch:
+        patch.setattr(pa, "array", lambda rows, kind: pa.chunked_array([array(rows, kind)] * 2))
+        with pytest.raises(OverflowError, match="max_records"):
+            record_batch(TP, 0, [listed])
+    view = view_of(slice_of(batch(ROWS)))
+    two = (view._parts[0], view._parts[0])
+    assert record_batch(TP, 0, two).num_rows == 8
+    table = pa.Table
+
+    class Chunked:
+        def __init__(self, batches: list[pa.RecordBatch]) -> None:
+            self.batches = batches
+
+        @classmethod
+        def from_batches(cls, batches: list[pa.RecordBatch]) -> Chunked:
+            return cls(batches)
+
+        def combine_chunks(self) -> Any:
+            return table.from_batches(self.batches)
+
+    monkeypatch.setattr(pa, "Table", Chunked)
+    with pytest.raises(OverflowError, match="max_records"):
+        record_batch(TP, 0, two)
+
+
 def test_a_view_has_no_more_rows_than_arrow_has_room_for_the_topic() -> None:
     assert Gathered().records_max * 249 < 2**31
     assert Gathered(sys.maxsize).records_max * 249 < 2**31
@@ -246,6 +281,18 @@ def test_changed_lists_do_not_change_the_view(view_of: MakeView) -> None:
     for column in (view.keys, view.values, view.offsets, view.timestamps, view.headers):
         assert isinstance(column, list)
         column.clear()
+    assert list(view.records()) == before
+
+
+def test_changed_arrow_buffers_do_not_change_the_view(view_of: MakeView) -> None:
+    """They are the view's own memory: where its bytes end is there, too."""
+    view = view_of(slice_of(batch(ROWS)))
+    before = list(view.records())
+    arrow = view.to_arrow()
+    for name in ("key", "value", "offset", "headers"):
+        for buffer in filter(None, arrow.column(name).buffers()):
+            with contextlib.suppress(TypeError):  # it can only be read
+                memoryview(buffer).cast("B")[:] = bytes(buffer.size)
     assert list(view.records()) == before
 
 

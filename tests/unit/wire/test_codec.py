@@ -16,6 +16,12 @@ from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseAssignment,
 )
+from kip848_client.wire.messages.fetch import (
+    FetchResponse,
+    FetchResponseFetchableTopicResponse,
+    FetchResponseLeaderIdAndEpoch,
+    FetchResponsePartitionData,
+)
 from kip848_client.wire.messages.metadata import MetadataRequest
 from kip848_client.wire.messages.offset_commit import OffsetCommitRequest
 
@@ -159,3 +165,17 @@ def test_the_generated_source_can_be_printed() -> None:
     text = source(ConsumerGroupHeartbeatRequest, 1)
     assert "def run(buffer, message):" in text
     assert "def run(data, p, size):" in text
+
+
+def test_a_struct_that_is_not_there_is_made_once_for_all_rows() -> None:
+    """A Fetch answer has three of them in each row, and may have thousands of rows."""
+    rows = tuple(FetchResponsePartitionData(partition_index=n) for n in range(3))
+    rows[1].current_leader = FetchResponseLeaderIdAndEpoch(leader_id=7, leader_epoch=8)
+    topic = FetchResponseFetchableTopicResponse(topic_id=b"t" * 16, partitions=rows)
+    raw = encode(FetchResponse(responses=(topic,)), 17)
+    first, second, third = decode(FetchResponse, 17, raw).responses[0].partitions
+    assert first.current_leader is third.current_leader
+    assert first.current_leader == FetchResponseLeaderIdAndEpoch()
+    assert second.current_leader == FetchResponseLeaderIdAndEpoch(leader_id=7, leader_epoch=8)
+    again = decode(FetchResponse, 17, raw).responses[0].partitions
+    assert again[0].current_leader is not first.current_leader

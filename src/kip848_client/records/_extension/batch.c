@@ -134,6 +134,15 @@ raise_broken(Batch *self, const char *why)
     }
 }
 
+int
+is_busy(const Batch *self)
+{
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "a deserializer asked for records");
+    }
+    return self->busy;
+}
+
 static PyObject *
 batch_payload_bytes(Batch *self, void *Py_UNUSED(closure))
 {

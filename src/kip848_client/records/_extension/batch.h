@@ -17,6 +17,7 @@ typedef struct {
     long long position;  /* records before it are not handed out */
     int log_append_time;
     int epoch_told;
+    int busy; /* what others have written runs: a deserializer */
     PyObject *cursor;
     PyObject *epoch;
     PyObject *topic;
@@ -38,11 +39,15 @@ INTERNAL PyObject *consumed_name, *consumed_epoch_name, *no_headers;
 /* Raise what an application sees of bytes that are no records. */
 INTERNAL void raise_broken(Batch *self, const char *why);
 
+/* Whether a deserializer asks for the record that it is to deserialize, or those after it: that is
+ * an error of its own, and then set. */
+INTERNAL int is_busy(const Batch *self);
+
 /* next(batch): a Record. */
 INTERNAL PyObject *batch_next(Batch *self);
 
-/* batch.scan(columns, limit): add at most `limit` records to columns. How many; raises only when
- * there are none before what is wrong. */
+/* batch.scan(columns, limit): add at most `limit` records to columns. How many; bytes that are no
+ * records raise only when there are none before them. What raises has added nothing. */
 INTERNAL PyObject *batch_scan(Batch *self, PyObject *args);
 
 /* The record at `at` with its own timestamp and offset, and where it ends. */

@@ -54,6 +54,9 @@ columns_length(PyObject *self)
 void
 columns_cut(Columns *self, Py_ssize_t rows, Py_ssize_t headers)
 {
+    self->rows = rows;
+    self->offsets.used = rows * sizeof(int64_t);
+    self->timestamps.used = rows * sizeof(int64_t);
     bytes_column_cut(&self->keys, rows);
     bytes_column_cut(&self->values, rows);
     bytes_column_cut(&self->header_names, headers);

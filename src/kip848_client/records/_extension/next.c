@@ -21,6 +21,7 @@ headers_of(const unsigned char *at, const unsigned char *end, Py_ssize_t count)
     if (headers == NULL) {
         return NULL;
     }
+    PyObject_GC_UnTrack(headers); /* before it is seen by halves */
     for (Py_ssize_t i = 0; i < count; i++) {
         Bytes key, value;
         at = read_header(at, end, &key, &value);
@@ -32,6 +33,7 @@ headers_of(const unsigned char *at, const unsigned char *end, Py_ssize_t count)
         if (pair == NULL) {
             goto failed;
         }
+        PyObject_GC_UnTrack(pair);
         PyTuple_SET_ITEM(headers, i, pair);
         PyObject *name = PyUnicode_DecodeUTF8((const char *)key.at, key.length, NULL);
         if (name == NULL) {
@@ -43,9 +45,7 @@ headers_of(const unsigned char *at, const unsigned char *end, Py_ssize_t count)
             goto failed;
         }
         PyTuple_SET_ITEM(pair, 1, content);
-        PyObject_GC_UnTrack(pair);
     }
-    PyObject_GC_UnTrack(headers);
     return headers;
 failed:
     Py_DECREF(headers);
@@ -75,15 +75,19 @@ raise_refused(Batch *self, int64_t offset)
     Py_XDECREF(trace);
 }
 
-/* Steals `raw`, which may be NULL. */
+/* A key or a value as the application sees it. */
 static PyObject *
-deserialized(PyObject *deserializer, PyObject *raw)
+deserialized(Batch *self, PyObject *deserializer, Bytes bytes, int64_t offset)
 {
+    PyObject *raw = object_of(bytes);
     if (deserializer == Py_None || deserializer == NULL || raw == NULL) {
         return raw;
     }
     PyObject *made = PyObject_CallOneArg(deserializer, raw);
     Py_DECREF(raw);
+    if (made == NULL) {
+        raise_refused(self, offset);
+    }
     return made;
 }
 
@@ -108,23 +112,26 @@ static PyObject *
 make_record(Batch *self, const Parsed *parsed, const unsigned char *end)
 {
     PyTypeObject *type = (PyTypeObject *)self->record_type;
-    PyObject *record = NULL;
-    PyObject *value = NULL;
-    /* what others have written runs before there is a record that is not whole */
-    PyObject *key = deserialized(self->key_deserializer, object_of(parsed->key));
-    if (key != NULL) {
-        value = deserialized(self->value_deserializer, object_of(parsed->value));
+    /* deserializers and, as headers are made, the garbage collector run what others have written:
+     * before there is a record that is not whole */
+    PyObject *key = deserialized(self, self->key_deserializer, parsed->key, parsed->offset);
+    if (key == NULL) {
+        return NULL;
     }
+    PyObject *value = deserialized(self, self->value_deserializer, parsed->value, parsed->offset);
     if (value == NULL) {
-        Py_XDECREF(key);
-        raise_refused(self, parsed->offset);
+        Py_DECREF(key);
         return NULL;
     }
     int plain = !PyObject_IS_GC(key) && !PyObject_IS_GC(value);
-    record = type->tp_alloc(type, FIELDS);
+    PyObject *headers = parsed->header_count == 0
+                            ? Py_NewRef(no_headers)
+                            : headers_of(parsed->headers, end, parsed->header_count);
+    PyObject *record = headers == NULL ? NULL : type->tp_alloc(type, FIELDS);
     if (record == NULL) {
         Py_DECREF(key);
         Py_DECREF(value);
+        Py_XDECREF(headers);
         return NULL;
     }
     PyTuple_SET_ITEM(record, 0, Py_NewRef(self->topic));
@@ -137,10 +144,7 @@ make_record(Batch *self, const Parsed *parsed, const unsigned char *end)
     PyTuple_SET_ITEM(record, 7, Py_NewRef(Py_None));
     PyTuple_SET_ITEM(record, 8, PyLong_FromSsize_t(parsed->key.length));
     PyTuple_SET_ITEM(record, 9, PyLong_FromSsize_t(parsed->value.length));
-    PyTuple_SET_ITEM(record, 10,
-                     parsed->header_count == 0
-                         ? Py_NewRef(no_headers)
-                         : headers_of(parsed->headers, end, parsed->header_count));
+    PyTuple_SET_ITEM(record, 10, headers);
     if (PyErr_Occurred()) {
         Py_DECREF(record);
         return NULL;
@@ -157,6 +161,9 @@ batch_next(Batch *self)
     Parsed parsed;
     const unsigned char *end;
     const char *why;
+    if (is_busy(self)) {
+        return NULL;
+    }
     switch (find_next(self, &parsed, &end, &why)) {
     case 0:
         return NULL;
@@ -166,14 +173,10 @@ batch_next(Batch *self)
     default:
         break;
     }
-    const unsigned char *before = self->at;
+    self->busy = 1;
     PyObject *record = make_record(self, &parsed, end);
+    self->busy = 0;
     if (record == NULL) {
-        return NULL;
-    }
-    if (self->at != before) { /* the deserializer has asked us for records */
-        Py_DECREF(record);
-        PyErr_SetString(PyExc_RuntimeError, "a deserializer asked for records");
         return NULL;
     }
     if (move_cursor(self, parsed.offset + 1) < 0) {

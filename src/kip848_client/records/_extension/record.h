@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "text.h"
 #include "wire.h"
 
 #define RECORD_BYTES_MIN 7 /* of a record without key, value and headers */
@@ -20,18 +21,6 @@ typedef struct {
     Py_ssize_t header_count;
     const unsigned char *headers;
 } Parsed;
-
-static int
-is_text(Bytes bytes)
-{
-    PyObject *text = PyUnicode_DecodeUTF8((const char *)bytes.at, bytes.length, NULL);
-    if (text == NULL) {
-        PyErr_Clear();
-        return 0;
-    }
-    Py_DECREF(text);
-    return 1;
-}
 
 /* Where the record at `at` ends; NULL with `why` set when there is none. Its timestamp and offset
  * are what its batch adds its own to. */

@@ -20,21 +20,13 @@ records_at_most(const Batch *self, Py_ssize_t limit)
     return limit < possible ? limit : possible;
 }
 
-PyObject *
-batch_scan(Batch *self, PyObject *args)
+/* How many were added, or -1. */
+static Py_ssize_t
+add_records(Batch *self, Columns *columns, Py_ssize_t limit)
 {
-    Columns *columns;
-    Py_ssize_t limit;
-    if (!PyArg_ParseTuple(args, "O!n", &ColumnsType, &columns, &limit)) {
-        return NULL;
-    }
-    if (columns_bytes(columns) > COLUMN_BYTES_MAX - (self->end - self->at)) {
-        PyErr_SetString(PyExc_OverflowError, "too much data");
-        return NULL;
-    }
     Py_ssize_t count = 0, wanted = records_at_most(self, limit);
     if (columns_reserve(columns, wanted) < 0) {
-        return NULL;
+        return -1;
     }
     while (count < wanted) {
         Parsed parsed;
@@ -46,18 +38,43 @@ batch_scan(Batch *self, PyObject *args)
         }
         if (found < 0) {
             raise_broken(self, why);
-            return NULL;
+            return -1;
         }
         if (columns_add(columns, &parsed, end) < 0) {
-            return NULL;
+            return -1;
         }
         self->at = end;
         self->left--;
         self->position = parsed.offset + 1;
         count++;
     }
-    if (count > 0 && move_cursor(self, self->position) < 0) {
+    return count;
+}
+
+PyObject *
+batch_scan(Batch *self, PyObject *args)
+{
+    Columns *columns;
+    Py_ssize_t limit;
+    if (!PyArg_ParseTuple(args, "O!n", &ColumnsType, &columns, &limit) || is_busy(self)) {
         return NULL;
     }
-    return PyLong_FromSsize_t(count);
+    if (columns_bytes(columns) > COLUMN_BYTES_MAX - (self->end - self->at)) {
+        PyErr_SetString(PyExc_OverflowError, "too much data");
+        return NULL;
+    }
+    const unsigned char *at = self->at;
+    long long left = self->left, position = self->position;
+    Py_ssize_t rows = columns->rows, headers = columns->header_names.count;
+    Py_ssize_t count = add_records(self, columns, limit);
+    PyObject *added = count < 0 ? NULL : PyLong_FromSsize_t(count);
+    if (added == NULL || (count > 0 && move_cursor(self, self->position) < 0)) {
+        Py_XDECREF(added); /* the caller will have none of them */
+        self->at = at;
+        self->left = left;
+        self->position = position;
+        columns_cut(columns, rows, headers);
+        return NULL;
+    }
+    return added;
 }

@@ -1,0 +1,213 @@
+"""Positions, seeks and pauses."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kip848_client.fetching._answers import Answers
+from kip848_client.fetching._buffer import Buffer
+from kip848_client.fetching._core import FetchCore
+from kip848_client.fetching._partition import Partition
+from kip848_client.fetching._queries import Queries
+from kip848_client.fetching._tenures import Tenures
+from kip848_client.fetching._troubles import Troubles
+from kip848_client.records import Decoding, SliceReader
+from kip848_client.records._list_batch import ListBatch
+from tests.known_bugs.rows import KnownBug, Proof
+from tests.support.planting import Plant
+from tests.unit.fetching import test_core_application, test_core_errors, test_core_range
+from tests.unit.records import test_reader
+
+__all__ = ["PAUSES", "POSITIONS"]
+
+_LOOKS_AGAIN: Final = Plant(
+    FetchCore,
+    "_on_application",
+    "self._mark(partition, PAUSED, on=False)",
+    "self._mark(partition, PAUSED, on=False)\n"
+    "                    self._tenures.drop(partition)\n"
+    "                    self._tenures.look(self._now, partition, by_policy=True)",
+)
+"""Who is resumed begins anew."""
+
+
+def listed(slice_: Any, **decoding: Any) -> SliceReader:
+    """A reader without the extension, in which nothing can be planted."""
+    return SliceReader(slice_, Decoding(compiled=False, **decoding))
+
+
+PAUSES: Final = (
+    KnownBug(
+        "KAFKA-7548; librdkafka #5343; alpakka-kafka #549",
+        "A pause throws away what was fetched, and it is fetched again",
+        "keeps it",
+        (
+            Proof(
+                test_core_application.test_a_pause_keeps_what_is_buffered,
+                (
+                    Plant(
+                        FetchCore,
+                        "_on_application",
+                        "self._mark(partition, PAUSED, on=True)",
+                        "self._mark(partition, PAUSED, on=True)\n"
+                        "                    here = StoredOffset(partition.consumed or 0)\n"
+                        "                    self._tenures.seek(self._now, partition, here)",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    KnownBug(
+        "Dekaf #2563; confluent-kafka-dotnet #2418",
+        "Records that were fetched before are handed out after a pause",
+        "hands out nothing from the call on",
+        (
+            Proof(
+                test_core_application.test_a_pause_keeps_what_is_buffered,
+                (
+                    Plant(
+                        Buffer,
+                        "refresh",
+                        "bool(partition.slices) and partition.readable",
+                        "bool(partition.slices)",
+                    ),
+                ),
+            ),
+            Proof(
+                test_core_application.test_the_cursor_says_it_in_the_same_step,
+                (Plant(Partition, "mark", "self.cursor.readable = self.readable", "pass"),),
+            ),
+        ),
+    ),
+    KnownBug(
+        "librdkafka #3471",
+        "Seek, then pause, then resume: reading goes on at the old offset",
+        "goes on at the offset that was sought",
+        (Proof(test_core_application.test_a_seek_survives_a_pause, (_LOOKS_AGAIN,)),),
+    ),
+    KnownBug(
+        "librdkafka #5591",
+        "Pause, assign, resume: the partition is paused for ever",
+        "keeps the pause as a state, not as a command that waits for its turn",
+        (
+            Proof(
+                test_core_application.test_a_resume_counts_whatever_was_assigned_since_the_pause,
+                (
+                    Plant(
+                        FetchCore,
+                        "_on_application",
+                        "self._mark(partition, PAUSED, on=False)",
+                        "self._mark(partition, PAUSED, on=True)",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    KnownBug(
+        "librdkafka #2593; librdkafka #4686",
+        "Resuming what is not paused throws away what was fetched, or moves the position",
+        "does nothing",
+        (
+            Proof(
+                test_core_application.test_resuming_what_is_not_paused_changes_nothing,
+                (_LOOKS_AGAIN,),
+            ),
+        ),
+    ),
+    KnownBug(
+        "confluent-kafka-dotnet #672",
+        "Resuming before the first record resets the position",
+        "keeps it",
+        (
+            Proof(
+                test_core_application.test_a_pause_before_the_first_record_keeps_the_position,
+                (_LOOKS_AGAIN,),
+            ),
+        ),
+    ),
+)
+
+POSITIONS: Final = (
+    KnownBug(
+        "KAFKA-2342; KAFKA-2632; FluidFramework #9404",
+        "An answer to a fetch from before a reassignment moves the position",
+        "drops it",
+        (
+            Proof(
+                test_core_application.test_what_is_gone_is_gone,
+                (
+                    Plant(Answers, "take", "partition.tenure != node.tenures.get(key)", "False"),
+                    Plant(
+                        Answers,
+                        "take",
+                        "partition.fetch_offset != verdict.asked[key].offset",
+                        "False",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    KnownBug(
+        "Dekaf #2074",
+        "The position is inside of a batch, and the records before it are handed out, too",
+        "begins at the position",
+        tuple(
+            Proof(
+                test_reader.test_nothing_before_the_position,
+                (Plant(ListBatch, function, right, wrong),),
+                (listed, way),
+            )
+            for function, right, wrong, way in (
+                ("__iter__", "if offset < position:", "if False:", test_reader.one_by_one),
+                ("__iter__", "if offset < position:", "if False:", test_reader.in_lists),
+                ("_append", "if raw.offset >= position", "if raw", test_reader.in_columns),
+            )
+        ),
+    ),
+    KnownBug(
+        "aiokafka #261; aiokafka #718",
+        "A position is out of range, and the partition never comes back",
+        "resets it when the leader has confirmed it and the records before are read",
+        (
+            Proof(
+                test_core_errors.test_retention_overtook_us,
+                (
+                    Plant(
+                        FetchCore,
+                        "_on_buffer_read",
+                        "if partition.phase is Phase.CHECKING:",
+                        "if False:",
+                    ),
+                ),
+                ("latest", 30),
+            ),
+        ),
+    ),
+    KnownBug(
+        "librdkafka #2625; librdkafka #3080",
+        "The leader changes during a reset: the old one is asked for ever, and the fetch goes out "
+        "with offset -1001",
+        "asks the new one at once, and fetches nothing before there is a position",
+        (
+            Proof(
+                test_core_range.test_leaders_that_move_during_a_reset_move_the_question,
+                (Plant(Queries, "leaders_changed", "if moved:", "if False:"),),
+            ),
+        ),
+    ),
+    KnownBug(
+        "KAFKA-5075; KAFKA-5078",
+        "An error is raised before the records that were fetched before it, which are lost",
+        "hands the records out first",
+        (
+            Proof(
+                test_core_range.test_records_come_before_the_reset_that_follows_them,
+                (Plant(Tenures, "look_into_check", "if not partition.slices and", "if"),),
+            ),
+            Proof(
+                test_core_errors.test_records_come_before_the_error,
+                (Plant(Troubles, "next_untold", "if not partition.slices:", "if True:"),),
+            ),
+        ),
+    ),
+)

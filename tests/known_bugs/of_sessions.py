@@ -1,0 +1,331 @@
+"""Fetch sessions, topic ids, and whole clusters."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kip848_client.consumer._topics import TopicDirectory
+from kip848_client.error_codes import ErrorCode
+from kip848_client.fetching._answers import Answers
+from kip848_client.fetching._leaders import Leaders
+from kip848_client.fetching._planner import Planner
+from kip848_client.fetching._sessions import FetchSession
+from kip848_client.fetching._topics import Topics
+from kip848_client.fetching._troubles import Troubles
+from kip848_client.group._core import GroupCore
+from tests.known_bugs.rows import KnownBug, Proof
+from tests.support.planting import Plant
+from tests.unit.consumer import test_topics
+from tests.unit.fetching import (
+    test_core_pace,
+    test_core_records,
+    test_core_sessions,
+    test_core_topics,
+)
+from tests.unit.group import test_group_core
+from tests.unit.mock_coordinator import test_sessions_by_id
+
+__all__ = ["CLUSTERS", "SESSIONS", "TOPICS"]
+
+_REFUSED: Final = Plant(
+    FetchSession,
+    "_refused",
+    "self._reset(_NO_SESSION if over else self._session_id)",
+    "self._reset(_NO_SESSION) if over else None",
+)
+
+SESSIONS: Final = (
+    KnownBug(
+        "KAFKA-17182",
+        "All partitions of a broker are buffered, and a request goes out that forgets them all: "
+        "the broker closes the session",
+        "sends nothing to that broker",
+        (
+            Proof(
+                test_core_sessions.test_nothing_is_sent_while_all_partitions_of_a_broker_are_full,
+                (
+                    Plant(
+                        Planner, "plan", "node.fetch is None and node.ring", "node.fetch is None"
+                    ),
+                    Plant(Planner, "due_ms", "node.fetch is None and node.ring", "not node.fetch"),
+                ),
+            ),
+        ),
+    ),
+    KnownBug(
+        "platformatic #315; sarama #1644",
+        "Each fetch opens a session, and the cache of the whole cluster is full of them",
+        "opens one session a broker",
+        (
+            Proof(
+                test_core_sessions.test_one_session_serves_a_thousand_fetches,
+                (Plant(FetchSession, "_opened", "self._epoch = _FIRST_EPOCH", "pass"),),
+            ),
+        ),
+    ),
+    KnownBug(
+        "platformatic #321",
+        "A revoked partition stays in the session: its data comes for ever, and is handed out",
+        "forgets it in the next request, and drops what comes",
+        (
+            Proof(
+                test_core_sessions.test_what_is_taken_away_is_forgotten_and_its_data_dropped,
+                (
+                    Plant(
+                        FetchSession,
+                        "plan_changes",
+                        "tuple([key for key, want in differs if want is None])",
+                        "()",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    KnownBug(
+        "kafka-python #2575",
+        "The session keeps an old offset: the same batch comes again and again, and is skipped",
+        "tells every offset that moved",
+        (
+            Proof(
+                test_core_sessions.test_a_request_names_what_has_changed_only,
+                (
+                    Plant(
+                        FetchSession,
+                        "plan_changes",
+                        "if known.get(key) != want]",
+                        "if (key in known) != (want is not None)]",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    KnownBug(
+        "franz-go #535; franz-go #546",
+        "A topic is forgotten by the zero id, at which brokers before 4.3 fail the whole request",
+        "forgets by the id that it has named before",
+        (
+            Proof(
+                test_core_sessions.test_a_topic_is_forgotten_by_the_id_it_was_added_with,
+                (
+                    Plant(
+                        FetchSession,
+                        "plan_changes",
+                        "self._epoch, add, forget)",
+                        "self._epoch, add, tuple((ZERO_TOPIC_ID, each[1]) for each in forget))",
+                    ),
+                ),
+            ),
+        ),
+        (test_sessions_by_id.TestZeroIds.test_forgetting_one_fails_the_request,),
+    ),
+    KnownBug(
+        "redpanda #27749",
+        "INVALID_FETCH_SESSION_EPOCH is answered with the same epoch, for ever",
+        "closes the session and opens another one in the same request",
+        (
+            Proof(
+                test_core_sessions.test_a_session_that_the_broker_refuses_is_opened_anew,
+                (_REFUSED,),
+                (ErrorCode.INVALID_FETCH_SESSION_EPOCH,),
+            ),
+        ),
+    ),
+    KnownBug(
+        "KAFKA-8052; spring-cloud-stream #2209",
+        "INVALID_FETCH_SESSION_EPOCH in the middle of reading: records are lost, or come twice",
+        "names all partitions with their offsets anew",
+        (
+            Proof(
+                test_core_sessions.test_a_session_that_the_broker_refuses_is_opened_anew,
+                (
+                    Plant(
+                        FetchSession,
+                        "plan_changes",
+                        "add = tuple(everything())",
+                        "add = tuple(w._replace(offset=w.offset // 2) for w in everything())",
+                    ),
+                ),
+                (ErrorCode.INVALID_FETCH_SESSION_EPOCH,),
+            ),
+        ),
+    ),
+    KnownBug(
+        "franz-go's source",
+        "An error of a whole answer that nobody knows is followed by the next request at once",
+        "leaves the broker alone, longer each time",
+        (
+            Proof(
+                test_core_pace.test_a_request_that_is_refused_again_and_again_is_paced,
+                (Plant(Answers, "take", "if verdict.rest:", "if False:"),),
+                (4_711,),
+            ),
+        ),
+    ),
+    KnownBug(
+        "Dekaf #1002",
+        "A partition that an answer leaves out counts as not at its end",
+        "keeps what was told of it; who wants to know compares position and high watermark",
+        (
+            Proof(
+                test_core_records.test_what_an_answer_leaves_out_is_as_it_was,
+                (
+                    Plant(
+                        Answers,
+                        "take",
+                        "errors: _Errors = {}",
+                        "errors: _Errors = {}\n"
+                        "        for each in node.ring.values():\n"
+                        "            each.high_watermark = None",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    KnownBug(
+        "real brokers",
+        "The connection breaks with a fetch under way, and the next request has the old epoch, or "
+        "the one after it: the broker may have taken the request or not",
+        "closes the session and opens another one",
+        (
+            Proof(
+                test_core_sessions.test_after_a_lost_answer_the_session_is_opened_anew,
+                (Plant(FetchSession, "lost", "if sent:", "if False:"),),
+            ),
+        ),
+    ),
+)
+
+TOPICS: Final = (
+    KnownBug(
+        "franz-go #1336; franz-go #1364",
+        "A topic is created again, and the client asks in a loop for the id that is gone",
+        "asks for metadata, with pauses, until the group assigns the new one",
+        (
+            Proof(
+                test_core_topics.test_the_group_says_when_a_topic_is_another_one,
+                (Plant(Topics, "_on_gone", "self._leaders.drop(topic_id)", "pass"),),
+                (ErrorCode.UNKNOWN_TOPIC_ID,),
+            ),
+        ),
+    ),
+    KnownBug(
+        "franz-go #1426",
+        "Offsets of the old topic are committed, by name, to the new one",
+        "refuses such a commit",
+        (
+            Proof(
+                test_group_core.test_a_topic_that_was_created_again_is_not_committed_to,
+                (Plant(GroupCore, "_is_recreated", "return meant", "return 0 and meant"),),
+            ),
+            Proof(
+                test_group_core.test_a_topic_by_hand_that_was_created_again_is_not_committed_to,
+                (Plant(GroupCore, "_id_now", " or self._read_id(tp)", ""),),
+            ),
+            Proof(
+                test_group_core.test_a_topic_by_hand_that_was_created_again_is_not_committed_to,
+                (Plant(GroupCore, "_is_recreated", "meant = each.get(tp, meant)", "pass"),),
+            ),
+        ),
+    ),
+    KnownBug(
+        "franz-go #357; franz-go #359",
+        "A topic was just created, not every broker knows its id, and the user gets an error",
+        "tries again, and says so after ten seconds",
+        (
+            Proof(
+                test_core_topics.test_a_new_topic_that_its_broker_does_not_know_yet_is_waited_for,
+                (Plant(Troubles, "rest", "partition.troubled_since_ms >= QUIET_MS", "0 >= 0"),),
+            ),
+        ),
+    ),
+    KnownBug(
+        "franz-go #1404; franz-go #1429",
+        "A topic that is deleted shows in a session as UNKNOWN_TOPIC_OR_PARTITION, created again "
+        "as INCONSISTENT_TOPIC_ID, in a new session as UNKNOWN_TOPIC_ID: one of them was not "
+        "expected",
+        "takes them for the same",
+        tuple(
+            Proof(
+                test_core_topics.test_the_group_says_when_a_topic_is_another_one,
+                (
+                    Plant(
+                        Answers,
+                        "_on_error",
+                        "rule = rule_of(code)",
+                        f"rule = rule_of(4_711 if code == {code:d} else code)",
+                    ),
+                ),
+                (code,),
+            )
+            for code in (
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                ErrorCode.INCONSISTENT_TOPIC_ID,
+                ErrorCode.UNKNOWN_TOPIC_ID,
+            )
+        ),
+        (
+            test_sessions_by_id.TestTopicsThatAreGone.test_a_session_remembers_the_name,
+            test_sessions_by_id.TestTopicsThatAreGone.test_a_new_session_does_not,
+        ),
+    ),
+    KnownBug(
+        "librdkafka #4806",
+        "A broker takes topic ids, its metadata has none, and zero ids are fetched",
+        "waits until there is an id",
+        (
+            Proof(
+                test_core_topics.test_a_topic_that_has_no_id_yet_is_waited_for,
+                (
+                    Plant(Topics, "learn", "told.topic_id == ZERO_TOPIC_ID", "False"),
+                    Plant(Leaders, "learn", " or topic_id == ZERO_TOPIC_ID", ""),
+                    Plant(FetchSession, "plan_changes", "want.topic_id == ZERO_TOPIC_ID", "False"),
+                ),
+            ),
+        ),
+    ),
+)
+
+CLUSTERS: Final = (
+    KnownBug(
+        "librdkafka #5178",
+        "The time between two regular refreshes counts as time without metadata: the first failure "
+        "begins everything anew",
+        "counts from the first question without an answer",
+        (
+            Proof(
+                test_topics.test_brokers_that_are_of_no_use_for_long_are_given_up,
+                (
+                    Plant(
+                        TopicDirectory,
+                        "_send",
+                        "self._recovery.usable()",
+                        "self._recovery.usable()\n"
+                        "        self._recovery.asked(self._clock.now_ms())",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    KnownBug(
+        "librdkafka #5301",
+        "An answer that names no brokers counts as metadata",
+        "counts it as none",
+        (
+            Proof(
+                test_topics.test_an_answer_without_brokers_is_none,
+                (Plant(TopicDirectory, "_send", "or not answer.brokers:", "or False:"),),
+            ),
+        ),
+    ),
+    KnownBug(
+        "librdkafka #5605",
+        "The late answer of a broker of before undoes the new beginning",
+        "does not look at it",
+        (
+            Proof(
+                test_topics.test_a_late_answer_of_a_former_broker_does_not_count,
+                (Plant(TopicDirectory, "_send", "if beginning != self._beginnings:", "if False:"),),
+            ),
+        ),
+    ),
+)
