@@ -81,12 +81,13 @@ class AiokafkaBuilder:
     ) -> bytes:
         """The batch for this producer."""
         number, epoch = producer
-        if self._bytes is None:
-            self._builder.set_producer_state(number, epoch, first_sequence)
-            self._bytes = self._builder.build()
-            if not transactional:
-                return bytes(self._bytes)
         raw = self._bytes
+        if raw is None:
+            self._builder.set_producer_state(number, epoch, first_sequence)
+            built: bytearray = self._builder.build()
+            raw = self._bytes = built
+            if not transactional:
+                return bytes(raw)
         (attributes,) = _ATTRIBUTES.unpack_from(raw, _ATTRIBUTES_AT)
         attributes = attributes & ~_TRANSACTIONAL | (_TRANSACTIONAL if transactional else 0)
         _ATTRIBUTES.pack_into(raw, _ATTRIBUTES_AT, attributes)

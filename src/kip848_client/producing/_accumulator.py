@@ -7,7 +7,7 @@ record counts nothing. It is closed when a record does not fit any more, or when
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 from kip848_client._partition_names import shown
@@ -29,12 +29,15 @@ _OVERHEAD_BYTES: Final = 61 + 21
 """A batch's header, and what a record has beside its key, its value and its headers at most."""
 _HEADER_OVERHEAD_BYTES: Final = 10
 """Two lengths."""
+_OVER_MAX: Final = 64
+"""So many batches that are over may be kept beside as many as are not."""
 
 
 class Accumulator:
-    """All partitions. ``touched`` are those that something may be sent of since the last step;
-    ``closed`` is told of each batch that takes no more records: partition, bytes, whether it is
-    full; ``used`` of each topic for which a batch is begun."""
+    """All partitions; none is forgotten, because brokers do not forget its sequence numbers.
+    ``touched`` are those that something may be sent of since the last step; ``closed`` is told of
+    each batch that takes no more records: partition, bytes, whether it is full; ``used`` of each
+    topic for which a batch is begun."""
 
     def __init__(
         self,
@@ -63,6 +66,9 @@ class Accumulator:
         """Batches that the user has not heard of, by the number of the batch that the records were
         appended to: with how many parts it has. In order."""
         self._expiring: list[tuple[int, int, Batch]] = []
+        """By deadline; with some that are over."""
+        self._live = 0
+        """How many are not."""
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -149,7 +155,7 @@ class Accumulator:
         partition.open = self.open[tp] = batch
         self.held_bytes += held_bytes
         self._roots[number] = 1
-        heappush(self._expiring, (deadline_ms, number, batch))
+        self._await(batch)
         self._lingering[partition] = now_ms
         self._used(now_ms, tp[0])
         return Placed(number, 0, stir=True)
@@ -249,8 +255,7 @@ class Accumulator:
 
     def end(self, batch: Batch) -> None:
         """The user hears of its end now: its bytes are free."""
-        batch.is_over = True
-        self._give_back(batch)
+        self._is_over(batch)
 
     def withdraw(self, batch: Batch) -> None:
         """If it waits to be sent, it does so no longer."""
@@ -277,16 +282,25 @@ class Accumulator:
             )
             part.records = builder.records
             self.held_bytes += part.held_bytes
-            heappush(self._expiring, (part.deadline_ms, part.number, part))
+            self._await(part)
             parts.append(part)
         self._roots[batch.order[0]] += len(parts)
-        batch.is_over = True
-        self._give_back(batch)
+        self._is_over(batch)
         for part in parts:
             self.partitions[batch.tp].wait_again(part)
         return parts
 
-    def _give_back(self, batch: Batch) -> None:
+    def _await(self, batch: Batch) -> None:
+        heappush(self._expiring, (batch.deadline_ms, batch.number, batch))
+        self._live += 1
+
+    def _is_over(self, batch: Batch) -> None:
+        batch.is_over = True
+        self._live -= 1
+        if len(self._expiring) > _OVER_MAX + 2 * self._live:
+            # one that nobody takes would keep all that came after it in memory
+            self._expiring = [each for each in self._expiring if not each[2].is_over]
+            heapify(self._expiring)
         self.held_bytes -= batch.held_bytes
         batch.held_bytes = 0
         root = batch.order[0]

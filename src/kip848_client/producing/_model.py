@@ -29,7 +29,6 @@ __all__ = [
     "Produced",
     "ProducerId",
     "SealedBatch",
-    "SequenceRange",
     "TransactionVersion",
 ]
 
@@ -94,13 +93,6 @@ class Place(NamedTuple):
     base_offset: int
     log_append_time_ms: int
     """-1: the records keep the time that the producer gave them."""
-
-
-class SequenceRange(NamedTuple):
-    """The sequence numbers of a batch. They wrap from 2^31-1 to 0."""
-
-    first: int
-    records: int
 
 
 class BatchBuilder(Protocol):

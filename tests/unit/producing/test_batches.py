@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from kip848_client.errors import ConfigError, DeliveryTimedOut, LocalProtocolError, RecordTooLarge
@@ -226,3 +229,17 @@ def test_each_broker_gets_what_it_leads() -> None:
     assert [(each.node, each.batches[0].tp) for each in h.open] == [(1, tp(0)), (2, tp(1))]
     assert h.open[0].batches[0].topic_id == h.topics["t"][0]
     assert h.open[0].timeout_ms == 30_000
+
+
+def test_a_batch_that_nobody_takes_does_not_keep_others_in_memory() -> None:
+    h = Harness(ProduceSettings(linger_ms=0), partitions=2, leader=lambda n: -1 if n else 1)
+    h.append("one", to=tp(1))
+    h.append("two")
+    kept = weakref.ref(h.core._accumulator.partitions[tp()].flying[0].builder)
+    h.answer()
+    for _ in range(200):
+        h.send("thr")
+        h.answer()
+    gc.collect()
+    assert kept() is None
+    assert h.core.snapshot().unreported == 1
