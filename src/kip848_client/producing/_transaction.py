@@ -16,7 +16,9 @@ transaction is committed. It is asked when nothing of ours is on its way any mor
 
 With V2 the end of a transaction brings the next epoch. With V1 it does not, and what is lost of one
 transaction may arrive in the next, or be missed in its sequences: then another epoch is asked for.
-The same is done where the version changes, so that every epoch knows one version only.
+The same is done where the version changes, so that every epoch knows one version only; and where an
+InitProducerId of ours was lost: if it arrived late, a coordinator would take it for the newest one,
+abort what is open, and forget that the transaction before was committed.
 """
 
 from __future__ import annotations
@@ -245,7 +247,7 @@ class Transactions:
             return
         is_v2 = self._level >= _V2_LEVEL
         version = TransactionVersion.V2 if is_v2 else TransactionVersion.V1
-        if self._epoch_version not in (None, version):
+        if self._epoch_version not in (None, version) or self._requests.has_stray_init:
             self._state = State.BUMPING
             return
         self._version = self._epoch_version = version

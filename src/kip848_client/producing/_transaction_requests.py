@@ -149,6 +149,8 @@ class Requests:
         """The end is not asked for any more until somebody wants to know of it."""
         self.has_stray = False
         """A request of this epoch was lost, and may still arrive."""
+        self.has_stray_init = False
+        """The same of an InitProducerId that named who we were before this epoch."""
         self.may_hold = False
         """Whether the coordinator has something in this transaction, or may have."""
 
@@ -387,6 +389,7 @@ class Requests:
             case ev.ProducerIdAnswered():
                 self._coordinators.served(job.key)
                 self.has_stray = False
+                self.has_stray_init = job.in_doubt and job.producer != NOBODY
                 self._heard.initialized(event.producer)
             case ev.TxnAnswered():
                 self._take(now_ms, job, event)

@@ -275,6 +275,22 @@ def test_v1_takes_another_epoch_when_something_lost_may_still_arrive() -> None:
     assert h.is_in(State.READY)
 
 
+@levels
+def test_an_init_that_was_lost_is_made_void_by_another_one(level: int) -> None:
+    h = Harness(level).filled()
+    h.abort()
+    h.answer(ErrorCode.INVALID_TXN_STATE)
+    h.lose()
+    h.advance(200)
+    h.answer(who=BUMPED)
+    begin = h.begin()
+    assert h.is_waiting(begin)
+    assert h.asked(do.InitProducerId).producer == BUMPED
+    h.answer(who=ProducerId(7, 5))
+    assert h.is_done(begin)
+    assert h.core.producer == ProducerId(7, 5)
+
+
 def test_v1_keeps_its_epoch_where_a_request_never_left() -> None:
     h = Harness(1).filled()
     h.commit()
