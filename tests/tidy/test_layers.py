@@ -60,7 +60,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.offsets", (*GROUND, "_ports")),
     ("kip848_client.group", (*GROUND, "member", "offsets")),
     ("kip848_client.fetching", (*GROUND, "wire")),
-    ("kip848_client.producing", (*GROUND, "fetching")),
+    ("kip848_client.producing", (*GROUND, "wire", "fetching")),
     ("kip848_client._heartbeat_wire", (*GROUND, "wire", "member")),
     ("kip848_client._offsets_wire", (*GROUND, "wire", "offsets", "group", "_ports")),
     ("kip848_client._ports", (*GROUND, "wire")),

@@ -1,0 +1,22 @@
+"""The settings of clients, checked. Names and defaults are Kafka's and aiokafka's."""
+
+from __future__ import annotations
+
+from kip848_client.config._client import ClientConfig
+from kip848_client.config._consumer import (
+    CLASSIC_ONLY,
+    ConsumerConfig,
+    ConsumerSettings,
+    parse_duration_ms,
+)
+from kip848_client.config._producer import ProducerConfig, ProducerSettings
+
+__all__ = [
+    "CLASSIC_ONLY",
+    "ClientConfig",
+    "ConsumerConfig",
+    "ConsumerSettings",
+    "ProducerConfig",
+    "ProducerSettings",
+    "parse_duration_ms",
+]

@@ -1,0 +1,213 @@
+"""What the settings of consumers and producers have in common: brokers, time, security.
+
+``of(...)`` is the way in: it sorts out the settings that are accepted without having a meaning
+here, names near ones for a name that does not exist, and raises ``ConfigError`` that says which
+setting, which value and what is accepted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import logging
+import ssl
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypedDict
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from kip848_client._bootstrap import bootstrap_addresses
+from kip848_client._shown import shown
+from kip848_client.errors import ConfigError
+
+__all__ = ["ClientConfig", "ClientSettings", "Int32", "Int64", "WireText"]
+
+_log = logging.getLogger("kip848_client")
+
+_INT32_MAX: Final = 2**31 - 1
+_INT64_MAX: Final = 2**63 - 1
+_STRING_BYTES_MAX: Final = 2**15 - 1
+
+Int32 = Annotated[int, Field(le=_INT32_MAX)]
+"""A number that requests carry in 32 bits: 2,147,483,647 ms are 24 days."""
+Int64 = Annotated[int, Field(le=_INT64_MAX)]
+"""A number that stays here; the largest is Kafka's."""
+
+
+def _checked_for_the_wire(text: str) -> str:
+    """Kafka's strings are UTF-8 of at most 32767 bytes."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as err:
+        raise ValueError(f"cannot be written as UTF-8: {err.reason}") from err
+    if size > _STRING_BYTES_MAX:
+        raise ValueError(f"has {size} bytes; Kafka's strings have {_STRING_BYTES_MAX} at most")
+    return text
+
+
+WireText = Annotated[str, AfterValidator(_checked_for_the_wire)]
+"""A text that requests carry."""
+
+
+class ClientSettings(TypedDict, total=False):
+    """The keyword arguments that every client takes, for type checkers; see ``ClientConfig``."""
+
+    bootstrap_servers: str | Sequence[str]
+    client_id: str
+    request_timeout_ms: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    metadata_max_age_ms: int
+    metadata_recovery_strategy: str
+    metadata_recovery_rebootstrap_trigger_ms: int
+    connections_max_idle_ms: int | None
+    allow_auto_create_topics: bool
+    security_protocol: str
+    ssl_context: ssl.SSLContext | None
+    sasl_mechanism: str
+    sasl_plain_username: str | None
+    sasl_plain_password: str | None
+    sasl_kerberos_service_name: str
+    sasl_kerberos_domain_name: str | None
+    sasl_oauth_token_provider: object | None
+    strict: bool
+
+
+class ClientConfig(BaseModel):
+    """The settings of any client. Frozen. Times in milliseconds, sizes in bytes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    without_meaning: ClassVar[tuple[str, Mapping[str, str]]] = ("here", {})
+    """Where settings have no meaning that are accepted all the same; and which, each with what to
+    use instead."""
+
+    bootstrap_servers: str | tuple[str, ...] = "localhost"
+    """``host[:port]``, several in a list or separated by commas; port 9092 when left out."""
+    client_id: WireText = "kip848-client"
+    """Names this program in the brokers' logs and quotas; shown by group describe."""
+
+    request_timeout_ms: Int32 = Field(30_000, ge=1)
+    retry_backoff_ms: Int64 = Field(100, ge=1)
+    retry_backoff_max_ms: Int64 = Field(1_000, ge=1)
+    metadata_max_age_ms: Int64 = Field(300_000, ge=1)
+    metadata_recovery_strategy: Literal["none", "rebootstrap"] = "rebootstrap"
+    """What to do when no broker that is known is of any use: ``rebootstrap`` closes all connections
+    and begins anew from ``bootstrap_servers``, whose names are resolved anew (KIP-899)."""
+    metadata_recovery_rebootstrap_trigger_ms: Int64 = Field(300_000, ge=0)
+    """For how long no broker may have given usable metadata before that (KIP-1102)."""
+    connections_max_idle_ms: Int64 | None = Field(540_000, ge=1)
+    allow_auto_create_topics: bool = True
+    """Whether asking for a topic that does not exist may create it (if the broker agrees)."""
+
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    ssl_context: ssl.SSLContext | None = None
+    sasl_mechanism: Literal["PLAIN", "GSSAPI", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = (
+        "PLAIN"
+    )
+    sasl_plain_username: WireText | None = None
+    sasl_plain_password: WireText | None = Field(None, repr=False)
+    sasl_kerberos_service_name: str = "kafka"
+    sasl_kerberos_domain_name: str | None = None
+    sasl_oauth_token_provider: Any = None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """Check ``settings``. Raises ``ConfigError``."""
+        given = dict(settings)
+        strict = given.pop("strict", False)
+        if not isinstance(strict, bool):
+            raise ConfigError(f"strict = {shown(strict)}: must be True or False")
+        where, known = cls.without_meaning
+        ignored = {name: given.pop(name) for name in list(given) if name in known}
+        _report_ignored(
+            where, {name: known[name] for name, each in ignored.items() if each is not None}, strict
+        )
+        for name in given:
+            if name not in cls.model_fields:
+                raise ConfigError(_unknown(name, [*cls.model_fields, *known, "strict"]))
+        try:
+            return cls(**given)
+        except ValidationError as err:
+            raise ConfigError(_explain(err)) from err
+
+    @property
+    def security(self) -> dict[str, Any]:
+        """What aiokafka's connections take for TLS and SASL; without SASL nothing about it."""
+        kinds = ("ssl_", "sasl_") if self.security_protocol.startswith("SASL") else ("ssl_",)
+        names = [name for name in type(self).model_fields if name.startswith(kinds)]
+        return {name: getattr(self, name) for name in ("security_protocol", *names)}
+
+    @field_validator("bootstrap_servers", mode="before")
+    @classmethod
+    def _take_any_sequence(cls, value: Any) -> Any:
+        bootstrap_addresses(value)
+        return value if isinstance(value, str) else tuple(value)
+
+    @field_validator("metadata_recovery_strategy", mode="before")
+    @classmethod
+    def _any_case(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _tls_fits(self) -> Self:
+        protocol = self.security_protocol
+        if protocol in ("SSL", "SASL_SSL") and self.ssl_context is None:
+            raise ValueError(f"security_protocol {protocol} needs an ssl_context")
+        if protocol in ("PLAINTEXT", "SASL_PLAINTEXT") and self.ssl_context is not None:
+            tls = "SSL" if protocol == "PLAINTEXT" else "SASL_SSL"
+            raise ValueError(
+                f"an ssl_context is given, but security_protocol {protocol} connects in the clear; "
+                f"set security_protocol to {tls}, or leave ssl_context out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _credentials_fit(self) -> Self:
+        if not self.security_protocol.startswith("SASL"):
+            return self
+        mechanism = self.sasl_mechanism
+        if mechanism == "OAUTHBEARER":
+            if not callable(getattr(self.sasl_oauth_token_provider, "token", None)):
+                raise ValueError(
+                    "OAUTHBEARER needs sasl_oauth_token_provider: an object whose coroutine "
+                    "token() returns the token"
+                )
+        elif mechanism == "GSSAPI":
+            if importlib.util.find_spec("gssapi") is None:
+                raise ValueError("GSSAPI needs the package gssapi, which is not installed")
+        elif not self.sasl_plain_username or self.sasl_plain_password is None:
+            raise ValueError(f"{mechanism} needs sasl_plain_username and sasl_plain_password")
+        return self
+
+
+def _report_ignored(where: str, names: Mapping[str, str], strict: bool) -> None:
+    if not names:
+        return
+    told = "; ".join(f"{name} ({instead})" for name, instead in sorted(names.items()))
+    if strict:
+        raise ConfigError(f"no meaning {where}: {told}")
+    _log.warning("settings without a meaning %s are ignored: %s", where, told)
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name.replace(".", "_"), known, n=3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"unknown setting {name!r}{hint}"
+
+
+def _explain(error: ValidationError) -> str:
+    parts: list[str] = []
+    for each in error.errors(include_url=False):
+        name = ".".join(str(step) for step in each["loc"][:1]) or "settings"
+        said = "" if "password" in name or not each["loc"] else f" = {shown(each['input'])}"
+        parts.append(f"{name}{said}: {each['msg'].removeprefix('Value error, ')}")
+    return "; ".join(parts)
