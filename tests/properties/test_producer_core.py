@@ -36,9 +36,9 @@ def test_each_record_is_written_at_most_once_and_in_order(name: str, seed: int) 
 
 @settings(max_examples=examples(60))
 @given(seed=_SEEDS)
-def test_nothing_fails_where_only_answers_are_lost(seed: int) -> None:
+def test_nothing_fails_where_answers_are_lost_and_brokers_forget(seed: int) -> None:
     """A patient producer gets everything through what passes."""
-    odds = Odds(refused=0, bad=0, too_large=0, forgotten=0)
+    odds = Odds(refused=0, bad=0, too_large=0, forgotten=0.1)
     world = ProducerWorld(seed, _SETTINGS["patient"], odds)
     world.run(300)
     world.check()

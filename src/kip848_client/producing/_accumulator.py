@@ -262,7 +262,9 @@ class Accumulator:
         partition = self.partitions[batch.tp]
         if partition.open is batch:
             self.close(partition, full=False)
-        if batch not in partition.flying:
+        if batch in partition.unsettled:
+            partition.unsettled.remove(batch)
+        elif batch not in partition.flying:
             partition.waiting.remove(batch)
             self.touched[partition] = None
 

@@ -78,6 +78,7 @@ class Answers:
                 self._refused(now_ms, produce.node, partition, batch, said)
             else:
                 self._done(partition, batch, Place(said.base_offset, said.log_append_time_ms))
+            self._settle_doubts(now_ms, partition)
             self._sender.place(now_ms, partition)
 
     def lost(
@@ -111,16 +112,20 @@ class Answers:
                 self._again(now_ms, partition, batch, why)
                 partition.left = node.number
                 self._want_leaders(batch.tp[0], why)
+            self._settle_doubts(now_ms, partition)
             self._sender.place(now_ms, partition)
 
     # -- one batch ---------------------------------------------------------------------------
 
     def _done(self, partition: Partition, batch: Batch, place: Place) -> None:
         partition.heal()
-        partition.sequences.acknowledged = batch.producer.number
+        partition.sequences.written(batch)
         if not batch.is_over:
-            self._accumulator.end(batch)
-            self._emit(BatchDone(batch.number, place))
+            self._end_well(batch, place)
+
+    def _end_well(self, batch: Batch, place: Place) -> None:
+        self._accumulator.end(batch)
+        self._emit(BatchDone(batch.number, place))
 
     def _refused(
         self, now_ms: int, node: Node, partition: Partition, batch: Batch, said: Produced
@@ -196,18 +201,42 @@ class Answers:
         elif self._settings.transactional_id is not None or not batch.has_sequence:
             error = produce_error(said.error_code, batch.tp, said.error_message)
             self.fail(now_ms, batch, error, Reaction.ABORT_AND_BUMP)
+        elif batch.doubt and partition.sequences.proves(batch):
+            self._done(partition, batch, _NO_OFFSET)
         elif batch.doubt:
             # an earlier try may have written it, and the broker may have forgotten that
-            error = DeliveryTimedOut(
-                f"{shown(batch.tp)}: an answer was lost, and {why}: nobody can tell whether "
-                f"{_count(batch)} were written before that",
-                maybe_written=True,
-            )
-            self.fail(now_ms, batch, error, Reaction.ABORT_AND_BUMP)
+            partition.trouble = why
+            partition.unsettled.append(batch)
+            partition.sequences.suspended = True
         else:
             self._hole(partition, batch)
             batch.forget_sequence()
             self._again(now_ms, partition, batch, why)
+
+    def _settle_doubts(self, now_ms: int, partition: Partition) -> None:
+        """Where only later batches can tell whether a broker has one, have they told?"""
+        unsettled = partition.unsettled
+        if not unsettled:
+            return
+        sequences = partition.sequences
+        while unsettled and sequences.proves(unsettled[0]):
+            self._end_well(unsettled.pop(0), _NO_OFFSET)
+        if not unsettled:
+            sequences.suspended = False
+            return
+        producer = unsettled[0].producer
+        if any(each.producer == producer for each in partition.flying):
+            return
+        if any(each.producer == producer and each.doubt for each in partition.waiting):
+            return
+        for batch in tuple(unsettled):
+            error = DeliveryTimedOut(
+                f"{shown(batch.tp)}: an answer was lost, and {partition.trouble}: nobody can tell "
+                f"whether {_count(batch)} were written before that",
+                maybe_written=True,
+            )
+            unsettled.remove(batch)
+            self.fail(now_ms, batch, error, Reaction.ABORT_AND_BUMP)
 
     def _split(self, partition: Partition, batch: Batch) -> bool:
         if batch.is_over:
@@ -229,6 +258,10 @@ class Answers:
         sequences have a hole."""
         partition = self._accumulator.partitions[batch.tp]
         doubt = batch.doubt or batch in partition.flying
+        if doubt and partition.sequences.proves(batch):
+            self._accumulator.withdraw(batch)
+            self._end_well(batch, _NO_OFFSET)
+            return
         why = partition.trouble or "no broker was asked yet"
         outcome = "may or may not be" if doubt else "not"
         limit_ms = self._settings.delivery_timeout_ms
@@ -270,8 +303,9 @@ class Answers:
         self._emit(BatchFailed(batch.number, error, {}))
 
     def _hole(self, partition: Partition, batch: Batch) -> None:
-        if batch.has_sequence:
-            partition.sequences.broken = True
+        sequences = partition.sequences
+        if batch.has_sequence and not sequences.proves(batch):
+            sequences.broken = True
             self.has_gap = True
 
 

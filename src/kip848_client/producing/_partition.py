@@ -33,6 +33,7 @@ class Partition:
         "topic_id",
         "tp",
         "trouble",
+        "unsettled",
         "waiting",
     )
 
@@ -46,6 +47,8 @@ class Partition:
         self.flying: list[Batch] = []
         """On the wire, given up or not."""
         self.flying_to = NO_NODE
+        self.unsettled: list[Batch] = []
+        """Batches of which only later ones can tell whether a broker has them."""
         self.left = NO_NODE
         """The broker that did not lead it, or did not answer: it rests for that."""
         self.sequences = Sequences(alone=alone)
@@ -71,7 +74,8 @@ class Partition:
     @property
     def is_idle(self) -> bool:
         """Nothing waits, is open or on its way."""
-        return not self.waiting and self.open is None and not self.flying
+        waits = self.waiting or self.unsettled or self.open is not None
+        return not waits and not self.flying
 
     def wait_again(self, batch: Batch) -> None:
         """A batch that was on its way is to be sent again."""

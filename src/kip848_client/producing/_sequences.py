@@ -8,10 +8,13 @@ alone: brokers keep it by partition, and InitProducerId would only answer anothe
 transaction the next epoch comes from the coordinator.
 
 Nothing changes its name while a batch of the partition is on its way. Then the first that waits
-decides. If a broker may have it, it is sent again as what it was: the answer tells, and where it
-tells that the broker lacks what was before, nobody knows (the broker may have forgotten it), so the
-batch fails and is not sent under other numbers. If no broker has it, no broker has what is behind
-it either, and all of them get new numbers.
+decides. If no broker has it, no broker has what is behind it either, and all of them get new
+numbers. If a broker may have it, it is sent again as what it was, and the answer tells.
+
+That answer may be that the broker lacks what was before, although it has the batch: a broker that
+was restarted knows again the last batch alone. Then later batches tell, because a broker that has
+one has all before it. Where none does, nobody can tell, and the batch fails: it is not sent under
+other numbers.
 """
 
 from __future__ import annotations
@@ -32,7 +35,15 @@ _EPOCH_MAX: Final = (1 << 15) - 1
 class Sequences:
     """``alone``: without a transactional id."""
 
-    __slots__ = ("_alone", "acknowledged", "broken", "next_number", "producer")
+    __slots__ = (
+        "_alone",
+        "acknowledged",
+        "broken",
+        "newest",
+        "next_number",
+        "producer",
+        "suspended",
+    )
 
     def __init__(self, *, alone: bool) -> None:
         self._alone = alone
@@ -40,6 +51,10 @@ class Sequences:
         self.next_number = 0
         self.broken = False
         """There is a hole: nothing new is sent as ``producer``."""
+        self.suspended = False
+        """There may be one: a batch waits for what later ones tell."""
+        self.newest: tuple[ProducerId, tuple[int, ...]] = (NOBODY, ())
+        """The last batch in order that a broker has: who sent it, and its order."""
         self.acknowledged = NOBODY.number
         """The producer id that the broker is known to know here. One that it does not know may
         begin with any number, so there is nothing that would keep a second batch behind the
@@ -48,7 +63,7 @@ class Sequences:
     def is_exhausted(self, base: ProducerId) -> bool:
         """Whether this partition needs another producer id."""
         used_up = self._alone and self.producer.epoch >= _EPOCH_MAX
-        return self.broken and used_up and base.number == self.producer.number
+        return (self.broken or self.suspended) and used_up and base.number == self.producer.number
 
     def prepare(
         self, head: Batch, waiting: Iterable[Batch], base: ProducerId, *, on_its_way: bool
@@ -65,7 +80,7 @@ class Sequences:
                 return False
             self.producer = successor
             self.next_number = 0
-            self.broken = False
+            self.broken = self.suspended = False
             for each in waiting:
                 each.forget_sequence()
         if not head.has_sequence:
@@ -73,6 +88,17 @@ class Sequences:
             head.first_sequence = self.next_number
             self.next_number = (self.next_number + head.records) % _NUMBERS
         return True
+
+    def written(self, batch: Batch) -> None:
+        """A broker has this batch."""
+        self.acknowledged = batch.producer.number
+        if batch.producer != self.newest[0] or batch.order > self.newest[1]:
+            self.newest = (batch.producer, batch.order)
+
+    def proves(self, batch: Batch) -> bool:
+        """Whether a broker has this batch, because it has a later one."""
+        producer, order = self.newest
+        return batch.has_sequence and batch.producer == producer and batch.order < order
 
     def split(self, batch: Batch, parts: Iterable[Batch]) -> None:
         """The parts have the numbers of the whole."""
@@ -89,6 +115,6 @@ class Sequences:
             return base if base != mine else None if self.broken else mine
         if base.number != mine.number:
             return base
-        if not self.broken:
+        if not self.broken and not self.suspended:
             return mine
         return ProducerId(mine.number, mine.epoch + 1) if mine.epoch < _EPOCH_MAX else None

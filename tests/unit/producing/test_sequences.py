@@ -156,21 +156,93 @@ def test_a_broker_that_has_forgotten_us_gets_another_epoch(code: int) -> None:
     assert len(h.all(do.InitProducerId)) == 1  # nobody else's numbers are in question
 
 
-def test_numbers_that_a_broker_may_have_are_not_used_again() -> None:
-    """The broker may have written the batch and forgotten that: nobody can tell."""
-    h = flying(2)
-    h.lose()
-    h.lose()
+def lost(records: int) -> Harness:
+    """So many batches, one record each, whose answers were all lost; the first is sent again."""
+    h = flying(records)
+    for _ in range(records):
+        h.lose()
     h.advance(100)
     assert numbers(h) == [(0, 1, ["000"])]
+    return h
+
+
+def test_numbers_that_a_broker_may_have_are_not_used_again() -> None:
+    """The broker may have written the batch and forgotten that: nobody can tell."""
+    h = lost(1)
+    h.append("new")
     h.answer(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     error = h.failed[2]
     assert isinstance(error, DeliveryTimedOut)
     assert error.maybe_written
-    h.advance(1_000)
-    assert numbers(h) == [(0, 2, ["001"])]  # asks what became of it
-    h.answer()
+    assert numbers(h) == [(1, 0, ["new"])]
+
+
+def test_a_later_batch_that_the_broker_has_tells_of_those_before_it() -> None:
+    """A broker that was restarted knows the last batch again, and refuses those before."""
+    h = lost(3)
+    h.answer(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    assert numbers(h) == [(0, 2, ["001"])]
+    h.answer(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    assert numbers(h) == [(0, 3, ["002"])]
+    assert h.done.keys() == {1}
+    h.answer(base=44)
+    assert h.done == {1: Place(10, -1), 2: Place(-1, -1), 3: Place(-1, -1), 4: Place(44, -1)}
     h.append("new")
+    assert numbers(h) == [(0, 4, ["new"])]
+    assert h.core.snapshot().unreported == 1
+
+
+def test_where_no_later_batch_tells_all_of_them_fail() -> None:
+    h = lost(3)
+    h.append("new")
+    for _ in range(3):
+        assert not h.failed
+        h.answer(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    assert list(h.failed) == [2, 3, 4]
+    assert numbers(h) == [(1, 0, ["new"])]
+
+
+def test_a_later_batch_that_was_acknowledged_tells_of_those_before_it() -> None:
+    h = flying(2)
+    h.lose()
+    h.answer()
+    h.advance(100)
+    h.answer(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    assert h.done[2] == Place(-1, -1)
+    h.append("new")
+    assert numbers(h) == [(0, 3, ["new"])]
+
+
+def test_a_batch_that_a_later_one_tells_of_does_not_expire() -> None:
+    h = Harness(ProduceSettings(linger_ms=0, delivery_timeout_ms=1_000))
+    h.send("zer")
+    h.answer()
+    h.append("one")
+    h.append("two")
+    h.answer(request=h.open[1])
+    h.advance(1_000)
+    assert h.done[2] == Place(-1, -1)
+    h.lose()
+    h.append("new")
+    h.advance(1_000)
+    assert not h.failed.keys() & {1, 2, 3}
+
+
+def test_a_batch_that_waits_for_others_to_tell_may_expire() -> None:
+    h = Harness(ProduceSettings(linger_ms=0, delivery_timeout_ms=1_000))
+    h.send("zer")
+    h.answer()
+    h.append("one")
+    h.append("two")
+    h.lose()
+    h.lose()
+    h.advance(100)
+    h.answer(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    h.advance(1_000)
+    assert h.failed.keys() == {2, 3}
+    h.lose()
+    h.append("new")
+    h.advance(200)
     assert numbers(h) == [(1, 0, ["new"])]
 
 
