@@ -15,30 +15,32 @@ from typing import Final
 
 from benchmarks.timing import best_us, machine, say, table
 from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.cluster import (
+    ClusterChanged,
+    LeadersLearnt,
+    LearnLeaders,
+    PartitionLeader,
+    TopicLeaders,
+)
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
     AllButHeld,
     AssignmentChanged,
-    ClusterChanged,
     Command,
     Event,
     FetchAnswer,
     FetchAnswered,
     FetchCore,
     FetchSettings,
-    LeadersLearnt,
-    LearnLeaders,
     ListedOffset,
     ListOffsets,
     OffsetsListed,
     PartitionAnswer,
-    PartitionLeader,
     Paused,
     Resumed,
     SendFetch,
     Started,
     TimerFired,
-    TopicLeaders,
     Wanted,
 )
 from tests.support.fetch_session import take_in

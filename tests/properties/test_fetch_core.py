@@ -16,6 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.cluster import (
+    ClusterChanged,
+    Endpoint,
+    LeadersLearnt,
+    LeadersNotLearnt,
+    LearnLeaders,
+    PartitionLeader,
+    TopicLeaders,
+)
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -29,20 +38,15 @@ from kip848_client.fetching import (
     AllButHeld,
     AssignmentChanged,
     BufferRead,
-    ClusterChanged,
     Command,
     CommittedFailed,
     CommittedFound,
-    Endpoint,
     Event,
     FetchAnswer,
     FetchAnswered,
     FetchCore,
     FetchLost,
     FetchSettings,
-    LeadersLearnt,
-    LeadersNotLearnt,
-    LearnLeaders,
     ListedOffset,
     ListOffsets,
     LookUpCommitted,
@@ -52,7 +56,6 @@ from kip848_client.fetching import (
     OffsetsNotFound,
     OffsetsNotListed,
     PartitionAnswer,
-    PartitionLeader,
     Paused,
     Resumed,
     SeekBegun,
@@ -62,7 +65,6 @@ from kip848_client.fetching import (
     Started,
     StoredOffset,
     TimerFired,
-    TopicLeaders,
     TopicsLimited,
     TroubleTold,
     Undecodable,

@@ -16,25 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kip848_client._types import TopicId, TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import RequestTimedOut
-from kip848_client.fetching._commands import Command, ListOffsets, OffsetsFound, OffsetsNotFound
-from kip848_client.fetching._events import (
+from kip848_client.cluster import (
+    Leaders,
     LeadersLearnt,
     LeadersNotLearnt,
-    OffsetsAsked,
-    OffsetsListed,
-    OffsetsNotListed,
-)
-from kip848_client.fetching._leaders import Leaders
-from kip848_client.fetching._model import (
-    EARLIEST,
-    LATEST,
-    FetchSettings,
-    ListedOffset,
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import RequestTimedOut
+from kip848_client.fetching._commands import Command, ListOffsets, OffsetsFound, OffsetsNotFound
+from kip848_client.fetching._events import OffsetsAsked, OffsetsListed, OffsetsNotListed
+from kip848_client.fetching._model import EARLIEST, LATEST, FetchSettings, ListedOffset
 from kip848_client.fetching._queries import Queries
 from tests.support.examples import examples
 

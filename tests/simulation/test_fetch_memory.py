@@ -15,6 +15,7 @@ from typing import Final
 import pytest
 
 from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
     EARLIEST,
@@ -29,8 +30,6 @@ from kip848_client.fetching import (
     FetchCore,
     FetchLost,
     FetchSettings,
-    LeadersLearnt,
-    LearnLeaders,
     ListedOffset,
     ListOffsets,
     LookUpCommitted,
@@ -39,7 +38,6 @@ from kip848_client.fetching import (
     OffsetsListed,
     OffsetsNotFound,
     PartitionAnswer,
-    PartitionLeader,
     Paused,
     Resumed,
     SeekBegun,
@@ -49,7 +47,6 @@ from kip848_client.fetching import (
     Started,
     StoredOffset,
     TimerFired,
-    TopicLeaders,
     Wanted,
 )
 from mock_coordinator.core.logs.batch_writer import NewRecord, encode_batch

@@ -11,11 +11,10 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
+from kip848_client.cluster import Leaders, MetadataQuestions
 from kip848_client.fetching._answers import Answers
 from kip848_client.fetching._buffer import Buffer
 from kip848_client.fetching._core import FetchCore
-from kip848_client.fetching._leaders import Leaders
-from kip848_client.fetching._metadata import MetadataQuestions
 from kip848_client.fetching._partition import Partition
 from kip848_client.fetching._planner import Planner
 from kip848_client.fetching._sessions import FetchSession

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kip848_client._types import TopicId, TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import DeliveryTimedOut, Kip848Error
-from kip848_client.fetching import (
+from kip848_client.cluster import (
     LeadersLearnt,
     LeadersNotLearnt,
     LearnLeaders,
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import DeliveryTimedOut, Kip848Error
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._core import Event, ProducerCore

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kip848_client._types import TopicIdPartition, TopicPartition
+from kip848_client.cluster import ClusterChanged
 from kip848_client.errors import RequestTimedOut
 from kip848_client.fetching import (
-    ClusterChanged,
     Command,
     CommittedFailed,
     CommittedFound,

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
+from kip848_client.cluster import LearnLeaders
 from kip848_client.fetching import (
     CloseSession,
     Command,
     Event,
     FetchCore,
     FetchSettings,
-    LearnLeaders,
     ListOffsets,
     LookUpCommitted,
     SendFetch,

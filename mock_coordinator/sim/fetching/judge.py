@@ -6,18 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kip848_client._types import TopicIdPartition, TopicPartition
+from kip848_client.cluster import ClusterChanged, LeadersLearnt, LeadersNotLearnt, LearnLeaders
 from kip848_client.fetching import (
     BufferRead,
-    ClusterChanged,
     Command,
     CommittedFailed,
     Event,
     FetchAnswered,
     FetchCore,
     FetchLost,
-    LeadersLearnt,
-    LeadersNotLearnt,
-    LearnLeaders,
     ListOffsets,
     Notice,
     OffsetsListed,

@@ -6,14 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kip848_client.cluster import (
+    METADATA_VERSIONS,
+    LeadersLearnt,
+    LeadersNotLearnt,
+    LearnLeaders,
+    leaders_learnt,
+    metadata_request,
+)
 from kip848_client.fetching import (
     CloseSession,
     Event,
     FetchAnswered,
     FetchLost,
-    LeadersLearnt,
-    LeadersNotLearnt,
-    LearnLeaders,
     ListOffsets,
     OffsetsListed,
     OffsetsNotListed,
@@ -21,15 +26,12 @@ from kip848_client.fetching import (
 )
 from kip848_client.fetching._wire import (
     FETCH_VERSIONS,
-    METADATA_VERSIONS,
     closing_request,
     fetch_answer,
     fetch_request,
-    leaders_learnt,
     list_offsets_request,
     list_offsets_versions,
     listed_offsets,
-    metadata_request,
 )
 from kip848_client.member import LossReason
 from mock_coordinator.sim.client_connection import Answer, ClientConnection

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.cluster import LeadersNotLearnt
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
 from kip848_client.fetching import (
@@ -29,7 +30,6 @@ from kip848_client.fetching import (
     FetchCore,
     FetchLost,
     FetchSettings,
-    LeadersNotLearnt,
     ListedOffset,
     OffsetsListed,
     OffsetsNotListed,

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack, overload
 
 from kip848_client._types import TopicPartition
+from kip848_client.cluster import NO_EPOCH
 from kip848_client.config import ConsumerConfig, ConsumerSettings
 from kip848_client.consumer._arguments import (
     checked_commit,
@@ -41,7 +42,7 @@ from kip848_client.errors import (
     LocalProtocolError,
     NotAssigned,
 )
-from kip848_client.fetching import EARLIEST, LATEST, NO_EPOCH, Paused, Resumed
+from kip848_client.fetching import EARLIEST, LATEST, Paused, Resumed
 from kip848_client.member import LeaveMode, MemberState
 from kip848_client.offsets import CommittableOffset
 from kip848_client.records import Decoding, Record, RecordBatchView

@@ -18,10 +18,12 @@ from anyio.abc import TaskGroup
 
 from kip848_client._aiokafka._transport import KafkaTransport, protocol_unsupported
 from kip848_client._clock import LoopClock
+from kip848_client._driver._backoff import Backoff
+from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import Clock
 from kip848_client._types import GroupId, TopicId, TopicPartition
+from kip848_client.cluster import ClusterChanged
 from kip848_client.config import ConsumerConfig
-from kip848_client.consumer._backoff import Backoff
 from kip848_client.consumer._closing import Closing
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
@@ -39,7 +41,6 @@ from kip848_client.consumer._record_path import RecordPath
 from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._supervisor import Supervisor
-from kip848_client.consumer._topics import TopicDirectory
 from kip848_client.consumer._wishes import CommitWishes
 from kip848_client.errors import (
     ConsumerClosed,
@@ -47,14 +48,7 @@ from kip848_client.errors import (
     LocalProtocolError,
     UnsupportedVersion,
 )
-from kip848_client.fetching import (
-    AllButHeld,
-    AssignmentChanged,
-    ClusterChanged,
-    Event,
-    Started,
-    TopicsLimited,
-)
+from kip848_client.fetching import AllButHeld, AssignmentChanged, Event, Started, TopicsLimited
 from kip848_client.member import (
     LeaveMode,
     LeaveRequested,

@@ -14,11 +14,12 @@ from typing import Final, Protocol
 
 import anyio
 
+from kip848_client._driver._stepping import Stepping
+from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import Clock, NotSent, Transport
 from kip848_client._types import TopicIdPartition, TopicPartition
+from kip848_client.cluster import LearnLeaders
 from kip848_client.consumer._commits import Commits
-from kip848_client.consumer._stepping import Stepping
-from kip848_client.consumer._topics import TopicDirectory
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -41,7 +42,6 @@ from kip848_client.fetching import (
     FetchCore,
     FetchLost,
     FoundOffset,
-    LearnLeaders,
     ListOffsets,
     LookUpCommitted,
     Notice,

@@ -16,11 +16,11 @@ from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._tokens import with_token_provider
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._backoff import backoff_ms
+from kip848_client._driver._backoff import jittered
+from kip848_client._driver._recovery import Recovery
 from kip848_client._ports import Clock
 from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig, parse_duration_ms
-from kip848_client.consumer._backoff import jittered
-from kip848_client.consumer._recovery import Recovery
 from kip848_client.fetching import FetchCore, FetchSettings
 from kip848_client.group import GroupCore
 from kip848_client.member import MemberCore, MemberSettings

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 import anyio
 
+from kip848_client._driver._stepping import Stepping
 from kip848_client._partition_names import listed
 from kip848_client._ports import Clock
 from kip848_client._types import TopicId, TopicPartition
@@ -22,7 +23,6 @@ from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._listener import call_listener, listener_method
 from kip848_client.consumer._requests import GroupRequests
-from kip848_client.consumer._stepping import Stepping
 from kip848_client.errors import CallbackError, LocalProtocolError
 from kip848_client.group import (
     ApplicationDone,

@@ -16,15 +16,14 @@ from typing import Final
 
 from kip848_client._backoff import Jitter, backoff_ms
 from kip848_client._partition_names import shown
+from kip848_client.cluster import NO_NODE, Leaders
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import Kip848Error, LogTruncated, RecordUnreadable, broker_error
 from kip848_client.fetching._assigned import Assigned
 from kip848_client.fetching._buffer import Buffer
 from kip848_client.fetching._commands import Command, Notice, Positioned, Readable, UseEndpoints
 from kip848_client.fetching._errors import QUIET_MS, fetch_error, rule_of
-from kip848_client.fetching._leaders import Leaders
 from kip848_client.fetching._model import (
-    NO_NODE,
     EpochEnd,
     FetchAnswer,
     FetchSettings,

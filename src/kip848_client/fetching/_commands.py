@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kip848_client._types import TopicId, TopicPartition
+from kip848_client._types import TopicPartition
+from kip848_client.cluster import Endpoint
 from kip848_client.errors import Kip848Error
-from kip848_client.fetching._model import Endpoint, FetchIntent, FoundOffset
+from kip848_client.fetching._model import FetchIntent, FoundOffset
 
 __all__ = [
     "CloseSession",
     "Command",
-    "LearnLeaders",
     "ListOffsets",
     "LookUpCommitted",
     "Notice",
@@ -59,17 +59,6 @@ class ListOffsets(Command):
     node: int
     wanted: Mapping[TopicPartition, tuple[int, int]]
     read_committed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LearnLeaders(Command):
-    """Ask for metadata: by id what has one, by name what has not. At most one is open. Answer:
-    ``LeadersLearnt`` or ``LeadersNotLearnt`` with the same number."""
-
-    number: int
-    topic_ids: frozenset[TopicId]
-    topics: frozenset[str]
-    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,15 +26,25 @@ from typing import Final
 
 from kip848_client._backoff import Jitter
 from kip848_client._types import TopicId, TopicPartition
+from kip848_client.cluster import (
+    NO_EPOCH,
+    NO_NODE,
+    ClusterChanged,
+    ClusterEvent,
+    Leaders,
+    LeadersLearnt,
+    LeadersNotLearnt,
+    LearnLeaders,
+    MetadataQuestions,
+    MetadataSettings,
+)
 from kip848_client.errors import Kip848Error, LocalProtocolError
 from kip848_client.fetching import _commands as do
 from kip848_client.fetching import _events as ev
 from kip848_client.fetching._answers import Answers
 from kip848_client.fetching._assigned import Assigned
 from kip848_client.fetching._buffer import Buffer
-from kip848_client.fetching._leaders import Leaders
-from kip848_client.fetching._metadata import MetadataQuestions
-from kip848_client.fetching._model import NO_EPOCH, NO_NODE, FetchSettings, Slice, StoredOffset
+from kip848_client.fetching._model import FetchSettings, Slice, StoredOffset
 from kip848_client.fetching._partition import (
     HELD,
     LIMITED,
@@ -52,10 +62,15 @@ from kip848_client.fetching._tenures import Tenures
 from kip848_client.fetching._topics import Topics
 from kip848_client.fetching._troubles import Troubles
 
-__all__ = ["FetchCore"]
+__all__ = ["Command", "Event", "FetchCore"]
 
 _PASSES_MAX: Final = 50
 """How often one step may settle; a few times suffice, more means that one action undoes another."""
+
+Event = ev.Event | ClusterEvent
+"""Everything that a step takes."""
+Command = do.Command | LearnLeaders
+"""Everything that a step may ask for."""
 
 
 class FetchCore:
@@ -67,7 +82,7 @@ class FetchCore:
 
     def __init__(self, settings: FetchSettings, jitter: Jitter) -> None:
         self._now = 0
-        self._out: list[do.Command] = []
+        self._out: list[Command] = []
         """The commands of the step so far."""
         self._readable_said = False
         self._closed = False
@@ -82,7 +97,7 @@ class FetchCore:
         self._assigned = Assigned()
         self._leaders = Leaders()
         self._buffer = Buffer()
-        self._metadata = MetadataQuestions(settings, jitter)
+        self._metadata = MetadataQuestions(_metadata_settings(settings), jitter)
         want = self._metadata.want
         self._troubles = Troubles(settings, jitter, self._assigned, self._emit)
         self._planner = Planner(settings, self._leaders, self._buffer, want)
@@ -234,7 +249,7 @@ class FetchCore:
 
     # -- the step ----------------------------------------------------------------------------
 
-    def step(self, now_ms: int, event: ev.Event) -> tuple[do.Command, ...]:
+    def step(self, now_ms: int, event: Event) -> tuple[Command, ...]:
         """Take one event; returns what to do, in order. After ``CloseRequested`` nothing any more.
 
         Raises ``LocalProtocolError``, with nothing changed, for a seek to a negative offset.
@@ -251,14 +266,14 @@ class FetchCore:
             self._settle()
         return tuple(self._out)
 
-    def _emit(self, command: do.Command) -> None:
+    def _emit(self, command: Command) -> None:
         if isinstance(command, do.Readable):
             if self._readable_said:
                 return
             self._readable_said = True
         self._out.append(command)
 
-    def _take(self, event: ev.Event) -> None:
+    def _take(self, event: Event) -> None:
         match event:
             case ev.FetchAnswered() | ev.FetchLost():
                 self._on_fetch(event)
@@ -266,7 +281,7 @@ class FetchCore:
                 self._on_buffer_read()
             case ev.AssignmentChanged() | ev.Started() | ev.AllButHeld() | ev.TopicsLimited():
                 self._on_assignment(event)
-            case ev.LeadersLearnt() | ev.LeadersNotLearnt() | ev.ClusterChanged():
+            case LeadersLearnt() | LeadersNotLearnt() | ClusterChanged():
                 self._on_cluster(event)
             case ev.OffsetsAsked():
                 self._queries.asked_by_user(event)
@@ -487,11 +502,9 @@ class FetchCore:
 
     # -- the cluster -------------------------------------------------------------------------
 
-    def _on_cluster(
-        self, event: ev.LeadersLearnt | ev.LeadersNotLearnt | ev.ClusterChanged
-    ) -> None:
+    def _on_cluster(self, event: ClusterEvent) -> None:
         match event:
-            case ev.ClusterChanged():
+            case ClusterChanged():
                 self._planner.clear()
                 self._leaders.clear()
                 self._metadata.begin_anew()
@@ -499,13 +512,13 @@ class FetchCore:
                     partition.led_by = partition.read_from = partition.avoided = NO_NODE
                     self._refresh(partition)
                 self._queries.leaders_changed()
-            case ev.LeadersNotLearnt():
+            case LeadersNotLearnt():
                 self._count_stale(open=self._metadata.lost(self._now, event.number))
                 self._queries.leaders_told(self._now, event)
-            case ev.LeadersLearnt():
+            case LeadersLearnt():
                 self._on_leaders(event)
 
-    def _on_leaders(self, event: ev.LeadersLearnt) -> None:
+    def _on_leaders(self, event: LeadersLearnt) -> None:
         asked: Collection[str] = ()
         if event.number:
             answered = self._metadata.answered(self._now, event.number)
@@ -532,3 +545,9 @@ class FetchCore:
                 partition.cursor.readable = False
         self._positions.close()
         self._queries.close(self._now)
+
+
+def _metadata_settings(settings: FetchSettings) -> MetadataSettings:
+    return MetadataSettings(
+        settings.metadata_max_age_ms, settings.retry_backoff_ms, settings.retry_backoff_max_ms
+    )

@@ -12,26 +12,18 @@ from dataclasses import dataclass
 
 from kip848_client._types import TopicId, TopicPartition
 from kip848_client.errors import Kip848Error
-from kip848_client.fetching._model import (
-    FetchAnswer,
-    ListedOffset,
-    StoredOffset,
-    TopicLeaders,
-)
+from kip848_client.fetching._model import FetchAnswer, ListedOffset, StoredOffset
 
 __all__ = [
     "AllButHeld",
     "AssignmentChanged",
     "BufferRead",
     "CloseRequested",
-    "ClusterChanged",
     "CommittedFailed",
     "CommittedFound",
     "Event",
     "FetchAnswered",
     "FetchLost",
-    "LeadersLearnt",
-    "LeadersNotLearnt",
     "OffsetsAsked",
     "OffsetsListed",
     "OffsetsNotListed",
@@ -183,33 +175,6 @@ class Undecodable(Event):
 
 
 # -- what the cluster says -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class LeadersLearnt(Event):
-    """A Metadata answer, asked for by ``LearnLeaders`` (``number``) or by somebody else (0). A
-    topic that is not there has an error code."""
-
-    number: int
-    topics: tuple[TopicLeaders, ...]
-    gone: frozenset[TopicId]
-    """Ids that were asked for and are not known to the cluster."""
-    nodes: frozenset[int]
-    """The brokers that are there."""
-
-
-@dataclass(frozen=True, slots=True)
-class LeadersNotLearnt(Event):
-    """Answer to ``LearnLeaders``: no broker answered."""
-
-    number: int
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterChanged(Event):
-    """The client began anew from its bootstrap servers (KIP-1102): nothing that is known of nodes,
-    leaders, epochs and sessions holds any more. Positions stay."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,21 +8,18 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.cluster import NO_EPOCH, NO_NODE, Endpoint
 
 __all__ = [
     "BATCH_HEADER_BYTES",
     "EARLIEST",
     "LATEST",
-    "NO_EPOCH",
-    "NO_NODE",
     "BatchRef",
     "Cursor",
-    "Endpoint",
     "EpochEnd",
     "FetchAnswer",
     "FetchIntent",
@@ -30,17 +27,11 @@ __all__ = [
     "FoundOffset",
     "ListedOffset",
     "PartitionAnswer",
-    "PartitionLeader",
     "Slice",
     "StoredOffset",
-    "TopicLeaders",
     "Wanted",
 ]
 
-NO_EPOCH: Final = -1
-"""A leader epoch that is not known."""
-NO_NODE: Final = -1
-"""No broker: a partition without a leader, an answer without a preferred replica."""
 LATEST: Final = -1
 """ListOffsets: the end of the partition; for read_committed the last stable offset."""
 EARLIEST: Final = -2
@@ -124,15 +115,6 @@ class EpochEnd(NamedTuple):
     end_offset: int
 
 
-class Endpoint(NamedTuple):
-    """Where a broker listens."""
-
-    node: int
-    host: str
-    port: int
-    rack: str | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class PartitionAnswer:
     """What a broker said of one partition."""
@@ -172,26 +154,6 @@ class FetchAnswer:
     """Addresses of the leaders named in it (KIP-951)."""
     size_bytes: int = 0
     """Of all records in it."""
-
-
-class PartitionLeader(NamedTuple):
-    """Where a partition is, as metadata tells it."""
-
-    leader: int
-    """``NO_NODE`` while nobody leads."""
-    epoch: int = NO_EPOCH
-    replicas: tuple[int, ...] = ()
-    """Those that are in sync."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicLeaders:
-    """What metadata tells of one topic."""
-
-    topic: str
-    topic_id: TopicId
-    partitions: Mapping[int, PartitionLeader]
-    error_code: int = 0
 
 
 class StoredOffset(NamedTuple):

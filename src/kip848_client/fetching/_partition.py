@@ -17,8 +17,9 @@ from enum import Enum
 from typing import Final
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicIdPartition, TopicPartition
+from kip848_client.cluster import NO_EPOCH, NO_NODE
 from kip848_client.errors import Kip848Error
-from kip848_client.fetching._model import NO_EPOCH, NO_NODE, Cursor, Slice
+from kip848_client.fetching._model import Cursor, Slice
 
 __all__ = [
     "FULL",

@@ -28,16 +28,10 @@ from typing import Final, NamedTuple
 
 from kip848_client._partition_names import shown
 from kip848_client._types import TopicIdPartition
+from kip848_client.cluster import NO_EPOCH, NO_NODE, Leaders
 from kip848_client.fetching._buffer import Buffer
 from kip848_client.fetching._commands import SendFetch
-from kip848_client.fetching._leaders import Leaders
-from kip848_client.fetching._model import (
-    NO_EPOCH,
-    NO_NODE,
-    FetchIntent,
-    FetchSettings,
-    Wanted,
-)
+from kip848_client.fetching._model import FetchIntent, FetchSettings, Wanted
 from kip848_client.fetching._partition import FULL, NO_LEADER, Partition, Phase
 from kip848_client.fetching._replicas import Replicas
 from kip848_client.fetching._sessions import FetchSession

@@ -30,10 +30,11 @@ from typing import Final
 from kip848_client._backoff import Jitter, backoff_ms
 from kip848_client._partition_names import listed, shown
 from kip848_client._types import TopicId, TopicPartition
+from kip848_client.cluster import NO_EPOCH
 from kip848_client.errors import Kip848Error, NoOffsetForPartition, OffsetOutOfRange
 from kip848_client.fetching._commands import Command, LookUpCommitted, Notice
 from kip848_client.fetching._events import CommittedFailed, CommittedFound
-from kip848_client.fetching._model import EARLIEST, LATEST, NO_EPOCH, FetchSettings, StoredOffset
+from kip848_client.fetching._model import EARLIEST, LATEST, FetchSettings, StoredOffset
 from kip848_client.fetching._queries import Found, Lookup, Queries
 
 __all__ = ["PositionFound", "PositionStands", "PositionTrouble", "Positions", "Result"]

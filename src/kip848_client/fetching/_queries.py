@@ -31,6 +31,7 @@ from typing import Final, NamedTuple
 from kip848_client._backoff import Jitter, backoff_ms
 from kip848_client._partition_names import listed, shown
 from kip848_client._types import TopicId, TopicPartition
+from kip848_client.cluster import Leaders, LeadersLearnt, LeadersNotLearnt
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import (
     BrokerError,
@@ -41,14 +42,7 @@ from kip848_client.errors import (
 )
 from kip848_client.fetching._commands import Command, ListOffsets, OffsetsFound, OffsetsNotFound
 from kip848_client.fetching._errors import QUIET_MS
-from kip848_client.fetching._events import (
-    LeadersLearnt,
-    LeadersNotLearnt,
-    OffsetsAsked,
-    OffsetsListed,
-    OffsetsNotListed,
-)
-from kip848_client.fetching._leaders import Leaders
+from kip848_client.fetching._events import OffsetsAsked, OffsetsListed, OffsetsNotListed
 from kip848_client.fetching._model import (
     EARLIEST,
     LATEST,

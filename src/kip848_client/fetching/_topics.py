@@ -14,15 +14,12 @@ from collections.abc import Callable
 from typing import Final
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId, format_topic_id
+from kip848_client.cluster import Leaders, LeadersLearnt, MetadataQuestions, TopicLeaders
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import Kip848Error, TopicGone, broker_error
 from kip848_client.fetching._assigned import Assigned
 from kip848_client.fetching._commands import Command, Notice
 from kip848_client.fetching._errors import QUIET_MS
-from kip848_client.fetching._events import LeadersLearnt
-from kip848_client.fetching._leaders import Leaders
-from kip848_client.fetching._metadata import MetadataQuestions
-from kip848_client.fetching._model import TopicLeaders
 from kip848_client.fetching._partition import Partition, Phase
 from kip848_client.fetching._troubles import Troubles
 

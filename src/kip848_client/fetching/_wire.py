@@ -1,4 +1,4 @@
-"""Fetch, ListOffsets and Metadata between the core's terms and the wire's: pure translation.
+"""Fetch and ListOffsets between the core's terms and the wire's: pure translation.
 
 Every driver of the fetch core (the consumer, the simulation) translates through here. Nothing in
 here raises, whatever a broker answers: what was not asked for, or says nothing, is left out, or is
@@ -12,20 +12,17 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicIdPartition, TopicPartition
-from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching._commands import CloseSession, LearnLeaders, ListOffsets
-from kip848_client.fetching._events import LeadersLearnt
-from kip848_client.fetching._model import (
-    NO_NODE,
+from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.cluster import (
     Endpoint,
+)
+from kip848_client.fetching._commands import CloseSession, ListOffsets
+from kip848_client.fetching._model import (
     EpochEnd,
     FetchAnswer,
     FetchIntent,
     ListedOffset,
     PartitionAnswer,
-    PartitionLeader,
-    TopicLeaders,
     Wanted,
 )
 from kip848_client.wire.messages.fetch import (
@@ -42,31 +39,20 @@ from kip848_client.wire.messages.list_offsets import (
     ListOffsetsRequestListOffsetsTopic,
     ListOffsetsResponse,
 )
-from kip848_client.wire.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseTopic,
-)
 
 __all__ = [
     "FETCH_VERSIONS",
-    "METADATA_VERSIONS",
     "closing_request",
     "fetch_answer",
     "fetch_request",
-    "leaders_learnt",
     "list_offsets_request",
     "list_offsets_versions",
     "listed_offsets",
-    "metadata_request",
 ]
 
 FETCH_VERSIONS: Final = (13, 18)
 """The lowest and the highest version that we speak. From 13 on topics go by id (KIP-516): by name,
 a topic that was created again would go on in the session of the one before."""
-METADATA_VERSIONS: Final = (12, 13)
-"""From 12 on topics can be asked for by id alone."""
 
 _CONSUMER: Final = -1
 """Replica id of whoever is no broker."""
@@ -224,48 +210,3 @@ def listed_offsets(
                     each.error_code, each.offset, each.timestamp, each.leader_epoch
                 )
     return found
-
-
-def metadata_request(command: LearnLeaders) -> MetadataRequest:
-    """The Metadata request (v12 or v13) that asks for these topics. It creates none: a topic that
-    was deleted would come back by our asking."""
-    by_id = [MetadataRequestTopic(topic_id=each, name=None) for each in sorted(command.topic_ids)]
-    by_name = [
-        MetadataRequestTopic(topic_id=ZERO_TOPIC_ID, name=each) for each in sorted(command.topics)
-    ]
-    return MetadataRequest(topics=(*by_id, *by_name), allow_auto_topic_creation=False)
-
-
-def leaders_learnt(
-    response: MetadataResponse, command: LearnLeaders | None = None
-) -> LeadersLearnt:
-    """What a Metadata response (v10 or newer) says of leaders. ``command`` asked for it; ``None``:
-    somebody else did.
-
-    A topic that was asked for by id may come without its name, when it is not there or not for us.
-    """
-    asked = frozenset() if command is None else command.topic_ids
-    return LeadersLearnt(
-        0 if command is None else command.number,
-        tuple(_topic(each) for each in response.topics),
-        frozenset(
-            TopicId(each.topic_id)
-            for each in response.topics
-            if each.error_code == ErrorCode.UNKNOWN_TOPIC_ID and each.topic_id in asked
-        ),
-        frozenset(broker.node_id for broker in response.brokers),
-    )
-
-
-def _topic(told: MetadataResponseTopic) -> TopicLeaders:
-    return TopicLeaders(
-        told.name or "",
-        TopicId(told.topic_id),
-        {
-            each.partition_index: PartitionLeader(
-                max(each.leader_id, NO_NODE), each.leader_epoch, each.isr_nodes
-            )
-            for each in told.partitions
-        },
-        told.error_code,
-    )

@@ -14,9 +14,9 @@ from typing import Final
 from kip848_client._backoff import Jitter, backoff_ms
 from kip848_client._partition_names import shown
 from kip848_client._types import TopicPartition
+from kip848_client.cluster import Leaders
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import DeliveryTimedOut, Kip848Error, broker_error
-from kip848_client.fetching._leaders import Leaders
 from kip848_client.producing._accumulator import Accumulator
 from kip848_client.producing._batches import Batch
 from kip848_client.producing._commands import BatchDone, BatchFailed, BatchSplit, Command

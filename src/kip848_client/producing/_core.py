@@ -24,12 +24,17 @@ from typing import Final
 
 from kip848_client._backoff import Jitter
 from kip848_client._types import TopicPartition
+from kip848_client.cluster import (
+    ClusterChanged,
+    ClusterEvent,
+    Leaders,
+    LeadersLearnt,
+    LeadersNotLearnt,
+    LearnLeaders,
+    MetadataQuestions,
+    MetadataSettings,
+)
 from kip848_client.errors import ConfigError, DeliveryTimedOut, Kip848Error, LocalProtocolError
-from kip848_client.fetching import FetchSettings
-from kip848_client.fetching._commands import LearnLeaders
-from kip848_client.fetching._events import ClusterChanged, LeadersLearnt, LeadersNotLearnt
-from kip848_client.fetching._leaders import Leaders
-from kip848_client.fetching._metadata import MetadataQuestions
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._accumulator import Accumulator
@@ -56,7 +61,7 @@ __all__ = ["ProducerCore"]
 _PASSES_MAX: Final = 50
 """How often one step may settle; a few times suffice, more means that one action undoes another."""
 
-Event = ev.Event | LeadersLearnt | LeadersNotLearnt | ClusterChanged
+Event = ev.Event | ClusterEvent
 Command = do.Command | LearnLeaders
 
 _tuple: Final = tuple.__new__
@@ -88,7 +93,7 @@ class ProducerCore:
         self._flushes: dict[int, int] = {}
         """Ticket to the newest batch that it is about."""
         self._leaders = Leaders()
-        self._metadata = MetadataQuestions(_pace(settings), jitter)
+        self._metadata = MetadataQuestions(_metadata_settings(settings), jitter)
         want = self._metadata.want
         self._topics = Topics(settings, choose, self._leaders, self._metadata, self._emit)
         self._accumulator = Accumulator(
@@ -280,7 +285,7 @@ class ProducerCore:
                 self._now, produce, event.why, event.fatal, maybe_sent=event.maybe_sent
             )
 
-    def _on_cluster(self, event: LeadersLearnt | LeadersNotLearnt | ClusterChanged) -> None:
+    def _on_cluster(self, event: ClusterEvent) -> None:
         match event:
             case LeadersLearnt():
                 if event.number and self._metadata.answered(self._now, event.number) is None:
@@ -365,12 +370,9 @@ class ProducerCore:
             self._emit(do.Done(ticket))
 
 
-def _pace(settings: ProduceSettings) -> FetchSettings:
-    """When to ask for metadata."""
-    return FetchSettings(
-        metadata_max_age_ms=settings.metadata_max_age_ms,
-        retry_backoff_ms=settings.retry_backoff_ms,
-        retry_backoff_max_ms=settings.retry_backoff_max_ms,
+def _metadata_settings(settings: ProduceSettings) -> MetadataSettings:
+    return MetadataSettings(
+        settings.metadata_max_age_ms, settings.retry_backoff_ms, settings.retry_backoff_max_ms
     )
 
 

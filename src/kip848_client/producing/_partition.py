@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
 
 from kip848_client._types import TopicId, TopicPartition
+from kip848_client.cluster import NO_NODE
 from kip848_client.producing._batches import Batch
 from kip848_client.producing._sequences import Sequences
 
-__all__ = ["NO_NODE", "Partition"]
-
-NO_NODE: Final = -1
+__all__ = ["Partition"]
 
 
 class Partition:

@@ -19,12 +19,12 @@ from typing import Final
 
 from kip848_client._partition_names import shown
 from kip848_client._types import TopicPartition
-from kip848_client.fetching._leaders import Leaders
+from kip848_client.cluster import NO_NODE, Leaders
 from kip848_client.producing._accumulator import Accumulator
 from kip848_client.producing._batches import Batch
 from kip848_client.producing._commands import SendProduce
 from kip848_client.producing._model import ProducerId, ProduceSettings, SealedBatch
-from kip848_client.producing._partition import NO_NODE, Partition
+from kip848_client.producing._partition import Partition
 from kip848_client.producing._seam import Identity
 
 __all__ = ["Node", "OpenProduce", "Sender"]

@@ -10,16 +10,13 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from kip848_client._types import ZERO_TOPIC_ID
+from kip848_client.cluster import NO_NODE, Leaders, MetadataQuestions, TopicLeaders
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import Kip848Error, LocalProtocolError, RequestTimedOut, broker_error
-from kip848_client.fetching._leaders import Leaders
-from kip848_client.fetching._metadata import MetadataQuestions
-from kip848_client.fetching._model import TopicLeaders
 from kip848_client.producing._accumulator import Accumulator
 from kip848_client.producing._commands import Command, Done, Failed
 from kip848_client.producing._events import TopicWanted
 from kip848_client.producing._model import ProduceSettings
-from kip848_client.producing._partition import NO_NODE
 from kip848_client.producing._partitioner import Choose, Sticky, partition_of_key
 
 __all__ = ["Topics"]

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from kip848_client import TopicPartition
 from kip848_client._types import TopicId, TopicIdPartition
+from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.consumer._record_path import RecordPath
 from kip848_client.fetching import (
     AllButHeld,
@@ -16,20 +17,16 @@ from kip848_client.fetching import (
     FetchAnswered,
     FetchCore,
     FetchSettings,
-    LeadersLearnt,
-    LearnLeaders,
     ListedOffset,
     ListOffsets,
     OffsetsListed,
     PartitionAnswer,
-    PartitionLeader,
     Positioned,
     Readable,
     SendFetch,
     Sought,
     Started,
     TimerFired,
-    TopicLeaders,
     Wanted,
 )
 from kip848_client.offsets import OffsetTracker

@@ -11,6 +11,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kip848_client._types import TopicId, TopicIdPartition, TopicPartition
+from kip848_client.cluster import (
+    Endpoint,
+    LeadersLearnt,
+    LearnLeaders,
+    PartitionLeader,
+    TopicLeaders,
+)
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
     EARLIEST,
@@ -18,27 +25,22 @@ from kip848_client.fetching import (
     BufferRead,
     Command,
     CommittedFound,
-    Endpoint,
     Event,
     FetchAnswer,
     FetchAnswered,
     FetchCore,
     FetchLost,
     FetchSettings,
-    LeadersLearnt,
-    LearnLeaders,
     ListedOffset,
     ListOffsets,
     LookUpCommitted,
     Notice,
     OffsetsListed,
     PartitionAnswer,
-    PartitionLeader,
     SendFetch,
     Started,
     StoredOffset,
     TimerFired,
-    TopicLeaders,
     Wanted,
 )
 from tests.support.fetch_session import take_in

@@ -6,24 +6,22 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from kip848_client._types import TopicId, TopicPartition
+from kip848_client.cluster import (
+    Leaders,
+    LeadersLearnt,
+    LeadersNotLearnt,
+    PartitionLeader,
+    TopicLeaders,
+)
 from kip848_client.fetching._commands import Command, ListOffsets, LookUpCommitted
 from kip848_client.fetching._events import (
     CommittedFailed,
     CommittedFound,
-    LeadersLearnt,
-    LeadersNotLearnt,
     OffsetsAsked,
     OffsetsListed,
     OffsetsNotListed,
 )
-from kip848_client.fetching._leaders import Leaders
-from kip848_client.fetching._model import (
-    FetchSettings,
-    ListedOffset,
-    PartitionLeader,
-    StoredOffset,
-    TopicLeaders,
-)
+from kip848_client.fetching._model import FetchSettings, ListedOffset, StoredOffset
 from kip848_client.fetching._positions import Positions, Result
 from kip848_client.fetching._queries import Queries
 

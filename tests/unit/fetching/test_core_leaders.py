@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching import (
-    LATEST,
+from kip848_client.cluster import (
     ClusterChanged,
     Endpoint,
-    FetchAnswer,
-    FetchAnswered,
+    Leaders,
     LeadersLearnt,
     LeadersNotLearnt,
     LearnLeaders,
+    PartitionLeader,
+    TopicLeaders,
+)
+from kip848_client.error_codes import ErrorCode
+from kip848_client.fetching import (
+    LATEST,
+    FetchAnswer,
+    FetchAnswered,
     ListedOffset,
     ListOffsets,
     OffsetsAsked,
     OffsetsFound,
     OffsetsListed,
-    PartitionLeader,
     SendFetch,
-    TopicLeaders,
     UseEndpoints,
 )
-from kip848_client.fetching._leaders import Leaders
 from tests.unit.fetching._harness import Harness, Topic, data, key, row, tid, tp
 
 MOVED = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH]

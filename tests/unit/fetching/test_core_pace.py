@@ -6,12 +6,12 @@ import itertools
 
 import pytest
 
+from kip848_client.cluster import LearnLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
     AssignmentChanged,
     BufferRead,
     FetchSettings,
-    LearnLeaders,
     PartitionAnswer,
     Paused,
     SendFetch,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kip848_client.cluster import ClusterChanged, LearnLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.fetching import (
     AssignmentChanged,
-    ClusterChanged,
     CommittedFound,
     FetchAnswer,
     FetchAnswered,
     FetchSettings,
-    LearnLeaders,
     ListedOffset,
     ListOffsets,
     LookUpCommitted,

@@ -6,15 +6,9 @@ import itertools
 
 import pytest
 
+from kip848_client.cluster import LeadersLearnt, PartitionLeader, TopicLeaders
 from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching import (
-    FetchSettings,
-    LeadersLearnt,
-    ListOffsets,
-    PartitionLeader,
-    SendFetch,
-    TopicLeaders,
-)
+from kip848_client.fetching import FetchSettings, ListOffsets, SendFetch
 from tests.unit.fetching._harness import Harness, data, row, tid, tp
 
 

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, TopicGone
 from kip848_client.fetching import (
     AssignmentChanged,
     FetchSettings,
-    LeadersLearnt,
-    LearnLeaders,
     LookUpCommitted,
     OffsetsAsked,
     OffsetsFound,
-    PartitionLeader,
     SeekBegun,
     SeekEnded,
     SendFetch,
     Sought,
     Started,
     StoredOffset,
-    TopicLeaders,
     TroubleTold,
 )
 from tests.unit.fetching._harness import Harness, Topic, data, key, row, tid, tp

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from kip848_client.cluster import NO_EPOCH
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -20,13 +21,7 @@ from kip848_client.errors import (
 )
 from kip848_client.fetching._commands import ListOffsets, LookUpCommitted, Notice
 from kip848_client.fetching._events import CommittedFailed, CommittedFound, OffsetsNotListed
-from kip848_client.fetching._model import (
-    EARLIEST,
-    LATEST,
-    NO_EPOCH,
-    FetchSettings,
-    StoredOffset,
-)
+from kip848_client.fetching._model import EARLIEST, LATEST, FetchSettings, StoredOffset
 from kip848_client.fetching._positions import PositionFound, PositionStands, PositionTrouble
 from tests.unit.fetching._looking import ID, Looking, listed, tp
 

@@ -1,4 +1,4 @@
-"""Fetch, ListOffsets and Metadata: what the core means, through the bytes of every version."""
+"""Fetch and ListOffsets: what the core means, through the bytes of every version."""
 
 from __future__ import annotations
 
@@ -9,32 +9,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicPartition
+from kip848_client.cluster import (
+    Endpoint,
+)
 from kip848_client.error_codes import ErrorCode
-from kip848_client.fetching._commands import CloseSession, LearnLeaders, ListOffsets
+from kip848_client.fetching._commands import CloseSession, ListOffsets
 from kip848_client.fetching._model import (
     EARLIEST,
     LATEST,
-    Endpoint,
     EpochEnd,
     FetchAnswer,
     FetchIntent,
     ListedOffset,
     PartitionAnswer,
-    PartitionLeader,
-    TopicLeaders,
     Wanted,
 )
 from kip848_client.fetching._wire import (
     FETCH_VERSIONS,
-    METADATA_VERSIONS,
     closing_request,
     fetch_answer,
     fetch_request,
-    leaders_learnt,
     list_offsets_request,
     list_offsets_versions,
     listed_offsets,
-    metadata_request,
 )
 from kip848_client.wire import decode, encode
 from kip848_client.wire.messages.fetch import (
@@ -52,13 +49,6 @@ from kip848_client.wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsResponseListOffsetsPartitionResponse,
     ListOffsetsResponseListOffsetsTopicResponse,
-)
-from kip848_client.wire.messages.metadata import (
-    MetadataRequest,
-    MetadataResponse,
-    MetadataResponseBroker,
-    MetadataResponsePartition,
-    MetadataResponseTopic,
 )
 
 T = TopicId(b"t" * 16)
@@ -309,98 +299,3 @@ class TestListOffsets:
             A0: ListedOffset(0, 9, 5, 2 if version >= 4 else -1),
             A1: ListedOffset(ErrorCode.NOT_LEADER_OR_FOLLOWER),
         }
-
-
-class TestMetadata:
-    command = LearnLeaders(6, frozenset([U, T]), frozenset(["b", "a"]), "because")
-
-    @pytest.mark.parametrize("version", range(METADATA_VERSIONS[0], METADATA_VERSIONS[1] + 1))
-    def test_by_id_and_by_name(self, version: int) -> None:
-        request: MetadataRequest = again(metadata_request(self.command), version)
-        assert request.topics is not None
-        assert [(each.topic_id, each.name) for each in request.topics] == [
-            (T, None),
-            (U, None),
-            (ZERO_TOPIC_ID, "a"),
-            (ZERO_TOPIC_ID, "b"),
-        ]
-        assert not request.allow_auto_topic_creation
-
-    def test_asking_for_nothing_is_not_asking_for_everything(self) -> None:
-        request = metadata_request(LearnLeaders(1, frozenset(), frozenset(), ""))
-        assert again(request, 12).topics == ()
-
-    def answer(self, *topics: MetadataResponseTopic) -> MetadataResponse:
-        brokers = tuple(
-            MetadataResponseBroker(node_id=node, host="h", port=1, rack=None) for node in (3, 1)
-        )
-        sent = MetadataResponse(brokers=brokers, topics=topics)
-        found: MetadataResponse = again(sent, 13)
-        return found
-
-    def test_leaders(self) -> None:
-        part = MetadataResponsePartition
-        topic = MetadataResponseTopic(
-            name="a",
-            topic_id=T,
-            partitions=(
-                part(
-                    partition_index=1,
-                    leader_id=3,
-                    leader_epoch=8,
-                    replica_nodes=(1, 2, 3),
-                    isr_nodes=(3, 1),
-                ),
-                part(
-                    partition_index=0,
-                    error_code=ErrorCode.LEADER_NOT_AVAILABLE,
-                    leader_id=-1,
-                    leader_epoch=4,
-                    replica_nodes=(2,),
-                    isr_nodes=(2,),
-                ),
-                part(partition_index=2, leader_id=-7, replica_nodes=(), isr_nodes=()),
-            ),
-        )
-        learnt = leaders_learnt(self.answer(topic), self.command)
-        assert (learnt.number, sorted(learnt.gone), sorted(learnt.nodes)) == (6, [], [1, 3])
-        assert learnt.topics == (
-            TopicLeaders(
-                "a",
-                T,
-                {
-                    1: PartitionLeader(3, 8, (3, 1)),
-                    0: PartitionLeader(-1, 4, (2,)),
-                    2: PartitionLeader(-1, -1, ()),
-                },
-            ),
-        )
-
-    def test_topics_that_are_not_there(self) -> None:
-        def missing(name: str | None, topic_id: TopicId, code: ErrorCode) -> MetadataResponseTopic:
-            return MetadataResponseTopic(
-                name=name, topic_id=topic_id, error_code=code, partitions=()
-            )
-
-        stranger = TopicId(b"s" * 16)
-        answer = self.answer(
-            missing(None, T, ErrorCode.UNKNOWN_TOPIC_ID),
-            missing(None, U, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
-            missing(None, stranger, ErrorCode.UNKNOWN_TOPIC_ID),
-            missing("a", ZERO_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        )
-        learnt = leaders_learnt(answer, self.command)
-        assert learnt.gone == {T}
-        assert [(each.topic, each.topic_id, each.error_code) for each in learnt.topics] == [
-            ("", T, ErrorCode.UNKNOWN_TOPIC_ID),
-            ("", U, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
-            ("", stranger, ErrorCode.UNKNOWN_TOPIC_ID),
-            ("a", ZERO_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ]
-
-    def test_somebody_else_asked(self) -> None:
-        gone = MetadataResponseTopic(
-            name=None, topic_id=T, error_code=ErrorCode.UNKNOWN_TOPIC_ID, partitions=()
-        )
-        learnt = leaders_learnt(self.answer(gone))
-        assert (learnt.number, learnt.gone) == (0, frozenset())

@@ -10,14 +10,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kip848_client._types import TopicId, TopicPartition
+from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.errors import Kip848Error
-from kip848_client.fetching import (
-    LeadersLearnt,
-    LearnLeaders,
-    PartitionLeader,
-    TopicLeaders,
-)
-from kip848_client.fetching._commands import Command as FetchCommand
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._core import Command, Event, ProducerCore
@@ -34,7 +28,7 @@ __all__ = ["RECORD_BYTES", "Harness", "batch_bytes", "tid", "tp"]
 
 RECORD_BYTES = 10
 """Of a record with a value of three characters."""
-_Kind = TypeVar("_Kind", bound=do.Command | FetchCommand)
+_Kind = TypeVar("_Kind", bound=Command)
 
 
 def tid(number: int = 1) -> TopicId:

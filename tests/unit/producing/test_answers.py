@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.cluster import LearnLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, ConfigError, DeliveryTimedOut
-from kip848_client.fetching import LearnLeaders
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._errors import Api, Reaction, may_be_written, reaction

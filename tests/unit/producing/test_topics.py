@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.cluster import ClusterChanged, LeadersNotLearnt, LearnLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, LocalProtocolError, RequestTimedOut
-from kip848_client.fetching import ClusterChanged, LeadersNotLearnt, LearnLeaders
 from kip848_client.producing import _events as ev
 from kip848_client.producing._model import ProduceSettings
 from tests.unit.producing._harness import Harness, batch_bytes, tid, tp

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from kip848_client._backoff import Jitter, backoff_ms
 from kip848_client._types import TopicId
-from kip848_client.fetching._commands import LearnLeaders
-from kip848_client.fetching._model import FetchSettings
+from kip848_client.cluster._commands import LearnLeaders
+from kip848_client.cluster._model import MetadataSettings
 
 __all__ = ["MetadataQuestions"]
 
@@ -28,7 +28,7 @@ class _Watched:
 class MetadataQuestions:
     """Which topics there is something to ask of."""
 
-    def __init__(self, settings: FetchSettings, jitter: Jitter) -> None:
+    def __init__(self, settings: MetadataSettings, jitter: Jitter) -> None:
         self._settings = settings
         self._jitter = jitter
         self._watched: dict[str, _Watched] = {}
@@ -135,7 +135,7 @@ class MetadataQuestions:
             return None
         asked, self._asking = self._asking, {}
         self._open = None
-        self._refresh_ms = now_ms + self._settings.metadata_max_age_ms
+        self._refresh_ms = now_ms + self._settings.max_age_ms
         return asked.keys()
 
     def judged(self) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicId, TopicIdPartition, TopicPartition
-from kip848_client.fetching._model import NO_EPOCH, NO_NODE, PartitionLeader, TopicLeaders
+from kip848_client.cluster._model import NO_EPOCH, NO_NODE, PartitionLeader, TopicLeaders
 
 __all__ = ["Leaders"]
 

@@ -19,13 +19,11 @@ from typing import Final
 
 import anyio
 
+from kip848_client._driver._backoff import Backoff
+from kip848_client._driver._recovery import Recovery
 from kip848_client._ports import Clock, ConnectionBroken, Transport
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
-from kip848_client.consumer._backoff import Backoff
-from kip848_client.consumer._recovery import Recovery
-from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.errors import Kip848Error, RemoteProtocolError, TransportError
-from kip848_client.fetching import (
+from kip848_client.cluster import (
     METADATA_VERSIONS,
     LeadersLearnt,
     LeadersNotLearnt,
@@ -33,6 +31,8 @@ from kip848_client.fetching import (
     leaders_learnt,
     metadata_request,
 )
+from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.errors import Kip848Error, RemoteProtocolError, TransportError
 from kip848_client.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,

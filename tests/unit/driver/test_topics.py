@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
+from kip848_client._driver._backoff import Backoff
+from kip848_client._driver._recovery import Recovery
+from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import ConnectionBroken, NotSent
 from kip848_client._types import TopicId
-from kip848_client.consumer._backoff import Backoff
-from kip848_client.consumer._recovery import Recovery
-from kip848_client.consumer._topics import TopicDirectory
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import RemoteProtocolError
-from kip848_client.fetching import (
+from kip848_client.cluster import (
     LeadersLearnt,
     LeadersNotLearnt,
     LearnLeaders,
     PartitionLeader,
     TopicLeaders,
 )
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import RemoteProtocolError
 from kip848_client.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,

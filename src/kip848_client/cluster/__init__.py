@@ -1,0 +1,46 @@
+"""What a core needs to know of the cluster: its brokers, and who leads which partition. Pure.
+
+``Leaders`` keeps what was told, ``MetadataQuestions`` says when to ask and for what. The fetch core
+and the producer's core have one of each; their drivers translate with ``metadata_request`` and
+``leaders_learnt``.
+"""
+
+from __future__ import annotations
+
+from kip848_client.cluster._commands import LearnLeaders
+from kip848_client.cluster._events import (
+    ClusterChanged,
+    ClusterEvent,
+    LeadersLearnt,
+    LeadersNotLearnt,
+)
+from kip848_client.cluster._leaders import Leaders
+from kip848_client.cluster._metadata import MetadataQuestions
+from kip848_client.cluster._model import (
+    NO_EPOCH,
+    NO_NODE,
+    Endpoint,
+    MetadataSettings,
+    PartitionLeader,
+    TopicLeaders,
+)
+from kip848_client.cluster._wire import METADATA_VERSIONS, leaders_learnt, metadata_request
+
+__all__ = [
+    "METADATA_VERSIONS",
+    "NO_EPOCH",
+    "NO_NODE",
+    "ClusterChanged",
+    "ClusterEvent",
+    "Endpoint",
+    "Leaders",
+    "LeadersLearnt",
+    "LeadersNotLearnt",
+    "LearnLeaders",
+    "MetadataQuestions",
+    "MetadataSettings",
+    "PartitionLeader",
+    "TopicLeaders",
+    "leaders_learnt",
+    "metadata_request",
+]
