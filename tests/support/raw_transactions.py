@@ -44,7 +44,7 @@ from mock_coordinator.core.logs.record_batch import read_header, records_of
 from tests.support.raw_broker import CLOSED
 from tests.support.raw_offsets import RawOffsets
 
-__all__ = ["Producer", "RawTransactions"]
+__all__ = ["Producer", "RawTransactions", "committed_values"]
 
 _TRANSACTIONAL: Final = 0x10
 _SETTLE_TIMEOUT_S: Final = 20
@@ -513,3 +513,19 @@ class RawTransactions(RawOffsets):
             )
             for marker in answer.markers
         )
+
+
+def committed_values(fetched: Any) -> list[bytes]:
+    """What a read_committed consumer gets to see of what ``fetch`` returned."""
+    _, _, _, _, aborted, batches = fetched
+    begins = sorted(aborted, key=lambda each: each[1])
+    hidden: set[str] = set()
+    seen: list[bytes] = []
+    for base, attributes, producer, _, _, _, records in batches:
+        while begins and begins[0][1] <= base:
+            hidden.add(begins.pop(0)[0])
+        if attributes & 0x20:
+            hidden.discard(producer)
+        elif not (attributes & _TRANSACTIONAL and producer in hidden):
+            seen += [value for _, value in records]
+    return seen

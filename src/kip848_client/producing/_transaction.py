@@ -383,18 +383,23 @@ class Transactions:
     def refused(self, job: Job, reaction: Reaction, error: Kip848Error) -> None:
         """What asking again does not help against."""
         if job.api is Api.END_TRANSACTION:
-            if job.commit:
-                self._is_doubtful = job.in_doubt or not is_certain(reaction, error)
-            if self._state is State.ABORTING or reaction is Reaction.ABORT_AND_BUMP:
-                # the coordinator does not end what it does not know, or not that way; another
-                # epoch ends whatever there is
-                is_hopeless = reaction in (Reaction.FATAL, Reaction.RECOVER)
-                reaction = reaction if is_hopeless else Reaction.ASK
+            reaction = self._end_refused(job, reaction, error)
         if job.ticket is not None and not job.is_dropped:
             self._on_harm(reaction, error)
             self._emit(do.Failed(job.ticket, self._told()))
             return
         self._on_harm(reaction, error)
+
+    def _end_refused(self, job: Job, reaction: Reaction, error: Kip848Error) -> Reaction:
+        if job.commit:
+            self._is_doubtful = job.in_doubt or not is_certain(reaction, error)
+        if reaction in (Reaction.FATAL, Reaction.RECOVER):
+            return reaction
+        if reaction is Reaction.ABORT_AND_BUMP:
+            # the coordinator has forgotten us, and with us whether it had committed
+            return Reaction.RECOVER if self._is_doubtful else Reaction.ASK
+        # what it does not end this way is ended by another epoch
+        return Reaction.ASK if self._state is State.ABORTING else reaction
 
     def _on_harm(self, reaction: Reaction, error: Kip848Error) -> None:
         if self._state is State.FATAL:

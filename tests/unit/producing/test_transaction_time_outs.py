@@ -8,6 +8,7 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     CommitInDoubt,
     LocalProtocolError,
+    ProducerFailed,
     ProducerFenced,
     RecordUnreadable,
     RequestTimedOut,
@@ -202,6 +203,17 @@ def test_in_doubt_and_then_fenced_stays_in_doubt(level: int) -> None:
         assert isinstance(error.cause, ProducerFenced)
         assert "read the committed offsets back" in str(error)
     assert isinstance(h.error(h.begin()), ProducerFenced)
+
+
+def test_in_doubt_and_then_forgotten_stays_in_doubt() -> None:
+    h = Harness(2).filled()
+    ticket = h.commit()
+    h.lose()
+    h.advance(100)
+    h.answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    for each in (ticket, h.commit()):
+        assert isinstance(h.error(each), CommitInDoubt)
+    assert isinstance(h.error(h.begin()), ProducerFailed)
 
 
 def test_a_commit_that_was_never_sent_is_not_in_doubt() -> None:

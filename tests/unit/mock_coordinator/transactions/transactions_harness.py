@@ -8,7 +8,7 @@ from kip848_client.errors import TransportError
 from kip848_client.wire import api_named
 from mock_coordinator.core.topics.topic_names import TRANSACTIONS_TOPIC
 from mock_coordinator.core.transaction_coordinator import TransactionLog, TransactionMetadata
-from tests.support.raw_transactions import Producer, RawTransactions
+from tests.support.raw_transactions import Producer, RawTransactions, committed_values
 from tests.support.wire_connection import ConnectionLostError
 from tests.unit.mock_coordinator.broker_harness import BrokerHarness
 
@@ -85,18 +85,7 @@ class TransactionsHarness(RawTransactions):
 
     def values(self, partition: int = 0) -> list[bytes]:
         """What a read_committed consumer gets to see, aborted records left out."""
-        _, _, _, _, aborted, batches = self.fetch(TOPIC, partition)
-        begins = sorted(aborted, key=lambda each: each[1])
-        hidden: set[str] = set()
-        seen: list[bytes] = []
-        for base, attributes, producer, _, _, _, records in batches:
-            while begins and begins[0][1] <= base:
-                hidden.add(begins.pop(0)[0])
-            if attributes & 0x20:
-                hidden.discard(producer)
-            elif not (attributes & 0x10 and producer in hidden):
-                seen += [value for _, value in records]
-        return seen
+        return committed_values(self.fetch(TOPIC, partition))
 
     def restart(self) -> None:
         """The broker crashes and comes back."""

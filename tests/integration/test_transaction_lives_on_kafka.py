@@ -1,0 +1,61 @@
+"""Random lives of a transactional id on Apache Kafka: what is told is what became of it.
+
+The same lives as in ``tests/properties/test_transactions.py``, in real time.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+
+import pytest
+
+from kip848_client.wire import api_named
+from tests.support.raw_transactions import RawTransactions, committed_values
+from tests.support.real_kafka import RealKafka
+from tests.support.transaction_world import World, check
+
+pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(300)]
+
+CONFIGS = {
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+LEVELS = ((1,), (2,), (1, 2))
+
+
+class Real:
+    """A broker, and names that nobody else uses."""
+
+    def __init__(self, kafka: RealKafka, name: str, topic_id: bytes) -> None:
+        self.topic = self.group = self.transactional_id = name
+        self.raw = RawTransactions(kafka.connect, {name: topic_id})
+
+    def now_ms(self) -> int:
+        return int(time.time() * 1000)
+
+    def advance(self, ms: int) -> None:
+        time.sleep(ms / 1000)
+
+    def values(self, partition: int) -> list[bytes]:
+        return committed_values(self.raw.fetch(self.topic, partition))
+
+
+def until_transactions_are_served(kafka: RealKafka) -> None:
+    deadline = time.monotonic() + 30
+    find = api_named("FindCoordinator").request(key_type=1, coordinator_keys=("warm-up",))
+    with kafka.connect() as connection, closing(RawTransactions(kafka.connect, {})) as raw:
+        while connection.request(find, 4).coordinators[0].error_code or raw.init("warm-up")[0][0]:
+            assert time.monotonic() < deadline, "the transaction coordinator does not come up"
+            time.sleep(0.05)
+
+
+def test_what_is_told_is_what_became_of_it(kafka_version: str) -> None:
+    with RealKafka.start(kafka_version, CONFIGS) as kafka:
+        until_transactions_are_served(kafka)
+        for seed, levels in enumerate(LEVELS):
+            name = f"life-{seed}"
+            real = Real(kafka, name, bytes(kafka.create_topic(name, 3)))
+            with closing(real.raw):
+                check(World(seed, real, levels=levels, fence_within_ms=4_000).run(6))
