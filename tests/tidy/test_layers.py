@@ -70,6 +70,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client._partition_names", ("_types",)),
     ("kip848_client._bootstrap", ()),
     ("kip848_client._clock", ()),
+    ("kip848_client._arguments", GROUND),
     ("kip848_client.config", (*GROUND, "_bootstrap")),
     (
         "kip848_client._aiokafka",
@@ -88,6 +89,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "_heartbeat_wire",
             "_offsets_wire",
             "_ports",
+            "_arguments",
             "_clock",
             "config",
             "_aiokafka",
@@ -95,6 +97,21 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "cluster",
             "fetching",
             "records",
+        ),
+    ),
+    (
+        "kip848_client.producer",
+        (
+            *GROUND,
+            "wire",
+            "cluster",
+            "producing",
+            "_ports",
+            "_arguments",
+            "_clock",
+            "config",
+            "_aiokafka",
+            "_driver",
         ),
     ),
 )

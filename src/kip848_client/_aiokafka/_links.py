@@ -2,15 +2,16 @@
 
 A fetch may wait half a second at the broker and answers come in order, so a heartbeat behind one
 would come late (Kafka's Java client keeps a connection of its own for the coordinator for the same
-reason). So there are two pools of links, one for fetches and one for everything else. A link opens
-its connection on first use, and again whenever it broke or its login is about to end.
-Authentication and TLS are aiokafka's.
+reason). So there are pools of links: one for fetches, one for records on their way out, one for
+everything else. A link opens its connection on first use, and again whenever it broke or its login
+is about to end. Authentication and TLS are aiokafka's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable
 from typing import Any, Final
 
 from aiokafka.conn import CloseReason
@@ -45,6 +46,9 @@ class Link:
         self._throttle = Throttle()
         self._connection: Connection | None = None
         self._connecting: asyncio.Lock = asyncio.Lock()
+        self._turn: asyncio.Lock = asyncio.Lock()
+        self.opened = 0
+        """How often a connection was opened."""
         self._closed: Kip848Error | None = None
         """Why nothing is sent here any more."""
 
@@ -80,6 +84,7 @@ class Link:
                     self._connection = await open_connection(self.host, self.port, self._options)
             except Exception as err:
                 raise not_opened(err, where) from err
+            self.opened += 1
             return self._connection
 
     async def send(self, request: Any, versions: VersionLimits, timeout_ms: int) -> Any:
@@ -89,15 +94,40 @@ class Link:
         later than ``timeout_ms``)."""
         wired = WireRequest(request, versions)
         where = f"{wired.api.name} to {self.host}:{self.port}"
+        connection, pending = await self._write(wired, where, timeout_ms)
+        return await self._answer(connection, pending, where, timeout_ms)
+
+    async def send_in_turn(
+        self, request: Any, versions: VersionLimits, timeout_ms: int, *, is_answered: bool
+    ) -> Any:
+        """As ``send``. What is sent by this goes out in the order of the calls, however long a
+        connection or a quota takes. What is not answered is over when it is written."""
+        wired = WireRequest(request, versions)
+        where = f"{wired.api.name} to {self.host}:{self.port}"
+        async with self._turn:
+            connection, pending = await self._write(
+                wired, where, timeout_ms, is_answered=is_answered
+            )
+        return await self._answer(connection, pending, where, timeout_ms)
+
+    async def _write(
+        self, wired: WireRequest, where: str, timeout_ms: int, *, is_answered: bool = True
+    ) -> tuple[Connection, Awaitable[Any]]:
         connection = await self.connect()
         while self.is_muted:
             await self._wait_for_quota(where, timeout_ms)
             connection = await self.connect()
         try:
-            pending = connection.send(wired)
+            if is_answered:
+                return connection, connection.send(wired)
+            return connection, connection.send(wired, expect_response=False)
         except (KafkaError, OSError) as err:
             self._drop()
             raise NotSent(str(translated(err, where))) from err
+
+    async def _answer(
+        self, connection: Connection, pending: Awaitable[Any], where: str, timeout_ms: int
+    ) -> Any:
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 answer = await pending
@@ -114,7 +144,8 @@ class Link:
             raise RemoteProtocolError(
                 f"{where}: {answer.error}", hint="the connection was closed; retry once"
             )
-        self._throttle.note(self._clock.now_ms(), answer)
+        if answer is not None:
+            self._throttle.note(self._clock.now_ms(), answer)
         return answer
 
     async def _wait_for_quota(self, where: str, timeout_ms: int) -> None:

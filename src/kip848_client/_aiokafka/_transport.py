@@ -51,6 +51,7 @@ class KafkaTransport:
         # A fetch is not late because it waited as long as it was told to.
         patient = replace(options, request_timeout_ms=self._timeout_ms + fetch_max_wait_ms)
         self._fetch_links = LinkPool(patient, clock)
+        self._produce_links = LinkPool(options, clock)
         self._bootstrap: Link | None = None
         self._nodes: dict[int, tuple[str, int]] = {}
         self._coordinator: Link | None = None
@@ -81,14 +82,18 @@ class KafkaTransport:
         self._nodes = {}
         self._bootstrap = self._coordinator = None
         why = NotSent("the client begins anew from its bootstrap servers")
-        await asyncio.gather(self._links.close(why), self._fetch_links.close(why))
+        await asyncio.gather(*(pool.close(why) for pool in self._pools))
 
-    async def close(self) -> None:
-        """Close every connection."""
+    async def close(self, why: Kip848Error | None = None) -> None:
+        """Close every connection; who wants to send after that gets ``why``."""
         if self._lookup is not None:
             self._lookup.cancel()
             await asyncio.gather(self._lookup, return_exceptions=True)
-        await asyncio.gather(self._links.close(), self._fetch_links.close())
+        await asyncio.gather(*(pool.close(why) for pool in self._pools))
+
+    @property
+    def _pools(self) -> tuple[LinkPool, ...]:
+        return (self._links, self._fetch_links, self._produce_links)
 
     async def any_broker(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
@@ -117,6 +122,26 @@ class KafkaTransport:
     ) -> Any:
         link = self._fetch_links.to(*self._address(node_id))
         return await link.send(request, versions, timeout_ms)
+
+    async def produce(
+        self,
+        node_id: int,
+        request: Any,
+        *,
+        versions: VersionLimits,
+        timeout_ms: int,
+        is_answered: bool,
+    ) -> Any:
+        """Send records to one broker, in the order of these calls, on a connection that carries
+        nothing else: what follows them waits until all replicas have them."""
+        link = self._produce_links.to(*self._address(node_id))
+        return await link.send_in_turn(request, versions, timeout_ms, is_answered=is_answered)
+
+    def opened(self, node_id: int) -> int:
+        """How often a connection to this broker was opened that is not for fetches or records: a
+        broker that was restarted may have learnt something."""
+        address = self._nodes.get(node_id)
+        return 0 if address is None else self._links.to(*address).opened
 
     def _address(self, node_id: int) -> tuple[str, int]:
         address = self._nodes.get(node_id)

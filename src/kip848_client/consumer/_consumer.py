@@ -13,19 +13,18 @@ from re import Pattern
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack, overload
 
-from kip848_client._types import TopicPartition
-from kip848_client.cluster import NO_EPOCH
-from kip848_client.config import ConsumerConfig, ConsumerSettings
-from kip848_client.consumer._arguments import (
+from kip848_client._arguments import (
     checked_commit,
     checked_count,
-    checked_deserializer,
-    checked_leave,
     checked_offset,
     checked_partitions,
     checked_timeout_ms,
     checked_topics,
 )
+from kip848_client._types import TopicPartition
+from kip848_client.cluster import NO_EPOCH
+from kip848_client.config import ConsumerConfig, ConsumerSettings
+from kip848_client.consumer._arguments import checked_deserializer, checked_leave
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._inquiry import Inquiry
 from kip848_client.consumer._listener import RebalanceListener, checked_listener
@@ -500,6 +499,27 @@ class Consumer(Inquiry[K, V]):
             return GroupMetadata(config.group_id, -1, "", config.group_instance_id)
         return GroupMetadata(config.group_id, epoch, engine.member_id, config.group_instance_id)
 
+    def offsets_for_transaction(
+        self, offsets: Mapping[Any, CommitOffset] | None = None
+    ) -> tuple[GroupMetadata, Mapping[TopicPartition, CommittableOffset]]:
+        """What a transactional producer is to commit for this consumer, and in whose name: one
+        snapshot of both. ``Producer.send_offsets_to_transaction`` takes it from here.
+
+        ``offsets`` as for ``commit``. Raises ``CommitFailed`` where a partition is not ours (any
+        more): brokers look at the member only. ``LocalProtocolError`` without a ``group_id``, and
+        with ``enable_auto_commit``, which would commit beside the transaction.
+        """
+        engine = self._run()
+        if engine.wishes is None:
+            raise LocalProtocolError("without a group_id there are no offsets to commit")
+        if self._config.enable_auto_commit:
+            raise LocalProtocolError(
+                "this consumer commits by itself, beside the transaction; make it with "
+                "enable_auto_commit=False"
+            )
+        given = None if offsets is None else self._with_epochs(engine, checked_commit(offsets))
+        return self.group_metadata(), engine.wishes.for_transaction(given)
+
     # -- inside ----------------------------------------------------------------------------------
 
     def _came_back(self) -> Caller:
@@ -517,11 +537,18 @@ class Consumer(Inquiry[K, V]):
     def _checked_offsets(
         self, engine: Engine[K, V], offsets: Mapping[Any, CommitOffset]
     ) -> dict[TopicPartition, CommittableOffset]:
-        found: dict[TopicPartition, CommittableOffset] = {}
-        for tp, (offset, text) in checked_commit(offsets).items():
+        checked = checked_commit(offsets)
+        for tp in checked:
             if self._consuming and not engine.tracker.was_ours(tp):
                 self._assigned(tp)
-            core = engine.core
+        return self._with_epochs(engine, checked)
+
+    def _with_epochs(
+        self, engine: Engine[K, V], offsets: Mapping[TopicPartition, tuple[int, str]]
+    ) -> dict[TopicPartition, CommittableOffset]:
+        found: dict[TopicPartition, CommittableOffset] = {}
+        core = engine.core
+        for tp, (offset, text) in offsets.items():
             epoch = core.position_epoch(tp) if core.position(tp) == offset else NO_EPOCH
             found[tp] = CommittableOffset(offset, epoch, text)
         return found

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from kip848_client._types import TopicPartition
-from kip848_client.config import ConsumerConfig
-from kip848_client.consumer._arguments import (
+from kip848_client._arguments import (
     checked_partition,
     checked_partitions,
     checked_times,
     checked_topic,
 )
+from kip848_client._types import TopicPartition
+from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._closing import Closing
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._records import OffsetAndTimestamp

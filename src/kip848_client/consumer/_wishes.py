@@ -71,6 +71,21 @@ class CommitWishes:
         self._refuse(meant, failed)
         return {tp: OffsetAndMetadata(each.offset, each.metadata) for tp, each in stored.items()}
 
+    def for_transaction(self, offsets: Offsets | None) -> Offsets:
+        """``offsets``, or those after everything handed out, for somebody else to commit. Raises
+        ``CommitFailed`` unless all of them are ours to commit."""
+        self._refresh_tracker()
+        fatal = self._errors.fatal
+        if fatal is not None:
+            raise fatal.with_traceback(None)
+        wanted = dict(self._tracker.snapshot() if offsets is None else offsets)
+        taken = dict(self._tracker.lost()) if offsets is None else {}
+        taken |= {tp: each for tp, each in wanted.items() if not self._tracker.owns(tp)}
+        if not self._in_group():
+            taken |= wanted
+        self._refuse(taken, {tp: _taken(tp) for tp in taken})
+        return wanted
+
     async def _store(
         self, wanted: Offsets, delivered: Offsets, failed: dict[TopicPartition, Kip848Error]
     ) -> Offsets:

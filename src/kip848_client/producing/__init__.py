@@ -36,6 +36,7 @@ from kip848_client.producing._events import (
     ProduceAnswered,
     ProduceLost,
     ProducerIdAnswered,
+    Refused,
     StartRequested,
     TimerFired,
     TopicWanted,
@@ -63,6 +64,7 @@ from kip848_client.producing._model import (
     TransactionVersion,
 )
 from kip848_client.producing._snapshot import PartitionSnapshot, ProducerSnapshot
+from kip848_client.producing._transaction_states import State
 
 __all__ = [
     "ALL_REPLICAS",
@@ -108,10 +110,12 @@ __all__ = [
     "ProducerId",
     "ProducerIdAnswered",
     "ProducerSnapshot",
+    "Refused",
     "RoomMade",
     "SealedBatch",
     "SendProduce",
     "StartRequested",
+    "State",
     "TimerFired",
     "TopicWanted",
     "TransactionVersion",

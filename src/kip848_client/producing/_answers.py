@@ -77,7 +77,8 @@ class Answers:
             elif said.error_code:
                 self._refused(now_ms, produce.node, partition, batch, said)
             else:
-                self._done(partition, batch, Place(said.base_offset, said.log_append_time_ms))
+                place = Place(said.base_offset, said.log_append_time_ms, said.log_start_offset)
+                self._done(partition, batch, place)
             self._settle_doubts(now_ms, partition)
             self._sender.place(now_ms, partition)
 

@@ -55,6 +55,7 @@ from kip848_client.producing._sender import Sender
 from kip848_client.producing._snapshot import PartitionSnapshot, ProducerSnapshot
 from kip848_client.producing._topics import Topics
 from kip848_client.producing._transaction import Transactions
+from kip848_client.producing._transaction_states import State
 
 __all__ = ["ProducerCore"]
 
@@ -124,6 +125,12 @@ class ProducerCore:
         )
 
     # -- looking -----------------------------------------------------------------------------
+
+    @property
+    def transaction_state(self) -> State | None:
+        """Where the transactions are; ``None`` without a transactional id."""
+        identity = self._identity
+        return identity.state if isinstance(identity, Transactions) else None
 
     @property
     def deadline_ms(self) -> int | None:

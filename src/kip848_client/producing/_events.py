@@ -27,6 +27,7 @@ __all__ = [
     "ProduceAnswered",
     "ProduceLost",
     "ProducerIdAnswered",
+    "Refused",
     "StartRequested",
     "TimerFired",
     "TopicWanted",
@@ -107,6 +108,15 @@ class OffsetsAdded(Event):
     ticket: int
     group: Group
     offsets: Mapping[TopicPartition, OffsetToCommit]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Event):
+    """The driver has refused the application something that was to be part of the transaction: a
+    record that is too large, offsets of a partition that is not the consumer's. Without
+    transactions it says nothing."""
+
+    error: Kip848Error
 
 
 @dataclass(frozen=True, slots=True)

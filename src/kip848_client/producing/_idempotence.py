@@ -97,7 +97,7 @@ class Idempotence:
                 self._refuse(event.ticket)
             case ev.OffsetsAdded():
                 self._refuse(event.ticket)
-            case ev.TransactionVersionLearnt():
+            case ev.TransactionVersionLearnt() | ev.Refused():
                 pass
             case ev.TxnAnswered() | ev.CoordinatorFound() | ev.CoordinatorNotFound():
                 self.stale += 1

@@ -93,6 +93,8 @@ class Place(NamedTuple):
     base_offset: int
     log_append_time_ms: int
     """-1: the records keep the time that the producer gave them."""
+    log_start_offset: int = -1
+    """The first offset that the partition has, -1 where it was not told."""
 
 
 class BatchBuilder(Protocol):

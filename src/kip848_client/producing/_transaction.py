@@ -181,6 +181,9 @@ class Transactions:
                 self._begin(event)
             case ev.OffsetsAdded():
                 self._add_offsets(now_ms, event)
+            case ev.Refused():
+                if self._state is State.IN_TRANSACTION:
+                    self._on_harm(Reaction.ABORT, event.error)
             case ev.CommitRequested():
                 self._commit(now_ms, event)
             case ev.AbortRequested():

@@ -10,10 +10,9 @@ import pytest
 from aiokafka import TopicPartition as TheirTopicPartition
 
 from kip848_client import TopicPartition
-from kip848_client.consumer._arguments import (
+from kip848_client._arguments import (
     checked_commit,
     checked_count,
-    checked_deserializer,
     checked_offset,
     checked_partition,
     checked_partitions,
@@ -23,6 +22,7 @@ from kip848_client.consumer._arguments import (
     checked_topic,
     checked_topics,
 )
+from kip848_client.consumer._arguments import checked_deserializer
 from kip848_client.errors import ConfigError
 
 TP = TopicPartition("t", 0)
