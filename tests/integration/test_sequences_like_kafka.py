@@ -23,7 +23,7 @@ class _Writer:
     """Writes batches as one producer id; each answer is (error code, base offset)."""
 
     def __init__(self, raw: RawTransactions, topic: str) -> None:
-        self._raw = raw
+        self.raw = raw
         self._topic = topic
         answer, producer = raw.init(None)
         while answer[0] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
@@ -34,7 +34,7 @@ class _Writer:
         self, sequence: int, records: int = 1, *, epoch: int = 0, partition: int = 0
     ) -> tuple[int, int]:
         values = [b"x"] * records
-        ((_, _, code, offset, *_),) = self._raw.produce(
+        ((_, _, code, offset, *_),) = self.raw.produce(
             None,
             (self.number, epoch),
             sequence,
@@ -104,3 +104,20 @@ def test_sequence_numbers_of_the_bundled_broker_are_those_of_kafka(real_kafka: R
     side = MockSide(real_kafka.profile, "sequences")
     raw = RawTransactions(side.connect, side.topic_ids())
     assert ask(raw, "sequences") == EXPECTED
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_restarted_broker_knows_the_last_batch_alone(kafka_version: str, *, crash: bool) -> None:
+    """So an OUT_OF_ORDER_SEQUENCE_NUMBER does not say that a batch is not written."""
+    with RealKafka.start(kafka_version) as broker:
+        ids = {"t": broker.create_topic("t", 1)}
+        with closing(RawTransactions(broker.connect, ids)) as raw:
+            writer = _Writer(raw, "t")
+            assert [writer.write(number) for number in range(4)] == [(0, n) for n in range(4)]
+        broker.restart(crash=crash)
+        broker.await_topic("t", 1)
+        with closing(RawTransactions(broker.connect, ids)) as raw:
+            writer.raw = raw
+            assert writer.write(2) == (OUT_OF_ORDER, -1)
+            assert writer.write(3) == (0, 3)
+            assert writer.write(4) == (0, 4)

@@ -202,10 +202,9 @@ class Answers:
         elif self._settings.transactional_id is not None or not batch.has_sequence:
             error = produce_error(said.error_code, batch.tp, said.error_message)
             self.fail(now_ms, batch, error, Reaction.ABORT_AND_BUMP)
-        elif batch.doubt and partition.sequences.proves(batch):
-            self._done(partition, batch, _NO_OFFSET)
         elif batch.doubt:
-            # an earlier try may have written it, and the broker may have forgotten that
+            # an earlier try may have written it, and the broker may have forgotten that: later
+            # batches may tell, or have told
             partition.trouble = why
             partition.unsettled.append(batch)
             partition.sequences.suspended = True

@@ -22,7 +22,6 @@ class Batch:
         "is_over",
         "number",
         "order",
-        "overtaken",
         "producer",
         "records",
         "tp",
@@ -52,8 +51,6 @@ class Batch:
         """A broker may have it: it was sent, and no answer tells that it was refused."""
         self.is_over = False
         """The user was told of its end. It may be on its way nevertheless."""
-        self.overtaken = 0
-        """So many later batches were sent while a broker might have had this one."""
         self.producer: ProducerId = NOBODY
         self.first_sequence = NO_SEQUENCE
 

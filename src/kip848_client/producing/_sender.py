@@ -30,8 +30,8 @@ from kip848_client.producing._seam import Identity
 __all__ = ["Node", "OpenProduce", "Sender"]
 
 _REMEMBERED_MAX: Final = 5
-"""So many batches of a producer and a partition, the newest, a broker knows again. One that may
-have to be sent again must be among them."""
+"""So many batches of a producer and a partition, the newest, a broker knows again, with their
+offsets. More are not sent at once."""
 
 
 @dataclass(slots=True, eq=False)
@@ -136,9 +136,7 @@ class Sender:
             return len(flying) < self._at_once
         sequences = partition.sequences
         is_known = sequences.acknowledged == sequences.producer.number
-        if not is_known or partition.failures or len(flying) >= self._at_once:
-            return False
-        return all(each.overtaken < _REMEMBERED_MAX - 1 for each in flying)
+        return is_known and not partition.failures and len(flying) < self._at_once
 
     def _leader(self, partition: Partition) -> int:
         topic = partition.tp[0]
@@ -270,10 +268,6 @@ class Sender:
             if not ready:
                 return None
         partition.waiting.popleft()
-        if not head.doubt:
-            head.overtaken = 0
-        for each in partition.flying:
-            each.overtaken += each.order < head.order
         head.builder.seal()
         identity.sent(partition.tp)
         return head
