@@ -248,6 +248,7 @@ class ProducerCore:
             return ()
         self._now = max(self._now, now_ms)
         self._out = []
+        self._sender.begin_step()
         self._take(event)
         self._settle()
         return tuple(self._out)

@@ -27,8 +27,12 @@ from kip848_client.producing._model import ProducerId, ProduceSettings, SealedBa
 from kip848_client.producing._partition import Partition
 from kip848_client.producing._seam import Identity
 
-__all__ = ["Node", "OpenProduce", "Sender"]
+__all__ = ["BATCHES_A_STEP", "Node", "OpenProduce", "Sender"]
 
+BATCHES_A_STEP: Final = 128
+_BYTES_A_STEP: Final = 1 << 20
+"""So much is compressed in a step. The next one follows at once, and others have their turn
+between."""
 _REMEMBERED_MAX: Final = 5
 """So many batches of a producer and a partition, the newest, a broker knows again, with their
 offsets. More are not sent at once."""
@@ -85,6 +89,8 @@ class Sender:
         """Partitions that the transaction does not have yet, or that wait for another producer id
         or epoch."""
         self._resting: list[tuple[int, TopicPartition]] = []
+        self._sealed = self._sealed_bytes = 0
+        """In this step."""
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -98,13 +104,23 @@ class Sender:
         return {batch for produce in self._open.values() for batch in produce.batches}
 
     def due_ms(self, now_ms: int) -> int | None:
-        """When a broker or a partition has rested."""
+        """When a broker or a partition has rested, or there is more to do than one step did."""
+        if self._is_tired and any(map(self._is_able, self.nodes.values())):
+            return now_ms
         due = self._resting[0][0] if self._resting else None
         for node in self.nodes.values():
-            waits = node.ready and node.in_flight < self._settings.in_flight_max
-            if waits and node.rest_until_ms > now_ms:
+            if self._is_able(node) and node.rest_until_ms > now_ms:
                 due = node.rest_until_ms if due is None else min(due, node.rest_until_ms)
         return due
+
+    @property
+    def _is_tired(self) -> bool:
+        """This step has compressed enough."""
+        return self._sealed_bytes >= _BYTES_A_STEP or self._sealed >= BATCHES_A_STEP
+
+    def _is_able(self, node: Node) -> bool:
+        """Whether there is something to send that its requests have room for."""
+        return bool(node.ready) and node.in_flight < self._settings.in_flight_max
 
     # -- who is ready ------------------------------------------------------------------------
 
@@ -195,18 +211,18 @@ class Sender:
             node = self.nodes[number] = Node(number)
         return node
 
+    def begin_step(self) -> None:
+        """What is compressed counts from now on."""
+        self._sealed = self._sealed_bytes = 0
+
     # -- requests ----------------------------------------------------------------------------
 
     def send(self, now_ms: int, identity: Identity) -> Iterator[SendProduce]:
         """All requests that can be sent now; they count as sent."""
         for node in tuple(self.nodes.values()):
-            while (
-                node.ready
-                and node.in_flight < self._settings.in_flight_max
-                and node.rest_until_ms <= now_ms
-            ):
+            while self._is_able(node) and node.rest_until_ms <= now_ms:
                 producer = identity.producer
-                if producer is None:
+                if producer is None or self._is_tired:
                     return
                 batches = self._fill(now_ms, node, identity, producer)
                 if batches:
@@ -220,7 +236,7 @@ class Sender:
         size_bytes = 0
         while node.ready:
             tp, partition = next(iter(node.ready.items()))
-            if tp in batches:
+            if tp in batches or self._sealed >= BATCHES_A_STEP:
                 break
             if not identity.may_send(tp):
                 self._unready(node, partition)
@@ -239,6 +255,7 @@ class Sender:
                     self._held[partition] = None
                 continue
             batches[tp] = batch
+            self._sealed += 1
             partition.flying.append(batch)
             partition.flying_to = node.number
             self.place(now_ms, partition)
@@ -278,6 +295,7 @@ class Sender:
         node.in_flight += 1
         self._open[self._number] = OpenProduce(node, tuple(batches))
         transactional = settings.transactional_id is not None
+        self._sealed_bytes += sum(each.builder.size_bytes for each in batches)
         sealed = tuple(
             SealedBatch(
                 each.tp,

@@ -170,7 +170,11 @@ class Harness:
         """Answer a request, the oldest, for all its partitions."""
         found = request or self.open[0]
         self.open.remove(found)
-        said = Produced(code, -1 if code else base, **fields)  # type: ignore[arg-type]  # its fields, by name
+        said = Produced(
+            code,
+            -1 if code else base,
+            **fields,  # type: ignore[arg-type]  # its fields, by name
+        )
         told = {} if self.settings.acks == 0 else {each.tp: said for each in found.batches}
         return self.post(ev.ProduceAnswered(found.produce, told))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from kip848_client.errors import ConfigError, DeliveryTimedOut, LocalProtocolErr
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._model import Place, ProduceSettings
+from kip848_client.producing._sender import BATCHES_A_STEP
 from tests.unit.producing._harness import Harness, batch_bytes, tp
 
 SMALL = ProduceSettings(batch_bytes=batch_bytes(3), linger_ms=50)
@@ -82,7 +84,8 @@ def test_idempotence_needs_all_replicas() -> None:
 def test_a_record_that_is_too_large_is_refused_and_nothing_is_changed(
     limits: dict[str, int],
 ) -> None:
-    h = Harness(ProduceSettings(**{"batch_bytes": 100, **limits}))  # type: ignore[arg-type]  # all of them are numbers
+    settings: dict[str, Any] = {"batch_bytes": 100, **limits}
+    h = Harness(ProduceSettings(**settings))
     h.append("one")
     with pytest.raises(RecordTooLarge, match=r"t-0: .*300"):
         h.core.append(h.now, tp(), h.now, b"k", b"x" * 250, [("h", b"v")])
@@ -207,6 +210,18 @@ def test_a_request_is_not_larger_than_allowed_and_partitions_take_turns() -> Non
     h.post(ev.FlushRequested(9))
     asked = [[each.tp.partition for each in request.batches] for request in h.open]
     assert asked == [[0, 1], [2, 0], [1, 2]]
+
+
+def test_a_step_compresses_so_much_and_the_next_one_follows_at_once() -> None:
+    """Whoever drives the core has other things to do as well."""
+    h = Harness(ProduceSettings(linger_ms=10), partitions=3 * BATCHES_A_STEP)
+    for partition in range(3 * BATCHES_A_STEP):
+        h.append("one", to=tp(partition))
+    h.now += 10
+    for turn in (1, 2, 3):
+        h.post(ev.TimerFired())
+        assert sum(len(each.batches) for each in h.open) == turn * BATCHES_A_STEP
+        assert (h.core.deadline_ms == h.now) is (turn < 3)
 
 
 def test_so_many_requests_are_open_to_a_broker_and_no_more() -> None:

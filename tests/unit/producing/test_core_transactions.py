@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from kip848_client.error_codes import ErrorCode
@@ -17,11 +20,9 @@ FOREVER = 10**9
 class TransactionHarness(Harness):
     """The same, with a transactional id; node 3 is its coordinator."""
 
-    def __init__(self, level: int = 2, **settings: int) -> None:
+    def __init__(self, level: int = 2, **settings: Any) -> None:
         super().__init__(
-            ProduceSettings(transactional_id="x", **settings),  # type: ignore[arg-type]  # all of them are numbers
-            partitions=2,
-            start=False,
+            replace(ProduceSettings(transactional_id="x"), **settings), partitions=2, start=False
         )
         self.post(ev.TransactionVersionLearnt(level))
         self.post(ev.StartRequested(1, FOREVER))
