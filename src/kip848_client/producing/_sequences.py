@@ -14,7 +14,7 @@ numbers. If a broker may have it, it is sent again as what it was, and the answe
 That answer may be that the broker lacks what was before, although it has the batch: a broker that
 was restarted knows again the last batch alone. Then later batches tell, because a broker that has
 one has all before it. Where none does, nobody can tell, and the batch fails: it is not sent under
-other numbers.
+other numbers (decision 13).
 """
 
 from __future__ import annotations
