@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.transaction_core_world import CoreWorld
 from tests.support.transaction_world import World, check
 from tests.unit.mock_coordinator.transactions.transactions_harness import (
     TOPIC,
@@ -35,12 +36,13 @@ class Bundled:
         self.values = self.raw.values
 
 
+@pytest.mark.parametrize("kind", [World, CoreWorld])
 @pytest.mark.parametrize("levels", LEVELS)
 @pytest.mark.parametrize("profile", ["4.0", "4.4"])
-def test_what_is_told_is_what_became_of_it(profile: str, levels: str) -> None:
+def test_what_is_told_is_what_became_of_it(profile: str, levels: str, kind: type[World]) -> None:
     told: set[str] = set()
     for seed in range(LIVES):
-        world = World(seed, Bundled(profile), levels=LEVELS[levels])
+        world = kind(seed, Bundled(profile), levels=LEVELS[levels])
         try:
             check(world.run())
         except AssertionError as err:
@@ -49,8 +51,9 @@ def test_what_is_told_is_what_became_of_it(profile: str, levels: str) -> None:
     assert told == {"committed", "not committed", "in doubt"}, "these lives are too calm"
 
 
+@pytest.mark.parametrize("kind", [World, CoreWorld])
 @pytest.mark.parametrize("levels", LEVELS)
-def test_a_calm_life_commits_everything(levels: str) -> None:
-    world = World(1, Bundled("4.4"), levels=LEVELS[levels], calm=True).run(30)
+def test_a_calm_life_commits_everything(levels: str, kind: type[World]) -> None:
+    world = kind(1, Bundled("4.4"), levels=LEVELS[levels], calm=True).run(30)
     check(world)
     assert {each.told for each in world.outcomes} == {"committed"}

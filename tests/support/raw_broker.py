@@ -46,6 +46,10 @@ class RawBroker:
         """End the connection."""
         self._connection.close()
 
+    def raw_request(self, message: Any, version: int) -> Any:
+        """Any request; the answer, or ``None`` when the connection was closed instead."""
+        return self._request(message, version)
+
     def label(self, producer_id: int) -> str:
         """The name of a producer id in the answers."""
         if producer_id < 0:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from kip848_client._types import TopicPartition
+from kip848_client.cluster import LeadersLearnt, LeadersNotLearnt, LearnLeaders
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     CommitInDoubt,
@@ -57,6 +58,7 @@ _TURNED_AWAY: Final = (
     ErrorCode.CONCURRENT_TRANSACTIONS,
 )
 
+Event = ev.Event | LeadersLearnt | LeadersNotLearnt
 Life = Generator[int, Kip848Error | None, None]
 """The application: gives a ticket, or a pause as a negative number of ms, and gets what became of
 it."""
@@ -116,10 +118,10 @@ class World:
         self.levels = levels
         self.calm = calm
         self.broker = broker
-        self._raw = broker.raw
+        self.raw = broker.raw
         self._id = broker.transactional_id
         self._fence_within_ms = fence_within_ms
-        self._settings = replace(_SETTINGS, transactional_id=self._id)
+        self.settings = replace(_SETTINGS, transactional_id=self._id)
         self.outcomes: list[Outcome] = []
         self.trace: list[str] = []
         self.fences = 0
@@ -129,11 +131,11 @@ class World:
         self._order = 0
         self._tickets = 0
         self._told: dict[int, Kip848Error | None] = {}
-        self._fresh: list[do.Command] = []
-        self._generation = 0
+        self.fresh: list[do.Command] = []
+        self.generation = 0
         self._quiet_until_ms = 0
         self.level = levels[0]
-        self._new_client()
+        self.new_client()
 
     # -- time ----------------------------------------------------------------------------------
 
@@ -156,39 +158,47 @@ class World:
 
     # -- the client ----------------------------------------------------------------------------
 
-    def _new_client(self) -> None:
-        self._generation += 1
-        self._fresh = []
+    def new_client(self) -> None:
+        """The application starts anew."""
+        self.generation += 1
+        self.fresh = []
         self.waits.clear()
         self.batches = Batches(lambda: self.now, self.produce)
         jitter = self.dice.random() * 0.4 + 0.8
         self.client = Transactions(
-            self._settings, lambda ms: int(ms * jitter), self._fresh.append, self.batches
+            self.settings, lambda ms: int(ms * jitter), self.fresh.append, self.batches
         )
         self.batches.client = self.client
         self.client.take(self.now, ev.TransactionVersionLearnt(self.level))
 
-    def post(self, event: ev.Event) -> None:
+    def post(self, event: Event) -> None:
         """A step."""
+        assert isinstance(event, ev.Event)
         self.client.take(self.now, event)
         self.settle()
 
     def settle(self) -> None:
+        """Let the client do what is due."""
         for _ in range(30):
             self.client.settle(self.now)
             self.batches.send()
             self.client.settle(self.now)
-            if not self._fresh:
+            if not self.fresh:
                 break
-            fresh, self._fresh[:] = tuple(self._fresh), ()
+            fresh, self.fresh[:] = tuple(self.fresh), ()
             for command in fresh:
-                self._perform(command)
+                self.take(command)
         else:
             raise AssertionError("a step does not come to its end")
+        self.check_waits()
+
+    def check_waits(self) -> None:
+        """Nobody waits for longer than he wanted to."""
         for ticket, limit_ms in self.waits.items():
             assert limit_ms >= self.now, f"nobody told ticket {ticket}"
 
-    def _perform(self, command: do.Command) -> None:
+    def take(self, command: do.Command | LearnLeaders) -> None:
+        """Do what the client asks for."""
         match command:
             case do.Done(ticket):
                 self.waits.pop(ticket, None)
@@ -199,9 +209,9 @@ class World:
             case do.FindCoordinator(number, kind, _):
                 node = 1 if kind is CoordinatorKind.TRANSACTION else 2
                 found: ev.Event = ev.CoordinatorFound(number, node)
-                if self._chance(0.05):
+                if self.chance(0.05):
                     found = ev.CoordinatorNotFound(number, 0, "nobody answers")
-                self._answer_later(found)
+                self.answer_later(found)
             case (
                 do.InitProducerId()
                 | do.AddPartitions()
@@ -213,10 +223,28 @@ class World:
             case _:
                 raise AssertionError(f"not expected: {command!r}")
 
-    def _chance(self, likely: float) -> bool:
+    def append(self, tp: TopicPartition, value: bytes, *, bad: bool) -> None:
+        """Write a record; a bad one is refused. Raises what the client raises."""
+        self.client.check_append()
+        limit_ms = self.now + _SETTINGS.delivery_timeout_ms
+        self.batches.waiting.append(Batch(tp, value, limit_ms, is_bad=bad))
+        self.settle()
+
+    def give_up(self, ticket: int) -> None:
+        """Wait no more."""
+        self.client.wait_ended(ticket)
+
+    def due_ms(self) -> list[int]:
+        """When the client has something to do."""
+        due = self.client.due_ms()
+        waiting = self.batches.waiting
+        batches = [at for each in waiting for at in (each.not_before_ms, each.limit_ms)]
+        return [*(each for each in batches if each > self.now), *(() if due is None else (due,))]
+
+    def chance(self, likely: float) -> bool:
         return not self.calm and self.dice.random() < likely
 
-    def _fate(self) -> float:
+    def fate(self) -> float:
         """From 0 (the worst) to 1. Now and then nothing gets through for a while."""
         if self.calm:
             return 1.0
@@ -230,57 +258,58 @@ class World:
 
     # -- the network ---------------------------------------------------------------------------
 
-    def _answer_later(self, event: ev.Event) -> None:
-        generation = self._generation
+    def answer_later(self, event: Event) -> None:
+        """Unless another client is there by then."""
+        generation = self.generation
 
         def answer() -> None:
-            if generation == self._generation:
+            if generation == self.generation:
                 self.post(event)
 
         self.after(self.dice.randrange(20), answer)
 
     def _request(self, command: Asked) -> None:
-        fate = self._fate()
+        fate = self.fate()
         lost = ev.TxnLost(command.number, "connection lost", True)
         if fate < 0.05:
             self.note(f"executed, answer lost: {shown_request(command)}")
-            perform(self._raw, self._id, command)
-            self._answer_later(lost)
+            perform(self.raw, self._id, command)
+            self.answer_later(lost)
         elif fate < 0.09:
             self.note(f"lost: {shown_request(command)}")
-            self._answer_later(lost)
+            self.answer_later(lost)
         elif fate < 0.12:
-            self._answer_later(ev.TxnLost(command.number, "no connection", False))
+            self.answer_later(ev.TxnLost(command.number, "no connection", False))
         elif fate < 0.16:
             self.note(f"late: {shown_request(command)}")
-            self._answer_later(lost)
+            self.answer_later(lost)
 
             def arrive() -> None:
                 self.note(f"arrives late: {shown_request(command)}")
-                perform(self._raw, self._id, command)
+                perform(self.raw, self._id, command)
 
             self.after(self.dice.choice([50, 300, 1_500, 4_000]), arrive)
         elif fate < 0.20:
             code = self.dice.choice(_TURNED_AWAY)
             done = self.dice.random() < 0.5 and code == ErrorCode.COORDINATOR_NOT_AVAILABLE
             if done:
-                perform(self._raw, self._id, command)
+                perform(self.raw, self._id, command)
             self.note(f"{code.name}{' but done' if done else ''}: {shown_request(command)}")
-            self._answer_later(turned_away(command, code))
+            self.answer_later(turned_away(command, code))
         else:
-            answer = perform(self._raw, self._id, command)
+            answer = perform(self.raw, self._id, command)
             self.note(f"{shown_request(command)} -> {shown_answer(answer)}")
-            self._answer_later(answer)
+            self.answer_later(answer)
 
     def produce(self, batch: Batch) -> None:
         """Send a batch."""
         version = 12 if self.client.version is TransactionVersion.V2 else 11
-        generation = self._generation
+        generation = self.generation
         producer, sequence = batch.producer, batch.sequence
         assert producer is not None
 
         def execute() -> int:
-            answer = self._raw.produce(
+            answer = self.raw.produce(
                 self._id, producer, sequence, {batch.tp: [batch.value]}, version
             )
             code: int = answer[0][2]
@@ -289,13 +318,13 @@ class World:
 
         def answer(code: int | None) -> None:
             def told() -> None:
-                if generation == self._generation:
+                if generation == self.generation:
                     self.batches.answered(batch, code)
                     self.settle()
 
             self.after(self.dice.randrange(30), told)
 
-        fate = self._fate()
+        fate = self.fate()
         if batch.is_bad:
             answer(ErrorCode.MESSAGE_TOO_LARGE)
         elif fate < 0.05:
@@ -324,7 +353,7 @@ class World:
         """What a careful application does."""
         error: Kip848Error | None
         for number in range(transactions):
-            if self._chance(0.1):
+            if self.chance(0.1):
                 self.level = self.dice.choice(self.levels)
                 self.post(ev.TransactionVersionLearnt(self.level))
             while True:
@@ -333,22 +362,22 @@ class World:
                     break
                 self.note(f"begin: {error}")
                 if isinstance(error, ProducerFailed):
-                    self._new_client()
+                    self.new_client()
             outcome = Outcome(number)
             self.outcomes.append(outcome)
-            self.note(f"--- {number} begins, {self.client.version}")
+            self.note(f"--- {number} begins, level {self.level}")
             try:
                 yield from self._work(outcome)
-                if self._chance(0.03):
+                if self.chance(0.03):
                     self.note("crash")
-                    self._new_client()
+                    self.new_client()
                     continue
-                if not self._chance(0.15):
+                if not self.chance(0.15):
                     yield from self._commit(outcome)
                     continue
             except ProducerFailed as failed:
                 self.note(f"failed: {failed}")
-                self._new_client()
+                self.new_client()
                 continue
             except TransactionAborted as aborted:
                 self.note(f"aborted: {aborted}")
@@ -357,18 +386,14 @@ class World:
     def _work(self, outcome: Outcome) -> Life:
         for index in range(self.dice.choice([0, 1, 1, 2, 4])):
             value = f"{outcome.number}.{index}".encode()
-            self.client.check_append()
-            outcome.values.add(value)
             tp = TopicPartition(self.broker.topic, self.dice.randrange(_PARTITIONS))
-            limit_ms = self.now + _SETTINGS.delivery_timeout_ms
-            bad = self._chance(0.03)
-            self.batches.waiting.append(Batch(tp, value, limit_ms, is_bad=bad))
-            self.settle()
+            self.append(tp, value, bad=self.chance(0.03))
+            outcome.values.add(value)
             yield -self._pause_ms()
         if self.dice.random() < 0.4:
             name = self.broker.group
             group = Group(name, -1, "", None)
-            if self._chance(0.08):
+            if self.chance(0.08):
                 group = Group(name, 5, "nobody", None)
             partitions = self.dice.sample(range(_PARTITIONS), 2)
             outcome.offsets |= set(partitions)
@@ -377,24 +402,24 @@ class World:
                 for each in partitions
             }
             ticket = self._ask(lambda t, _: ev.OffsetsAdded(t, group, offsets), None)
-            if self._chance(0.3):
+            if self.chance(0.3):
                 return  # the commit will tell
             error = yield ticket
             if error is not None:
                 raise error
 
     def _pause_ms(self) -> int:
-        return 5_000 if self._chance(0.02) else self.dice.randrange(1, 60)
+        return 5_000 if self.chance(0.02) else self.dice.randrange(1, 60)
 
     def _commit(self, outcome: Outcome) -> Life:
         outcome.told = "in doubt"
         for _ in range(self.dice.choice([1, 2, 4])):
             within_ms = self.dice.choice([100, 1_000, 5_000])
             ticket = self._ask(ev.CommitRequested, within_ms)
-            if self._chance(0.1):
+            if self.chance(0.1):
                 yield -self.dice.randrange(100)
                 if ticket not in self._told:
-                    self.client.wait_ended(ticket)
+                    self.give_up(ticket)
                     self.waits.pop(ticket)
                     ticket = self._ask(ev.CommitRequested, within_ms)
             error = yield ticket
@@ -407,7 +432,7 @@ class World:
                 raise error
             if isinstance(error.cause, ProducerFailed):
                 break
-        self._new_client()
+        self.new_client()
 
     def _abort(self) -> Life:
         while True:
@@ -416,7 +441,7 @@ class World:
             if error is None:
                 return
             if isinstance(error, ProducerFailed):
-                self._new_client()
+                self.new_client()
                 return
 
     # -- playing -------------------------------------------------------------------------------
@@ -450,11 +475,7 @@ class World:
 
     def _go_on(self, wake_ms: int | None) -> None:
         """To the next thing that happens."""
-        due = self.client.due_ms()
-        batches = [max(each.not_before_ms, 0) for each in self.batches.waiting]
-        limits = [each.limit_ms for each in self.batches.waiting]
-        later = [each for each in (*batches, *limits) if each > self.now]
-        times = [*later, *(each for each in (due, wake_ms) if each is not None)]
+        times = [*self.due_ms(), *(() if wake_ms is None else (wake_ms,))]
         if self._queue:
             times.append(self._queue[0][0])
         assert times, "nothing will ever happen"
@@ -467,7 +488,7 @@ class World:
     def _fence(self) -> None:
         """Another producer with our id, for a moment."""
         self.fences += 1
-        answer, _ = self._raw.init(self._id, 2_000)
+        answer, _ = self.raw.init(self._id, 2_000)
         self.note(f"another producer: {answer}")
         if answer[0] == ErrorCode.CONCURRENT_TRANSACTIONS:
             self.after(30, self._fence)
@@ -476,7 +497,7 @@ class World:
 
     def _end(self) -> None:
         for _ in range(10):
-            answer, _ = self._raw.init(self._id)
+            answer, _ = self.raw.init(self._id)
             if not answer[0]:
                 return
             self.broker.advance(100)
@@ -490,7 +511,7 @@ class World:
 
     def offsets(self) -> dict[int, int]:
         """Committed offsets of the group, by partition."""
-        _, rows = self._raw.offsets(
+        _, rows = self.raw.offsets(
             self.broker.group, [(self.broker.topic, index) for index in range(_PARTITIONS)]
         )
         return {row[1]: row[3] for row in rows}

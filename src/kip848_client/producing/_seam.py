@@ -46,8 +46,9 @@ class Batches(Protocol):
         ...
 
     def drop_unsent(self, error: Kip848Error) -> None:
-        """Fail all batches that are not on their way at this moment. Is called again in each step
-        for as long as the transaction lasts, so a batch whose answer was lost goes the same way."""
+        """Fail all batches that are not on their way at this moment. Is called from ``settle``, and
+        in each step for as long as the transaction lasts, so a batch whose answer was lost goes the
+        same way."""
         ...
 
     def begin_anew(self, producer: ProducerId) -> None:

@@ -569,10 +569,11 @@ class Transactions:
         return self._told_harm() if self._fatal is None else self._told_fatal()
 
     def _drop(self, error: Kip848Error) -> None:
+        """Ask for nothing more. Batches are dropped in ``settle``: whoever tells of one that failed
+        is in the middle of them."""
         for job in self._requests.drop():
             if job.ticket is not None:
                 self._emit(do.Failed(job.ticket, error))
-        self._batches.drop_unsent(error)
 
     def _fail_all(self, waiting: _Waiting, error: Kip848Error) -> None:
         for ticket in waiting:
