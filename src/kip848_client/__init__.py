@@ -15,24 +15,31 @@ from kip848_client.errors import (
     BrokerError,
     CallbackError,
     CommitFailed,
+    CommitInDoubt,
     ConfigError,
     ConsumerClosed,
     CoordinatorUnavailable,
+    DeliveryTimedOut,
     Kip848Error,
     LocalProtocolError,
     LogTruncated,
     NoOffsetForPartition,
     NotAssigned,
     OffsetOutOfRange,
+    ProducerFailed,
+    ProducerFenced,
     ProtocolUnsupported,
+    RecordTooLarge,
     RecordUnreadable,
     RequestTimedOut,
     TopicGone,
+    TransactionAborted,
+    TransactionTimedOut,
     TransportError,
 )
 
 if TYPE_CHECKING:
-    from kip848_client.config import ConsumerConfig
+    from kip848_client.config import ConsumerConfig, ProducerConfig
     from kip848_client.consumer import (
         Consumer,
         GroupMetadata,
@@ -44,17 +51,20 @@ if TYPE_CHECKING:
         RecordBatchView,
     )
     from kip848_client.member import LeaveMode, MemberState
+    from kip848_client.producer import Producer, RecordMetadata, Transaction
 
 __all__ = [
     "BootstrapFailed",
     "BrokerError",
     "CallbackError",
     "CommitFailed",
+    "CommitInDoubt",
     "ConfigError",
     "Consumer",
     "ConsumerClosed",
     "ConsumerConfig",
     "CoordinatorUnavailable",
+    "DeliveryTimedOut",
     "GroupMetadata",
     "Kip848Error",
     "LeaveMode",
@@ -67,14 +77,23 @@ __all__ = [
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
     "OffsetOutOfRange",
+    "Producer",
+    "ProducerConfig",
+    "ProducerFailed",
+    "ProducerFenced",
     "ProtocolUnsupported",
     "RebalanceListener",
     "Record",
     "RecordBatchView",
+    "RecordMetadata",
+    "RecordTooLarge",
     "RecordUnreadable",
     "RequestTimedOut",
     "TopicGone",
     "TopicPartition",
+    "Transaction",
+    "TransactionAborted",
+    "TransactionTimedOut",
     "TransportError",
 ]
 
@@ -88,8 +107,12 @@ _LAZY: Final = {
     "OffsetAndMetadata": "kip848_client.consumer",
     "OffsetAndTimestamp": "kip848_client.consumer",
     "RebalanceListener": "kip848_client.consumer",
+    "Producer": "kip848_client.producer",
+    "ProducerConfig": "kip848_client.config",
     "Record": "kip848_client.consumer",
     "RecordBatchView": "kip848_client.consumer",
+    "RecordMetadata": "kip848_client.producer",
+    "Transaction": "kip848_client.producer",
 }
 
 

@@ -76,7 +76,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "kip848_client._aiokafka",
         (*GROUND, "wire", "_ports", "_bootstrap"),
     ),
-    ("kip848_client._driver", (*GROUND, "cluster", "wire", "_ports")),
+    ("kip848_client._driver", (*GROUND, "cluster", "wire", "_ports", "config", "_aiokafka")),
     ("kip848_client.records", (*GROUND, "fetching", "_aiokafka._codec")),
     (
         "kip848_client.consumer",

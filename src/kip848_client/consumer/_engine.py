@@ -19,12 +19,13 @@ from anyio.abc import TaskGroup
 from kip848_client._aiokafka._transport import KafkaTransport, protocol_unsupported
 from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import Backoff
+from kip848_client._driver._closing import Closing
+from kip848_client._driver._parts import recovery
 from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import Clock
 from kip848_client._types import GroupId, TopicId, TopicPartition
 from kip848_client.cluster import ClusterChanged
 from kip848_client.config import ConsumerConfig
-from kip848_client.consumer._closing import Closing
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._fetching import Fetching
@@ -33,7 +34,6 @@ from kip848_client.consumer._parts import (
     fetch_core,
     group_core,
     new_member_id,
-    recovery,
 )
 from kip848_client.consumer._poller import Caller, Poller, calling_task
 from kip848_client.consumer._positions import Positions

@@ -11,9 +11,9 @@ from kip848_client._arguments import (
     checked_times,
     checked_topic,
 )
+from kip848_client._driver._closing import Closing
 from kip848_client._types import TopicPartition
 from kip848_client.config import ConsumerConfig
-from kip848_client.consumer._closing import Closing
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._records import OffsetAndTimestamp
 from kip848_client.errors import ConsumerClosed, NotAssigned, not_assigned

@@ -6,18 +6,15 @@
 from __future__ import annotations
 
 import base64
-import logging
 import secrets
 import time
 from collections.abc import Callable
 from typing import Final
 
-from kip848_client._aiokafka._connection import ConnectionOptions
-from kip848_client._aiokafka._tokens import with_token_provider
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._backoff import backoff_ms
 from kip848_client._driver._backoff import jittered
-from kip848_client._driver._recovery import Recovery
+from kip848_client._driver._parts import connection_options
 from kip848_client._ports import Clock
 from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig, parse_duration_ms
@@ -26,9 +23,7 @@ from kip848_client.group import GroupCore
 from kip848_client.member import MemberCore, MemberSettings
 from kip848_client.offsets import CommitterCore, CommitterSettings, OffsetTracker
 
-__all__ = ["connections", "fetch_core", "group_core", "new_member_id", "recovery"]
-
-_log = logging.getLogger("kip848_client")
+__all__ = ["connections", "fetch_core", "group_core", "new_member_id"]
 
 _MEMBER_ID_BYTES: Final = 16
 _BY_DURATION: Final = "by_duration:"
@@ -36,30 +31,13 @@ _BY_DURATION: Final = "by_duration:"
 
 def connections(config: ConsumerConfig, clock: Clock) -> KafkaTransport:
     """Connections to the brokers; none is open yet. (A test gives its own.)"""
-    if config.security_protocol == "SASL_PLAINTEXT" and config.sasl_mechanism == "PLAIN":
-        _log.warning(
-            "user name and password go to the brokers in the clear; "
-            "use security_protocol SASL_SSL, or a mechanism that does not send the password"
-        )
-    options = ConnectionOptions(
-        client_id=config.client_id,
-        request_timeout_ms=config.request_timeout_ms,
-        connections_max_idle_ms=config.connections_max_idle_ms,
-        security=with_token_provider(config.security),
-    )
     return KafkaTransport(
         config.bootstrap_servers,
         config.group_id,
-        options,
+        connection_options(config),
         clock,
         fetch_max_wait_ms=config.fetch_max_wait_ms,
     )
-
-
-def recovery(config: ConsumerConfig) -> Recovery:
-    """What decides when to begin anew from the bootstrap servers."""
-    never = config.metadata_recovery_strategy == "none"
-    return Recovery(None if never else config.metadata_recovery_rebootstrap_trigger_ms)
 
 
 def fetch_core(config: ConsumerConfig, clock: Clock) -> FetchCore:

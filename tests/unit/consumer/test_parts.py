@@ -10,7 +10,8 @@ from kip848_client._types import TopicId, TopicPartition
 from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer import _parts
-from kip848_client.consumer._parts import fetch_core, group_core, recovery
+from kip848_client._driver._parts import recovery
+from kip848_client.consumer._parts import fetch_core, group_core
 from kip848_client.fetching import (
     AssignmentChanged,
     FetchSettings,

@@ -1,4 +1,4 @@
-"""How a consumer is closed: step by step, and a step that failed does not stop the next.
+"""How a client is closed: step by step, and a step that failed does not stop the next.
 
 A step that failed must not keep the later ones from closing what they close, or connections and
 tasks stay for ever. The first error is raised at the end. Closing again repeats the steps that did

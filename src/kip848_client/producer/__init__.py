@@ -1,0 +1,11 @@
+"""The producer: ``Producer`` and what it hands out. The decisions are those of
+``kip848_client.producing``; here they are performed."""
+
+from __future__ import annotations
+
+from kip848_client.producer._deliveries import RecordMetadata
+from kip848_client.producer._groups import GroupSource
+from kip848_client.producer._producer import Producer
+from kip848_client.producer._transaction import Transaction
+
+__all__ = ["GroupSource", "Producer", "RecordMetadata", "Transaction"]

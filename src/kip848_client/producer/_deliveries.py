@@ -1,0 +1,97 @@
+"""Records on their way, and the futures that tell what became of them: by batch, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, NamedTuple
+
+from kip848_client._types import TopicPartition
+from kip848_client.errors import Kip848Error
+from kip848_client.producing import BatchDone, BatchFailed, BatchSplit
+
+__all__ = ["Deliveries", "OnItsWay", "RecordMetadata"]
+
+_CREATE_TIME: Final = 0
+_LOG_APPEND_TIME: Final = 1
+
+_tuple: Final = tuple.__new__
+
+
+class RecordMetadata(NamedTuple):
+    """Where a record is in the log. Equal to aiokafka's of the same values."""
+
+    topic: str
+    partition: int
+    topic_partition: TopicPartition
+    offset: int
+    """-1 where no broker told: with acks=0, and for a record that a broker already had."""
+    timestamp: int
+    """Milliseconds since 1970."""
+    timestamp_type: int
+    """0: given by the producer, 1: by the broker."""
+    log_start_offset: int
+    """The first offset that the partition has, -1 where it was not told."""
+
+
+class OnItsWay:
+    """The records of one batch: the future and the time of each, by row."""
+
+    __slots__ = ("futures", "times", "tp")
+
+    def __init__(self, tp: TopicPartition) -> None:
+        self.tp = tp
+        self.futures: list[asyncio.Future[RecordMetadata]] = []
+        self.times: list[int] = []
+
+
+class Deliveries:
+    """All batches that are not done. ``is_silent``: errors are told by other means, too, so that
+    a future that nobody looks at is no reason for a warning."""
+
+    def __init__(self, *, is_silent: bool) -> None:
+        self.batches: dict[int, OnItsWay] = {}
+        self._is_silent = is_silent
+
+    def done(self, told: BatchDone) -> None:
+        """The records of a batch are in the log."""
+        batch = self.batches.pop(told.batch)
+        tp = batch.tp
+        topic, partition = tp
+        offset, append_time_ms, start = told.place
+        kind = _CREATE_TIME if append_time_ms < 0 else _LOG_APPEND_TIME
+        step = 0 if offset < 0 else 1
+        for future, time_ms in zip(batch.futures, batch.times, strict=True):
+            if not future.done():
+                at_ms = time_ms if append_time_ms < 0 else append_time_ms
+                row = (topic, partition, tp, offset, at_ms, kind, start)
+                future.set_result(_tuple(RecordMetadata, row))
+            offset += step
+
+    def failed(self, told: BatchFailed) -> None:
+        """The records of a batch are not in the log, or nobody knows."""
+        for row, future in enumerate(self.batches.pop(told.batch).futures):
+            self._fail(future, told.culprits.get(row, told.error))
+
+    def split(self, told: BatchSplit) -> None:
+        """The records of a batch are in others from now on."""
+        whole = self.batches.pop(told.batch)
+        at = 0
+        for number, records in told.parts:
+            part = self.batches[number] = OnItsWay(whole.tp)
+            part.futures = whole.futures[at : at + records]
+            part.times = whole.times[at : at + records]
+            at += records
+
+    def end(self, error: Kip848Error) -> None:
+        """Nothing is told of what is still on its way."""
+        batches, self.batches = self.batches, {}
+        for batch in batches.values():
+            for future in batch.futures:
+                self._fail(future, error)
+
+    def _fail(self, future: asyncio.Future[RecordMetadata], error: Kip848Error) -> None:
+        if future.done():
+            return
+        future.set_exception(error)
+        if self._is_silent:
+            future.exception()

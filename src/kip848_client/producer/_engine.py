@@ -1,0 +1,203 @@
+"""Everything that runs between ``start`` and ``stop`` of a producer, wired together.
+
+One asyncio task holds the task group in which every other task of the producer lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from kip848_client._aiokafka._builder import builder_maker
+from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client._clock import LoopClock
+from kip848_client._driver._backoff import Backoff, jittered
+from kip848_client._driver._closing import Closing
+from kip848_client._driver._parts import connection_options, recovery
+from kip848_client._driver._topics import TopicDirectory
+from kip848_client._ports import Clock
+from kip848_client.cluster import ClusterChanged, ClusterEvent
+from kip848_client.config import ProducerConfig
+from kip848_client.errors import Kip848Error, LocalProtocolError
+from kip848_client.producer._producing import Producing
+from kip848_client.producing import (
+    CloseRequested,
+    ProducerCore,
+    ProduceSettings,
+    StartRequested,
+)
+
+__all__ = ["Engine", "closed"]
+
+_log = logging.getLogger("kip848_client")
+
+_GRACE_S: Final = 1.0
+"""What a step that should have ended gets beyond its time."""
+
+
+def closed() -> LocalProtocolError:
+    """The one error for a producer that is not there any more."""
+    return LocalProtocolError("the producer is closed; make a new one")
+
+
+def connections(config: ProducerConfig, clock: Clock) -> KafkaTransport:
+    """Connections to the brokers; none is open yet. (A test gives its own.)"""
+    return KafkaTransport(config.bootstrap_servers, None, connection_options(config), clock)
+
+
+def produce_settings(config: ProducerConfig) -> ProduceSettings:
+    """What the core has to know."""
+    return ProduceSettings(
+        acks=config.acks,
+        idempotent=config.idempotent,
+        transactional_id=config.transactional_id,
+        transaction_timeout_ms=config.transaction_timeout_ms,
+        linger_ms=config.linger_ms,
+        batch_bytes=config.max_batch_size,
+        request_bytes=config.max_request_size,
+        buffer_bytes=config.buffer_memory,
+        in_flight_max=config.max_in_flight_requests_per_connection,
+        delivery_timeout_ms=config.deliver_within_ms,
+        request_timeout_ms=config.request_timeout_ms,
+        retry_backoff_ms=config.retry_backoff_ms,
+        retry_backoff_max_ms=max(config.retry_backoff_ms, config.retry_backoff_max_ms),
+        metadata_max_age_ms=config.metadata_max_age_ms,
+        metadata_max_idle_ms=config.metadata_max_idle_ms,
+    )
+
+
+class Engine:
+    """A running producer."""
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        network: Callable[[ProducerConfig, Clock], KafkaTransport] = connections,
+    ) -> None:
+        self.config: Final = config
+        self.loop: Final = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self.clock: Final = LoopClock(self.loop)
+        self._transport = network(config, self.clock)
+        self.core: Final = ProducerCore(
+            produce_settings(config),
+            jittered,
+            random.randrange,
+            builder_maker(config.compression_type),
+        )
+        topics = TopicDirectory(
+            self._transport,
+            self.clock,
+            self._learnt,
+            lambda: self._learnt(ClusterChanged()),
+            allow_auto_create=config.allow_auto_create_topics,
+            recovery=recovery(config),
+            backoff=Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms),
+            max_age_ms=config.metadata_max_age_ms,
+        )
+        self._topics = topics
+        self.producing: Final = Producing(
+            self.core,
+            self._transport,
+            topics,
+            self.clock,
+            is_transactional=config.transactional_id is not None,
+        )
+        self._opening: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closing: Closing | None = None
+        self._close_by_ms = 0
+
+    def _learnt(self, told: ClusterEvent) -> None:
+        self.producing.post(told)
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether ``stop`` was called."""
+        return self._closing is not None
+
+    def check_loop(self) -> None:
+        """Raise ``LocalProtocolError`` when this is not the event loop that we live in."""
+        if asyncio.get_running_loop() is not self.loop:
+            raise LocalProtocolError(
+                "this producer was started in another event loop (or thread); call it there, "
+                "from a thread by asyncio.run_coroutine_threadsafe"
+            )
+
+    def deadline_ms(self) -> int:
+        """Until when a call that begins now may wait."""
+        return self.clock.now_ms() + self.config.max_block_ms
+
+    # -- life --------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Connect, and with a transactional id become the one producer that has it."""
+        self._opening = self.loop.create_task(self._open())
+        try:
+            await self._opening
+        except asyncio.CancelledError:
+            if self._closing is None:
+                raise
+        if self._closing is not None:
+            raise LocalProtocolError("the producer was stopped while it started; make a new one")
+
+    async def _open(self) -> None:
+        await self._transport.bootstrap()
+        await self._topics.refresh()
+        self._task = self.loop.create_task(self.producing.run(), name="kip848-producer")
+        self._task.add_done_callback(self._on_end)
+        await self.producing.begun()
+        if self.config.transactional_id is not None:
+            await self.producing.ask_for_features()
+        deadline_ms = self.deadline_ms()
+        await self.producing.ask(lambda ticket: StartRequested(ticket, deadline_ms))
+
+    def _on_end(self, task: asyncio.Task[None]) -> None:
+        if self._closing is not None and task.cancelled():
+            return
+        cause = None if task.cancelled() else task.exception()
+        why = f"failed by a bug of its own: {cause!r}" if cause else "was cancelled from outside"
+        error = Kip848Error(f"the producer {why}; stop it and make a new one")
+        error.__cause__ = cause
+        if cause is not None:
+            _log.error("%s", error, exc_info=cause)
+        self.producing.end_waits(error)
+
+    def stop(self, timeout_ms: float) -> Closing:
+        """Take nothing more; what returns sends the rest and closes."""
+        deadline_ms = self.clock.now_ms() + int(timeout_ms)
+        if self._closing is None:
+            self._close_by_ms = deadline_ms
+            self._closing = Closing(
+                (self._stop_opening, self._send_the_rest, self._end_task, self._disconnect)
+            )
+        return self._closing
+
+    async def _stop_opening(self) -> None:
+        if self._opening is not None and not self._opening.done():
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+
+    async def _send_the_rest(self) -> None:
+        if self._task is None or self._task.done():
+            return
+        deadline_ms = self._close_by_ms
+        left_s = max(0, deadline_ms - self.clock.now_ms()) / 1000
+        async with asyncio.timeout(left_s + _GRACE_S):
+            await self.producing.ask(lambda ticket: CloseRequested(ticket, deadline_ms))
+
+    async def _end_task(self) -> None:
+        self.producing.end_waits(closed())
+        if self._task is None:
+            return
+        self._task.cancel()
+        _, running = await asyncio.wait([self._task], timeout=_GRACE_S)
+        if running:
+            raise Kip848Error("a task of the producer does not end although it was cancelled")
+
+    async def _disconnect(self) -> None:
+        await self._transport.close(closed())

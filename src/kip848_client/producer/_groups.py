@@ -1,0 +1,97 @@
+"""In whose name offsets are committed with a transaction, and which ones: a consumer says both."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from kip848_client._arguments import checked_commit
+from kip848_client._shown import shown
+from kip848_client._types import TopicPartition
+from kip848_client.errors import CommitFailed, ConfigError, NotAssigned
+from kip848_client.producing import Group, OffsetToCommit
+
+__all__ = ["GroupSource", "to_commit"]
+
+_log = logging.getLogger("kip848_client")
+
+_NO_EPOCH = -1
+
+
+class _Member(Protocol):
+    """What ``GroupMetadata`` has."""
+
+    @property
+    def group_id(self) -> str: ...
+    @property
+    def member_epoch(self) -> int: ...
+    @property
+    def member_id(self) -> str: ...
+    @property
+    def group_instance_id(self) -> str | None: ...
+
+
+class _Offset(Protocol):
+    @property
+    def offset(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def metadata(self) -> str: ...
+
+
+@runtime_checkable
+class GroupSource(Protocol):
+    """Who knows what is to be committed: a ``Consumer``."""
+
+    def offsets_for_transaction(
+        self, offsets: Mapping[Any, Any] | None = None
+    ) -> tuple[_Member, Mapping[TopicPartition, _Offset]]:
+        """See ``Consumer.offsets_for_transaction``."""
+        ...
+
+
+def to_commit(
+    group: object, offsets: Mapping[Any, Any] | None
+) -> tuple[Group, dict[TopicPartition, OffsetToCommit]]:
+    """One snapshot of the member and its offsets. Raises ``CommitFailed`` for what is not the
+    member's to commit, ``ConfigError``."""
+    if isinstance(group, GroupSource):
+        member, theirs = group.offsets_for_transaction(offsets)
+        found = {
+            tp: OffsetToCommit(each.offset, each.leader_epoch, each.metadata)
+            for tp, each in theirs.items()
+        }
+        return _named(member), found
+    if offsets is None:
+        raise ConfigError("say which offsets: only a Consumer knows what it has handed out")
+    given = {
+        tp: OffsetToCommit(offset, _NO_EPOCH, text)
+        for tp, (offset, text) in checked_commit(offsets).items()
+    }
+    if isinstance(group, str):
+        if not group:
+            raise ConfigError("a group has a name")
+        _log.warning(
+            "offsets of group %r are committed in nobody's name: a consumer that has lost its "
+            "partitions is not found out; pass the Consumer, or its group_metadata()",
+            group,
+        )
+        return Group(group, -1, "", None), given
+    names = ("group_id", "member_epoch", "member_id", "group_instance_id")
+    if not all(hasattr(group, name) for name in names):
+        raise ConfigError(f"group is a Consumer, a GroupMetadata or a str, not {shown(group)}")
+    told: Any = group
+    named = _named(told)
+    if named.member_epoch < 0:
+        why = NotAssigned(
+            f"the consumer is not a member of group {named.group_id!r}: wait until it has joined, "
+            "and take its group_metadata() together with the offsets"
+        )
+        raise CommitFailed(f"not committed: {why}", offsets=given, cause=why) from why
+    return named, given
+
+
+def _named(member: _Member) -> Group:
+    return Group(member.group_id, member.member_epoch, member.member_id, member.group_instance_id)

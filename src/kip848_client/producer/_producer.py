@@ -1,0 +1,280 @@
+"""The public producer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Final, Generic, Self, TypeVar, Unpack
+
+from kip848_client._aiokafka._builder import builder_maker
+from kip848_client._arguments import checked_timeout_ms
+from kip848_client.config import ProducerConfig, ProducerSettings
+from kip848_client.errors import CommitFailed, ConfigError, LocalProtocolError
+from kip848_client.producer._deliveries import RecordMetadata
+from kip848_client.producer._engine import Engine, closed
+from kip848_client.producer._groups import to_commit
+from kip848_client.producer._sending import (
+    Partitioner,
+    Sending,
+    Serializer,
+    checked_serializer,
+)
+from kip848_client.producer._transaction import Transaction
+from kip848_client.producing import (
+    AbortRequested,
+    BeginRequested,
+    CommitRequested,
+    Event,
+    FlushRequested,
+    OffsetsAdded,
+    Refused,
+    State,
+)
+
+__all__ = ["Producer"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_TRANSACTIONAL_STOP_MS: Final = 30_000
+"""What is not committed by then is aborted by its coordinator, sooner or later."""
+
+
+class Producer(Generic[K, V]):
+    """Sends records, each once and in order, alone or in transactions.
+
+        async with Producer(bootstrap_servers="localhost:9092") as producer:
+            await producer.send_and_wait("orders", b"value", key=b"key")
+
+        async with Producer(transactional_id="billing-1") as producer:
+            async with producer.transaction() as txn:
+                await txn.send("invoices", b"...")
+                await txn.send_offsets(consumer)
+
+    Settings are Kafka's by aiokafka's names, see ``kip848_client.config.ProducerConfig``; a wrong
+    one raises ``ConfigError``. Serializers make bytes of keys and values; they get ``None``, too,
+    and may be coroutine functions. ``partitioner`` is aiokafka's: it gets the key's bytes, all
+    partitions and those that can be written to. Without one keys are spread as by Kafka's Java
+    producer, and records without a key stay with one partition for a batch.
+
+    Beside what a method names it may raise ``ConfigError`` for an argument that cannot be meant,
+    ``LocalProtocolError`` for a call that is not possible now, and the error that ended the
+    producer: ``ProducerFenced`` when another one has taken the transactional id over,
+    ``ProducerFailed`` (``stop`` it then, and make a new one).
+    """
+
+    def __init__(
+        self,
+        *,
+        key_serializer: Serializer | None = None,
+        value_serializer: Serializer | None = None,
+        partitioner: Partitioner | None = None,
+        **settings: Unpack[ProducerSettings],
+    ) -> None:
+        self._config = ProducerConfig.of(settings)
+        builder_maker(self._config.compression_type)  # raises where the library is missing
+        self._key_serializer = checked_serializer(key_serializer, "key_serializer")
+        self._value_serializer = checked_serializer(value_serializer, "value_serializer")
+        self._partitioner = checked_serializer(partitioner, "partitioner")
+        self._engine: Engine | None = None
+        self._sending: Sending | None = None
+
+    def __repr__(self) -> str:
+        engine = self._engine
+        state = "not started" if engine is None else "closed" if engine.is_closing else "running"
+        return f"<Producer transactional_id={self._config.transactional_id!r} {state}>"
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Connect. With a transactional id: become the one producer that has it; another one that
+        has it is fenced, and what it has open aborted.
+
+        Raises ``BootstrapFailed`` when no broker answers, ``CoordinatorUnavailable`` when no
+        producer id can be had within ``max_block_ms``, ``BrokerError`` when our credentials are
+        refused; make a new producer then. ``LocalProtocolError`` for a second ``start``.
+        """
+        if self._engine is not None:
+            raise LocalProtocolError("a producer can be started once")
+        engine = self._engine = Engine(self._config)
+        try:
+            await engine.open()
+        except BaseException as err:
+            try:
+                await self.stop(timeout_ms=0)
+            except Exception as other:  # noqa: BLE001 - why it did not start matters more
+                err.add_note(f"stopping it failed, too: {other!r}")
+            raise
+        self._sending = Sending(
+            engine, self._key_serializer, self._value_serializer, self._partitioner
+        )
+
+    async def stop(self, *, timeout_ms: int | None = None) -> None:
+        """Take no more records, send those that wait, abort an open transaction, disconnect.
+
+        Takes at most ``timeout_ms`` (default: ``delivery_timeout_ms``; 30 s with a transactional
+        id). What is not acknowledged by then fails with ``DeliveryTimedOut``. Runs to its end even
+        if the caller is cancelled; calling it again waits for the end.
+        """
+        limit_ms: float = self._config.deliver_within_ms
+        if self._config.transactional_id is not None:
+            limit_ms = min(limit_ms, _TRANSACTIONAL_STOP_MS)
+        if timeout_ms is not None:
+            limit_ms = checked_timeout_ms(timeout_ms)
+        engine = self._engine
+        if engine is not None:
+            engine.check_loop()
+            await engine.stop(limit_ms).finish()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    # -- records ---------------------------------------------------------------------------------
+
+    def send(
+        self,
+        topic: str,
+        value: V | None = None,
+        key: K | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Iterable[tuple[str, bytes | None]] | None = None,
+    ) -> Coroutine[Any, Any, asyncio.Future[RecordMetadata]]:
+        """Put a record into a batch; what is awaited is a future of its ``RecordMetadata``.
+
+        Waits for the topic's metadata and for room in ``buffer_memory``, each for at most
+        ``max_block_ms``. A call that raises or is cancelled has sent nothing. With a transactional
+        id a transaction must be open.
+
+        Raises ``RecordTooLarge``, what a serializer raises, ``BrokerError`` or ``RequestTimedOut``
+        for a topic that is not there, ``DeliveryTimedOut`` when there was no room. The future
+        raises ``BrokerError`` when a broker refuses the record, ``DeliveryTimedOut`` after
+        ``delivery_timeout_ms``, ``TransactionAborted`` when its transaction was.
+        """
+        return self.sending().send(topic, value, key, partition, timestamp_ms, headers)
+
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: V | None = None,
+        key: K | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Iterable[tuple[str, bytes | None]] | None = None,
+    ) -> RecordMetadata:
+        """Send a record, and return where it is. Raises what ``send`` and its future raise."""
+        return await (
+            await self.sending().send(topic, value, key, partition, timestamp_ms, headers)
+        )
+
+    async def flush(self) -> None:
+        """Send what waits, without lingering, and return when all records sent before this call
+        are acknowledged or have failed. It raises for none: their futures do."""
+        await self._run().producing.ask(FlushRequested)
+
+    async def partitions_for(self, topic: str) -> frozenset[int]:
+        """The partitions of a topic. Raises ``BrokerError`` or ``RequestTimedOut`` when they
+        cannot be had within ``max_block_ms``."""
+        return frozenset(range(await self.sending().count(topic)))
+
+    # -- transactions ----------------------------------------------------------------------------
+
+    def transaction(self) -> Transaction[K, V]:
+        """A transaction as a block: ``async with producer.transaction() as txn``. See
+        ``Transaction``."""
+        self._transactional()
+        return Transaction(self)
+
+    async def begin_transaction(self) -> None:
+        """Open a transaction. Waits for the end of an abort that was left alone. Raises
+        ``CoordinatorUnavailable`` when the coordinator cannot be had within ``max_block_ms``."""
+        engine = self._transactional()
+        if engine.core.transaction_state is State.ABORTING:
+            await self.abort_transaction()
+        deadline_ms = engine.deadline_ms()
+        await engine.producing.ask(
+            lambda ticket: BeginRequested(ticket, deadline_ms),
+            # nobody knows that it has begun
+            undo=lambda: engine.producing.post(AbortRequested(0, deadline_ms)),
+        )
+
+    async def commit_transaction(self) -> None:
+        """Wait for all records and offsets of the transaction, and commit it.
+
+        Raises ``TransactionAborted`` when something of it was refused or lost: nothing is
+        committed, and ``abort_transaction`` comes next. ``CommitInDoubt`` when nobody knows within
+        ``max_block_ms``: call it again, it is the same commit. So does a call after one that was
+        cancelled.
+        """
+        engine = self._transactional()
+        deadline_ms = engine.deadline_ms()
+        await engine.producing.ask(lambda ticket: CommitRequested(ticket, deadline_ms))
+
+    async def abort_transaction(self) -> None:
+        """Drop what waits, and abort the transaction. It begins at once: a caller that is cancelled
+        need not call it again. Raises ``RequestTimedOut`` after ``max_block_ms``; it goes on."""
+        engine = self._transactional()
+        deadline_ms = engine.deadline_ms()
+        await engine.producing.ask(lambda ticket: AbortRequested(ticket, deadline_ms))
+
+    async def send_offsets_to_transaction(
+        self, offsets: Mapping[Any, Any] | None, group: Any
+    ) -> None:
+        """Commit ``offsets`` of a group with the transaction: each the offset of the *next* record
+        to read, or that and a text. Returns when the group's coordinator has them; they count when
+        the transaction is committed.
+
+        ``group`` is the ``Consumer`` that read the records: its membership is part of what is
+        committed, so that one that has lost its partitions cannot commit for them; ``offsets`` may
+        be ``None`` then: after everything it has handed out. Or its ``group_metadata()``, taken
+        together with the offsets. Or the group's name: in nobody's name, which is not safe.
+
+        Raises ``CommitFailed`` for partitions that are not the consumer's (any more), and
+        ``TransactionAborted`` when the coordinator refuses; the transaction can only be aborted
+        then. Look at the consumer's assignment after that, and seek to the committed offsets.
+        """
+        engine = self._transactional()
+        try:
+            member, found = to_commit(group, offsets)
+        except CommitFailed as err:
+            engine.producing.post(Refused(err))
+            raise
+
+        def added(ticket: int) -> Event:
+            return OffsetsAdded(ticket, member, found)
+
+        await engine.producing.ask(added)
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def sending(self) -> Sending:
+        """Takes records; for transactions."""
+        self._run()
+        assert self._sending is not None, "_run() has seen that it runs"
+        return self._sending
+
+    def _run(self) -> Engine:
+        engine = self._engine
+        if engine is None:
+            raise LocalProtocolError("the producer is not started; start() it, or use async with")
+        engine.check_loop()
+        if engine.is_closing:
+            raise closed()
+        if self._sending is None:
+            raise LocalProtocolError("the producer is still starting; await start() first")
+        return engine
+
+    def _transactional(self) -> Engine:
+        if self._config.transactional_id is None:
+            raise ConfigError("transactions need a transactional_id; make the producer with one")
+        return self._run()

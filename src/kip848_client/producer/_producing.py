@@ -1,0 +1,231 @@
+"""Performs what the producer core asks for. No rule of the protocol is in here.
+
+What takes time is a task, its end an event with the number of the command. Who waits for something
+has a ticket: a future that ``Done`` or ``Failed`` ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from kip848_client._driver._stepping import Stepping
+from kip848_client._driver._topics import TopicDirectory
+from kip848_client._ports import Clock
+from kip848_client.cluster import LearnLeaders
+from kip848_client.errors import DeliveryTimedOut, Kip848Error
+from kip848_client.producer._deliveries import Deliveries
+from kip848_client.producer._requests import Network, Requests
+from kip848_client.producing import (
+    AddOffsets,
+    AddPartitions,
+    Appended,
+    BatchDone,
+    BatchFailed,
+    BatchSplit,
+    Command,
+    CommitOffsets,
+    Done,
+    EndTransaction,
+    Event,
+    Failed,
+    FindCoordinator,
+    InitProducerId,
+    Notice,
+    ProducerCore,
+    RoomMade,
+    SendProduce,
+    TimerFired,
+    TopicWanted,
+    WaitEnded,
+)
+
+__all__ = ["Producing"]
+
+_log = logging.getLogger("kip848_client")
+
+
+class Producing:
+    """Drives one producer core. Run ``run`` in a task; ``post`` events to it."""
+
+    def __init__(
+        self,
+        core: ProducerCore,
+        network: Network,
+        topics: TopicDirectory,
+        clock: Clock,
+        *,
+        is_transactional: bool,
+    ) -> None:
+        self.core: Final = core
+        self.clock: Final = clock
+        self.deliveries: Final = Deliveries(is_silent=is_transactional)
+        self._topics = topics
+        self._loop = asyncio.get_running_loop()
+        self._requests = Requests(network, self.post, topics.id_of)
+        self._steps: Stepping[Event] = Stepping(
+            self._step, lambda: core.deadline_ms, TimerFired, clock
+        )
+        self._tickets = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[None]] = {}
+        self._hungry: list[asyncio.Future[None]] = []
+        """Who waits for room."""
+        self._unknown: dict[int, str] = {}
+        """By ticket, topics whose partitions somebody waits for."""
+        self._failure: Kip848Error | None = None
+
+    # -- for the application's side ----------------------------------------------------------
+
+    def post(self, event: Event) -> None:
+        """Give the core an event; what follows is done when this returns, while ``run`` runs."""
+        self._steps.post(event)
+
+    async def ask(
+        self, make: Callable[[int], Event], undo: Callable[[], None] | None = None
+    ) -> None:
+        """Post what ``make`` makes of a ticket, and wait for its end. Raises what ``Failed`` says.
+        Who is cancelled waits no more; what was asked for goes on. ``undo`` is called when it was
+        done in the very moment in which its asker was cancelled."""
+        self.check()
+        ticket = next(self._tickets)
+        future = self._waiting[ticket] = self._loop.create_future()
+        self.post(make(ticket))
+        try:
+            await future
+        except asyncio.CancelledError:
+            is_done = future.done() and not future.cancelled() and future.exception() is None
+            if is_done and undo is not None:
+                undo()
+            raise
+        finally:
+            if self._waiting.pop(ticket, None) is not None:
+                self.post(WaitEnded(ticket))
+
+    async def learn(self, topic: str, patience_ms: int) -> None:
+        """Wait until it is known how many partitions a topic has. One that does not exist may be
+        created by that. Raises ``BrokerError``, ``RequestTimedOut``."""
+        deadline_ms = self.clock.now_ms() + patience_ms
+        asked = 0
+
+        def want(ticket: int) -> Event:
+            nonlocal asked
+            asked = ticket
+            if topic not in self._unknown.values():
+                self._unknown[ticket] = topic
+                self._steps.start(self._introduce, topic)
+            return TopicWanted(ticket, topic, deadline_ms)
+
+        try:
+            await self.ask(want)
+        finally:
+            self._unknown.pop(asked, None)
+
+    async def room(self, deadline_ms: int) -> None:
+        """Wait until there may be room. Raises ``DeliveryTimedOut`` at the deadline."""
+        self.check()
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._hungry.append(future)
+        self.post(Appended())
+        left_s = max(0, deadline_ms - self.clock.now_ms()) / 1000
+        try:
+            async with asyncio.timeout(left_s):
+                await future
+        except TimeoutError:
+            raise DeliveryTimedOut(
+                "there was no room for another record within max_block_ms: records are sent more "
+                "slowly than they come in; await what send() returns, or raise buffer_memory",
+                maybe_written=False,
+            ) from None
+        finally:
+            if future in self._hungry:
+                self._hungry.remove(future)
+
+    def check(self) -> None:
+        """Raise what has ended the producer, if anything did."""
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+
+    def end_waits(self, error: Kip848Error) -> None:
+        """Nothing is sent or told any more: end every wait with ``error``."""
+        self._failure = self._failure or error
+        futures = [*self._waiting.values(), *self._hungry]
+        self._waiting.clear()
+        self._hungry.clear()
+        for future in futures:
+            if not future.done():
+                future.set_exception(self._failure.with_traceback(None))
+        self.deliveries.end(self._failure)
+
+    # -- life --------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Drive the core until cancelled. Raises what shows a bug of ours."""
+        await self._steps.run()
+
+    async def begun(self) -> None:
+        """Return when ``run`` runs: from then on an event is taken at once."""
+        await self._steps.begun()
+
+    async def ask_for_features(self) -> None:
+        """Learn which transactions the cluster speaks."""
+        await self._requests.ask_for_features()
+
+    def _step(self, event: Event) -> None:
+        for command in self.core.step(self.clock.now_ms(), event):
+            self._perform(command)
+
+    def _perform(self, command: Command) -> None:
+        match command:
+            case SendProduce():
+                self._steps.start(self._requests.produce, command)
+            case BatchDone():
+                self.deliveries.done(command)
+            case Done() | Failed():
+                self._finish(command)
+            case RoomMade():
+                self._let_in()
+            case BatchFailed():
+                self.deliveries.failed(command)
+            case BatchSplit():
+                self.deliveries.split(command)
+            case LearnLeaders():
+                self._steps.start(self._learn_leaders, command)
+            case FindCoordinator():
+                self._steps.start(self._requests.find_coordinator, command)
+            case InitProducerId():
+                self._steps.start(self._requests.init_producer_id, command)
+            case AddPartitions() | AddOffsets() | CommitOffsets() | EndTransaction():
+                self._steps.start(self._requests.at_coordinator, command)
+            case Notice():
+                level = logging.WARNING if command.warning else logging.INFO
+                _log.log(level, "%s", command.text)
+            case _:
+                raise AssertionError(f"no such command: {command!r}")
+
+    def _finish(self, told: Done | Failed) -> None:
+        future = self._waiting.pop(told.ticket, None)
+        if future is None or future.done():
+            return  # whoever asked has given up
+        if isinstance(told, Failed):
+            future.set_exception(told.error)
+        else:
+            future.set_result(None)
+
+    def _let_in(self) -> None:
+        hungry, self._hungry = self._hungry, []
+        for future in hungry:
+            if not future.done():
+                future.set_result(None)
+
+    async def _learn_leaders(self, command: LearnLeaders) -> None:
+        self.post(await self._topics.look_up(command))
+
+    async def _introduce(self, topic: str) -> None:
+        """Ask for a topic that may be created by that; what is told of it goes to the core."""
+        try:
+            await self._topics.introduce(topic)
+        except Kip848Error as err:
+            _log.debug("topic %s is not asked for to create it: %s", topic, err)

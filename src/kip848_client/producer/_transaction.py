@@ -1,0 +1,92 @@
+"""One transaction as a block: ``async with producer.transaction() as txn``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from kip848_client.errors import Kip848Error, LocalProtocolError, TransactionAborted
+from kip848_client.producer._deliveries import RecordMetadata
+
+if TYPE_CHECKING:
+    from kip848_client.producer._producer import Producer
+
+__all__ = ["Transaction"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Transaction(Generic[K, V]):
+    """A block that is committed when it is left, and aborted when an error leaves it.
+
+    Leaving it raises ``TransactionAborted`` when something of it was refused, also when the
+    application has caught that: the transaction is aborted then. ``CommitInDoubt`` when nobody
+    knows yet: ``producer.commit_transaction()`` tells. A task that is cancelled does not wait for
+    the abort: the next transaction does.
+    """
+
+    def __init__(self, producer: Producer[K, V]) -> None:
+        self._producer = producer
+        self._is_open: bool | None = None
+
+    async def __aenter__(self) -> Transaction[K, V]:
+        if self._is_open is not None:
+            raise LocalProtocolError("a block is one transaction; call transaction() for another")
+        await self._producer.begin_transaction()
+        self._is_open = True
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._is_open = False
+        if error is None:
+            await self._commit()
+            return
+        try:
+            await self._producer.abort_transaction()
+        except asyncio.CancelledError:
+            raise
+        except Kip848Error as err:
+            error.add_note(f"aborting the transaction failed, too: {err}")
+
+    async def _commit(self) -> None:
+        try:
+            await self._producer.commit_transaction()
+        except TransactionAborted as err:
+            try:
+                await self._producer.abort_transaction()
+            except Kip848Error as other:
+                err.add_note(f"aborting the transaction failed, too: {other}")
+            raise
+
+    def send(
+        self,
+        topic: str,
+        value: V | None = None,
+        key: K | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Iterable[tuple[str, bytes | None]] | None = None,
+    ) -> Coroutine[Any, Any, asyncio.Future[RecordMetadata]]:
+        """Send a record with this transaction, see ``Producer.send``. The future need not be
+        awaited: leaving the block waits for all records, and raises if one was refused."""
+        self._check()
+        sending = self._producer.sending()
+        return sending.send(topic, value, key, partition, timestamp_ms, headers, self._check)
+
+    async def send_offsets(self, group: Any, offsets: Mapping[Any, Any] | None = None) -> None:
+        """Commit what a consumer has handed out with this transaction, or ``offsets``: see
+        ``Producer.send_offsets_to_transaction``."""
+        self._check()
+        await self._producer.send_offsets_to_transaction(offsets, group)
+
+    def _check(self) -> None:
+        if not self._is_open:
+            raise LocalProtocolError("this transaction is not open; send within its block")
