@@ -320,10 +320,9 @@ class ProducerCore:
 
     def _settle(self) -> None:
         now = self._now
+        self._identity.settle(now)
         passes, before = 0, -1
         while before != len(self._out):
-            before = len(self._out)
-            self._identity.settle(now)
             for batch in list(self._accumulator.expired(now)):
                 self._answers.expire(now, batch)
             for partition in self._accumulator.settle(now):
@@ -331,10 +330,11 @@ class ProducerCore:
             self._sender.wake(now)
             for request in self._sender.send(now, self._identity):
                 self._emit(request)
+            before = len(self._out)
             self._identity.settle(now)  # what was to be sent may want a partition added first
-            self._topics.settle(now, self._accumulator)
             passes += 1
             assert passes < _PASSES_MAX, "the producer core does not settle"
+        self._topics.settle(now, self._accumulator)
         if self._judge_metadata:
             self._judge_metadata = False
             self._metadata.judged()
