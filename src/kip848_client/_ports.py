@@ -38,7 +38,7 @@ class ConnectionBroken(TransportError):
 
 
 class Clock(Protocol):
-    """One monotonic clock for everything in a consumer."""
+    """One monotonic clock for everything in a client."""
 
     def now_ms(self) -> int:
         """Milliseconds since some fixed moment."""

@@ -4,7 +4,7 @@ ending is one event. The messages are made and read by what the consumer uses.""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kip848_client.cluster import (
     METADATA_VERSIONS,
@@ -12,7 +12,9 @@ from kip848_client.cluster import (
     LeadersNotLearnt,
     LearnLeaders,
     leaders_learnt,
+    learnt_together,
     metadata_request,
+    questions_of,
 )
 from kip848_client.fetching import (
     CloseSession,
@@ -127,27 +129,14 @@ class FetchRequests:
         )
 
     def learn_leaders(self, command: LearnLeaders) -> None:
-        """Metadata, of any broker. One request for ids and names would be answered for the ids
-        alone."""
-        by_id = replace(command, topics=frozenset())
-        by_name = replace(command, topic_ids=frozenset())
-        questions = [by_id] if command.topic_ids else []
-        if command.topics or not command.topic_ids:
-            questions.append(by_name)
-        self._ask_metadata(command.number, questions, [])
+        """Metadata, of any broker."""
+        self._ask_metadata(command.number, questions_of(command), [])
 
     def _ask_metadata(
-        self, number: int, questions: list[LearnLeaders], answers: list[LeadersLearnt]
+        self, number: int, questions: Sequence[LearnLeaders], answers: list[LeadersLearnt]
     ) -> None:
         if not questions:
-            self._feed(
-                LeadersLearnt(
-                    number,
-                    tuple(topic for each in answers for topic in each.topics),
-                    frozenset(gone for each in answers for gone in each.gone),
-                    answers[-1].nodes,
-                )
-            )
+            self._feed(learnt_together(number, answers))
             return
 
         def done(answer: Answer) -> None:

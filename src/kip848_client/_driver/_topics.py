@@ -1,12 +1,16 @@
 """Topics by name and id, and everything that metadata tells of them.
 
 ``TopicDirectory`` asks with Metadata v12 or newer, which answers for ids as well as for names
-(KIP-516). What it learns of leaders goes to the fetch core, whoever asked; ids, names and
-partitions it keeps.
+(KIP-516). What it learns of leaders goes to the core, whoever asked; ids, names and partitions it
+keeps.
+
+Two ways to use it. A core asks for what it needs itself (``look_up``). Or the client says which
+topics it has to know (``want``, ``watch``), and ``run`` keeps them up to date; a client that does
+not say so runs it all the same: brokers come and go.
 
 An id keeps its name for ever, a name changes its id when the topic is created again. So ids are
-kept even when they are gone from the cluster, as long as their name is asked for (a partition of a
-deleted topic still has to be revoked under its name), and a name points at the newest id.
+kept even when they are gone from the cluster, as long as their name is asked for (who gives a
+partition of a deleted topic up still names it), and a name points at the newest id.
 """
 
 from __future__ import annotations
@@ -29,7 +33,9 @@ from kip848_client.cluster import (
     LeadersNotLearnt,
     LearnLeaders,
     leaders_learnt,
+    learnt_together,
     metadata_request,
+    questions_of,
 )
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import Kip848Error, RemoteProtocolError, TransportError
@@ -84,8 +90,8 @@ class TopicDirectory:
         self._topics: dict[str, tuple[TopicId, frozenset[int]]] = {}
         """By name, the id and the partitions."""
         self._unheard: dict[TopicId, tuple[int, MetadataResponse]] = {}
-        """What was told, and when, of topics of which nothing is assigned yet: the core keeps none
-        of it, and wants to know it as soon as something is."""
+        """What was told, and when, of topics that were not watched: the core keeps none of it, and
+        may want to know it in a moment."""
         self._complained: set[str] = set()
         self._said_ms: int | None = None
         """When it was said last that metadata cannot be had; ``None``: it can."""
@@ -175,28 +181,22 @@ class TopicDirectory:
             self._learnt(leaders_learnt(answer))
 
     async def look_up(self, wanted: LearnLeaders) -> LeadersLearnt | LeadersNotLearnt:
-        """Ask for what the fetch core wants to know. Nothing is created by that."""
-        # A broker that finds an id in a request does not look at the names in it.
+        """Ask for what the core wants to know. Nothing is created by that but what the core says,
+        if the user allows it."""
         known = self._told_before(wanted)
         if known is not None:
             return known
-        by_id = replace(wanted, topics=frozenset())
-        by_name = replace(wanted, topic_ids=frozenset())
-        questions = [each for each in (by_id, by_name) if each.topic_ids or each.topics]
+        if not self._allow_auto_create:
+            wanted = replace(wanted, to_create=frozenset())
         answers: list[LeadersLearnt] = []
-        for question in questions or [by_name]:
+        for question in questions_of(wanted):
             try:
                 answer = await self._send(metadata_request(question))
             except Kip848Error as err:
                 return LeadersNotLearnt(wanted.number, str(err))
             self._note(answer)
             answers.append(leaders_learnt(answer, question))
-        return LeadersLearnt(
-            wanted.number,
-            tuple(topic for each in answers for topic in each.topics),
-            frozenset().union(*(each.gone for each in answers)),
-            answers[-1].nodes,
-        )
+        return learnt_together(wanted.number, answers)
 
     def _told_before(self, wanted: LearnLeaders) -> LeadersLearnt | None:
         """The answer, if it was told to us a moment ago; each is used once."""
@@ -290,7 +290,7 @@ class TopicDirectory:
         if name not in self._complained and (name in self._wanted or name in self._watched):
             self._complained.add(name)
             said = error_name(error_code)
-            _log.warning("topic %s: %s; it is consumed once that is cured", name, said)
+            _log.warning("topic %s: %s; it is asked for again until that is cured", name, said)
 
     def _forget_all_but(self, names: Collection[str]) -> None:
         """Topics come and go; what is not asked for any more must not pile up."""

@@ -1,8 +1,8 @@
 """What a core needs to know of the cluster: its brokers, and who leads which partition. Pure.
 
 ``Leaders`` keeps what was told, ``MetadataQuestions`` says when to ask and for what. The fetch core
-and the producer's core have one of each; their drivers translate with ``metadata_request`` and
-``leaders_learnt``.
+and the producer's core have one of each; their drivers translate with ``questions_of``,
+``metadata_request``, ``leaders_learnt`` and ``learnt_together``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ from kip848_client.cluster._model import (
     PartitionLeader,
     TopicLeaders,
 )
-from kip848_client.cluster._wire import METADATA_VERSIONS, leaders_learnt, metadata_request
+from kip848_client.cluster._wire import (
+    METADATA_VERSIONS,
+    leaders_learnt,
+    learnt_together,
+    metadata_request,
+    questions_of,
+)
 
 __all__ = [
     "METADATA_VERSIONS",
@@ -42,5 +48,7 @@ __all__ = [
     "PartitionLeader",
     "TopicLeaders",
     "leaders_learnt",
+    "learnt_together",
     "metadata_request",
+    "questions_of",
 ]

@@ -18,3 +18,5 @@ class LearnLeaders:
     topic_ids: frozenset[TopicId]
     topics: frozenset[str]
     why: str
+    to_create: frozenset[str] = frozenset()
+    """Those of ``topics`` that a broker may create because they are asked for."""

@@ -1,4 +1,4 @@
-"""Who leads which partition, in which epoch: from metadata and from hints in Fetch answers.
+"""Who leads which partition, in which epoch: from metadata and from hints in refusals.
 
 Leader epochs belong to a topic id. Within one they never go back: a broker that lags behind tells
 of leaders that are no more, and believing it would switch off the check for truncation (KIP-320).

@@ -3,6 +3,9 @@
 A topic is asked for when somebody *wants* to know of it, and all that are watched when what is
 known is old. Questions keep a pause between them that grows while they bring nothing; a topic that
 was never asked for does not wait for it, so that a new assignment begins at once.
+
+A topic may be created by being asked for, if whoever wants it says so each time. What is asked
+because it is old creates nothing: a topic that was deleted would come back by our asking.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ class MetadataQuestions:
         self._watched: dict[str, _Watched] = {}
         self._wanted: dict[str, str] = {}
         """Topic to why."""
+        self._to_create: set[str] = set()
+        """Those of them that may be created."""
         self._asking: dict[str, str] = {}
         """The same of the open question."""
         self._asked: set[str] = set()
@@ -68,11 +73,14 @@ class MetadataQuestions:
         if watched is not None:
             watched.by_name = True
 
-    def want(self, topic: str, why: str) -> None:
-        """Ask for this topic as soon as may be; a question that is open may be the one."""
+    def want(self, topic: str, why: str, *, create: bool = False) -> None:
+        """Ask for this topic as soon as may be; a question that is open may be the one. ``create``:
+        the next question may create it."""
         if topic in self._asking:
             return
         self._wanted.setdefault(topic, why)
+        if create:
+            self._to_create.add(topic)
         if topic not in self._asked:
             self._urgent = True
 
@@ -126,7 +134,9 @@ class MetadataQuestions:
         self._number += 1
         self._open = self._number
         self._not_before_ms = now_ms + self._pause_ms()
-        return LearnLeaders(self._number, frozenset(ids), frozenset(names), why)
+        to_create = frozenset(self._to_create & names)
+        self._to_create.clear()
+        return LearnLeaders(self._number, frozenset(ids), frozenset(names), why, to_create)
 
     def answered(self, now_ms: int, number: int) -> Collection[str] | None:
         """An answer is here; returns the topics that were asked for, ``None`` when the question is

@@ -25,7 +25,7 @@ NO_NODE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class MetadataSettings:
-    """When to ask for metadata. Names and meanings are Kafka's; see ``ConsumerConfig``."""
+    """When to ask for metadata. Names and meanings are Kafka's; see ``ClientConfig``."""
 
     max_age_ms: int = 300_000
     """What is known is asked for again when it is so old (``metadata.max.age.ms``)."""

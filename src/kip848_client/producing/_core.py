@@ -314,6 +314,7 @@ class ProducerCore:
             case ClusterChanged():
                 self._leaders.clear()
                 self._metadata.begin_anew()
+                self._topics.want_again()
                 self._sender.place_all(self._now)
 
     # -- settling ----------------------------------------------------------------------------

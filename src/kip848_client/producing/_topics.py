@@ -96,7 +96,7 @@ class Topics:
             self._emit(Done(event.ticket))
             return
         self._waiters[event.ticket] = _Waiter(event.topic, event.deadline_ms)
-        self._metadata.want(event.topic, "its partitions are wanted")
+        self._ask(event.topic)
 
     def wait_ended(self, ticket: int) -> None:
         """Whoever asked has given up."""
@@ -145,11 +145,17 @@ class Topics:
         """No broker answered."""
         for topic, _ in self._waiters.values():
             self._troubles[topic] = (0, why)
+        self.want_again()
 
     def want_again(self) -> None:
-        """Metadata was told, and not what somebody waits for."""
+        """What somebody waits for was not told."""
         for topic, _ in self._waiters.values():
-            self._metadata.want(topic, "its partitions are wanted")
+            self._ask(topic)
+
+    def _ask(self, topic: str) -> None:
+        """Whoever waits for a topic wants to write to it, so it may be created. One that is known
+        is not waited for: it does not come back after somebody has deleted it."""
+        self._metadata.want(topic, "its partitions are wanted", create=True)
 
     def _tickets(self, topic: str) -> list[int]:
         return [ticket for ticket, each in self._waiters.items() if each.topic == topic]

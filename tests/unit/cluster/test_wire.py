@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,11 +10,14 @@ import pytest
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
 from kip848_client.cluster import (
     METADATA_VERSIONS,
+    LeadersLearnt,
     LearnLeaders,
     PartitionLeader,
     TopicLeaders,
     leaders_learnt,
+    learnt_together,
     metadata_request,
+    questions_of,
 )
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import decode, encode
@@ -127,3 +131,35 @@ class TestMetadata:
         )
         learnt = leaders_learnt(self.answer(gone))
         assert (learnt.number, learnt.gone) == (0, frozenset())
+
+    def test_a_broker_that_finds_an_id_does_not_look_at_names(self) -> None:
+        by_id, by_name = questions_of(self.command)
+        assert (sorted(by_id.topic_ids), sorted(by_id.topics)) == ([T, U], [])
+        assert (sorted(by_name.topic_ids), sorted(by_name.topics)) == ([], ["a", "b"])
+        assert by_id.number == by_name.number == 6
+
+    def test_what_may_be_created_is_asked_for_apart(self) -> None:
+        command = replace(self.command, to_create=frozenset({"b"}))
+        asked = [
+            ([each.name for each in request.topics or ()], request.allow_auto_topic_creation)
+            for request in map(metadata_request, questions_of(command))
+        ]
+        assert asked == [([None, None], False), (["a"], False), (["b"], True)]
+
+    def test_asked_for_together_nothing_is_created(self) -> None:
+        command = replace(self.command, topic_ids=frozenset(), to_create=frozenset({"b"}))
+        assert not metadata_request(command).allow_auto_topic_creation
+
+    def test_who_wants_nothing_asks_for_the_brokers(self) -> None:
+        (question,) = questions_of(LearnLeaders(1, frozenset(), frozenset(), ""))
+        assert metadata_request(question).topics == ()
+
+    def test_the_answers_are_one(self) -> None:
+        one, other = TopicLeaders("a", T, {}), TopicLeaders("b", U, {}, 3)
+        answers = [
+            LeadersLearnt(6, (one,), frozenset({T}), frozenset({1})),
+            LeadersLearnt(6, (other,), frozenset({U}), frozenset({1, 2})),
+        ]
+        assert learnt_together(6, answers) == LeadersLearnt(
+            6, (one, other), frozenset({T, U}), frozenset({1, 2})
+        )

@@ -214,6 +214,7 @@ async def test_a_topic_that_is_gone_is_complained_of_once(
     assert directory.name_of(OLD) == "t"
     assert len(caplog.records) == 1
     assert "UNKNOWN_TOPIC_OR_PARTITION" in caplog.text
+    assert "consume" not in caplog.text, "a producer says it, too"
     cluster.topics["t"] = row
     await directory.refresh()
     del cluster.topics["t"]
@@ -267,6 +268,44 @@ async def test_the_core_is_answered_by_id_and_by_name() -> None:
     assert cluster.creating() == []
     assert cluster.learnt == []
     assert cluster.directory.id_of("u") == NEW  # all that comes in is kept
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_core_may_have_topics_created(*, allowed: bool) -> None:
+    cluster = Cluster(allow_auto_create=allowed)
+    wanted = LearnLeaders(5, frozenset(), frozenset({"new", "t"}), "why", frozenset({"new"}))
+    told = await cluster.directory.look_up(wanted)
+    assert isinstance(told, LeadersLearnt)
+    assert {each.topic: each.error_code for each in told.topics} == {
+        "t": 0,
+        "new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+    assert cluster.creating() == ([{"new"}] if allowed else [])
+    assert len(cluster.requests) == (2 if allowed else 1)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+    ],
+)
+async def test_a_core_hears_what_is_wrong_with_a_topic(
+    code: ErrorCode, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = Cluster()
+    brokers = (MetadataResponseBroker(node_id=1, host="h", port=9),)
+    rows = (MetadataResponseTopic(error_code=code, name="u"),)
+    answer = MetadataResponse(brokers=brokers, topics=rows)
+    cluster.transport.answer = lambda _where, _request: answer
+    u = frozenset({"u"})
+    told = await cluster.directory.look_up(LearnLeaders(5, frozenset(), u, "why", u))
+    assert isinstance(told, LeadersLearnt)
+    assert [(each.topic, each.error_code) for each in told.topics] == [("u", code)]
+    assert not caplog.records, "the core says it to whom it concerns"
 
 
 async def test_what_was_told_before_the_assignment_is_not_asked_for_again() -> None:

@@ -60,13 +60,87 @@ def test_where_no_broker_answers_that_is_told_at_the_deadline() -> None:
     assert "all of them are down" in str(error)
 
 
-def test_a_topic_that_may_not_be_seen_is_told_at_once() -> None:
+@pytest.mark.parametrize(
+    "code", [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION]
+)
+def test_what_no_waiting_cures_is_told_at_once(code: ErrorCode) -> None:
     h = Harness()
-    h.codes["u"] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    h.codes["u"] = code
     h.want("u", ticket=4)
     error = h.refused[4]
     assert isinstance(error, BrokerError)
-    assert error.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert error.code == code
+    assert "topic u" in str(error)
+    asked = len(h.all(LearnLeaders))
+    h.advance(60_000)
+    assert len(h.all(LearnLeaders)) == asked
+
+
+# -- which may be created by asking --------------------------------------------------------------
+
+
+def test_a_topic_that_is_waited_for_may_be_created_until_it_is_there() -> None:
+    """A broker may fail to create it, e.g. while it does not know enough others."""
+    h = Harness()
+    h.want("u", ticket=4)
+    h.advance(300)
+    h.topics["u"] = (tid(2), {0: (1, 0)})
+    h.advance(1_000)
+    asked = [each for each in h.all(LearnLeaders) if "u" in each.topics]
+    assert len(asked) > 2
+    assert {each.to_create for each in asked} == {frozenset({"u"})}
+    assert 4 in h.tickets
+
+
+def test_a_topic_that_somebody_deletes_does_not_come_back_by_our_asking() -> None:
+    h = Harness(ProduceSettings(linger_ms=0, metadata_max_age_ms=1_000))
+    assert [each.to_create for each in h.all(LearnLeaders)] == [{"t"}]
+    del h.topics["t"]
+    h.append("one")
+    h.answer(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    h.advance(10_000)
+    h.want("t", ticket=5)  # nobody waits: it was there
+    later = h.all(LearnLeaders)[1:]
+    assert len(later) > 5
+    assert {each.to_create for each in later} == {frozenset()}
+
+
+def test_what_nobody_waits_for_any_more_is_not_created() -> None:
+    h = Harness(ProduceSettings(metadata_max_age_ms=1_000))
+    h.want("u", ticket=4, ms=100)
+    h.advance(100)
+    assert 4 in h.refused
+    asked = len(h.all(LearnLeaders))
+    h.advance(10_000)
+    later = h.all(LearnLeaders)[asked + 1 :]  # one may have been due already
+    assert any("u" in each.topics for each in later)
+    assert {each.to_create for each in later} == {frozenset()}
+
+
+def test_only_what_is_waited_for_is_created() -> None:
+    h = Harness()
+    h.topics["t"][1][0] = (-1, 6)
+    h.learn()
+    h.append("one")
+    h.want("u", ticket=4)
+    h.advance(1_000)
+    both = [each for each in h.all(LearnLeaders) if each.topics == {"t", "u"}]
+    assert both
+    assert {each.to_create for each in both} == {frozenset({"u"})}
+
+
+def test_a_question_that_was_lost_creates_when_it_is_asked_again() -> None:
+    h = Harness(start=False)
+    h.answers_metadata = False
+    h.want("t", ticket=4, ms=60_000)
+    h.post(LeadersNotLearnt(h.all(LearnLeaders)[-1].number, "down"))
+    h.advance(1_000)
+    assert [each.to_create for each in h.all(LearnLeaders)] == [{"t"}, {"t"}]
+    h.post(ClusterChanged())
+    assert [each.to_create for each in h.all(LearnLeaders)] == [{"t"}, {"t"}, {"t"}]
+
+
+# -- when they are forgotten ---------------------------------------------------------------------
 
 
 def test_who_gives_up_is_not_told() -> None:
