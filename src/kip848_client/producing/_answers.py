@@ -70,7 +70,7 @@ class Answers:
             partition = self._accumulator.partitions[batch.tp]
             said = told.get(batch.tp)
             if self._settings.acks == 0:
-                self._done(partition, batch, _NO_OFFSET)
+                self._done(now_ms, partition, batch, _NO_OFFSET)
             elif said is None:
                 batch.doubt = True
                 self._again(now_ms, partition, batch, _LOST)
@@ -78,7 +78,7 @@ class Answers:
                 self._refused(now_ms, produce.node, partition, batch, said)
             else:
                 place = Place(said.base_offset, said.log_append_time_ms, said.log_start_offset)
-                self._done(partition, batch, place)
+                self._done(now_ms, partition, batch, place)
             self._settle_doubts(now_ms, partition)
             self._sender.place(now_ms, partition)
 
@@ -118,9 +118,9 @@ class Answers:
 
     # -- one batch ---------------------------------------------------------------------------
 
-    def _done(self, partition: Partition, batch: Batch, place: Place) -> None:
+    def _done(self, now_ms: int, partition: Partition, batch: Batch, place: Place) -> None:
         partition.heal()
-        partition.sequences.written(batch)
+        partition.sequences.written(now_ms, batch)
         if not batch.is_over:
             self._end_well(batch, place)
 
@@ -137,7 +137,7 @@ class Answers:
             why = f"{why}: {said.error_message}"
         to_do = reaction(Api.PRODUCE, code)
         if to_do is Reaction.DONE:
-            self._done(partition, batch, _NO_OFFSET)
+            self._done(now_ms, partition, batch, _NO_OFFSET)
         elif to_do in (Reaction.RETRY, Reaction.REFRESH):
             batch.doubt |= may_be_written(code)
             at_once = to_do is Reaction.REFRESH and self._moved(node, partition, said)

@@ -248,6 +248,8 @@ class Sender:
             if batches and size_bytes > self._settings.request_bytes:
                 break
             self._unready(node, partition)
+            if not partition.flying:
+                partition.sequences.rested(now_ms)
             batch = self._take(partition, producer, identity)
             if batch is None:
                 size_bytes -= head.builder.size_bytes

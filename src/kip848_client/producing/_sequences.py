@@ -29,6 +29,9 @@ __all__ = ["Sequences"]
 
 _NUMBERS: Final = 1 << 31
 """Sequence numbers: after 2^31-1 comes 0."""
+_FORGOTTEN_MS: Final = 600_000
+"""After so long a silence a broker may not know a producer any more (Kafka's default of
+``producer.id.expiration.ms`` is a day)."""
 _EPOCH_MAX: Final = (1 << 15) - 1
 
 
@@ -37,6 +40,7 @@ class Sequences:
 
     __slots__ = (
         "_alone",
+        "_written_ms",
         "acknowledged",
         "broken",
         "newest",
@@ -49,6 +53,7 @@ class Sequences:
         self._alone = alone
         self.producer: ProducerId = NOBODY
         self.next_number = 0
+        self._written_ms = 0
         self.broken = False
         """There is a hole: nothing new is sent as ``producer``."""
         self.suspended = False
@@ -89,11 +94,17 @@ class Sequences:
             self.next_number = (self.next_number + head.records) % _NUMBERS
         return True
 
-    def written(self, batch: Batch) -> None:
+    def written(self, now_ms: int, batch: Batch) -> None:
         """A broker has this batch."""
         self.acknowledged = batch.producer.number
+        self._written_ms = now_ms
         if batch.producer != self.newest[0] or batch.order > self.newest[1]:
             self.newest = (batch.producer, batch.order)
+
+    def rested(self, now_ms: int) -> None:
+        """Nothing is on its way. Brokers forget producers that are silent for long."""
+        if now_ms - self._written_ms >= _FORGOTTEN_MS:
+            self.acknowledged = NOBODY.number
 
     def proves(self, batch: Batch) -> bool:
         """Whether a broker has this batch, because it has a later one."""

@@ -11,7 +11,13 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError, TransactionAborted
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
-from kip848_client.producing._model import ProducerId, ProduceSettings, TransactionVersion
+from kip848_client.producing._model import (
+    Group,
+    OffsetToCommit,
+    ProducerId,
+    ProduceSettings,
+    TransactionVersion,
+)
 from tests.unit.producing._harness import Harness, tp
 
 FOREVER = 10**9
@@ -54,6 +60,25 @@ class TransactionHarness(Harness):
     def begin(self, ticket: int = 10) -> None:
         self.post(ev.BeginRequested(ticket, FOREVER))
         assert ticket in self.tickets
+
+
+def test_without_a_transactional_id_there_are_no_transactions() -> None:
+    h = Harness()
+    group = Group("g", 1, "m", None)
+    h.post(ev.BeginRequested(11, FOREVER))
+    h.post(ev.CommitRequested(12, FOREVER))
+    h.post(ev.AbortRequested(13, FOREVER))
+    h.post(ev.OffsetsAdded(14, group, {tp(): OffsetToCommit(1, -1, "")}))
+    assert list(h.refused) == [11, 12, 13, 14]
+    for error in h.refused.values():
+        assert isinstance(error, LocalProtocolError)
+        assert "transactional_id" in str(error)
+    before = h.core.snapshot().stale_answers
+    h.post(ev.TransactionVersionLearnt(2))
+    h.post(ev.CoordinatorFound(1, 1))
+    h.post(ev.TxnAnswered(1))
+    assert h.core.snapshot().stale_answers == before + 2
+    assert h.core.transaction_state is None
 
 
 def test_records_need_a_transaction() -> None:

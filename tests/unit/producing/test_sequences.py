@@ -104,6 +104,25 @@ def test_until_the_first_batch_is_acknowledged_there_is_no_second_one() -> None:
     assert h.batch().values == ["two"]
 
 
+def test_after_a_long_silence_the_first_batch_is_alone_again() -> None:
+    """The broker may have forgotten the producer."""
+    h = Harness(AT_ONCE)
+    h.send("zer")
+    h.answer()
+    h.advance(599_999)
+    h.want("t", ticket=3)  # it was forgotten meanwhile
+    h.append("one")
+    h.append("two")
+    assert len(h.open) == 2
+    h.answer()
+    h.answer()
+    h.advance(600_000)
+    h.want("t", ticket=4)
+    h.append("thr")
+    h.append("fou")
+    assert numbers(h) == [(0, 3, ["thr"])]
+
+
 def test_numbers_follow_each_other() -> None:
     assert numbers(flying()) == [(0, 1, ["000"]), (0, 2, ["001"]), (0, 3, ["002"])]
 
