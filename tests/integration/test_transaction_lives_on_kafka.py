@@ -13,6 +13,7 @@ import pytest
 from kip848_client.wire import api_named
 from tests.support.raw_transactions import RawTransactions, committed_values
 from tests.support.real_kafka import RealKafka
+from tests.support.transaction_core_world import CoreWorld
 from tests.support.transaction_world import World, check
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(300)]
@@ -22,7 +23,13 @@ CONFIGS = {
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
-LEVELS = ((1,), (2,), (1, 2))
+LIVES: tuple[tuple[tuple[int, ...], type[World]], ...] = (
+    ((1,), CoreWorld),
+    ((2,), CoreWorld),
+    ((1, 2), CoreWorld),
+    ((1, 2), World),
+)
+"""Levels of ``transaction.version``, and whether batches are the core's or a stand-in's."""
 
 
 class Real:
@@ -54,8 +61,9 @@ def until_transactions_are_served(kafka: RealKafka) -> None:
 def test_what_is_told_is_what_became_of_it(kafka_version: str) -> None:
     with RealKafka.start(kafka_version, CONFIGS) as kafka:
         until_transactions_are_served(kafka)
-        for seed, levels in enumerate(LEVELS):
+        for seed, (levels, kind) in enumerate(LIVES):
             name = f"life-{seed}"
             real = Real(kafka, name, bytes(kafka.create_topic(name, 3)))
             with closing(real.raw):
-                check(World(seed, real, levels=levels, fence_within_ms=4_000).run(6))
+                world = kind(seed, real, levels=levels, fence_within_ms=4_000, late_ms=5_000)
+                check(world.run(6))

@@ -103,7 +103,8 @@ class Outcome:
 
 
 class World:
-    """Everything, from a seed. ``run`` plays; ``outcomes`` and ``visible`` tell."""
+    """Everything, from a seed. ``run`` plays; ``outcomes`` and ``visible`` tell. ``late_ms``: a
+    broker in real time may hold the client up for so long."""
 
     def __init__(
         self,
@@ -113,6 +114,7 @@ class World:
         levels: tuple[int, ...] = (2,),
         calm: bool = False,
         fence_within_ms: int = 30_000,
+        late_ms: int = 0,
     ) -> None:
         self.dice = random.Random(seed)
         self.levels = levels
@@ -121,6 +123,7 @@ class World:
         self.raw = broker.raw
         self._id = broker.transactional_id
         self._fence_within_ms = fence_within_ms
+        self._late_ms = late_ms
         self.settings = replace(_SETTINGS, transactional_id=self._id)
         self.outcomes: list[Outcome] = []
         self.trace: list[str] = []
@@ -195,7 +198,7 @@ class World:
     def check_waits(self) -> None:
         """Nobody waits for longer than he wanted to."""
         for ticket, limit_ms in self.waits.items():
-            assert limit_ms >= self.now, f"nobody told ticket {ticket}"
+            assert limit_ms + self._late_ms >= self.now, f"nobody told ticket {ticket}"
 
     def take(self, command: do.Command | LearnLeaders) -> None:
         """Do what the client asks for."""
