@@ -60,6 +60,7 @@ from kip848_client.producing._transaction_states import TABLE, Cell, State, Trig
 __all__ = ["Transactions"]
 
 _V2_LEVEL: Final = 2
+(_ADDING,) = (state for state in State if TABLE[state][Trigger.ADD].verdict is Verdict.GO)
 _Waiting = dict[int, int]
 """Ticket to deadline."""
 
@@ -166,6 +167,8 @@ class Transactions:
 
     def check_append(self) -> None:
         """Raises where no record may be appended now."""
+        if self._state is _ADDING:  # for every record: the table takes ten times as long
+            return
         error = self._forbidden(TABLE[self._state][Trigger.ADD], Trigger.ADD)
         if error is not None:
             raise error
