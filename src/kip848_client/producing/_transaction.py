@@ -109,6 +109,8 @@ class Transactions:
         self._needs_bump = False
         self._has_sent = False
         """Batches of it have been on their way."""
+        self._is_abort_untold = False
+        """It is aborted, and nobody was there to be told; so it may be asked for once more."""
         self._outcome: State | None = None
         """IN_DOUBT: it is committed, nobody was there to be told, and this state follows."""
 
@@ -263,7 +265,7 @@ class Transactions:
         self._requests.begin(self._who, version)
         self._harm = None
         self._is_asking = self._is_harm_asked = self._is_over = self._is_doubtful = False
-        self._needs_bump = self._has_sent = False
+        self._needs_bump = self._has_sent = self._is_abort_untold = False
         self._emit(do.Done(ticket))
         for other in tuple(self._begins):
             del self._begins[other]
@@ -300,10 +302,11 @@ class Transactions:
 
     def _abort(self, event: ev.AbortRequested) -> None:
         cell = TABLE[self._state][Trigger.ABORT]
-        error = self._forbidden(cell, Trigger.ABORT)
+        error = None if self._is_abort_untold else self._forbidden(cell, Trigger.ABORT)
         if error is not None:
             self._emit(do.Failed(event.ticket, error))
-        elif cell.verdict is Verdict.NOTHING:
+        elif cell.verdict is Verdict.NOTHING or self._is_abort_untold:
+            self._is_abort_untold = False
             self._emit(do.Done(event.ticket))
         else:
             self._aborts[event.ticket] = event.deadline_ms
@@ -363,6 +366,7 @@ class Transactions:
                 self._harm = timed_out(self._id, self._harm)
             self._fail_all(self._commits, self._told_harm())
         elif before is State.ABORTING:
+            self._is_abort_untold = not self._aborts
             self._done_all(self._aborts)
         self._begin_next()
 
@@ -508,6 +512,7 @@ class Transactions:
         if self._needs_bump and not self._is_over:
             self._state = State.BUMPING
         if not is_commit:
+            self._is_abort_untold = not self._aborts
             self._done_all(self._aborts)
         elif self._commits:
             self._done_all(self._commits)

@@ -268,3 +268,25 @@ def test_each_who_waits_has_a_deadline_of_his_own() -> None:
     h.answer()
     assert h.is_done(long)
     assert h.is_in(State.READY)
+
+
+@levels
+def test_an_abort_that_ends_when_nobody_waits_is_told_to_who_asks_again(level: int) -> None:
+    h = Harness(level).filled()
+    late = h.abort(within_ms=200)
+    h.advance(200)
+    assert "abort() waits for it again" in str(h.error(late))
+    h.answer()
+    assert h.is_done(h.abort())
+    assert isinstance(h.error(h.abort()), LocalProtocolError), "once"
+
+
+@levels
+def test_and_not_to_who_has_begun_another_transaction(level: int) -> None:
+    h = Harness(level).filled()
+    h.abort(within_ms=200)
+    h.advance(200)
+    h.answer()
+    assert h.is_done(h.begin())
+    assert h.is_done(h.abort())
+    assert h.core.state is State.READY, "it is that one that is aborted"
