@@ -13,6 +13,9 @@ from mock_coordinator.sim.fetching.options import draw_fetch_options
 from mock_coordinator.sim.fetching.probes import FETCH_PROBES
 from mock_coordinator.sim.fetching.world import FetchResult, simulate_fetching
 from mock_coordinator.sim.probes import PROBES
+from mock_coordinator.sim.producing.options import draw_produce_options
+from mock_coordinator.sim.producing.probes import PRODUCE_PROBES
+from mock_coordinator.sim.producing.world import ProduceResult, simulate_producing
 from mock_coordinator.sim.swarm import AnyParameters, draw_options, with_changes
 from mock_coordinator.sim.verdict import Failure, Outcome
 from mock_coordinator.sim.world import Result, simulate
@@ -54,8 +57,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="A..B",
         help="one seed or a range with both ends (%(default)s)",
     )
-    parser.add_argument(
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument(
         "--fetching", action="store_true", help="play worlds of fetching, not of groups"
+    )
+    kinds.add_argument(
+        "--producing", action="store_true", help="play worlds of producers, not of groups"
     )
     parser.add_argument("--trace", action="store_true", help="print every event")
     parser.add_argument("--digest", action="store_true", help="print only seeds and digests")
@@ -74,6 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
         worlds = [with_changes(draw_fetch_options(seed), changes) for seed in seeds]
         summary = _Summary(FETCH_PROBES, arguments)
         return summary.play(worlds, simulate_fetching, _fetching_line)
+    if arguments.producing:
+        plays = [with_changes(draw_produce_options(seed), changes) for seed in seeds]
+        return _Summary(PRODUCE_PROBES, arguments).play(plays, simulate_producing, _producing_line)
     plans = [with_changes(draw_options(seed), changes) for seed in seeds]
     return _Summary(PROBES, arguments).play(plans, simulate, _line)
 
@@ -135,4 +145,15 @@ def _fetching_line(result: FetchResult) -> str:
         f"all read after {result.converged_ms / 1000:>5.1f} s  "
         f"{result.records:>6} of {result.written:>6} records  {result.requests:>5} fetches  "
         f"{result.resets:>3} resets  {result.truncations:>3} truncations  {result.digest[:12]}"
+    )
+
+
+def _producing_line(result: ProduceResult) -> str:
+    return (
+        f"seed {result.options.seed:>6}  {result.options.profile}  "
+        f"{result.virtual_ms / 1000:>7.1f} virtual s  {result.events:>7} events  "
+        f"order after {result.converged_ms / 1000:>5.1f} s  "
+        f"{result.records:>6} of {result.appended:>6} records  {result.committed:>4} of "
+        f"{result.transactions:>4} transactions  {result.requests:>6} requests  "
+        f"{result.digest[:12]}"
     )

@@ -35,9 +35,9 @@ from kip848_client.offsets import CommittableOffset, OffsetTracker
 from mock_coordinator.sim.context import SimContext, server_name
 from mock_coordinator.sim.fetching.driver import FetchDriver
 from mock_coordinator.sim.fetching.reader import RecordReader
-from mock_coordinator.sim.fetching.requests import Wires
 from mock_coordinator.sim.history import Reader, WrongRecord
 from mock_coordinator.sim.invariants import Deliveries, Violation
+from mock_coordinator.sim.node_requests import Wires
 
 __all__ = ["MemberRecords"]
 

@@ -8,13 +8,11 @@ is flipped on the way.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any, Final
 
 from kip848_client._types import TopicId
 from kip848_client.error_codes import ErrorCode
-from kip848_client.wire._fields import Message
 from kip848_client.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
@@ -25,23 +23,14 @@ from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.fetching.sessions import FetchKey, FetchSession
 from mock_coordinator.core.inputs import (
     ClientInfo,
-    Input,
-    NodeStarted,
-    NodeStopped,
-    RequestReceived,
-    TimerFired,
 )
-from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.logs.record_batch import HEADER_BYTES, read_header
-from mock_coordinator.core.outputs import Reply
 from mock_coordinator.core.settings.broker_config import BrokerConfig
-from mock_coordinator.core.topics.catalog import Topic
-from mock_coordinator.sim.client_connection import pack, unpack_request
 from mock_coordinator.sim.fetching.context import FetchContext
-from mock_coordinator.sim.kernel import Timer
-from mock_coordinator.sim.network import Connection, Packet
+from mock_coordinator.sim.fetching.options import FetchOptions
+from mock_coordinator.sim.nodes import Nodes, Waiting, node_name
 
-__all__ = ["Brokers", "node_name"]
+__all__ = ["Brokers"]
 
 _OPERATOR: Final = ClientInfo("operator")
 _SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -72,20 +61,7 @@ _PARTITION_CODES: Final = (
 )
 
 
-def node_name(node_id: int) -> str:
-    """Of a node in the network."""
-    return f"node{node_id}"
-
-
-@dataclass(slots=True)
-class _Waiting:
-    connection: Connection
-    packet: Packet
-    node_id: int
-    request: Any
-
-
-class Brokers:
+class Brokers(Nodes[FetchOptions]):
     """All nodes."""
 
     def __init__(self, context: FetchContext) -> None:
@@ -103,44 +79,18 @@ class Brokers:
                 **({"replica.selector.class": _SELECTOR} if options.near else {}),
             },
         )
-        self.core = ClusterCore.create(
+        core = ClusterCore.create(
             config,
             lambda: ids.randbytes(16),
             context.kernel.now_ms,
             brokers=options.brokers,
             racks=RACKS if options.near else (),
         )
-        self._waiting: dict[tuple[int, int], _Waiting] = {}
-        self._ghosts = 0
         self.longest_batch = 0
         """Of all that were ever in a log, in bytes."""
-        self._timer: Timer | None = None
-        for node in self.core.broker.nodes:
-            self._listen(node.node_id)
-
-    def _listen(self, node_id: int) -> None:
-        receive = partial(self._receive, node_id)
-        self._context.network.servers[node_name(node_id)] = receive
+        super().__init__(context, core)
 
     # -- looking -----------------------------------------------------------------------------
-
-    @property
-    def topics(self) -> list[Topic]:
-        """The users' topics, by name."""
-        known = self.core.broker.catalog.topics
-        return [known[name] for name in sorted(known) if not known[name].internal]
-
-    def log(self, topic: Topic, partition: int) -> PartitionLog:
-        """Of one partition."""
-        log = self.core.broker.logs.of(topic, partition)
-        assert log is not None, "it has this partition"
-        return log
-
-    def logs(self) -> Iterator[tuple[Topic, int, PartitionLog]]:
-        """Of all partitions of the users' topics."""
-        for topic in self.topics:
-            for partition in range(topic.partitions):
-                yield topic, partition, self.log(topic, partition)
 
     def session(self, node_id: int, session_id: int) -> FetchSession | None:
         """A session of a node, if it is there."""
@@ -151,14 +101,6 @@ class Brokers:
         for node_id in self.core.broker.nodes.ids:
             yield self.core.fetches(node_id).sessions.ids
 
-    def leader(self, topic: Topic, partition: int) -> int | None:
-        """Who leads a partition."""
-        return self.core.broker.partition_state(topic, partition).leader
-
-    def some_run(self) -> bool:
-        """Whether there is a broker for what is created."""
-        return any(node.up and not node.fenced for node in self.core.broker.nodes)
-
     def note(self) -> None:
         """Have what was appended written into the histories."""
         for topic, partition, log in self.logs():
@@ -168,80 +110,14 @@ class Brokers:
                 longest = max(len(batch.data) for batch in log.batches)
                 self.longest_batch = max(self.longest_batch, longest)
 
-    # -- requests ----------------------------------------------------------------------------
-
-    def _receive(self, node_id: int, connection: Connection, packet: Packet) -> None:
-        request = unpack_request(packet)
-        number = connection.number
-        if packet.again:  # its answer goes nowhere
-            self._ghosts += 1
-            number = -self._ghosts
-        else:
-            waiting = _Waiting(connection, packet, node_id, request)
-            self._waiting[number, packet.correlation] = waiting
-            if isinstance(request, FetchRequest):
-                self._context.judge.arrived(request, packet.version)
-                refusal = self._refusal(node_id, request)
-                if refusal is not None:
-                    self._answer(number, packet.correlation, refusal)
-                    return
-        event = RequestReceived(
-            number,
-            packet.correlation,
-            packet.version,
-            ClientInfo(connection.client),
-            request,
-            node_id,
-        )
-        self.step(event)
-
-    def step(self, event: Input) -> None:
-        """Let something happen to the brokers, and send what they answer."""
-        for output in self.core.step(self._context.kernel.now_ms, event):
-            if isinstance(output, Reply):
-                self._answer(output.connection, output.correlation, output.response)
-        self.note()
-        self._set_timer()
-
-    def operate(self, request: Message, version: int) -> Any:
-        """An administrator's or producer's request, answered at once by whoever can."""
-        event = RequestReceived(0, 0, version, _OPERATOR, request)
-        answers: list[Any] = []
-        for output in self.core.step(self._context.kernel.now_ms, event):
-            assert isinstance(output, Reply), output
-            if output.connection == 0:
-                answers.append(output.response)
-            else:
-                self._answer(output.connection, output.correlation, output.response)
-        self.note()
-        self._set_timer()
-        return answers[0] if answers else None
-
-    def _answer(self, number: int, correlation: int, response: Any) -> None:
-        waiting = self._waiting.pop((number, correlation), None)
-        if waiting is None:
-            return
-        packet = waiting.packet
-        if isinstance(response, FetchResponse):
-            response = self._spoilt(waiting, response)
-        body = pack(response, packet.version, codec=self._context.options.codec)
-        answer = Packet(correlation, packet.api_key, packet.version, body, packet.tag)
-        self._context.network.answer(waiting.connection, answer)
-
-    # -- time --------------------------------------------------------------------------------
-
-    def _set_timer(self) -> None:
-        due_ms = self.core.deadline_ms
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None
-        if due_ms is not None:
-            self._timer = self._context.kernel.at(due_ms, lambda: self.step(TimerFired()))
-
     # -- troubles ----------------------------------------------------------------------------
 
-    def _refusal(self, node_id: int, request: FetchRequest) -> FetchResponse | None:
-        """What a broker answers that does not even look at the request."""
+    def refusal(self, waiting: Waiting) -> FetchResponse | None:
+        """What a broker answers that does not even look at a fetch."""
+        node_id, request = waiting.node_id, waiting.request
+        if not isinstance(request, FetchRequest):
+            return None
+        self._context.judge.arrived(request, waiting.packet.version)
         context = self._context
         if context.happens("refuse", context.options.refuse / 2):
             code = self._rng.choice(_REQUEST_CODES)
@@ -259,8 +135,10 @@ class Brokers:
         self._context.tell(node_name(node_id), "throttles", f"{throttle_ms} ms")
         return throttle_ms
 
-    def _spoilt(self, waiting: _Waiting, response: FetchResponse) -> FetchResponse:
-        """An answer as it leaves a troubled broker, after its true part was noted."""
+    def spoilt(self, waiting: Waiting, response: Any) -> Any:
+        """A fetch's answer as it leaves a troubled broker, after its true part was noted."""
+        if not isinstance(response, FetchResponse) or waiting.packet.again:
+            return response
         context, node_id = self._context, waiting.node_id
         if response.error_code or response.throttle_time_ms:
             return response
@@ -298,7 +176,7 @@ class Brokers:
         spoilt[at] ^= 1 << self._rng.randrange(8)
         return bytes(spoilt), at
 
-    def _asked(self, waiting: _Waiting, response: FetchResponse) -> dict[FetchKey, int]:
+    def _asked(self, waiting: Waiting, response: FetchResponse) -> dict[FetchKey, int]:
         """The offset asked for of each partition, by what the broker knows."""
         session = self.core.fetches(waiting.node_id).sessions.get(response.session_id)
         if session is not None:
@@ -352,25 +230,6 @@ class Brokers:
 
     # -- nodes -------------------------------------------------------------------------------
 
-    def stop(self, node_id: int, noticed_after_ms: int) -> None:
-        """A node dies; the others notice it after a while."""
-        if not self.core.broker.nodes[node_id].up:
-            return
-        self._context.tell(node_name(node_id), "stop", f"noticed after {noticed_after_ms} ms")
-        self._context.probes.reached("a broker stopped")
-        self.step(NodeStopped(node_id, noticed_after_ms))
-        del self._context.network.servers[node_name(node_id)]
-        self._context.network.reset_all(node_name(node_id))
-        self._waiting = {k: w for k, w in self._waiting.items() if w.node_id != node_id}
-
-    def start(self, node_id: int) -> None:
-        """It runs again."""
-        if self.core.broker.nodes[node_id].up:
-            return
-        self._context.tell(node_name(node_id), "start")
-        self._listen(node_id)
-        self.step(NodeStarted(node_id))
-
     def evict(self) -> None:
         """A session has to make room."""
         node_id = self._rng.choice(self.core.broker.nodes.ids)
@@ -379,11 +238,6 @@ class Brokers:
             self._context.probes.reached("a session evicted")
             self._context.tell(node_name(node_id), "evicts")
             sessions.close(self._rng.choice(sessions.ids))
-
-    def heal(self) -> None:
-        """Be up from now on."""
-        for node_id in self.core.broker.nodes.ids:
-            self.start(node_id)
 
 
 def _fail(row: FetchResponsePartitionData, code: ErrorCode) -> None:

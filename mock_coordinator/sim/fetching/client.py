@@ -18,12 +18,13 @@ from kip848_client.fetching import (
     LookUpCommitted,
     StoredOffset,
 )
-from mock_coordinator.sim.fetching.brokers import RACKS, Brokers, node_name
+from mock_coordinator.sim.fetching.brokers import RACKS, Brokers
 from mock_coordinator.sim.fetching.context import FetchContext
 from mock_coordinator.sim.fetching.driver import FetchDriver
-from mock_coordinator.sim.fetching.requests import Wires
 from mock_coordinator.sim.fetching.shown import shown
 from mock_coordinator.sim.fetching.structure import Structure
+from mock_coordinator.sim.node_requests import Wires
+from mock_coordinator.sim.nodes import node_name
 
 __all__ = ["Client"]
 

@@ -19,7 +19,8 @@ from kip848_client.fetching import (
     SendFetch,
     TimerFired,
 )
-from mock_coordinator.sim.fetching.requests import FetchRequests, Wires
+from mock_coordinator.sim.fetching.requests import FetchRequests
+from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.stepping import Stepping
 
 __all__ = ["FetchDriver"]

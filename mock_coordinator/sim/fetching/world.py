@@ -9,7 +9,7 @@ from typing import Final
 from kip848_client._types import TopicIdPartition, TopicPartition
 from kip848_client.fetching import CloseRequested
 from mock_coordinator.core.profiles import profile_named
-from mock_coordinator.sim.fetching.brokers import Brokers, node_name
+from mock_coordinator.sim.fetching.brokers import Brokers
 from mock_coordinator.sim.fetching.client import NAME
 from mock_coordinator.sim.fetching.context import FetchContext
 from mock_coordinator.sim.fetching.judge import Judge
@@ -21,6 +21,7 @@ from mock_coordinator.sim.fetching.user import User
 from mock_coordinator.sim.history import Histories
 from mock_coordinator.sim.kernel import Kernel
 from mock_coordinator.sim.network import Network
+from mock_coordinator.sim.nodes import node_name
 from mock_coordinator.sim.occasions import Occasions
 from mock_coordinator.sim.probes import Probes
 from mock_coordinator.sim.swarm import replaying

@@ -1,0 +1,68 @@
+"""Fate in a world of producers: leaders and coordinators move, nodes stop."""
+
+from __future__ import annotations
+
+from kip848_client.wire.messages.topics import (
+    CreateTopicsRequest,
+    CreateTopicsRequestCreatableTopic,
+)
+from mock_coordinator.core.inputs import CoordinatorMoved, LeaderMoved
+from mock_coordinator.sim.producing.brokers import Brokers
+from mock_coordinator.sim.producing.context import ProduceContext
+
+__all__ = ["Operator"]
+
+
+class Operator:
+    """Does one thing at a time to the brokers."""
+
+    def __init__(self, context: ProduceContext, brokers: Brokers) -> None:
+        self._context = context
+        self._brokers = brokers
+        self._rng = context.kernel.rng("operator")
+        self.keys: list[tuple[str, bool]] = []
+        """Of coordinators: groups, and transactional ids (true)."""
+
+    def create_topics(self) -> None:
+        """All that there will be."""
+        options = self._context.options
+        topics = tuple(
+            CreateTopicsRequestCreatableTopic(
+                name=f"t{number}",
+                num_partitions=self._rng.randint(1, options.partitions_max),
+                replication_factor=options.brokers,
+            )
+            for number in range(options.topics)
+        )
+        version = self._context.profile.api_versions["CreateTopics"][1]
+        self._brokers.operate(CreateTopicsRequest(topics=topics, timeout_ms=1_000), version)
+
+    def elect(self) -> None:
+        """Another replica leads."""
+        found = list(self._brokers.logs())
+        topic, partition, _ = self._rng.choice(found)
+        leader = self._brokers.leader(topic, partition)
+        nodes = self._brokers.core.broker.nodes
+        others = [n.node_id for n in nodes if n.up and not n.fenced and n.node_id != leader]
+        if others:
+            node_id = self._rng.choice(others)
+            self._brokers.step(LeaderMoved(topic.name, partition, node_id))
+            self._context.tell("operator", "elect", f"{topic.name}-{partition} {node_id}")
+            self._context.probes.reached("a leader moved")
+
+    def move(self) -> None:
+        """Another node coordinates."""
+        if self.keys and self._brokers.some_run():
+            key, transactional = self._rng.choice(self.keys)
+            self._brokers.step(CoordinatorMoved(key, None, transactional))
+            self._context.tell("operator", "move", key)
+            self._context.probes.reached("a coordinator moved")
+
+    def stop_a_node(self) -> None:
+        """A node dies, or is shut down, and comes back."""
+        up = [n.node_id for n in self._brokers.core.broker.nodes if n.up]
+        if up:
+            node_id = self._rng.choice(up)
+            self._brokers.stop(node_id, self._rng.choice((0, 0, 500, 3_000)))
+            back_ms = self._rng.randint(1, 4_000)
+            self._context.kernel.after(back_ms, lambda: self._brokers.start(node_id))
