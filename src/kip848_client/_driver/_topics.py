@@ -173,13 +173,6 @@ class TopicDirectory:
             if names - new or not new:
                 self._take(await self._ask(_by_name(names - new)))
 
-    async def introduce(self, topic: str) -> None:
-        """Ask for a topic once, by name: one that does not exist may be created by that."""
-        if self._allow_auto_create:
-            answer = await self._ask(_by_name((topic,)), create=True)
-            self._note(answer)
-            self._learnt(leaders_learnt(answer))
-
     async def look_up(self, wanted: LearnLeaders) -> LeadersLearnt | LeadersNotLearnt:
         """Ask for what the core wants to know. Nothing is created by that but what the core says,
         if the user allows it."""

@@ -73,8 +73,6 @@ class Producing:
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self._hungry: list[asyncio.Future[None]] = []
         """Who waits for room."""
-        self._unknown: dict[int, str] = {}
-        """By ticket, topics whose partitions somebody waits for."""
         self._failure: Kip848Error | None = None
 
     # -- for the application's side ----------------------------------------------------------
@@ -108,20 +106,7 @@ class Producing:
         """Wait until it is known how many partitions a topic has. One that does not exist may be
         created by that. Raises ``BrokerError``, ``RequestTimedOut``."""
         deadline_ms = self.clock.now_ms() + patience_ms
-        asked = 0
-
-        def want(ticket: int) -> Event:
-            nonlocal asked
-            asked = ticket
-            if topic not in self._unknown.values():
-                self._unknown[ticket] = topic
-                self._steps.start(self._introduce, topic)
-            return TopicWanted(ticket, topic, deadline_ms)
-
-        try:
-            await self.ask(want)
-        finally:
-            self._unknown.pop(asked, None)
+        await self.ask(lambda ticket: TopicWanted(ticket, topic, deadline_ms))
 
     async def room(self, deadline_ms: int) -> None:
         """Wait until there may be room. Raises ``DeliveryTimedOut`` at the deadline."""
@@ -222,10 +207,3 @@ class Producing:
 
     async def _learn_leaders(self, command: LearnLeaders) -> None:
         self.post(await self._topics.look_up(command))
-
-    async def _introduce(self, topic: str) -> None:
-        """Ask for a topic that may be created by that; what is told of it goes to the core."""
-        try:
-            await self._topics.introduce(topic)
-        except Kip848Error as err:
-            _log.debug("topic %s is not asked for to create it: %s", topic, err)
