@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.examples import examples
 from tests.support.transaction_core_world import CoreWorld
 from tests.support.transaction_world import World, check
 from tests.unit.mock_coordinator.transactions.transactions_harness import (
@@ -17,7 +18,7 @@ from tests.unit.mock_coordinator.transactions.transactions_harness import (
 )
 
 LEVELS = {"v1": (1,), "v2": (2,), "both": (1, 2)}
-LIVES = 60
+LIVES = examples(80)
 """A seed each."""
 
 
