@@ -5,18 +5,42 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from kip848_client.errors import Kip848Error, LocalProtocolError, TransactionAborted
 from kip848_client.producer._deliveries import RecordMetadata
+from kip848_client.producer._sending import Sending
 
-if TYPE_CHECKING:
-    from kip848_client.producer._producer import Producer
-
-__all__ = ["Transaction"]
+__all__ = ["Transaction", "Transactor"]
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+class Transactor(Protocol):
+    """A producer, as its transactions see it."""
+
+    async def begin_transaction(self) -> None:
+        """Open a transaction."""
+        ...
+
+    async def commit_transaction(self) -> None:
+        """Commit it."""
+        ...
+
+    async def abort_transaction(self) -> None:
+        """Abort it."""
+        ...
+
+    async def send_offsets_to_transaction(
+        self, offsets: Mapping[Any, Any] | None, group: Any
+    ) -> None:
+        """Commit offsets with it."""
+        ...
+
+    def sending(self) -> Sending:
+        """Takes records."""
+        ...
 
 
 class Transaction(Generic[K, V]):
@@ -28,7 +52,7 @@ class Transaction(Generic[K, V]):
     the abort: the next transaction does.
     """
 
-    def __init__(self, producer: Producer[K, V]) -> None:
+    def __init__(self, producer: Transactor) -> None:
         self._producer = producer
         self._is_open: bool | None = None
 
