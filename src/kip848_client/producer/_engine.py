@@ -57,7 +57,7 @@ def produce_settings(config: ProducerConfig) -> ProduceSettings:
         transactional_id=config.transactional_id,
         transaction_timeout_ms=config.transaction_timeout_ms,
         linger_ms=config.linger_ms,
-        batch_bytes=config.max_batch_size,
+        batch_bytes=min(config.max_batch_size, config.max_request_size),
         request_bytes=config.max_request_size,
         buffer_bytes=config.buffer_memory,
         in_flight_max=config.max_in_flight_requests_per_connection,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, Unpack
+from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 
 from kip848_client._aiokafka._builder import builder_maker
 from kip848_client._arguments import checked_timeout_ms
@@ -64,13 +64,49 @@ class Producer(Generic[K, V]):
     ``ProducerFailed`` (``stop`` it then, and make a new one).
     """
 
+    @overload
+    def __init__(
+        self: Producer[bytes, bytes],
+        *,
+        key_serializer: None = None,
+        value_serializer: None = None,
+        partitioner: Partitioner | None = None,
+        **settings: Unpack[ProducerSettings],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Producer[Any, bytes],
+        *,
+        key_serializer: Serializer,
+        value_serializer: None = None,
+        partitioner: Partitioner | None = None,
+        **settings: Unpack[ProducerSettings],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Producer[bytes, Any],
+        *,
+        key_serializer: None = None,
+        value_serializer: Serializer,
+        partitioner: Partitioner | None = None,
+        **settings: Unpack[ProducerSettings],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Producer[Any, Any],
+        *,
+        key_serializer: Serializer,
+        value_serializer: Serializer,
+        partitioner: Partitioner | None = None,
+        **settings: Unpack[ProducerSettings],
+    ) -> None: ...
     def __init__(
         self,
         *,
         key_serializer: Serializer | None = None,
         value_serializer: Serializer | None = None,
         partitioner: Partitioner | None = None,
-        **settings: Unpack[ProducerSettings],
+        **settings: Any,
     ) -> None:
         self._config = ProducerConfig.of(settings)
         builder_maker(self._config.compression_type)  # raises where the library is missing

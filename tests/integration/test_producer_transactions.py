@@ -1,0 +1,360 @@
+"""Transactions, on our broker with both versions of them and on real Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from kip848_client import (
+    BrokerError,
+    CommitFailed,
+    ConfigError,
+    Consumer,
+    LocalProtocolError,
+    Producer,
+    ProducerFenced,
+    RecordTooLarge,
+    TopicPartition,
+    Transaction,
+    TransactionAborted,
+)
+from kip848_client.producing import State
+from kip848_client.wire.messages.transactions import EndTxnRequest
+from mock_coordinator import MockBroker, options
+from mock_coordinator.core.profiles import profile_named
+from tests.integration.cluster import Cluster, eventually
+from tests.integration.conftest import running_mock
+from tests.integration.reading import committed_values, limit_messages
+from tests.support.pytest_kafka import chosen_versions, skip_without_kafka
+from tests.support.real_kafka import RealKafka
+
+pytestmark = pytest.mark.asyncio
+
+
+class Broker(Cluster):
+    """With the bundled broker itself, if it is that."""
+
+    mock: MockBroker | None = None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    real = [
+        pytest.param(f"kafka-{version}", marks=pytest.mark.real_kafka)
+        for version in chosen_versions(metafunc.config)
+    ]
+    if "broker" in metafunc.fixturenames:
+        metafunc.parametrize("broker", ["V1-4.4", "V2-4.4", *real], indirect=True)
+
+
+@pytest_asyncio.fixture
+async def broker(
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    real_kafka_pool: Callable[[str], RealKafka],
+) -> AsyncIterator[Broker]:
+    """A broker with the transactions of Kafka 4 (V2), or as if it had been upgraded without them
+    (V1)."""
+    kind, _, version = str(request.param).partition("-")
+    async with AsyncExitStack() as stack:
+        if kind == "kafka":
+            with skip_without_kafka():
+                kafka = real_kafka_pool(version)
+            found = Broker(version, kafka.profile, kafka.host, kafka.port)
+        else:
+            monkeypatch.setattr(options, "profile_named", lambda name: _with(name, int(kind[1])))
+            mock = await stack.enter_async_context(running_mock(version))
+            found = Broker("mock", version, mock.host, mock.port)
+            found.mock = mock
+        stack.push_async_callback(found.close)
+        yield found
+
+
+def _with(name: str, level: int) -> Any:
+    profile = profile_named(name)
+    features = {**profile.finalized_features, "transaction.version": level}
+    return dataclasses.replace(profile, finalized_features=features)
+
+
+@asynccontextmanager
+async def running(
+    cluster: Cluster, name: str = "tx", **settings: Any
+) -> AsyncGenerator[Producer[Any, Any]]:
+    settings["transactional_id"] = cluster.unique(name)
+    producer: Producer[Any, Any] = Producer(bootstrap_servers=cluster.bootstrap, **settings)
+    async with producer:
+        yield producer
+
+
+@asynccontextmanager
+async def refused(
+    producer: Producer[Any, Any], error: type[Exception], says: str = ""
+) -> AsyncGenerator[Transaction[Any, Any]]:
+    """A transaction whose block ends with this error."""
+    with pytest.raises(error, match=says):
+        async with producer.transaction() as txn:
+            yield txn
+
+
+async def a_topic(cluster: Cluster, name: str = "t", partitions: int = 1) -> str:
+    topic = cluster.unique(name)
+    await cluster.create_topic(topic, partitions)
+    return topic
+
+
+async def test_what_is_committed_is_seen_and_what_is_aborted_is_not(broker: Broker) -> None:
+    topic = await a_topic(broker)
+    async with running(broker) as producer:
+        async with producer.transaction() as txn:
+            place = await txn.send(topic, b"0")
+            await txn.send(topic, b"1")
+        assert place.result().offset == 0
+        async with refused(producer, ZeroDivisionError) as txn:
+            dropped = await txn.send(topic, b"never")
+            await producer.flush()
+            assert dropped.result().offset > 0
+            raise ZeroDivisionError
+        async with producer.transaction():
+            pass  # nothing to commit
+        await producer.begin_transaction()
+        await producer.send(topic, b"last")
+        await producer.commit_transaction()
+    assert await committed_values(broker, topic, b"last") == [b"0", b"1", b"last"]
+
+
+async def test_the_version_of_transactions_is_the_clusters(broker: Broker) -> None:
+    topic = await a_topic(broker)
+    async with running(broker) as producer, producer.transaction() as txn:
+        await txn.send(topic, b"0")
+    mock = broker.mock
+    if mock is not None:
+        asked = [type(each.request).__name__ for each in mock.requests()]
+        ends = [each for each in mock.requests("EndTxn") if isinstance(each.request, EndTxnRequest)]
+        is_v1 = "AddPartitionsToTxnRequest" in asked
+        assert [each.version for each in ends] == [4 if is_v1 else 5]
+
+
+async def test_a_refused_record_makes_the_commit_raise(broker: Broker) -> None:
+    topic = await a_topic(broker)
+    await limit_messages(broker, topic, 1000)
+    async with running(broker) as producer:
+        async with refused(producer, TransactionAborted, says="MESSAGE_TOO_LARGE") as txn:
+            await txn.send(topic, b"before")
+            large = await txn.send(topic, b"x" * 2000)
+        assert isinstance(large.exception(), BrokerError)
+        for n in range(3):
+            async with producer.transaction() as txn:
+                await txn.send(topic, b"%d" % n)
+    assert await committed_values(broker, topic, b"2") == [b"0", b"1", b"2"]
+
+
+async def test_a_record_that_we_refuse_makes_the_commit_raise_though_it_was_caught(
+    broker: Broker,
+) -> None:
+    topic = await a_topic(broker)
+    async with running(broker, max_request_size=1000) as producer:
+        async with refused(producer, TransactionAborted) as txn:
+            await txn.send(topic, b"before")
+            with pytest.raises(RecordTooLarge):
+                await txn.send(topic, b"x" * 2000)
+        async with producer.transaction() as txn:
+            await txn.send(topic, b"0")
+    assert await committed_values(broker, topic, b"0") == [b"0"]
+
+
+def consumer_of(cluster: Cluster, topic: str, **settings: Any) -> Consumer[Any, Any]:
+    settings.setdefault("enable_auto_commit", False)
+    return cluster.consumer(topic, group=cluster.unique("g"), **settings)
+
+
+async def test_offsets_of_a_consumer_are_part_of_the_transaction(broker: Broker) -> None:
+    source, target = await a_topic(broker, "in"), await a_topic(broker, "out")
+    await broker.produce(source, {0: [b"0", b"1", b"2"]})
+    async with consumer_of(broker, source) as consumer, running(broker) as producer:
+        await consumer.getone()
+        async with refused(producer, ZeroDivisionError) as txn:
+            await txn.send_offsets(consumer)
+            raise ZeroDivisionError
+        assert await consumer.committed((source, 0)) is None
+        await consumer.getone()
+        async with producer.transaction() as txn:
+            await txn.send(target, b"0")
+            await txn.send_offsets(consumer)
+        assert await consumer.committed((source, 0)) == 2
+        async with producer.transaction() as txn:
+            await txn.send_offsets(consumer, {(source, 0): (3, "said")})
+        assert await consumer.committed((source, 0)) == 3
+        await producer.begin_transaction()
+        await producer.send_offsets_to_transaction(
+            {TopicPartition(source, 0): 1}, consumer.group_metadata()
+        )
+        await producer.commit_transaction()
+        assert await consumer.committed((source, 0)) == 1
+
+
+async def test_partitions_that_are_not_ours_are_refused(broker: Broker) -> None:
+    source, target = await a_topic(broker, "in"), await a_topic(broker, "out")
+    await broker.produce(source, {0: [b"0"]})
+    async with consumer_of(broker, source) as consumer, running(broker) as producer:
+        await consumer.getone()
+        async with refused(producer, TransactionAborted, says="not ours") as txn:
+            await txn.send(target, b"never")
+            with pytest.raises(CommitFailed):
+                await txn.send_offsets(consumer, {(target, 0): 1})
+        consumer.unsubscribe()
+        await eventually(lambda: not consumer.assignment())
+        async with refused(producer, CommitFailed, says="not ours") as txn:
+            await txn.send(target, b"never")
+            await txn.send_offsets(consumer, {(source, 0): 1})
+        async with producer.transaction() as txn:
+            await txn.send(target, b"0")
+    assert await committed_values(broker, target, b"0") == [b"0"]
+
+
+async def test_a_member_that_the_group_does_not_know_cannot_commit(broker: Broker) -> None:
+    source, target = await a_topic(broker, "in"), await a_topic(broker, "out")
+    await broker.produce(source, {0: [b"0"]})
+    async with consumer_of(broker, source) as consumer, running(broker) as producer:
+        await consumer.getone()
+        stale = consumer.group_metadata()._replace(member_epoch=77)
+        async with refused(producer, TransactionAborted) as txn:
+            await txn.send(target, b"never")
+            with pytest.raises(TransactionAborted):
+                await producer.send_offsets_to_transaction({(source, 0): 1}, stale)
+        outside = stale._replace(member_epoch=-1, member_id="")
+        async with refused(producer, CommitFailed, says="not a member") as txn:
+            await producer.send_offsets_to_transaction({(source, 0): 1}, outside)
+        async with producer.transaction() as txn:
+            await txn.send(target, b"0")
+            await txn.send_offsets(consumer)
+        assert await consumer.committed((source, 0)) == 1
+    assert await committed_values(broker, target, b"0") == [b"0"]
+
+
+async def test_who_may_not_give_offsets(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    topic = await a_topic(broker)
+    group = broker.unique("g")
+    async with (
+        running(broker) as producer,
+        consumer_of(broker, topic, enable_auto_commit=True) as commits_itself,
+    ):
+        await producer.begin_transaction()
+        with pytest.raises(LocalProtocolError, match="enable_auto_commit=False"):
+            await producer.send_offsets_to_transaction(None, commits_itself)
+        with pytest.raises(ConfigError, match="say which"):
+            await producer.send_offsets_to_transaction(None, group)
+        with pytest.raises(ConfigError, match="group is a Consumer"):
+            await producer.send_offsets_to_transaction({(topic, 0): 1}, 5)
+        await producer.send_offsets_to_transaction({(topic, 0): 1}, group)
+        assert "nobody's name" in caplog.text
+        await producer.commit_transaction()
+    assert await broker.committed(group, topic) == {0: 1}
+
+
+async def test_another_producer_takes_the_id_over(broker: Broker) -> None:
+    topic = await a_topic(broker)
+    async with running(broker) as first:
+        await first.begin_transaction()
+        await (await first.send(topic, b"never"))
+        async with running(broker) as second:
+            async with second.transaction() as txn:
+                await txn.send(topic, b"0")
+            with pytest.raises(ProducerFenced):
+                await first.commit_transaction()
+            with pytest.raises(ProducerFenced):
+                await first.send(topic, b"never")
+            with pytest.raises(ProducerFenced):
+                await first.begin_transaction()
+            async with second.transaction() as txn:
+                await txn.send(topic, b"1")
+    assert await committed_values(broker, topic, b"1") == [b"0", b"1"]
+
+
+async def test_a_block_that_is_cancelled_is_aborted_and_the_next_one_waits_for_that(
+    broker: Broker,
+) -> None:
+    topic = await a_topic(broker)
+    async with running(broker) as producer:
+        for n in range(12):  # another await each time
+            task = asyncio.create_task(_one(producer, topic))
+            for _ in range(n):
+                await asyncio.sleep(0)
+            task.cancel()
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled()
+            async with producer.transaction() as txn:
+                await txn.send(topic, b"%d" % n)
+    assert await committed_values(broker, topic, b"11") == [b"%d" % n for n in range(12)]
+
+
+async def _one(producer: Producer[Any, Any], topic: str) -> None:
+    async with producer.transaction() as txn:
+        for _ in range(3):
+            await txn.send(topic, b"never")
+            await producer.flush()
+        await asyncio.sleep(60)
+
+
+async def test_a_commit_that_is_cancelled_tells_its_outcome_later(broker: Broker) -> None:
+    topic = await a_topic(broker)
+    async with running(broker) as producer:
+        await producer.begin_transaction()
+        await producer.send(topic, b"0")
+        task = asyncio.create_task(producer.commit_transaction())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        engine = producer._engine
+        assert engine is not None
+        await eventually(lambda: engine.core.transaction_state is State.IN_DOUBT)
+        with pytest.raises(LocalProtocolError, match="commit"):
+            await producer.begin_transaction()
+        await producer.commit_transaction()
+        async with producer.transaction() as txn:
+            await txn.send(topic, b"1")
+    assert await committed_values(broker, topic, b"1") == [b"0", b"1"]
+
+
+async def test_calls_out_of_order(broker: Broker) -> None:
+    topic = await a_topic(broker)
+    async with running(broker) as producer:
+        with pytest.raises(LocalProtocolError, match="begin one first"):
+            await producer.send(topic, b"never")
+        with pytest.raises(LocalProtocolError):
+            await producer.commit_transaction()
+        with pytest.raises(LocalProtocolError):
+            await producer.abort_transaction()
+        block = producer.transaction()
+        async with block:
+            with pytest.raises(LocalProtocolError, match="open already"):
+                await producer.begin_transaction()
+            with pytest.raises(LocalProtocolError, match="one transaction"):
+                async with block:
+                    pass
+            await block.send(topic, b"0")
+        with pytest.raises(LocalProtocolError, match="within its block"):
+            await block.send(topic, b"never")
+        async with producer.transaction():
+            with pytest.raises(LocalProtocolError, match="within its block"):
+                await block.send(topic, b"never")
+        with pytest.raises(LocalProtocolError, match="within its block"):
+            await block.send_offsets("g", {})
+    assert await committed_values(broker, topic, b"0") == [b"0"]
+
+
+async def test_a_transaction_that_is_open_when_the_producer_stops_is_aborted(
+    broker: Broker,
+) -> None:
+    topic = await a_topic(broker)
+    async with running(broker) as producer:
+        await producer.begin_transaction()
+        await (await producer.send(topic, b"never"))
+    async with running(broker, "other") as producer, producer.transaction() as txn:
+        await txn.send(topic, b"0")
+    assert await committed_values(broker, topic, b"0") == [b"0"]
