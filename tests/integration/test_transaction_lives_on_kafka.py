@@ -42,8 +42,8 @@ class Real:
     def now_ms(self) -> int:
         return int(time.time() * 1000)
 
-    def advance(self, ms: int) -> None:
-        time.sleep(ms / 1000)
+    def advance(self, by_ms: int) -> None:
+        time.sleep(by_ms / 1000)
 
     def values(self, partition: int) -> list[bytes]:
         return committed_values(self.raw.fetch(self.topic, partition))

@@ -81,7 +81,7 @@ class Broker(Protocol):
         """The time."""
         ...
 
-    def advance(self, ms: int) -> None:
+    def advance(self, by_ms: int) -> None:
         """Let it pass."""
         ...
 
