@@ -93,7 +93,7 @@ async def running(
 
 @asynccontextmanager
 async def refused(
-    producer: Producer[Any, Any], error: type[Exception], says: str = ""
+    producer: Producer[Any, Any], error: type[Exception], says: str | None = None
 ) -> AsyncGenerator[Transaction[Any, Any]]:
     """A transaction whose block ends with this error."""
     with pytest.raises(error, match=says):
