@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
-__all__ = ["TABLE", "Cell", "State", "Trigger", "Verdict"]
+__all__ = ["ADDING", "TABLE", "Cell", "State", "Trigger", "Verdict"]
 
 
 class State(Enum):
@@ -117,3 +117,6 @@ TABLE: Final[Mapping[State, Mapping[Trigger, Cell]]] = {
     # abort: so that a block which is left by an error shows that error
     _F: _row(_RAISE, _RAISE, _RAISE, _NOTHING, _IGNORE, _IGNORE, _IGNORE, _IGNORE, _IGNORE),
 }
+
+(ADDING,) = (state for state in State if TABLE[state][Trigger.ADD].verdict is Verdict.GO)
+"""The one state in which records are appended: for each of them the table would take too long."""
