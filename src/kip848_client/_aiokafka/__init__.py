@@ -1,4 +1,4 @@
-"""The only place that knows aiokafka: connections, codecs, and a producer.
+"""The only place that knows aiokafka: connections, codecs, and batches.
 
 Everything here may touch aiokafka's private names; each that is touched is pinned by
 ``tests/contract/test_aiokafka_seams.py``, and aiokafka itself by ``>=0.14,<0.15``.

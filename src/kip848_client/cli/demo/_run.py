@@ -11,13 +11,13 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Final, TextIO
 
-from kip848_client._aiokafka._producer import RecordProducer
 from kip848_client.cli.demo._admin import Admin
 from kip848_client.cli.demo._board import Screen, verdict_text
 from kip848_client.cli.demo._cast import Player
 from kip848_client.cli.demo._story import ENDS_S, PRODUCES_UNTIL_S, STORY, Act, Scene
 from kip848_client.cli.demo._tally import Tally, Verdict
-from kip848_client.errors import Kip848Error, TransportError
+from kip848_client.errors import Kip848Error
+from kip848_client.producer import Producer
 
 __all__ = ["play"]
 
@@ -110,7 +110,7 @@ class _Performance:
         self._news.set()
 
     async def _produce(self) -> None:
-        async with RecordProducer(self._bootstrap) as producer:
+        async with Producer(bootstrap_servers=self._bootstrap) as producer:
             waiting: set[asyncio.Task[None]] = set()
             number = 0
             while self.at_s < PRODUCES_UNTIL_S:
@@ -121,13 +121,13 @@ class _Performance:
                 await asyncio.sleep(_RECORD_EVERY_S)
             await asyncio.gather(*waiting)
 
-    async def _produce_one(self, producer: RecordProducer, number: int) -> None:
+    async def _produce_one(self, producer: Producer[bytes, bytes], number: int) -> None:
         key = f"key-{number % 97}".encode()
         try:
-            partition, offset = await producer.send(self.topic, key, str(number).encode())
-        except TransportError:
+            place = await producer.send_and_wait(self.topic, str(number).encode(), key)
+        except Kip848Error:
             return  # never acknowledged, so it was never promised
-        self._tally.produced(partition, offset)
+        self._tally.produced(place.partition, place.offset)
 
     async def _draw(self) -> None:
         while True:
