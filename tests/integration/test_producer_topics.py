@@ -11,6 +11,7 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError
 from kip848_client.producer import Producer
 from kip848_client.wire.messages.metadata import MetadataRequest
+from mock_coordinator import MockBroker
 from tests.integration.cluster import Cluster, eventually
 
 pytestmark = pytest.mark.asyncio
@@ -69,3 +70,11 @@ async def test_a_topic_that_was_deleted_does_not_come_back(cluster: Cluster) -> 
             await one.send_and_wait(other + str(number), b"value")
             await asyncio.sleep(2 * REFRESH_MS / 1000)  # real brokers, real time
         assert topic not in await topics_of(cluster)
+
+
+async def test_a_producer_that_writes_nothing_knows_the_brokers_all_the_same() -> None:
+    async with MockBroker({"t": 1}) as broker:
+        address = broker.bootstrap
+        async with Producer(bootstrap_servers=address, metadata_max_age_ms=REFRESH_MS):
+            asked = len(broker.requests("Metadata"))
+            await eventually(lambda: len(broker.requests("Metadata")) >= asked + 3)

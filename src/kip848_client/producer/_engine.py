@@ -151,6 +151,7 @@ class Engine:
         self._task = self.loop.create_task(self.producing.run(), name="kip848-producer")
         self._task.add_done_callback(self._on_end)
         await self.producing.begun()
+        self.producing.keep_fresh()
         if self.config.transactional_id is not None:
             await self.producing.ask_for_features()
         deadline_ms = self.deadline_ms()

@@ -154,6 +154,11 @@ class Producing:
         """Return when ``run`` runs: from then on an event is taken at once."""
         await self._steps.begun()
 
+    def keep_fresh(self) -> None:
+        """Ask for the brokers from time to time, whatever is written: they come and go, and ids of
+        topics that nobody writes to any more are forgotten."""
+        self._steps.start(self._topics.run)
+
     async def ask_for_features(self) -> None:
         """Learn which transactions the cluster speaks."""
         await self._requests.ask_for_features()

@@ -308,6 +308,15 @@ async def test_a_core_hears_what_is_wrong_with_a_topic(
     assert not caplog.records, "the core says it to whom it concerns"
 
 
+async def test_what_only_the_core_asks_for_is_not_kept_for_ever() -> None:
+    """A topic that is created again has another id."""
+    cluster = Cluster()
+    await cluster.directory.look_up(LearnLeaders(5, frozenset(), frozenset({"t"}), "why"))
+    assert cluster.directory.id_of("t") == OLD
+    await cluster.directory.refresh()
+    assert (cluster.directory.id_of("t"), cluster.directory.name_of(OLD)) == (None, None)
+
+
 async def test_what_was_told_before_the_assignment_is_not_asked_for_again() -> None:
     cluster = Cluster()
     directory, wanted = cluster.directory, LearnLeaders(5, frozenset({OLD}), frozenset(), "why")
