@@ -51,12 +51,11 @@ from kip848_client.producing._transaction_errors import (
 )
 from kip848_client.producing._transaction_requests import Job, Requests
 from kip848_client.producing._transaction_states import ADDING, TABLE, Cell, State, Trigger, Verdict
+from kip848_client.producing._waiting import Waiting
 
 __all__ = ["Transactions"]
 
 _V2_LEVEL: Final = 2
-_Waiting = dict[int, int]
-"""Ticket to deadline."""
 
 
 class Transactions:
@@ -82,10 +81,10 @@ class Transactions:
         self._ignored = 0
         self._is_wanted = False
         self._is_closing = False
-        self._starts: _Waiting = {}
-        self._begins: _Waiting = {}
-        self._commits: _Waiting = {}
-        self._aborts: _Waiting = {}
+        self._starts = Waiting(emit)
+        self._begins = Waiting(emit)
+        self._commits = Waiting(emit)
+        self._aborts = Waiting(emit)
         self._limit_ms: int | None = None
         """When the commit is given up."""
         self._fatal: ProducerFailed | None = None
@@ -155,7 +154,7 @@ class Transactions:
         due = [
             deadline
             for waiting in (self._starts, self._begins, self._commits, self._aborts)
-            for deadline in waiting.values()
+            for deadline in waiting.deadlines_ms()
         ]
         others = (self._requests.due_ms(), self._limit_ms)
         due += [each for each in others if each is not None]
@@ -199,7 +198,7 @@ class Transactions:
     def wait_ended(self, ticket: int) -> None:
         """Whoever asked with this ticket waits no more; what was asked for goes on."""
         for waiting in (self._starts, self._begins, self._commits, self._aborts):
-            waiting.pop(ticket, None)
+            waiting.forget(ticket)
         self._requests.forget_ticket(ticket)
 
     def close(self) -> None:
@@ -207,16 +206,16 @@ class Transactions:
         for."""
         self._is_closing = True
         error = LocalProtocolError("the producer is being closed; make a new one")
-        self._fail_all(self._starts, error)
-        self._fail_all(self._begins, error)
+        self._starts.fail(error)
+        self._begins.fail(error)
 
     def end(self) -> None:
         """The time for closing is over: whoever waits still is told so."""
         why = RequestTimedOut(f"the producer is closed: {self._requests.trouble}")
         is_sent = self._is_doubtful or self._requests.is_end_in_doubt
         told = in_doubt(self._id, why) if is_sent else aborted(self._id, why)
-        self._fail_all(self._commits, told)
-        self._fail_all(self._aborts, why)
+        self._commits.fail(told)
+        self._aborts.fail(why)
         self._drop(aborted(self._id, why))
 
     def _start(self, event: ev.StartRequested) -> None:
@@ -228,7 +227,7 @@ class Transactions:
             self._emit(do.Done(event.ticket))
         else:
             self._is_wanted = True
-            self._starts[event.ticket] = event.deadline_ms
+            self._starts.add(event)
 
     def _begin(self, event: ev.BeginRequested) -> None:
         cell = TABLE[self._state][Trigger.BEGIN]
@@ -239,7 +238,7 @@ class Transactions:
             self._emit(do.Failed(event.ticket, error))
             return
         self._is_wanted = True
-        self._begins[event.ticket] = event.deadline_ms
+        self._begins.add(event)
         self._begin_next()
 
     def _begin_next(self) -> None:
@@ -252,17 +251,13 @@ class Transactions:
             self._state = State.BUMPING
             return
         self._version = self._epoch_version = version
-        ticket = next(iter(self._begins))
-        del self._begins[ticket]
         self._apply(Trigger.BEGIN)
         self._requests.begin(self._who, version)
         self._harm = None
         self._is_asking = self._is_harm_asked = self._is_over = self._is_doubtful = False
         self._needs_bump = self._has_sent = self._is_abort_untold = False
-        self._emit(do.Done(ticket))
-        for other in tuple(self._begins):
-            del self._begins[other]
-            self._emit(do.Failed(other, not_allowed(self._state, "begin")))
+        self._begins.first_done()
+        self._begins.fail(not_allowed(self._state, "begin"))
 
     def _add_offsets(self, now_ms: int, event: ev.OffsetsAdded) -> None:
         error = self._forbidden(TABLE[self._state][Trigger.ADD], Trigger.ADD)
@@ -284,7 +279,7 @@ class Transactions:
             self._state, self._outcome = self._outcome, None
             self._emit(do.Done(event.ticket))
             return
-        self._commits[event.ticket] = event.deadline_ms
+        self._commits.add(event)
         if is_settling:
             return
         self._limit_ms = max(event.deadline_ms, self._limit_ms or 0)
@@ -302,13 +297,13 @@ class Transactions:
             self._is_abort_untold = False
             self._emit(do.Done(event.ticket))
         else:
-            self._aborts[event.ticket] = event.deadline_ms
+            self._aborts.add(event)
             if cell.verdict is Verdict.GO:
                 self._begin_abort()
 
     def _begin_abort(self) -> None:
         self._apply(Trigger.ABORT)
-        self._fail_all(self._commits, self._told_harm())
+        self._commits.fail(self._told_harm())
         self._drop(self._told_harm())
 
     def _forbidden(self, cell: Cell, trigger: Trigger) -> Kip848Error | None:
@@ -349,18 +344,16 @@ class Transactions:
             return
         self._adopt(producer)
         self._is_asking = False
-        for ticket in self._starts:
-            self._emit(do.Done(ticket))
-        self._starts.clear()
+        self._starts.done()
         if before is State.ABORTABLE:
             self._is_over = True
             self._is_doubtful = False
             if self._is_harm_asked and self._harm is not None:
                 self._harm = timed_out(self._id, self._harm)
-            self._fail_all(self._commits, self._told_harm())
+            self._commits.fail(self._told_harm())
         elif before is State.ABORTING:
             self._is_abort_untold = not self._aborts
-            self._done_all(self._aborts)
+            self._aborts.done()
         self._begin_next()
 
     def offsets_taken(self, job: Job) -> None:
@@ -422,7 +415,7 @@ class Transactions:
         self._limit_ms = None
         self._drop(self._told_harm())
         if not self._is_asking:
-            self._fail_all(self._commits, self._told_harm())
+            self._commits.fail(self._told_harm())
 
     def _fail(self, reaction: Reaction, error: Kip848Error) -> None:
         self._apply(Trigger.FAILED)
@@ -430,9 +423,9 @@ class Transactions:
         self._limit_ms = None
         doubt = self._is_doubtful
         told = in_doubt(self._id, self._told_fatal()) if doubt else self._told_fatal()
-        self._fail_all(self._commits, told)
+        self._commits.fail(told)
         for waiting in (self._starts, self._begins, self._aborts):
-            self._fail_all(waiting, self._told_fatal())
+            waiting.fail(self._told_fatal())
         self._drop(self._told_fatal())
 
     def _adopt(self, producer: ProducerId) -> None:
@@ -506,9 +499,9 @@ class Transactions:
             self._state = State.BUMPING
         if not is_commit:
             self._is_abort_untold = not self._aborts
-            self._done_all(self._aborts)
+            self._aborts.done()
         elif self._commits:
-            self._done_all(self._commits)
+            self._commits.done()
         else:
             self._outcome, self._state = self._state, State.IN_DOUBT
         self._begin_next()
@@ -518,21 +511,24 @@ class Transactions:
             self._limit_ms = None
             if self._state is State.COMMITTING:
                 self._give_up_commit()
-        for ticket in _overdue(self._commits, now_ms):
-            # somebody else waits for longer, or the coordinator is being asked what happened
-            is_open = self._state is State.COMMITTING or self._is_doubtful
-            told = in_doubt(self._id, None) if is_open else self._told_harm()
-            self._emit(do.Failed(ticket, told))
-        for ticket in _overdue(self._aborts, now_ms):
-            error = RequestTimedOut(
-                f"the abort of {self._id!r} is not answered in time ({self._requests.trouble}); it "
-                "goes on, and abort() waits for it again"
-            )
-            self._emit(do.Failed(ticket, error))
-        for ticket in _overdue(self._starts, now_ms) + _overdue(self._begins, now_ms):
-            why = f"{self._requests.trouble}; it is still asked for"
-            late = CoordinatorUnavailable(f"no producer id for {self._id!r} in time: {why}")
-            self._emit(do.Failed(ticket, late))
+        # somebody else waits for longer, or the coordinator is being asked what happened
+        is_open = self._state is State.COMMITTING or self._is_doubtful
+        self._commits.overdue(
+            now_ms, lambda: in_doubt(self._id, None) if is_open else self._told_harm()
+        )
+        self._aborts.overdue(now_ms, self._late_abort)
+        self._starts.overdue(now_ms, self._late_init)
+        self._begins.overdue(now_ms, self._late_init)
+
+    def _late_abort(self) -> RequestTimedOut:
+        return RequestTimedOut(
+            f"the abort of {self._id!r} is not answered in time ({self._requests.trouble}); it "
+            "goes on, and abort() waits for it again"
+        )
+
+    def _late_init(self) -> CoordinatorUnavailable:
+        why = f"{self._requests.trouble}; it is still asked for"
+        return CoordinatorUnavailable(f"no producer id for {self._id!r} in time: {why}")
 
     def _give_up_commit(self) -> None:
         """Nobody waits any longer."""
@@ -542,7 +538,7 @@ class Transactions:
             return
         self._apply(Trigger.OVERDUE)
         self._requests.is_held = True
-        self._fail_all(self._commits, in_doubt(self._id, why))
+        self._commits.fail(in_doubt(self._id, why))
 
     # -- telling -----------------------------------------------------------------------------
 
@@ -575,21 +571,3 @@ class Transactions:
         for job in self._requests.drop():
             if job.ticket is not None:
                 self._emit(do.Failed(job.ticket, error))
-
-    def _fail_all(self, waiting: _Waiting, error: Kip848Error) -> None:
-        for ticket in waiting:
-            self._emit(do.Failed(ticket, error))
-        waiting.clear()
-
-    def _done_all(self, waiting: _Waiting) -> None:
-        for ticket in waiting:
-            self._emit(do.Done(ticket))
-        waiting.clear()
-
-
-def _overdue(waiting: _Waiting, now_ms: int) -> list[int]:
-    """Takes those out whose time is over."""
-    over = [ticket for ticket, deadline in waiting.items() if deadline <= now_ms]
-    for ticket in over:
-        del waiting[ticket]
-    return over
