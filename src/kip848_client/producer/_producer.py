@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
+from threading import get_ident
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 
@@ -115,6 +116,7 @@ class Producer(Generic[K, V]):
         self._partitioner = checked_serializer(partitioner, "partitioner")
         self._engine: Engine | None = None
         self._sending: Sending | None = None
+        self._thread = 0
 
     def __repr__(self) -> str:
         engine = self._engine
@@ -142,6 +144,7 @@ class Producer(Generic[K, V]):
             except Exception as other:  # noqa: BLE001 - why it did not start matters more
                 err.add_note(f"stopping it failed, too: {other!r}")
             raise
+        self._thread = get_ident()
         self._sending = Sending(
             engine, self._key_serializer, self._value_serializer, self._partitioner
         )
@@ -161,7 +164,9 @@ class Producer(Generic[K, V]):
         engine = self._engine
         if engine is not None:
             engine.check_loop()
-            await engine.stop(limit_ms).finish()
+            closing = engine.stop(limit_ms)
+            self._sending = None
+            await closing.finish()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -294,10 +299,14 @@ class Producer(Generic[K, V]):
     # -- inside ----------------------------------------------------------------------------------
 
     def sending(self) -> Sending:
-        """Takes records; for transactions."""
-        self._run()
-        assert self._sending is not None, "_run() has seen that it runs"
-        return self._sending
+        """Takes records; for transactions. Where it is called millions of times, the thread tells
+        sooner than the loop whether it is the right one."""
+        sending = self._sending
+        if sending is None or get_ident() != self._thread:
+            self._run()
+            assert self._sending is not None, "_run() has seen that it runs"
+            return self._sending
+        return sending
 
     def _run(self) -> Engine:
         engine = self._engine
