@@ -81,6 +81,8 @@ class Asking:
     def __init__(self, settings: ProduceSettings) -> None:
         self._settings = settings
         self._recent: dict[object, deque[int]] = {}
+        self._of_transactions: dict[object, deque[int]] = {}
+        """The same of what the next transaction may ask for again."""
         self._flying: dict[int, SendProduce] = {}
         self._open: _TxnCommand | None = None
         self._versions: dict[ProducerId, TransactionVersion] = {}
@@ -119,6 +121,7 @@ class Asking:
                 self._added.add(command.group_id)
             case EndTransaction():
                 self._added.clear()
+                self._of_transactions.clear()
             case _:
                 pass
 
@@ -153,9 +156,15 @@ class Asking:
                 case _:
                     pass
 
-    def _ask(self, now_ms: int, what: object, limit: int = _SAME_MAX) -> None:
+    def _ask(
+        self,
+        now_ms: int,
+        what: object,
+        limit: int = _SAME_MAX,
+        of: dict[object, deque[int]] | None = None,
+    ) -> None:
         self.requests += 1
-        recent = self._recent.setdefault(what, deque())
+        recent = (self._recent if of is None else of).setdefault(what, deque())
         recent.append(now_ms)
         while recent[0] <= now_ms - _WINDOW_MS:
             recent.popleft()
@@ -226,7 +235,7 @@ class Asking:
                 self._check_version(command.producer, command.version)
                 if self._ends.get(command.producer, command.commit) != command.commit:
                     raise Violation(TheSame, f"{command} was asked for as the opposite")
-        self._ask(now_ms, what, limit)
+        self._ask(now_ms, what, limit, self._of_transactions)
 
     def _check_name(self, command: InitProducerId) -> None:
         if command.producer == NOBODY and self._has_id:

@@ -7,6 +7,7 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsRequestCreatableTopic,
 )
 from mock_coordinator.core.inputs import CoordinatorMoved, LeaderMoved
+from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.sim.producing.brokers import Brokers
 from mock_coordinator.sim.producing.context import ProduceContext
 
@@ -40,7 +41,7 @@ class Operator:
     def elect(self) -> None:
         """Another replica leads."""
         found = list(self._brokers.logs())
-        topic, partition, _ = self._rng.choice(found)
+        topic, partition, log = self._rng.choice(found)
         leader = self._brokers.leader(topic, partition)
         nodes = self._brokers.core.broker.nodes
         others = [n.node_id for n in nodes if n.up and not n.fenced and n.node_id != leader]
@@ -49,6 +50,15 @@ class Operator:
             self._brokers.step(LeaderMoved(topic.name, partition, node_id))
             self._context.tell("operator", "elect", f"{topic.name}-{partition} {node_id}")
             self._context.probes.reached("a leader moved")
+            if self._context.happens("forget", self._context.options.forget):
+                self._forget(log)
+
+    def _forget(self, log: PartitionLog) -> None:
+        """As a broker does that has read its state from a snapshot."""
+        self._context.probes.reached("older batches forgotten")
+        for _, producer in log.producers.active:
+            while len(producer.batches) > 1:
+                producer.batches.popleft()
 
     def move(self) -> None:
         """Another node coordinates."""

@@ -61,6 +61,8 @@ class ProduceOptions(Parameters):
     move_every_ms: int
     """Coordinators."""
     stop_every_ms: int
+    forget: float
+    """Of new leaders, those that know of each producer the newest batch alone."""
     throttle: float
     refuse: float
     """An answer is an error for a while."""
@@ -122,4 +124,5 @@ def draw_produce_options(seed: int) -> ProduceOptions:
         duplicate=dice.probability(0.1) if may_repeat else 0.0,
         clog_every_ms=dice.period(3_000),
         partition_every_ms=dice.period(4_000),
+        forget=dice.probability(0.5),
     )

@@ -11,6 +11,7 @@ PRODUCE_PROBES: Final[Mapping[str, str]] = {
     "duplicate request": "the network delivered a request twice",
     "a broker stopped": "with what was on its way to it",
     "a leader moved": "of a partition that is written to",
+    "older batches forgotten": "a new leader knew of each producer the newest batch alone",
     "a coordinator moved": "of transactions or of groups",
     "a request refused": "a node said that it could not at the moment",
     "an answer refused late": "a node said so of what it had done",

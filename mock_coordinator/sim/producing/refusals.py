@@ -60,6 +60,7 @@ LATE: Final[dict[type, tuple[ErrorCode, ...]]] = {
     ProduceRequest: (
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
     ),
     InitProducerIdRequest: _UNWRITTEN,
     AddPartitionsToTxnRequest: _UNWRITTEN,
