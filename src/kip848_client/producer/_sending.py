@@ -205,9 +205,9 @@ async def _as_bytes(value: Any, name: str) -> bytes | None:
     )
 
 
-def _checked_time(timestamp_ms: int) -> int:
-    is_int = isinstance(timestamp_ms, int) and not isinstance(timestamp_ms, bool)
-    if is_int and 0 <= timestamp_ms <= _INT64_MAX:
+def _checked_time(timestamp_ms: object) -> int:
+    wrong = isinstance(timestamp_ms, bool)
+    if isinstance(timestamp_ms, int) and not wrong and 0 <= timestamp_ms <= _INT64_MAX:
         return timestamp_ms
     raise ConfigError(f"timestamp_ms is an int of ms since 1970, not {shown(timestamp_ms)}")
 

@@ -91,6 +91,7 @@ T, U = TopicId(b"t" * 16), TopicId(b"u" * 16)
 IDS = {"t": T, "u": U}
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 ME = ProducerId(7, 3)
+BUSY, STALE = ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.ILLEGAL_GENERATION
 V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 GROUP = Group("g", 5, "me", "instance")
 OFFSETS = {T1: OffsetToCommit(10, 4, "said"), U0: OffsetToCommit(20, -1, "")}
@@ -277,7 +278,10 @@ class TestFeatures:
         assert level(*features, finalized_features_epoch=3) == 2
         assert level(features[0], finalized_features_epoch=3) == 0
         assert level(finalized_features_epoch=-1) is None  # the broker does not know (yet)
-        assert level(*features, error_code=35, finalized_features_epoch=3) is None
+        assert (
+            level(*features, error_code=ErrorCode.UNSUPPORTED_VERSION, finalized_features_epoch=3)
+            is None
+        )
 
 
 class TestTransactions:
@@ -295,7 +299,7 @@ class TestTransactions:
             AddPartitionsToTxnResponseAddPartitionsToTxnPartitionResult(
                 partition_index=number, partition_error_code=code
             )
-            for number, code in ((1, 51), (9, 0))
+            for number, code in ((1, BUSY), (9, 0))
         )
         response = AddPartitionsToTxnResponse(
             results_by_topic_v3_and_below=(
@@ -305,7 +309,7 @@ class TestTransactions:
             )
         )
         assert partitions_added_answer(command, again(response, version)) == TxnAnswered(
-            4, partitions={T1: 51}
+            4, partitions={T1: BUSY}
         )
 
     @pytest.mark.parametrize("version", versions(ADD_OFFSETS_VERSIONS))
@@ -314,8 +318,8 @@ class TestTransactions:
         request = again(add_offsets_request(command), version)
         assert (request.transactional_id, request.group_id) == ("x", "g")
         assert (request.producer_id, request.producer_epoch) == ME
-        response = again(AddOffsetsToTxnResponse(error_code=51), version)
-        assert offsets_added_answer(command, response) == TxnAnswered(4, 51)
+        response = again(AddOffsetsToTxnResponse(error_code=BUSY), version)
+        assert offsets_added_answer(command, response) == TxnAnswered(4, BUSY)
 
     @pytest.mark.parametrize("version", range(3, 7))
     def test_offsets_are_sent(self, version: int) -> None:
@@ -338,14 +342,14 @@ class TestTransactions:
                     name="t",
                     topic_id=T,
                     partitions=(
-                        TxnOffsetCommitResponsePartition(partition_index=1, error_code=22),
+                        TxnOffsetCommitResponsePartition(partition_index=1, error_code=STALE),
                         TxnOffsetCommitResponsePartition(partition_index=8, error_code=0),
                     ),
                 ),
             )
         )
         answer = offsets_answer(command, again(response, version), IDS.get)
-        assert answer == TxnAnswered(4, partitions={T1: 22})
+        assert answer == TxnAnswered(4, partitions={T1: STALE})
 
     @pytest.mark.parametrize(
         ("version", "known", "expected"),
