@@ -24,27 +24,35 @@ class ExtensionHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add what was compiled to the wheel, which then is for this platform only."""
-        if os.environ.get("KIP848_NO_EXTENSIONS"):
-            return
         root = Path(self.root)
-        try:
-            library = _compiled(root / SOURCES)
-        except Exception as err:  # noqa: BLE001 - whatever a missing compiler or header leads to
-            sys.stderr.write(f"kip848-client: no C extension, the package works without: {err}\n")
-            return
+        library = self._library(root)
         if version == "editable":
             _put(library, root / SOURCES.parent)
-            return
-        build_data["force_include"][str(library)] = f"{PACKAGE}/{library.name}"
-        build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+        elif library is not None:
+            build_data["force_include"][str(library)] = f"{PACKAGE}/{library.name}"
+            build_data["pure_python"] = False
+            build_data["infer_tag"] = True
+
+    def _library(self, root: Path) -> Path | None:
+        if os.environ.get("KIP848_NO_EXTENSIONS"):
+            return None
+        try:
+            return _compiled(root / SOURCES)
+        except Exception as err:  # noqa: BLE001 - whatever a missing compiler or header leads to
+            sys.stderr.write(f"kip848-client: no C extension, the package works without: {err}\n")
+            return None
 
 
-def _put(library: Path, folder: Path) -> None:
-    """In one step: a process may be running the one that is there."""
-    whole = folder / f"{library.name}.new"
-    shutil.copy(library, whole)
-    whole.replace(folder / library.name)
+def _put(library: Path | None, folder: Path) -> None:
+    """In one step: a process may be running the one that is there. What an earlier build has left
+    goes: it may be of other sources."""
+    if library is not None:
+        whole = folder / f"{library.name}.new"
+        shutil.copy(library, whole)
+        whole.replace(folder / library.name)
+    for each in folder.glob("_scan.*.so"):
+        if library is None or each.name != library.name:
+            each.unlink()
 
 
 def _compiled(sources: Path) -> Path:

@@ -72,7 +72,6 @@ _log = logging.getLogger("kip848_client")
 _SESSIONS_CLOSED_WITHIN_S: Final = 1.0
 """A session that is not closed costs a broker some memory for a while, nothing else."""
 _REMEMBERED_MIN: Final = 16
-_MANY_ROWS: Final = 500
 
 
 class Application(Protocol):
@@ -268,7 +267,7 @@ class Fetching:
             self.post(FetchLost(fetch, str(err), not isinstance(err, NotSent), _to_tell(err)))
             return
         self._answered_ms[node] = self._clock.now_ms()
-        if len(answer.partitions) > _MANY_ROWS:
+        if len(answer.partitions) > self.core.rows_a_step:
             await asyncio.sleep(0)  # translating them was enough for one turn of the loop
         self.post(FetchAnswered(fetch, answer))
 

@@ -92,7 +92,8 @@ class FetchCore:
         """Topics that somebody has asked for offsets of."""
         self._judge_metadata = False
         self._portions = Portions()
-        self._rows_a_step = settings.rows_a_step
+        self.rows_a_step: Final = settings.rows_a_step
+        """See ``FetchSettings``."""
         self._is_partial = False
         self._assigned = Assigned()
         self._leaders = Leaders()
@@ -436,7 +437,7 @@ class FetchCore:
     def _start(self, partitions: list[Partition]) -> Iterator[None]:
         """The listener is done with them."""
         for count, partition in enumerate(partitions):
-            if count and count % self._rows_a_step == 0:
+            if count and count % self.rows_a_step == 0:
                 yield
             if not self._assigned.is_here(partition):
                 continue

@@ -95,6 +95,7 @@ class ScriptedCore:
         self.script: dict[type[Event], list[Command]] = {}
         self.assigned = frozenset({TP})
         self.changes = 0
+        self.rows_a_step = 500
         self.deadline_ms: int | None = None
 
     def step(self, _now_ms: int, event: Event) -> tuple[Command, ...]:

@@ -69,3 +69,14 @@ def test_without_one_the_wheel_serves_all_the_same(sources: Path, tmp_path: Path
     wheel = built("wheel", sources, tmp_path / "wheel", CC=str(tmp_path / "no-compiler"))
     assert wheel.name.endswith("-none-any.whl")
     assert not says_compiled(wheel, tmp_path / "installed")
+
+
+@pytest.mark.parametrize("without", [{"KIP848_NO_EXTENSIONS": "1"}, {"CC": "/no/compiler"}])
+def test_an_extension_of_an_earlier_build_does_not_outlive_one_without(
+    sources: Path, tmp_path: Path, without: dict[str, str]
+) -> None:
+    """In place: nothing else would take it away."""
+    old = sources / "src/kip848_client/records/_scan.cpython-311-of-former-times.so"
+    old.write_bytes(b"")
+    built("wheel:editable", sources, tmp_path / "wheel", **without)
+    assert not old.exists()
