@@ -49,15 +49,15 @@ class Poll(Command):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Command):
-    """Forget the records in hand of these partitions."""
+    """Forget the records in hand of these partitions: they are lost."""
 
     partitions: Collection[TopicPartition]
 
 
 @dataclass(frozen=True, slots=True)
 class Rewind(Command):
-    """Forget all records in hand, and have the consumer read these partitions from these offsets
-    again, as far as they are still assigned."""
+    """Forget the records in hand of these partitions, and have the consumer read them again from
+    these offsets, as far as they are still assigned."""
 
     offsets: Mapping[TopicPartition, int]
 
@@ -96,7 +96,7 @@ class Cut(Command):
 @dataclass(frozen=True, slots=True)
 class SendDeadLetters(Command):
     """Send the records in hand from ``first`` until ``until`` to the dead-letter topic. Answer:
-    ``Done`` or ``Failed``."""
+    ``Processed`` or ``Failed``."""
 
     number: int
     partition: TopicPartition

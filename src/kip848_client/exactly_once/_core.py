@@ -1,13 +1,69 @@
-"""One processor: records in, outputs and offsets out, in transactions one after the other."""
+"""One processor: records in, outputs and offsets out, in transactions one after the other.
+
+Theory of operation
+-------------------
+A transaction begins when there are records in hand and is closed when it has ``max_records`` of
+them, ``commit_interval_ms`` after the first, or when a partition is to be given up or the processor
+stopped. Closing means: let the function finish the record it has, send the offsets after what is
+whole, commit. What is in hand beyond that is for the next transaction.
+
+What harms a transaction aborts it, and its records are read again: the consumer is moved back to
+the first record that no commit has covered. It is the same for whatever the brokers say of a member
+or a transaction that they do not know any more; who is still a member and of what, the consumer
+finds out. A commit that was sent is different: only its answer tells what to read next, so it is
+asked for until it is there.
+
+The group's rules: a partition that is asked back is given up when no transaction with its records
+is open, so that whoever gets it begins after them. One that is lost is nobody's to wait for: a
+transaction with its records is aborted, unless the commit was sent. Then, as after our own end, the
+broker keeps the successor waiting until it is settled.
+
+Before a transaction with records left over from the last one, the consumer is asked for one more:
+asking is what tells it that the application lives, and lets it give partitions up.
+"""
 
 from __future__ import annotations
 
-from kip848_client._backoff import Jitter
-from kip848_client.exactly_once._commands import Command
-from kip848_client.exactly_once._events import Event
-from kip848_client.exactly_once._model import ProcessorSettings, State
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client._partition_names import listed
+from kip848_client._types import TopicPartition
+from kip848_client.errors import (
+    CallbackError,
+    CommitInDoubt,
+    LocalProtocolError,
+    NotAssigned,
+    TransportError,
+)
+from kip848_client.exactly_once import _commands as do
+from kip848_client.exactly_once import _events as ev
+from kip848_client.exactly_once._book import Book
+from kip848_client.exactly_once._condemned import Condemned
+from kip848_client.exactly_once._model import Portion, ProcessorSettings, State
+from kip848_client.exactly_once._verdicts import Verdict, verdict
 
 __all__ = ["ProcessorCore"]
+
+
+@dataclass(slots=True)
+class _Work:
+    """Records that the function has, or that are being sent as dead letters."""
+
+    number: int
+    portion: Portion
+    is_cut: bool = False
+    is_discarded: bool = False
+    """Its transaction is over; what it answers does not count."""
+    is_given_up: bool = False
+    """The group has asked the partition back: what is left of it is not ours to process."""
+
+
+@dataclass(slots=True)
+class _Revocation:
+    partitions: frozenset[TopicPartition]
+    deadline_ms: int
 
 
 class ProcessorCore:
@@ -16,7 +72,37 @@ class ProcessorCore:
     def __init__(self, settings: ProcessorSettings, jitter: Jitter) -> None:
         self._settings = settings
         self._jitter = jitter
+        self._now = 0
+        self._out: list[do.Command] = []
         self._state = State.IDLE
+        self._is_running = False
+        self._numbers = 0
+        self._stale = 0
+        self._book = Book()
+        self._condemned = Condemned()
+        # -- what is under way
+        self._reading: int | None = None
+        self._work: _Work | None = None
+        self._asking: int | None = None
+        # -- of the transaction
+        self._in_it = 0
+        """Records that are whole."""
+        self._close_at_ms: int | None = None
+        self._harm: Exception | None = None
+        """Why it must be aborted."""
+        # -- between transactions
+        self._has_polled = False
+        """The consumer was asked since the last one."""
+        self._again_at_ms = 0
+        """Until then what has failed is not tried again."""
+        self._failures = 0
+        """In a row."""
+        self._revocations: dict[int, _Revocation] = {}
+        self._stop_by_ms: int | None = None
+        self._error: Exception | None = None
+        """What ``run`` is to raise, once no transaction is open."""
+
+    # -- looking -----------------------------------------------------------------------------
 
     @property
     def state(self) -> State:
@@ -24,10 +110,395 @@ class ProcessorCore:
         return self._state
 
     @property
+    def stale(self) -> int:
+        """Answers that did not count any more."""
+        return self._stale
+
+    @property
     def deadline_ms(self) -> int | None:
         """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
-        return None
+        if self._state is State.ENDED or not self._is_running:
+            return None
+        times = [self._again_at_ms, *(each.deadline_ms for each in self._revocations.values())]
+        times += [each for each in (self._close_at_ms, self._stop_by_ms) if each is not None]
+        # what is overdue waits for an answer
+        return min((each for each in times if each > self._now), default=None)
 
-    def step(self, now_ms: int, event: Event) -> tuple[Command, ...]:
-        """Take one event; returns what to do, in order."""
-        raise NotImplementedError
+    # -- the step ----------------------------------------------------------------------------
+
+    def step(self, now_ms: int, event: ev.Event) -> tuple[do.Command, ...]:
+        """Take one event; returns what to do, in order. Raises ``LocalProtocolError``, with nothing
+        changed, for a second ``RunRequested``."""
+        if isinstance(event, ev.RunRequested) and self._is_running:
+            raise LocalProtocolError("a processor can be run once; make a new one")
+        self._now = max(self._now, now_ms)
+        self._out = []
+        self._take(event)
+        self._move()
+        return tuple(self._out)
+
+    def _take(self, event: ev.Event) -> None:
+        match event:
+            case ev.RunRequested():
+                self._is_running = True
+            case ev.StopRequested():
+                times = (event.deadline_ms, self._stop_by_ms)
+                self._stop_by_ms = min(each for each in times if each is not None)
+            case ev.Revoked():
+                self._on_revoked(event.ticket, frozenset(event.partitions))
+            case ev.Lost():
+                self._on_lost(frozenset(event.partitions))
+            case ev.WaitEnded():
+                self._revocations.pop(event.ticket, None)
+            case ev.Polled() | ev.PollFailed():
+                self._on_read(event)
+            case ev.Processed() | ev.FunctionFailed() | ev.OutputRefused():
+                self._on_worked(event)
+            case ev.Done() | ev.Failed():
+                self._on_answer(event)
+            case ev.TimerFired():
+                pass
+            case _:
+                raise LocalProtocolError(f"not an event of a processor: {event!r}")
+
+    # -- what the group says -----------------------------------------------------------------
+
+    def _on_revoked(self, ticket: int, partitions: frozenset[TopicPartition]) -> None:
+        patience_ms = self._settings.revocation_patience_ms
+        self._revocations[ticket] = _Revocation(partitions, self._now + patience_ms)
+        self._give_back(self._book.drop(partitions))
+        if self._work is not None and self._work.portion.partition in partitions:
+            self._work.is_given_up = True
+
+    def _give_back(self, offsets: dict[TopicPartition, int]) -> None:
+        """The consumer has these again: a partition that was asked back may stay after all."""
+        if offsets:
+            self._out.append(do.Rewind(offsets))
+
+    def _on_lost(self, partitions: frozenset[TopicPartition]) -> None:
+        work = self._work
+        is_in_work = work is not None and work.portion.partition in partitions
+        if self._state in (State.OPEN, State.SENDING_OFFSETS) and (
+            is_in_work or self._book.touches(partitions)
+        ):
+            gone = listed(sorted(partitions))
+            self._harmed(NotAssigned(f"the group has taken {gone} during the transaction"))
+        self._forget(partitions)
+        self._out.append(do.Drop(partitions))
+        if is_in_work:
+            self._discard_work()
+
+    def _discard_work(self) -> None:
+        work = self._work
+        if work is not None and not work.is_discarded:
+            work.is_discarded = work.is_cut = True
+            self._out.append(do.Cut(work.number, discard=True))
+
+    def _forget(self, partitions: Collection[TopicPartition]) -> None:
+        self._book.forget(partitions)
+        self._condemned.forget(partitions)
+
+    def _release_all(self) -> None:
+        revocations, self._revocations = self._revocations, {}
+        for ticket, each in revocations.items():
+            self._forget(each.partitions)
+            self._out.append(do.Release(ticket))
+
+    # -- answers -----------------------------------------------------------------------------
+
+    def _on_read(self, event: ev.Polled | ev.PollFailed) -> None:
+        if event.number != self._reading:
+            self._stale += 1
+            return
+        self._reading = None
+        self._has_polled = True
+        if isinstance(event, ev.Polled):
+            self._book.polled(event.portions)
+        elif isinstance(event.error, CallbackError):
+            # our own listener waited too long, and is called again
+            self._notice(f"a rebalance waits for the end of a transaction: {event.error}")
+        else:
+            self._error = self._error or event.error
+
+    def _on_worked(
+        self, event: ev.Processed | ev.FunctionFailed | ev.OutputRefused | ev.Failed
+    ) -> None:
+        work = self._work
+        if work is None or event.number != work.number:
+            self._stale += 1
+            return
+        self._work = None
+        if work.is_discarded:
+            return
+        match event:
+            case ev.Processed():
+                self._is_whole(work, event.until, event.records)
+            case ev.FunctionFailed():
+                self._function_failed(work, event)
+            case ev.OutputRefused():
+                self._output_refused(work.portion.partition, event)
+            case ev.Failed():
+                self._send_failed(event.error)
+
+    def _is_whole(self, work: _Work, until: int, records: int) -> None:
+        tp, first, end, in_all = work.portion
+        if until > first:
+            self._book.processed(tp, until)
+            self._in_it += records
+        if until >= end:
+            return
+        if work.is_given_up:
+            self._give_back({tp: until})
+        else:
+            self._book.put_back(Portion(tp, until, end, in_all - records))
+
+    def _function_failed(self, work: _Work, event: ev.FunctionFailed) -> None:
+        tp, first, end, in_all = work.portion
+        if not self._settings.dead_letters:
+            self._error = self._error or event.error
+            self._harmed(event.error)
+            return
+        if event.first > first:
+            self._book.processed(tp, event.first)
+            self._in_it += event.records
+        self._notice(
+            f"the function failed for {listed([tp])} at offset {event.first}, which becomes a dead "
+            f"letter: {event.error!r}"
+        )
+        rest = Portion(tp, event.first, end, in_all - event.records)
+        letters = self._begin_work(rest)
+        letters.is_given_up = work.is_given_up
+        self._out.append(
+            do.SendDeadLetters(letters.number, tp, event.first, event.until, event.error)
+        )
+
+    def _output_refused(self, tp: TopicPartition, event: ev.OutputRefused) -> None:
+        if self._settings.dead_letters and verdict(event.error) is Verdict.POISON:
+            self._condemned.add(tp, event.first, event.until, event.error)
+            self._harmed(event.error)
+        else:
+            self._send_failed(event.error)
+
+    def _send_failed(self, error: Exception) -> None:
+        """Something of the transaction could not be sent."""
+        found = verdict(error)
+        if found is Verdict.OVER:
+            self._end(error)
+            return
+        if found is not Verdict.AGAIN:
+            self._error = self._error or error
+        self._harmed(error)
+
+    def _harmed(self, error: Exception) -> None:
+        self._harm = self._harm or error
+
+    def _on_answer(self, event: ev.Done | ev.Failed) -> None:
+        if self._asking is None or event.number != self._asking:
+            if isinstance(event, ev.Failed):
+                self._on_worked(event)
+            else:
+                self._stale += 1
+            return
+        self._asking = None
+        failed = event.error if isinstance(event, ev.Failed) else None
+        match self._state:
+            case State.BEGINNING:
+                self._begun(failed)
+            case State.SENDING_OFFSETS:
+                if failed is not None:
+                    self._send_failed(failed)
+                else:
+                    self._state = State.COMMITTING
+            case State.COMMITTING:
+                self._committed(failed)
+            case State.ABORTING:
+                self._aborted(failed)
+            case _:
+                raise AssertionError(f"nothing is asked for in {self._state}")
+
+    def _begun(self, failed: Exception | None) -> None:
+        if failed is None:
+            self._state = State.OPEN
+            self._in_it, self._close_at_ms, self._harm = 0, None, None
+            return
+        self._state = State.IDLE
+        if verdict(failed) is Verdict.AGAIN:
+            self._later(f"no transaction can be begun: {failed}")
+        else:
+            self._error = self._error or failed
+
+    def _committed(self, failed: Exception | None) -> None:
+        if failed is None:
+            self._condemned.committed(self._book.offsets)
+            self._book.committed()
+            self._failures = 0
+            self._over()
+            return
+        found = verdict(failed)
+        if found is Verdict.DOUBT or isinstance(failed, TransportError):
+            self._later(f"{failed} (it is asked again)")
+        else:
+            self._send_failed(failed)
+
+    def _aborted(self, failed: Exception | None) -> None:
+        if failed is None:
+            self._give_back(self._book.rewind())
+            self._over()
+        elif verdict(failed) in (Verdict.AGAIN, Verdict.DOUBT):
+            self._later(f"the transaction is still being aborted: {failed}")
+        else:
+            self._end(failed)
+
+    def _over(self) -> None:
+        self._state = State.IDLE
+        self._harm = self._close_at_ms = None
+        self._has_polled = False
+
+    def _later(self, why: str) -> None:
+        """Try again after a pause."""
+        settings = self._settings
+        first_ms, max_ms = settings.retry_backoff_ms, settings.retry_backoff_max_ms
+        self._again_at_ms = self._now + backoff_ms(self._failures, first_ms, max_ms, self._jitter)
+        self._failures += 1
+        self._notice(why)
+
+    # -- moves: one after the other until nothing is to be done now ------------------------------
+
+    @property
+    def _is_closing(self) -> bool:
+        """Whether the transaction shall take no more records."""
+        if self._stop_by_ms is not None or self._error is not None or self._revocations:
+            return True
+        if self._work is None and not self._book.has_done:
+            return False
+        is_late = self._close_at_ms is not None and self._now >= self._close_at_ms
+        return is_late or self._in_it >= self._settings.max_records
+
+    @property
+    def _is_overdue(self) -> bool:
+        """Whether somebody has waited long enough for the end of the transaction."""
+        return any(self._now >= each.deadline_ms for each in self._revocations.values())
+
+    def _move(self) -> None:
+        """Do what is to be done now."""
+        state = self._state
+        if not self._is_running or state in (State.BEGINNING, State.IDLE, State.ENDED):
+            self._release_all()  # nothing of them is in a transaction
+        if not self._is_running or state is State.ENDED:
+            return
+        if self._stop_by_ms is not None and self._now >= self._stop_by_ms:
+            self._end(self._in_doubt() if state is State.COMMITTING else self._error)
+        elif state is State.IDLE:
+            self._move_idle()
+        elif state is State.OPEN:
+            self._move_open()
+        elif state is State.SENDING_OFFSETS:
+            if self._harm is not None or self._is_overdue:
+                self._abort()
+        elif state is State.COMMITTING and self._harm is not None:
+            self._abort()
+        elif self._asking is None and self._now >= self._again_at_ms:
+            number = self._ask()
+            is_commit = state is State.COMMITTING
+            self._out.append(do.Commit(number) if is_commit else do.Abort(number))
+
+    def _move_idle(self) -> None:
+        if self._error is not None or self._stop_by_ms is not None:
+            self._end(self._error)
+            return
+        is_busy = self._reading is not None or self._work is not None
+        if is_busy or self._now < self._again_at_ms:
+            return
+        records = self._book.records
+        if records and self._has_polled:
+            self._state = State.BEGINNING
+            self._out.append(do.Begin(self._ask()))
+        else:
+            left = max(1, self._settings.max_records - records)
+            self._poll(left, 0 if records else self._settings.poll_wait_ms)
+
+    def _move_open(self) -> None:
+        work, is_closing = self._work, self._is_closing
+        if self._harm is not None or (work is not None and self._is_overdue):
+            self._abort()
+        elif work is not None:
+            if is_closing and not work.is_cut:
+                work.is_cut = True
+                self._out.append(do.Cut(work.number, discard=False))
+        elif self._book.has_done:
+            if is_closing:
+                self._state = State.SENDING_OFFSETS
+                self._out.append(do.SendOffsets(self._ask(), self._book.offsets))
+            else:
+                self._go_on()
+        elif self._error is not None or self._stop_by_ms is not None:
+            self._abort()
+        else:
+            self._release_all()
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Process what is in hand, or ask for more."""
+        portion = self._book.take()
+        if portion is not None:
+            if self._close_at_ms is None:
+                self._close_at_ms = self._now + self._settings.commit_interval_ms
+            self._process(portion)
+        elif self._reading is None:
+            left = max(1, self._settings.max_records - self._in_it)
+            wait_ms = self._settings.poll_wait_ms
+            if self._close_at_ms is not None and self._book.has_done:
+                wait_ms = self._close_at_ms - self._now
+            self._poll(left, wait_ms)
+
+    def _process(self, portion: Portion) -> None:
+        tp, first, until, _ = portion
+        number = self._begin_work(portion).number
+        sentence = self._condemned.of(portion)
+        if sentence is None:
+            self._out.append(do.Process(number, tp, first, until))
+        elif sentence.first > first:
+            self._out.append(do.Process(number, tp, first, sentence.first))
+        else:
+            end = min(until, sentence.until)
+            self._out.append(do.SendDeadLetters(number, tp, first, end, sentence.error))
+
+    def _begin_work(self, portion: Portion) -> _Work:
+        self._numbers += 1
+        work = self._work = _Work(self._numbers, portion)
+        return work
+
+    def _ask(self) -> int:
+        self._numbers += 1
+        self._asking = self._numbers
+        return self._numbers
+
+    def _poll(self, max_records: int, wait_ms: int) -> None:
+        self._numbers += 1
+        self._reading = self._numbers
+        self._out.append(do.Poll(self._numbers, max_records, wait_ms))
+
+    def _abort(self) -> None:
+        """Abort, whatever of the transaction is under way."""
+        if self._harm is not None and self._error is None:
+            self._later(f"a transaction is aborted, and its records are read again: {self._harm}")
+        self._discard_work()
+        self._state = State.ABORTING
+        self._out.append(do.Abort(self._ask()))
+
+    # -- the end -----------------------------------------------------------------------------
+
+    def _in_doubt(self) -> CommitInDoubt:
+        return CommitInDoubt(
+            "the processor was stopped before it was known whether its last transaction is "
+            "committed; the next processor of the group begins after it if it is, with it if not"
+        )
+
+    def _end(self, error: Exception | None) -> None:
+        self._state = State.ENDED
+        self._reading = self._work = self._asking = None
+        self._release_all()
+        self._out.append(do.Ended(error))
+
+    def _notice(self, text: str) -> None:
+        self._out.append(do.Notice(text, warning=True))

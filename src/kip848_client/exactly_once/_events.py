@@ -99,8 +99,9 @@ class Lost(Event):
 
 @dataclass(frozen=True, slots=True)
 class Processed(Event):
-    """Answer to ``Process``: what was processed before ``until``, ``records`` of it, is whole and
-    its outputs are sent. ``until`` is that of the command, or less if it was cut short."""
+    """Answer to ``Process`` or ``SendDeadLetters``: the ``records`` from ``first`` of the command
+    until ``until`` are whole, their outputs sent. ``until`` is that of the command, or less if it
+    was cut short: ``first`` if nothing is whole."""
 
     number: int
     until: int
@@ -110,8 +111,8 @@ class Processed(Event):
 @dataclass(frozen=True, slots=True)
 class FunctionFailed(Event):
     """Answer to ``Process``: the function raised for the records from ``first`` until ``until`` (or
-    returned what is no output), and nothing of theirs was sent. What was before ``first``,
-    ``records`` of it, is whole."""
+    returned what is no output), and nothing of theirs was sent. The ``records`` before them are
+    whole."""
 
     number: int
     first: int
@@ -123,7 +124,7 @@ class FunctionFailed(Event):
 @dataclass(frozen=True, slots=True)
 class OutputRefused(Event):
     """Answer to ``Process``: an output of the records from ``first`` until ``until`` was refused,
-    and others of theirs may have been sent. What was before ``first`` is whole."""
+    and others of theirs may have been sent."""
 
     number: int
     first: int
@@ -136,14 +137,14 @@ class OutputRefused(Event):
 
 @dataclass(frozen=True, slots=True)
 class Done(Event):
-    """``Begin``, ``SendDeadLetters``, ``SendOffsets``, ``Commit`` or ``Abort`` is done."""
+    """``Begin``, ``SendOffsets``, ``Commit`` or ``Abort`` is done."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Failed(Event):
-    """It is not: what the producer raised."""
+    """It is not, or ``SendDeadLetters`` is not: what the producer raised."""
 
     number: int
     error: Exception

@@ -1,0 +1,57 @@
+"""Records whose outputs can be sent by no transaction: they become dead letters.
+
+That an output is refused is known only when others of the same record may be in the transaction, so
+it is aborted. When the record comes up again it is not processed: it goes to the dead letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from kip848_client._types import TopicPartition
+from kip848_client.exactly_once._model import Portion
+
+__all__ = ["Condemned", "Sentence"]
+
+
+class Sentence(NamedTuple):
+    """Records that follow each other, and why they cannot be processed."""
+
+    first: int
+    until: int
+    error: Exception
+
+
+class Condemned:
+    """By partition, in order of their offsets."""
+
+    def __init__(self) -> None:
+        self._sentences: dict[TopicPartition, list[Sentence]] = {}
+
+    def add(self, tp: TopicPartition, first: int, until: int, error: Exception) -> None:
+        """These are dead letters when they come up again."""
+        sentences = self._sentences.setdefault(tp, [])
+        sentences.append(Sentence(first, until, error))
+        sentences.sort(key=lambda each: each.first)
+
+    def of(self, portion: Portion) -> Sentence | None:
+        """The first that concerns records of ``portion``."""
+        for each in self._sentences.get(portion.partition, ()):
+            if each.first < portion.until and portion.first < each.until:
+                return each
+        return None
+
+    def committed(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """What is before these will not come up again."""
+        for tp, offset in offsets.items():
+            left = [each for each in self._sentences.get(tp, ()) if each.until > offset]
+            if left:
+                self._sentences[tp] = left
+            else:
+                self._sentences.pop(tp, None)
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """These are not ours any more."""
+        for tp in partitions:
+            self._sentences.pop(tp, None)

@@ -1,0 +1,88 @@
+"""What an error of the producer means for the transaction, and for the processor."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from kip848_client.error_codes import ErrorCode, is_retriable
+from kip848_client.errors import (
+    BrokerError,
+    CommitFailed,
+    CommitInDoubt,
+    ConfigError,
+    Kip848Error,
+    ProducerFailed,
+    RecordTooLarge,
+    TransactionAborted,
+    TransportError,
+)
+
+__all__ = ["Verdict", "verdict"]
+
+
+class Verdict(Enum):
+    """What to do."""
+
+    AGAIN = "abort the transaction, read its records again and go on"
+    DOUBT = "ask again: the transaction may be committed"
+    POISON = "the output itself is at fault: the same record would give it again"
+    GIVE_UP = "abort the transaction and raise the error: the next one would fail alike"
+    OVER = "the producer cannot even abort: raise the error"
+
+
+_PASSING: Final = frozenset(
+    {
+        # the group does not know the member, or not in this epoch: all of them mean the same to us
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        # the transaction was ended, or its numbers were lost: the producer goes on with others
+        ErrorCode.TRANSACTION_ABORTABLE,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    }
+)
+"""A producer that could not go on after one of these says ``ProducerFailed``."""
+
+
+def verdict(error: Exception) -> Verdict:
+    """What ``error`` means. A call that refuses something for good says so by a ``BrokerError``; a
+    transaction that was harmed has the reason as its cause."""
+    match error:
+        case ProducerFailed():
+            return Verdict.OVER
+        case CommitInDoubt():
+            return Verdict.OVER if isinstance(error.cause, ProducerFailed) else Verdict.DOUBT
+        case TransactionAborted() | CommitFailed():
+            return _of_harm(error.cause)
+        case RecordTooLarge() | ConfigError():
+            return Verdict.POISON
+        case TransportError():
+            return Verdict.AGAIN
+        case Kip848Error():
+            return Verdict.GIVE_UP
+        case _:
+            return Verdict.POISON  # what a serializer raises
+
+
+def _of_harm(cause: BaseException | None) -> Verdict:
+    match cause:
+        case ProducerFailed():
+            return Verdict.OVER
+        case CommitFailed() | TransactionAborted():
+            return _of_harm(cause.cause)
+        case BrokerError():
+            passing = cause.code in _PASSING or is_retriable(cause.code)
+            return Verdict.AGAIN if passing else Verdict.GIVE_UP
+        case RecordTooLarge() | ConfigError():
+            return Verdict.GIVE_UP
+        case _:
+            return Verdict.AGAIN
