@@ -27,6 +27,7 @@ from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._core import Event, ProducerCore
 from kip848_client.producing._model import Place, Produced, ProducerId, ProduceSettings
+from kip848_client.producing._routes import Route
 from tests.support.produced_batches import ModelLog, PlainBuilder, plain_batch
 
 __all__ = ["Odds", "ProducerWorld"]
@@ -112,7 +113,7 @@ class ProducerWorld:
         before = self.batches.keys() - {-1}
         for number in range(self.partitions):
             for _ in range(3):
-                self._append(TopicPartition(_TOPIC, number))
+                self._append(TopicPartition(_TOPIC, number), None)
         self._drain(self.now + 60_000, lambda: False)
         for number in self.batches.keys() - before:
             assert self.reported[number].place is not None, "it does not get over what went wrong"
@@ -169,24 +170,26 @@ class ProducerWorld:
 
     def _application(self, left: int) -> None:
         rng = self.rng
-        count = self.core.partitions_of(_TOPIC)
-        if count is not None:
+        route = self.core.routes.get(_TOPIC)
+        if route is not None:
             for _ in range(rng.randint(1, 12)):
                 if self._value >= left or self._waiting_for_room:
                     break
-                self._append(TopicPartition(_TOPIC, rng.randrange(count)))
+                has_key = rng.random() < 0.5
+                tp = rng.choice(route.partitions) if has_key else route.of(None)
+                self._append(tp, None if has_key else route)
         self.later(rng.choice((0, 1, 5, 20, 300)), lambda: self._application(left))
 
-    def _append(self, tp: TopicPartition) -> None:
+    def _append(self, tp: TopicPartition, turns: Route | None) -> None:
         bad = not self.calm and self.rng.random() < self.odds.bad
         value = f"{self._value:06d}{'bad' if bad else ''}"
-        placed = self.core.append(self.now, tp, self.now, None, value.encode(), ())
+        placed = self.core.append(self.now, tp, self.now, None, value.encode(), (), turns)
         if placed is None:
             self._waiting_for_room = True
             self.post(ev.Appended())
             return
         self._value += 1
-        batch = self.batches.setdefault(placed.batch, _Appended(tp))
+        batch = self.batches.setdefault(placed.batch, _Appended(placed.tp))
         assert placed.row == len(batch.values), "rows are counted"
         batch.values.append(value)
         if placed.stir:

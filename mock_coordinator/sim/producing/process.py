@@ -19,6 +19,7 @@ from kip848_client.producing import (
     Failed,
     ProduceSettings,
     RoomMade,
+    Route,
     TransactionVersionLearnt,
 )
 from mock_coordinator.sim.node_requests import Wires
@@ -176,15 +177,17 @@ class Process:
         self._driver.feed(TransactionVersionLearnt(level))
 
     def append(
-        self, tp: TopicPartition, key: bytes | None, value: bytes, transaction: Transaction | None
+        self, route: Route, key: bytes | None, value: bytes, transaction: Transaction | None
     ) -> bool:
         """Append a record; False when there is no room. Raises what the core raises."""
         now_ms = self._context.kernel.now_ms
         self._is_room_made = False
-        placed = self.core.append(now_ms, tp, now_ms, key, value, ())
+        turns = route if key is None else None
+        placed = self.core.append(now_ms, route.of(key), now_ms, key, value, (), turns)
         if placed is None:
             self._driver.feed(Appended())
             return False
+        tp = placed.tp
         index = self._appended.get(tp, 0)
         self._appended[tp] = index + 1
         record = Record(value, self.name, tp, index, transaction)

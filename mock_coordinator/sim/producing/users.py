@@ -81,7 +81,7 @@ class _User:
 
     def _wanted(self, topic: str) -> Life:
         """Until it is known how many partitions it has."""
-        while self.process.core.partitions_of(topic) is None:
+        while topic not in self.process.core.routes:
             yield self._ask(lambda t, by: TopicWanted(t, topic, by), _WAIT_MS)
             yield -1
 
@@ -100,8 +100,8 @@ class _User:
         key = None if self.rng.random() < 0.5 else bytes([self.rng.randrange(256)])
         value = self._value(number)
         while True:
-            tp = TopicPartition(topic, core.partition_for(topic, key))
-            if self.process.append(tp, key, value, transaction):
+            route = core.routes[topic]
+            if self.process.append(route, key, value, transaction):
                 return
             self.context.probes.reached("no room")
             yield ROOM
@@ -244,7 +244,7 @@ class TransactionalUser(_User):
         if context.happens("stranger", context.options.stranger):
             group = Group(name, 5, "nobody", None)
         yield from self._wanted("t0")
-        count = self.process.core.partitions_of("t0") or 1
+        count = len(self.process.core.routes["t0"].partitions)
         offset = 1_000 + len(ledger.by_offset)
         ledger.by_offset[offset] = transaction
         transaction.group = name

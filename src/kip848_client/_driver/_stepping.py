@@ -109,6 +109,12 @@ class Stepping(Generic[E]):
         else:
             self._called.set()
 
+    def post_soon(self, event: E) -> None:
+        """Give the core an event that is taken in the next turn of the loop, or before the next one
+        that is posted."""
+        self._inbox.append(event)
+        self._called.set()
+
     def _drain(self) -> None:
         if not self._inbox or self._is_stepping:
             return

@@ -74,12 +74,19 @@ class Producing:
         self._hungry: list[asyncio.Future[None]] = []
         """Who waits for room."""
         self._failure: Kip848Error | None = None
+        self._is_stirred = False
 
     # -- for the application's side ----------------------------------------------------------
 
     def post(self, event: Event) -> None:
         """Give the core an event; what follows is done when this returns, while ``run`` runs."""
         self._steps.post(event)
+
+    def stir(self) -> None:
+        """The core wants a step: take one in the next turn of the loop."""
+        if not self._is_stirred:
+            self._is_stirred = True
+            self._steps.post_soon(Appended())
 
     async def ask(
         self, make: Callable[[int], Event], undo: Callable[[], None] | None = None
@@ -164,6 +171,7 @@ class Producing:
         await self._requests.ask_for_features()
 
     def _step(self, event: Event) -> None:
+        self._is_stirred = False
         for command in self.core.step(self.clock.now_ms(), event):
             self._perform(command)
 

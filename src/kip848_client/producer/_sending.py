@@ -1,8 +1,8 @@
 """The way of a record from ``send`` into a batch: the hot path of a producer.
 
-There is no task and no event a record. A step of the core follows when a batch is begun; then the
-next ``send`` gives way to other tasks once, before it does anything, so that what is ready goes out
-while an application sends without a pause.
+There is no task and no event a record. A step of the core follows, in the next turn of the loop,
+when a batch is begun. Where an application sends without a pause, ``send`` gives way to other tasks
+from time to time, so that what is ready goes out: by then it is several batches, in one request.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kip848_client.errors import (
 )
 from kip848_client.producer._deliveries import OnItsWay, RecordMetadata
 from kip848_client.producer._engine import Engine
-from kip848_client.producing import Appended, Placed, Refused
+from kip848_client.producing import Placed, Refused, Route
 
 __all__ = ["Partitioner", "Sending", "Serializer", "checked_serializer"]
 
@@ -37,7 +37,12 @@ Partitioner = Callable[[bytes | None, list[int], list[int]], int]
 """aiokafka's: gets the key, all partitions and those that can be written to."""
 
 _INT64_MAX: Final = 2**63 - 1
-_KNOWN_MAX: Final = 10_000
+_HOGGED_MS: Final = 1
+"""So long other tasks may have to wait, and what is ready to be sent."""
+_TURNS: Final = 3
+"""Of the loop: an answer comes in the first, the task that waits for it posts it in the second, and
+in the third what may follow is sent."""
+_Record = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
 _REFUSED: Final = (RecordTooLarge, DeliveryTimedOut, RequestTimedOut, BrokerError)
 """What keeps a record from being sent. A wrong argument is nothing that was meant to be sent."""
@@ -60,14 +65,14 @@ class Sending:
         self._key_serializer = key_serializer
         self._value_serializer = value_serializer
         self._partitioner = partitioner
-        self._count_of = core.partitions_of
-        self._partition_for = core.partition_for
-        self._append = core.append
-        self._now_ms = engine.clock.now_ms
+        self._core = core
+        self._routes = core.routes
+        self._add = core.add
         self._loop = engine.loop
         self._batches = engine.producing.deliveries.batches
-        self._known: dict[tuple[str, int], TopicPartition] = {}
         self._gives_way = False
+        self._turn_ms = 0
+        """When other tasks had their turn."""
 
     async def send(
         self,
@@ -82,7 +87,9 @@ class Sending:
         """Put a record into a batch. ``is_open`` raises where it may not be any more."""
         if self._gives_way:
             self._gives_way = False
-            await asyncio.sleep(0)
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
+            self._turn_ms = self._engine.clock.now_ms()
         if self._key_serializer is not None:
             key = self._key_serializer(key)
         if key.__class__ is not bytes and key is not None:
@@ -92,90 +99,87 @@ class Sending:
         if value.__class__ is not bytes and value is not None:
             value = await _as_bytes(value, "value")
         checked = _checked_headers(headers) if headers else []
-        count = self._count_of(topic) if topic.__class__ is str else None
-        if count is None:
-            count = await self._learn(topic)
-        if partition is None:
-            partition = self._choose(topic, key, count)
-        tp = self._known.get((topic, partition)) or self._checked(topic, partition, count)
+        route = self._routes.get(topic) if topic.__class__ is str else None
+        if route is None:
+            route = await self._learn(topic)
+        is_free = partition is None and self._partitioner is None
+        tp = route.of(key) if is_free else self._chosen(topic, route, key, partition)
         time_ms = int(time.time() * 1000) if timestamp_ms is None else _checked_time(timestamp_ms)
         if is_open is not None:
             is_open()
         try:
-            placed = self._append(self._now_ms(), tp, time_ms, key, value, checked)
-            if placed is None:
-                placed = await self._append_later(tp, time_ms, key, value, checked, is_open)
+            number = self._add(tp, time_ms, key, value, checked)
+            if number is None:
+                turns = route if is_free and key is None else None
+                record = (time_ms, key, value, checked)
+                number, _, tp, _ = await self._begin(tp, record, turns, is_open)
         except Kip848Error as err:
             self._refused(err)
             raise
-        return self._placed(placed, tp, time_ms)
-
-    def _placed(
-        self, placed: Placed, tp: TopicPartition, time_ms: int
-    ) -> asyncio.Future[RecordMetadata]:
-        """Know the record when its batch is done."""
-        number, _, stir = placed
         batch = self._batches.get(number)
         if batch is None:
             batch = self._batches[number] = OnItsWay(tp)
         future: asyncio.Future[RecordMetadata] = self._loop.create_future()
         batch.futures.append(future)
         batch.times.append(time_ms)
-        if stir:
-            self._gives_way = True
-            self._producing.post(Appended())
         return future
 
-    def _choose(self, topic: str, key: bytes | None, count: int) -> int:
-        if self._partitioner is None:
-            return self._partition_for(topic, key)
-        everything = list(range(count))
-        return self._partitioner(key, everything, everything)
+    def _chosen(
+        self, topic: str, route: Route, key: bytes | None, partition: int | None
+    ) -> TopicPartition:
+        """Where the application wants it."""
+        known = route.partitions
+        if partition is None:
+            assert self._partitioner is not None
+            numbers = list(range(len(known)))
+            partition = self._partitioner(key, numbers, numbers)
+        if partition.__class__ is int and 0 <= partition < len(known):
+            return known[partition]
+        tp = checked_partition((topic, partition))
+        if tp.partition < len(known):
+            return known[tp.partition]
+        raise ConfigError(
+            f"{topic} has {len(known)} partitions, from 0 to {len(known) - 1}: there is no "
+            f"{tp.partition}"
+        )
 
-    async def _learn(self, topic: str) -> int:
-        """How many partitions the topic has."""
+    async def _learn(self, topic: str) -> Route:
+        """Where its records go."""
         checked_topic(topic)
-        while (count := self._count_of(topic)) is None:
+        while (route := self._routes.get(topic)) is None:
             try:
                 await self._producing.learn(topic, self._engine.config.max_block_ms)
             except Kip848Error as err:
                 self._refused(err)
                 raise
-        return count
+        return route
 
     async def count(self, topic: str) -> int:
         """How many partitions the topic has, asked for if need be."""
         checked_topic(topic)
         await self._producing.learn(topic, self._engine.config.max_block_ms)
-        return await self._learn(topic)
+        return len((await self._learn(topic)).partitions)
 
-    def _checked(self, topic: str, partition: object, count: int) -> TopicPartition:
-        tp = checked_partition((topic, partition))
-        if tp.partition >= count:
-            raise ConfigError(
-                f"{topic} has {count} partitions, from 0 to {count - 1}: there is no {tp.partition}"
-            )
-        if len(self._known) >= _KNOWN_MAX:
-            self._known.clear()
-        self._known[tp] = tp
-        return tp
-
-    async def _append_later(
+    async def _begin(
         self,
         tp: TopicPartition,
-        timestamp_ms: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: list[tuple[str, bytes | None]],
+        record: _Record,
+        turns: Route | None,
         is_open: Callable[[], None] | None,
     ) -> Placed:
-        deadline_ms = self._engine.deadline_ms()
-        placed: Placed | None = None
-        while placed is None:
+        """Begin a batch, when there is room for it. ``turns``: it may go elsewhere."""
+        now_ms = self._engine.clock.now_ms()
+        deadline_ms = now_ms + self._engine.config.max_block_ms
+        while (placed := self._core.append(now_ms, tp, *record, turns)) is None:
             await self._producing.room(deadline_ms)
             if is_open is not None:
                 is_open()
-            placed = self._append(self._now_ms(), tp, timestamp_ms, key, value, headers)
+            if turns is not None:
+                tp = turns.of(None)
+            now_ms = self._turn_ms = self._engine.clock.now_ms()
+        self._gives_way = now_ms - self._turn_ms >= _HOGGED_MS
+        if placed.stir:
+            self._producing.stir()
         return placed
 
     def _refused(self, error: Kip848Error) -> None:

@@ -63,6 +63,7 @@ from kip848_client.producing._model import (
     SealedBatch,
     TransactionVersion,
 )
+from kip848_client.producing._routes import Route
 from kip848_client.producing._snapshot import PartitionSnapshot, ProducerSnapshot
 from kip848_client.producing._transaction_states import State
 
@@ -112,6 +113,7 @@ __all__ = [
     "ProducerSnapshot",
     "Refused",
     "RoomMade",
+    "Route",
     "SealedBatch",
     "SendProduce",
     "StartRequested",

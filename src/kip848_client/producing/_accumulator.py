@@ -94,9 +94,9 @@ class Accumulator:
         """Whether the user has heard of all that was appended up to the batch of this number."""
         return not self._roots or next(iter(self._roots)) > barrier
 
-    def waiting_at(self, topic: str, number: int) -> int:
+    def waiting_at(self, tp: TopicPartition) -> int:
         """How many batches of a partition are not acknowledged."""
-        partition = self.partitions.get(TopicPartition(topic, number))
+        partition = self.partitions.get(tp)
         return 0 if partition is None else len(partition.waiting) + len(partition.flying)
 
     def is_idle(self, topic: str) -> bool:
@@ -138,8 +138,7 @@ class Accumulator:
         builder = self._make_builder(held_bytes)
         builder.append(timestamp_ms, key, value, headers)
         partition = self.partition(tp)
-        if partition.open is not None:
-            self.close(partition, full=True)
+        self.fill(tp)
         self._number = number = self._number + 1
         deadline_ms = now_ms + self._settings.delivery_timeout_ms
         batch = Batch(
@@ -158,7 +157,18 @@ class Accumulator:
         self._await(batch)
         self._lingering[partition] = now_ms
         self._used(now_ms, tp[0])
-        return Placed(number, 0, stir=True)
+        # while others linger that are due before, and nothing else has happened, time tells
+        stir = bool(self.touched) or next(iter(self._lingering)) is partition
+        return Placed(number, 0, tp, stir)
+
+    def fill(self, tp: TopicPartition) -> bool:
+        """A record does not fit into the open batch of a partition, if there is one: it is full.
+        Returns whether there was one."""
+        batch = self.open.get(tp)
+        if batch is None:
+            return False
+        self.close(self.partitions[tp], full=True)
+        return True
 
     def _size(
         self,

@@ -2,8 +2,9 @@
 
 Theory of operation
 -------------------
-Records are appended between steps, without events: ``append`` puts a record into the open batch of
-its partition. Only when a batch is begun does it ask for a step (``Placed.stir``).
+Records are appended between steps, without events: ``add`` puts a record into the open batch of its
+partition. When there is none, or it is full, ``append`` begins one, and may ask for a step
+(``Placed.stir``).
 
 ``step`` takes an event into the state, then *settles*: what has lingered or rested is placed with
 the broker that leads it, what has expired fails, metadata is asked for, and each broker that has
@@ -19,7 +20,7 @@ are, and whether a transaction is open, is said by an ``Identity``: ``Idempotenc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kip848_client._backoff import Jitter
@@ -49,7 +50,7 @@ from kip848_client.producing._model import (
     ProducerId,
     ProduceSettings,
 )
-from kip848_client.producing._partitioner import Choose
+from kip848_client.producing._routes import Choose, Route
 from kip848_client.producing._seam import Identity
 from kip848_client.producing._sender import Sender
 from kip848_client.producing._snapshot import PartitionSnapshot, ProducerSnapshot
@@ -64,8 +65,6 @@ _PASSES_MAX: Final = 50
 
 Event = ev.Event | ClusterEvent
 Command = do.Command | LearnLeaders
-
-_tuple: Final = tuple.__new__
 
 
 class ProducerCore:
@@ -96,12 +95,19 @@ class ProducerCore:
         self._leaders = Leaders()
         self._metadata = MetadataQuestions(_metadata_settings(settings), jitter)
         want = self._metadata.want
-        self._topics = Topics(settings, choose, self._leaders, self._metadata, self._emit)
         self._accumulator = Accumulator(
             settings,
             make_builder,
-            closed=lambda tp, size, full: self._topics.closed(*tp, size, full=full),
-            used=self._topics.use,
+            closed=lambda tp, size, full: self._topics.closed(tp, size, full=full),
+            used=lambda ms, topic: self._topics.use(ms, topic),  # noqa: PLW0108 - made below
+        )
+        self._topics = Topics(
+            settings,
+            choose,
+            self._leaders,
+            self._metadata,
+            self._emit,
+            self._accumulator.waiting_at,
         )
         self._identity: Identity
         if settings.transactional_id is None:
@@ -166,21 +172,34 @@ class ProducerCore:
             unreported=self._accumulator.unreported,
             on_the_wire=self._sender.on_the_wire,
             partitions=partitions,
-            topics=dict(self._topics.counts),
+            topics={topic: len(each.partitions) for topic, each in self.routes.items()},
             stale_answers=self._stale_answers + self._identity.stale,
         )
 
     # -- appending, between steps ------------------------------------------------------------
 
-    def partitions_of(self, topic: str) -> int | None:
-        """How many partitions a topic has; ``None`` when that is not known: post ``TopicWanted``
-        and wait."""
-        return self._topics.counts.get(topic)
+    @property
+    def routes(self) -> Mapping[str, Route]:
+        """Where records go, of each topic whose partitions are known. If one is missing, post
+        ``TopicWanted`` and wait."""
+        return self._topics.routes
 
-    def partition_for(self, topic: str, key: bytes | None) -> int:
-        """Which partition a record goes to, as Java's producer chooses it. Raises
-        ``LocalProtocolError`` while ``partitions_of`` is ``None``."""
-        return self._topics.partition_for(topic, key, self._accumulator)
+    def add(
+        self,
+        tp: TopicPartition,
+        timestamp_ms: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[Header],
+    ) -> int | None:
+        """Put a record into the batch that is open; returns its number. ``None``: there is none, or
+        it is full; ``append`` it then. Raises as ``append``."""
+        self._check()
+        batch = self._open.get(tp)
+        if batch is None or not batch.builder.append(timestamp_ms, key, value, headers):
+            return None
+        batch.records += 1
+        return batch.number
 
     def append(
         self,
@@ -190,19 +209,23 @@ class ProducerCore:
         key: bytes | None,
         value: bytes | None,
         headers: Sequence[Header],
+        route: Route | None = None,
     ) -> Placed | None:
-        """Put a record into a batch. ``None``: there is no room; post ``Appended``, wait for
-        ``RoomMade``, and try again.
+        """Put a record into a batch, begun for it if need be. ``None``: there is no room; post
+        ``Appended``, wait for ``RoomMade``, and try again. ``route`` is given for a record that
+        belongs to no partition: where the batch of ``tp`` is full, it goes to another one.
 
         Raises ``RecordTooLarge``; ``LocalProtocolError`` where the state of the producer or of its
         transaction forbids it, or the error that it has failed with.
         """
-        self._check()
-        batch = self._open.get(tp)
-        if batch is not None and batch.builder.append(timestamp_ms, key, value, headers):
-            row = batch.records
-            batch.records = row + 1
-            return _tuple(Placed, (batch.number, row, False))
+        number = self.add(tp, timestamp_ms, key, value, headers)
+        moved = False
+        while number is None and route is not None and self._accumulator.fill(tp):
+            moved = True
+            tp = route.of(None)
+            number = self.add(tp, timestamp_ms, key, value, headers)
+        if number is not None:
+            return Placed(number, self._open[tp].records - 1, tp, stir=moved)
         return self._accumulator.begin(now_ms, tp, timestamp_ms, key, value, headers)
 
     # -- what transactions may do (Batches) --------------------------------------------------

@@ -78,10 +78,11 @@ class ProduceSettings:
 
 
 class Placed(NamedTuple):
-    """Where a record waits: batch, and row in it."""
+    """Where a record waits: batch, row in it, and the partition."""
 
     batch: int
     row: int
+    tp: TopicPartition
     stir: bool
     """The core wants a step soon: post ``Appended``."""
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from kip848_client._types import ZERO_TOPIC_ID
+from kip848_client._types import ZERO_TOPIC_ID, TopicPartition
 from kip848_client.cluster import NO_NODE, Leaders, MetadataQuestions, TopicLeaders
 from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.errors import Kip848Error, LocalProtocolError, RequestTimedOut, broker_error
+from kip848_client.errors import Kip848Error, RequestTimedOut, broker_error
 from kip848_client.producing._accumulator import Accumulator
 from kip848_client.producing._commands import Command, Done, Failed
 from kip848_client.producing._events import TopicWanted
 from kip848_client.producing._model import ProduceSettings
-from kip848_client.producing._partitioner import Choose, Sticky, partition_of_key
+from kip848_client.producing._routes import Choose, Route
 
 __all__ = ["Topics"]
 
@@ -31,7 +31,7 @@ class _Waiter(NamedTuple):
 
 
 class Topics:
-    """All topics."""
+    """All topics. ``waiting`` tells how many batches of a partition are not acknowledged."""
 
     def __init__(
         self,
@@ -40,46 +40,27 @@ class Topics:
         leaders: Leaders,
         metadata: MetadataQuestions,
         emit: Callable[[Command], None],
+        waiting: Callable[[TopicPartition], int],
     ) -> None:
-        self.counts: dict[str, int] = {}
-        """How many partitions a topic has."""
+        self.routes: dict[str, Route] = {}
+        """Of topics whose partitions are known: the hot path."""
         self._settings = settings
         self._choose = choose
         self._leaders = leaders
         self._metadata = metadata
         self._emit = emit
+        self._waiting = waiting
         self._used: dict[str, int] = {}
         """When a topic was last used: the first longest ago."""
-        self._sticky: dict[str, Sticky] = {}
-        self._led: dict[str, list[int]] = {}
         self._waiters: dict[int, _Waiter] = {}
         self._troubles: dict[str, tuple[int, str]] = {}
         """What was told last of topics that somebody waits for: code and text."""
 
-    # -- where a record goes -----------------------------------------------------------------
-
-    def partition_for(self, topic: str, key: bytes | None, accumulator: Accumulator) -> int:
-        """The partition of a record. Raises ``LocalProtocolError`` while it is not known how many
-        there are."""
-        count = self.counts.get(topic)
-        if count is None:
-            raise LocalProtocolError(f"the partitions of {topic} are not known; wait for it first")
-        if key is not None:
-            return partition_of_key(key, count)
-        sticky = self._sticky.get(topic)
-        if sticky is None:
-            sticky = self._sticky[topic] = Sticky(self._choose, self._settings.batch_bytes)
-        if sticky.partition is not None:
-            return sticky.partition
-        return sticky.pick(
-            self._led[topic] or range(count), lambda number: accumulator.waiting_at(topic, number)
-        )
-
-    def closed(self, topic: str, partition: int, size_bytes: int, *, full: bool) -> None:
+    def closed(self, tp: TopicPartition, size_bytes: int, *, full: bool) -> None:
         """A batch takes no more records."""
-        sticky = self._sticky.get(topic)
-        if sticky is not None and sticky.closed(partition, size_bytes, full=full):
-            sticky.leave()
+        route = self.routes.get(tp[0])
+        if route is not None:
+            route.closed(tp, size_bytes, full=full)
 
     # -- which are watched -------------------------------------------------------------------
 
@@ -92,7 +73,7 @@ class Topics:
     def want(self, now_ms: int, event: TopicWanted) -> None:
         """Somebody wants to know how many partitions it has."""
         self.use(now_ms, event.topic)
-        if event.topic in self.counts:
+        if event.topic in self.routes:
             self._emit(Done(event.ticket))
             return
         self._waiters[event.ticket] = _Waiter(event.topic, event.deadline_ms)
@@ -122,11 +103,15 @@ class Topics:
             return False
         self._leaders.learn(told)
         known = self._leaders.partitions_of(told.topic_id)
-        self.counts[topic] = len(known)
-        self._led[topic] = [each for each, at in known.items() if at.leader != NO_NODE]
-        sticky = self._sticky.get(topic)
-        if sticky is not None and sticky.partition not in known:
-            sticky.leave()
+        route = self.routes.get(topic)
+        if route is None:
+            route = self.routes[topic] = Route(
+                self._choose, self._settings.batch_bytes, self._waiting
+            )
+        route.learn(
+            tuple(TopicPartition(topic, number) for number in range(len(known))),
+            [TopicPartition(topic, number) for number, at in known.items() if at.leader != NO_NODE],
+        )
         self._troubles.pop(topic, None)
         for ticket in self._tickets(topic):
             del self._waiters[ticket]
@@ -194,7 +179,5 @@ class Topics:
     def _forget(self, topic: str) -> None:
         self._metadata.unwatch(topic)
         self._leaders.forget(topic)
-        self.counts.pop(topic, None)
-        self._led.pop(topic, None)
-        self._sticky.pop(topic, None)
+        self.routes.pop(topic, None)
         self._troubles.pop(topic, None)

@@ -54,6 +54,16 @@ async def test_an_event_is_taken_at_once() -> None:
         assert it.steps == ["one"]
 
 
+async def test_an_event_for_soon_is_taken_in_the_next_turn_or_before_another_one() -> None:
+    async with running() as it:
+        it.stepping.post_soon("one")
+        assert it.steps == []
+        await until(lambda: it.steps == ["one"])
+        it.stepping.post_soon("two")
+        it.stepping.post("three")
+        assert it.steps == ["one", "two", "three"]
+
+
 async def test_an_event_within_a_step_waits_for_its_end() -> None:
     async with running() as it:
 

@@ -143,6 +143,22 @@ class Harness:
             self.post(ev.Appended())
         return placed
 
+    def append_anywhere(self, value: str) -> Placed:
+        """The same for one record without a key: the core says where it goes."""
+        placed = self.try_append_anywhere(value)
+        assert placed is not None, "no room"
+        return placed
+
+    def try_append_anywhere(self, value: str) -> Placed | None:
+        """The same for one that may find no room."""
+        route = self.core.routes["t"]
+        placed = self.core.append(
+            self.now, route.of(None), self.now, None, value.encode(), (), route
+        )
+        if placed is None or placed.stir:
+            self.post(ev.Appended())
+        return placed
+
     def send(self, *values: str, to: TopicPartition | None = None) -> PlainBatch:
         """Append records and have them sent, as a batch of their own."""
         self.append(*values, to=to)

@@ -46,6 +46,19 @@ def test_a_full_batch_does_not_linger() -> None:
     assert h.batch().values == ["one", "two", "thr"]
 
 
+def test_a_batch_asks_for_no_step_while_another_one_lingers() -> None:
+    """That one is due before, and its timer is set."""
+    h = Harness(ProduceSettings(linger_ms=50), partitions=2)
+    h.append("one", to=tp(0))
+    h.advance(20)
+    (placed,) = h.append("two", to=tp(1))
+    assert not placed.stir
+    h.advance(30)
+    assert [each.tp for each in h.open[0].batches] == [tp(0)]
+    h.advance(20)
+    assert [each.tp for each in h.open[1].batches] == [tp(1)]
+
+
 def test_the_end_of_a_batch_tells_where_it_is() -> None:
     h = Harness()
     h.send("one")

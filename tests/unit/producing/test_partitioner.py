@@ -1,4 +1,4 @@
-"""Which partition a record goes to, and how records without a key move.
+"""Which partition a key goes to.
 
 ``tests/vectors/murmur2.jsonl`` holds what ``Utils.murmur2`` of Kafka's Java client 4.4.0 answers:
 the key as hex, and the hash as Java's signed number.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kip848_client.producing._partitioner import Sticky, murmur2, partition_of_key
+from kip848_client.producing._partitioner import murmur2, partition_of_key
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "murmur2.jsonl"
 CASES = [json.loads(line) for line in VECTORS.read_text().splitlines() if line]
@@ -31,31 +31,3 @@ def test_there_are_values_of_every_length_modulo_4() -> None:
 def test_a_key_is_always_in_the_same_place(key: bytes) -> None:
     expected = (murmur2(key) & 0x7FFFFFFF) % 7
     assert [partition_of_key(key, 7) for _ in range(3)] == [expected] * 3
-
-
-def _sticky(*drawn: int) -> Sticky:
-    numbers = iter(drawn)
-    return Sticky(lambda _: next(numbers), 100)
-
-
-def test_another_partition_is_chosen_after_a_batch_of_bytes() -> None:
-    sticky = _sticky(0, 0)
-    assert sticky.pick([4, 5], lambda _: 0) == 4
-    assert not sticky.closed(4, 60, full=False)
-    assert not sticky.closed(5, 60, full=True)
-    assert sticky.closed(4, 60, full=False)
-
-
-def test_the_same_partition_is_not_chosen_twice_in_a_row() -> None:
-    sticky = _sticky(0, 0, 0, 0, 0, 0)
-    sticky.pick([4, 5], lambda _: 0)
-    sticky.leave()
-    assert sticky.pick([4, 5], lambda _: 0) == 5
-    sticky.leave()
-    assert sticky.pick([5], lambda _: 0) == 5
-
-
-def test_of_two_the_one_with_fewer_batches_is_chosen() -> None:
-    waiting = {4: 3, 5: 1, 6: 0}
-    assert _sticky(0, 1).pick([4, 5, 6], waiting.__getitem__) == 5
-    assert _sticky(1, 0).pick([4, 5, 6], waiting.__getitem__) == 5

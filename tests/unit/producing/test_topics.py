@@ -6,7 +6,7 @@ import pytest
 
 from kip848_client.cluster import ClusterChanged, LeadersNotLearnt, LearnLeaders
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, LocalProtocolError, RequestTimedOut
+from kip848_client.errors import BrokerError, RequestTimedOut
 from kip848_client.producing import _events as ev
 from kip848_client.producing._model import ProduceSettings
 from tests.unit.producing._harness import Harness, batch_bytes, tid, tp
@@ -14,13 +14,11 @@ from tests.unit.producing._harness import Harness, batch_bytes, tid, tp
 
 def test_how_many_partitions_there_are_is_known_when_metadata_told() -> None:
     h = Harness(partitions=3, start=False)
-    assert h.core.partitions_of("t") is None
-    with pytest.raises(LocalProtocolError, match="wait"):
-        h.core.partition_for("t", b"k")
+    assert "t" not in h.core.routes
     h.want("t", ticket=4)
     assert [each.topics for each in h.all(LearnLeaders)] == [frozenset({"t"})]
     assert h.tickets == [4]
-    assert h.core.partitions_of("t") == 3
+    assert h.core.routes["t"].partitions == (tp(0), tp(1), tp(2))
     h.want("t", ticket=5)
     assert h.tickets == [4, 5]
     assert len(h.all(LearnLeaders)) == 1
@@ -160,9 +158,9 @@ def test_a_topic_that_nobody_uses_is_forgotten() -> None:
     h.send("one")
     h.answer()
     h.advance(4_900)
-    assert h.core.partitions_of("t") == 1
+    assert "t" in h.core.routes
     h.advance(1_000)
-    assert h.core.partitions_of("t") is None
+    assert "t" not in h.core.routes
     asked = len(h.all(LearnLeaders))
     h.advance(60_000)
     assert len(h.all(LearnLeaders)) == asked
@@ -173,7 +171,7 @@ def test_a_topic_with_a_batch_on_its_way_is_not_forgotten() -> None:
     h = Harness(ProduceSettings(metadata_max_idle_ms=5_000))
     h.send("one")
     h.advance(20_000)
-    assert h.core.partitions_of("t") == 1
+    assert "t" in h.core.routes
 
 
 def test_a_topic_that_comes_back_goes_on_with_its_numbers() -> None:
@@ -223,33 +221,55 @@ def test_another_cluster_is_asked_anew() -> None:
 
 
 def test_a_key_has_its_partition() -> None:
-    h = Harness(partitions=10)
-    assert h.core.partition_for("t", b"foobar") == (-790332482 & 0x7FFFFFFF) % 10
-    assert h.core.partition_for("t", b"21") == (-973932308 & 0x7FFFFFFF) % 10
+    route = Harness(partitions=10).core.routes["t"]
+    assert route.of(b"foobar") == tp((-790332482 & 0x7FFFFFFF) % 10)
+    assert route.of(b"21") == tp((-973932308 & 0x7FFFFFFF) % 10)
 
 
 def test_records_without_a_key_stay_together_until_the_batch_is_full() -> None:
     drawn = iter([1, 1, 0, 0, 1, 1])
     settings = ProduceSettings(batch_bytes=batch_bytes(3), linger_ms=1_000)
     h = Harness(settings, partitions=3, choose=lambda _: next(drawn))
-    chosen: list[int] = []
-    for _ in range(8):
-        partition = h.core.partition_for("t", None)
-        chosen.append(partition)
-        h.append("abc", to=tp(partition))
-    assert chosen == [1, 1, 1, 1, 0, 0, 0, 0]
+    placed = [h.append_anywhere("abc") for _ in range(8)]
+    assert [each.tp.partition for each in placed] == [1, 1, 1, 0, 0, 0, 2, 2]
+    assert [each.row for each in placed] == [0, 1, 2, 0, 1, 2, 0, 1]
+    assert [len(h.batch(tp(n), h.open[at]).values) for at, n in enumerate((1, 0))] == [3, 3]
+
+
+def test_a_record_that_does_not_fit_goes_into_the_batch_that_another_partition_has_open() -> None:
+    drawn = iter([0, 0, 0, 0])
+    settings = ProduceSettings(batch_bytes=batch_bytes(3), linger_ms=1_000)
+    h = Harness(settings, partitions=2, choose=lambda _: next(drawn))
+    h.append("key", to=tp(1))
+    before = [h.append_anywhere("abc") for _ in range(3)]
+    last = h.append_anywhere("abc")
+    assert {each.tp for each in before} == {tp(0)}
+    assert last == (1, 1, tp(1), True)
+    assert [each.tp for each in h.open[0].batches] == [tp(0)]
+
+
+def test_a_record_without_a_key_waits_for_room_wherever_it_goes() -> None:
+    settings = ProduceSettings(
+        batch_bytes=batch_bytes(3), buffer_bytes=2 * batch_bytes(3) - 1, linger_ms=1_000
+    )
+    h = Harness(settings, partitions=2)
+    for _ in range(3):
+        h.append_anywhere("abc")
+    assert h.try_append_anywhere("abc") is None
+    h.answer()
+    assert h.append_anywhere("abc").tp == tp(1)
 
 
 def test_records_without_a_key_go_where_there_is_a_leader() -> None:
     h = Harness(partitions=3, leader=lambda number: 2 if number == 2 else -1)
-    assert h.core.partition_for("t", None) == 2
+    assert h.core.routes["t"].of(None) == tp(2)
 
 
 def test_a_partition_that_is_behind_gets_less() -> None:
     drawn = iter([0, 0, 0, 1])
     settings = ProduceSettings(batch_bytes=batch_bytes(3), linger_ms=1_000)
     h = Harness(settings, partitions=3, choose=lambda _: next(drawn))
-    first = h.core.partition_for("t", None)
-    h.append(*["abc"] * 4, to=tp(first))
+    for _ in range(3):
+        h.append_anywhere("abc")
     h.append(*["abc"] * 4, to=tp(1))
-    assert h.core.partition_for("t", None) == 2  # 1 has a batch on its way
+    assert h.append_anywhere("abc").tp == tp(2)  # 1 has a batch on its way
