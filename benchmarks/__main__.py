@@ -15,6 +15,7 @@ BENCHMARKS: Final = {
     "settling": "what extra heartbeats cost the broker with 10,000 members, and what they gain",
     "rebalance": "how fast a group settles on real Kafka, beside confluent-kafka and aiokafka",
     "consume": "records a second out of Kafka, beside aiokafka and confluent-kafka",
+    "produce": "records a second into Kafka, and the exactly-once loop, beside the same",
     "first_record": "from start() to the first record, and hand-over, beside confluent-kafka",
 }
 

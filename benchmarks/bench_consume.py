@@ -15,20 +15,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import importlib
-import itertools
 import json
 import os
-import random
-import resource
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from benchmarks.timing import machine, say, table
+from benchmarks.timing import cpu_s, machine, say, table
+from benchmarks.topics import Data, Topic, fill
 
 __all__ = ["main"]
 
@@ -38,31 +35,6 @@ _RECORDS_MIN: Final = 200_000
 _AIOKAFKA: Final[dict[str, Any]] = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
 _TUNED: Final = {"fetch.queue.backoff.ms": 5, "queued.min.messages": 1_000_000}
 _NO_EXTENSION: Final = {"KIP848_NO_EXTENSIONS": "1"}
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """What a topic is filled with."""
-
-    value_bytes: int
-    compression: str
-    partitions: int
-
-    @property
-    def topic(self) -> str:
-        return f"bench-{self.value_bytes}-{self.compression}-{self.partitions}"
-
-    def __str__(self) -> str:
-        return f"{self.value_bytes} bytes, {self.compression}, {self.partitions} partitions"
-
-
-class Topic(NamedTuple):
-    """A filled topic, as a measuring process is told of it."""
-
-    bootstrap: str
-    name: str
-    partitions: int
-    records: int
 
 
 class Count:
@@ -78,7 +50,7 @@ class Count:
     def add(self, records: int) -> bool:
         """Whether there are more to come."""
         if not self._read:
-            self._first, self._started_s, self._cpu_s = records, time.perf_counter(), _cpu_s()
+            self._first, self._started_s, self._cpu_s = records, time.perf_counter(), cpu_s()
         self._read += records
         return self._read < self.total
 
@@ -88,12 +60,7 @@ class Count:
         if not records:
             raise SystemExit("the first list had all records; measure with more")
         elapsed_s = time.perf_counter() - self._started_s
-        return {"rate": records / elapsed_s, "cpu_us": (_cpu_s() - self._cpu_s) / records * 1e6}
-
-
-def _cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+        return {"rate": records / elapsed_s, "cpu_us": (cpu_s() - self._cpu_s) / records * 1e6}
 
 
 # -- the ways ------------------------------------------------------------------------------------
@@ -213,46 +180,7 @@ BARS: Final = (
 """Of the first data: a way, another one, and how much faster it shall be."""
 
 
-# -- filling topics, measuring -------------------------------------------------------------------
-
-
-def _values(size: int) -> list[bytes]:
-    """Texts as logs have them: some of it repeats, some does not."""
-    dice = random.Random(848)
-    values: list[bytes] = []
-    for number in range(5000):
-        head = {"id": number, "user": dice.randrange(10**6), "level": dice.choice("DIWE")}
-        text = json.dumps(head)[:-1] + ', "message": "'
-        while len(text) < size:
-            text += dice.choice(("connection", "request", "took", f"{dice.random():.9f}")) + " "
-        values.append((text[: size - 2] + '"}').encode())
-    return values
-
-
-def _fill(bootstrap: str, data: Data, records: int) -> Topic:
-    from confluent_kafka import Producer
-
-    settings: dict[str, Any] = {
-        "bootstrap.servers": bootstrap,
-        "compression.type": data.compression,
-        "linger.ms": 50,
-        "batch.size": 65_536,
-        "queue.buffering.max.messages": 1_000_000,
-    }
-    producer = Producer(settings)
-    values = itertools.cycle(_values(data.value_bytes))
-    for number, value in zip(range(records), values, strict=False):
-        partition = number // 100 % data.partitions
-        while True:
-            try:
-                producer.produce(data.topic, value, b"key-%05d" % (number % 99_991), partition)
-                break
-            except BufferError:
-                producer.poll(0.1)
-    left = producer.flush(_LIMIT_S)
-    if left:
-        raise TimeoutError(f"{left} records of {data.topic} were not stored")
-    return Topic(bootstrap, data.topic, data.partitions, records)
+# -- measuring -------------------------------------------------------------------------------------
 
 
 def _measured(name: str, topic: Topic) -> dict[str, float]:
@@ -365,7 +293,7 @@ def main(argv: list[str] | None = None) -> int:
         for number, data in enumerate(_chosen(options)):
             kafka.create_topic(data.topic, data.partitions)
             records = max(_RECORDS_MIN, options.records * 100 // data.value_bytes)
-            topic = _fill(kafka.bootstrap, data, records)
+            topic = fill(kafka.bootstrap, data, records)
             medians = _in_turns(options.ways, topic, options.runs)
             _tell(data, topic, medians)
             met = _bars(medians) and met if number == 0 else met

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import platform
+import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
 
-__all__ = ["best_us", "machine", "say", "table"]
+__all__ = ["best_us", "cpu_s", "machine", "say", "table"]
 
 
 def best_us(action: Callable[[], object], *, repeats: int = 9, seconds: float = 0.05) -> float:
@@ -26,6 +27,12 @@ def best_us(action: Callable[[], object], *, repeats: int = 9, seconds: float = 
             action()
         best = min(best, time.perf_counter() - started)
     return best / count * 1e6
+
+
+def cpu_s() -> float:
+    """Processor time that this process has used so far, with all its threads."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
 def machine() -> str:
