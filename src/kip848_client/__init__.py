@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         Record,
         RecordBatchView,
     )
+    from kip848_client.exactly_once._processor import ExactlyOnceProcessor, ProducerRecord
     from kip848_client.member import LeaveMode, MemberState
     from kip848_client.producer import Producer, RecordMetadata, Transaction
 
@@ -65,6 +66,7 @@ __all__ = [
     "ConsumerConfig",
     "CoordinatorUnavailable",
     "DeliveryTimedOut",
+    "ExactlyOnceProcessor",
     "GroupMetadata",
     "Kip848Error",
     "LeaveMode",
@@ -81,6 +83,7 @@ __all__ = [
     "ProducerConfig",
     "ProducerFailed",
     "ProducerFenced",
+    "ProducerRecord",
     "ProtocolUnsupported",
     "RebalanceListener",
     "Record",
@@ -100,6 +103,7 @@ __all__ = [
 _LAZY: Final = {
     "Consumer": "kip848_client.consumer",
     "ConsumerConfig": "kip848_client.config",
+    "ExactlyOnceProcessor": "kip848_client.exactly_once._processor",
     "GroupMetadata": "kip848_client.consumer",
     "LeaveMode": "kip848_client.member",
     "MemberState": "kip848_client.member",
@@ -109,6 +113,7 @@ _LAZY: Final = {
     "RebalanceListener": "kip848_client.consumer",
     "Producer": "kip848_client.producer",
     "ProducerConfig": "kip848_client.config",
+    "ProducerRecord": "kip848_client.exactly_once._processor",
     "Record": "kip848_client.consumer",
     "RecordBatchView": "kip848_client.consumer",
     "RecordMetadata": "kip848_client.producer",

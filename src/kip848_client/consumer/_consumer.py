@@ -141,6 +141,11 @@ class Consumer(Inquiry[K, V]):
         state = "not started" if self._engine is None else "closed" if self._closing else "running"
         return f"<Consumer group={group!r} {state}>"
 
+    @property
+    def decoding(self) -> Decoding:
+        """What keys and values are made by. Frozen."""
+        return self._decoding
+
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:

@@ -34,6 +34,11 @@ class Inquiry(Generic[K, V]):
         self._closing: Closing | None = None
         self._manual: tuple[TopicPartition, ...] | None = None
 
+    @property
+    def config(self) -> ConsumerConfig:
+        """The settings. Frozen."""
+        return self._config
+
     # -- what is assigned ------------------------------------------------------------------------
 
     def assignment(self) -> frozenset[TopicPartition]:

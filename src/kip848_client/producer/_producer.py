@@ -116,12 +116,18 @@ class Producer(Generic[K, V]):
         self._partitioner = checked_serializer(partitioner, "partitioner")
         self._engine: Engine | None = None
         self._sending: Sending | None = None
+        self._bytes_sending: Sending | None = None
         self._thread = 0
 
     def __repr__(self) -> str:
         engine = self._engine
         state = "not started" if engine is None else "closed" if engine.is_closing else "running"
         return f"<Producer transactional_id={self._config.transactional_id!r} {state}>"
+
+    @property
+    def config(self) -> ProducerConfig:
+        """The settings. Frozen."""
+        return self._config
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -148,6 +154,7 @@ class Producer(Generic[K, V]):
         self._sending = Sending(
             engine, self._key_serializer, self._value_serializer, self._partitioner
         )
+        self._bytes_sending = Sending(engine, None, None, None)
 
     async def stop(self, *, timeout_ms: int | None = None) -> None:
         """Take no more records, send those that wait, abort an open transaction, disconnect.
@@ -307,6 +314,12 @@ class Producer(Generic[K, V]):
             assert self._sending is not None, "_run() has seen that it runs"
             return self._sending
         return sending
+
+    def bytes_sending(self) -> Sending:
+        """Takes records that are bytes already, past serializers and partitioner."""
+        self._run()
+        assert self._bytes_sending is not None, "_run() has seen that it runs"
+        return self._bytes_sending
 
     def _run(self) -> Engine:
         engine = self._engine

@@ -1,0 +1,37 @@
+"""What a record becomes that cannot be processed: itself, with headers that say what happened."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kip848_client.records import Record
+
+__all__ = ["dead_letter_headers"]
+
+_TEXT_MAX: Final = 4_000
+"""An error may say a lot; a record must not become too large by it."""
+
+
+def dead_letter_headers(
+    record: Record[Any, Any], error: BaseException
+) -> list[tuple[str, bytes | None]]:
+    """The headers of the record, and where it was read and why it is here."""
+    kind = type(error)
+    ours: dict[str, str] = {
+        "kip848.errors.topic": record.topic,
+        "kip848.errors.partition": str(record.partition),
+        "kip848.errors.offset": str(record.offset),
+        "kip848.errors.exception.class.name": f"{kind.__module__}.{kind.__qualname__}",
+        "kip848.errors.exception.message": _said(error),
+    }
+    return [
+        *record.headers,
+        *((name, text.encode("utf-8", "backslashreplace")) for name, text in ours.items()),
+    ]
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)[:_TEXT_MAX]
+    except Exception:  # noqa: BLE001 - whatever the error's own __str__ does
+        return ""
