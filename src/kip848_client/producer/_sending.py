@@ -34,7 +34,7 @@ __all__ = ["Partitioner", "Sending", "Serializer", "checked_serializer"]
 Serializer = Callable[[Any], Any]
 """Makes bytes (or ``None``) of a key or a value, or a coroutine that returns them."""
 Partitioner = Callable[[bytes | None, list[int], list[int]], int]
-"""aiokafka's: gets the key, all partitions and those that can be written to."""
+"""aiokafka's: gets the key, all partitions and those that can be written to, which may be none."""
 
 _INT64_MAX: Final = 2**63 - 1
 _HOGGED_MS: Final = 1
@@ -131,8 +131,9 @@ class Sending:
         known = route.partitions
         if partition is None:
             assert self._partitioner is not None
-            numbers = list(range(len(known)))
-            partition = self._partitioner(key, numbers, numbers)
+            # lists of its own: a partitioner may change them
+            led = [each.partition for each in route.led]
+            partition = self._partitioner(key, list(range(len(known))), led)
         if partition.__class__ is int and 0 <= partition < len(known):
             return known[partition]
         tp = checked_partition((topic, partition))

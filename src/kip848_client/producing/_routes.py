@@ -26,11 +26,11 @@ class Route:
     __slots__ = (
         "_bytes",
         "_choose",
-        "_led",
         "_left",
         "_limit_bytes",
         "_turn",
         "_waiting",
+        "led",
         "partitions",
     )
 
@@ -39,10 +39,11 @@ class Route:
     ) -> None:
         self.partitions: tuple[TopicPartition, ...] = ()
         """By number."""
+        self.led: Sequence[TopicPartition] = ()
+        """Those that have a leader, as metadata told last; there may be none."""
         self._choose = choose
         self._limit_bytes = limit_bytes
         self._waiting = waiting
-        self._led: Sequence[TopicPartition] = ()
         self._turn: TopicPartition | None = None
         """Records without a key go there at the moment."""
         self._left: TopicPartition | None = None
@@ -53,7 +54,7 @@ class Route:
     def learn(self, partitions: tuple[TopicPartition, ...], led: Sequence[TopicPartition]) -> None:
         """Which partitions there are, at least one, and which of them have a leader."""
         self.partitions = partitions
-        self._led = led or partitions
+        self.led = led
         if self._turn not in partitions:
             self._turn = None
 
@@ -67,7 +68,8 @@ class Route:
     def _pick(self) -> TopicPartition:
         """Another one: of two that have a leader the one with fewer batches that wait, so that a
         slow broker gets less."""
-        others = [each for each in self._led if each != self._left] or self._led
+        able = self.led or self.partitions
+        others = [each for each in able if each != self._left] or able
         one, two = (others[self._choose(len(others))] for _ in range(2))
         self._turn = turn = two if self._waiting(two) < self._waiting(one) else one
         self._bytes = 0

@@ -112,6 +112,9 @@ class Topics:
             tuple(TopicPartition(topic, number) for number in range(len(known))),
             [TopicPartition(topic, number) for number, at in known.items() if at.leader != NO_NODE],
         )
+        if len(route.led) < len(known):
+            # records go elsewhere meanwhile, so that nobody else asks
+            self._metadata.want(topic, "some of its partitions have no leader")
         self._troubles.pop(topic, None)
         for ticket in self._tickets(topic):
             del self._waiters[ticket]

@@ -265,6 +265,21 @@ def test_records_without_a_key_go_where_there_is_a_leader() -> None:
     assert h.core.routes["t"].of(None) == tp(2)
 
 
+def test_partitions_without_a_leader_are_asked_for_until_they_have_one() -> None:
+    """Nobody writes to them meanwhile, so no batch waits that would ask."""
+    h = Harness(partitions=3, leader=lambda number: -1 if number == 1 else 2)
+    assert h.core.routes["t"].led == [tp(0), tp(2)]
+    h.advance(10_000)
+    asked = len(h.all(LearnLeaders))
+    assert 8 < asked < 20
+    h.topics["t"][1][1] = (3, 6)
+    h.advance(1_500)
+    assert h.core.routes["t"].led == [tp(0), tp(1), tp(2)]
+    asked = len(h.all(LearnLeaders))
+    h.advance(60_000)
+    assert len(h.all(LearnLeaders)) == asked
+
+
 def test_a_partition_that_is_behind_gets_less() -> None:
     drawn = iter([0, 0, 0, 1])
     settings = ProduceSettings(batch_bytes=batch_bytes(3), linger_ms=1_000)
