@@ -43,6 +43,7 @@ _ACLS = [
         ("WRITE", "TOPIC", "t"),
         ("READ", "GROUP", "g"),
         ("IDEMPOTENT_WRITE", "CLUSTER", "kafka-cluster"),
+        ("WRITE", "TRANSACTIONAL_ID", "tx"),
     )
 ]
 

@@ -6,7 +6,6 @@ StandardAuthorizer and to ours; all fields of all answers are compared, the word
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.support.security.prepared import await_transactions
 from tests.support.security.principals import PRINCIPALS, Right
 from tests.support.security.random_rights import ours, random_acls, theirs
 from tests.support.security.regex_members import regex_assignments
+from tests.support.security.scram_users import MECHANISMS, scram_upsertions
 from tests.support.security.sides import PASSWORD, SecureSide, mock_side, real_side
 from tests.support.security.tls import SUBJECTS, Certificates, connect_with_tls
 from tests.support.wire_connection import ConnectionLostError, WireConnection
@@ -75,23 +75,10 @@ def test_every_conversation_about_passwords_and_rights(kafka_version: str, tmp_p
 
 def _add_scram_users(side: SecureSide) -> None:
     """A real broker has them in its metadata; ours took them from its options."""
-    salt, iterations = b"grains of salt", 4096
-    upsertions = [
-        {
-            "name": user,
-            "mechanism": number,
-            "iterations": iterations,
-            "salt": salt,
-            "salted_password": hashlib.pbkdf2_hmac(
-                hash_name, PASSWORD.format(user).encode(), salt, iterations
-            ),
-        }
-        for user in USERS
-        for number, hash_name in ((1, "sha256"), (2, "sha512"))
-    ]
-    for number in (0, 1):
+    passwords = {user: PASSWORD.format(user) for user in USERS}
+    for mechanism in MECHANISMS:
         with side.connect() as admin:
-            some = upsertions[number::2]
+            some = scram_upsertions(passwords, mechanism)
             altered = message("AlterUserScramCredentials", deletions=(), upsertions=some)
             answer = admin.request(altered, 0)
             assert all(each.error_code == 0 for each in answer.results), answer
