@@ -59,13 +59,20 @@ class RealCluster:
             broker.port = port
             brokers[node_id] = broker
         with contextlib.ExitStack() as stack:
-            for broker in reversed(brokers.values()):
-                stack.callback(broker.stop)
+            for broker in brokers.values():
+                # nobody needs the data any more; in good order it takes half a minute without the
+                # controller, which one of them is
+                stack.callback(broker.kill)
             for broker in brokers.values():
                 broker.start()
             cluster = cls(brokers)
             cluster.await_brokers(tuple(brokers))
             yield cluster
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port,..`` of all brokers, running or not."""
+        return ",".join(f"{_HOST}:{broker.port}" for broker in self._brokers.values())
 
     def ask(self, node_id: int, request: Any, version: int) -> Any:
         """The answer of one broker."""

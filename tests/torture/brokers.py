@@ -1,0 +1,197 @@
+"""Three brokers to torture processors with: the bundled ones, or Apache Kafka. Leaders move when
+told to; with those of the internal topics, which have one partition each, coordinators move."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from kip848_client.error_codes import ErrorCode, error_name
+from mock_coordinator import MockCluster
+from tests.support.plain_message import message
+from tests.support.real_cluster import RealCluster
+from tests.torture.names import GROUP, IN, OUT, PARTITIONS, SESSION_MS
+
+__all__ = ["OFFSETS", "TRANSACTIONS", "Brokers", "committed", "mock_brokers", "real_brokers"]
+
+OFFSETS: Final = "__consumer_offsets"
+TRANSACTIONS: Final = "__transaction_state"
+
+_IDS: Final = (1, 2, 3)
+_ANY: Final = 1
+_BY_NAME: Final = 12
+"""Of Metadata."""
+_HEARTBEAT_MS: Final = 300
+_PREFERRED: Final = 0
+_IS_MOVED: Final = (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
+_PATIENCE_S: Final = 30.0
+_PAUSE_S: Final = 0.05
+
+_CONFIGS: Final = {
+    "group.consumer.min.session.timeout.ms": "500",
+    "group.consumer.session.timeout.ms": str(SESSION_MS),
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": str(_HEARTBEAT_MS),
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    "auto.create.topics.enable": "false",
+}
+
+
+class Brokers(Protocol):
+    """Three of them, with ids 1, 2, 3, and the topics ``in`` and ``out``."""
+
+    @property
+    def bootstrap(self) -> str: ...
+
+    async def ask(self, node_id: int, request: Any, version: int) -> Any:
+        """The answer of one broker."""
+        ...
+
+    async def lead(self, topic: str, partition: int, after: Callable[[int], int]) -> str | None:
+        """Make another broker the leader: which one, ``after`` makes of the present one. Returns
+        why that is not done; ``None`` if it is."""
+        ...
+
+
+async def committed(brokers: Brokers) -> dict[int, int] | None:
+    """What the group has committed of ``in``; ``None`` while that cannot be told."""
+    find = message("FindCoordinator", key_type=0, coordinator_keys=[GROUP])
+    found = (await brokers.ask(_ANY, find, 4)).coordinators[0]
+    if found.error_code:
+        return None
+    wanted = {"group_id": GROUP, "topics": None}
+    request = message("OffsetFetch", groups=[wanted], require_stable=True)
+    told = (await brokers.ask(found.node_id, request, 9)).groups[0]
+    rows = [row for topic in told.topics if topic.name == IN for row in topic.partitions]
+    if told.error_code or any(row.error_code for row in rows):
+        return None
+    return {row.partition_index: row.committed_offset for row in rows}
+
+
+async def _until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
+    loop = asyncio.get_running_loop()
+    give_up = loop.time() + _PATIENCE_S
+    while not await condition():
+        assert loop.time() < give_up, what
+        await asyncio.sleep(_PAUSE_S)
+
+
+async def _prepare(brokers: Brokers) -> None:
+    """Create the topics, the coordinators' among them, and wait until all brokers know them."""
+    topics = [
+        {"name": name, "num_partitions": PARTITIONS, "replication_factor": len(_IDS)}
+        for name in (IN, OUT)
+    ]
+    answer = await brokers.ask(_ANY, message("CreateTopics", topics=topics), 7)
+    assert not any(each.error_code for each in answer.topics), answer
+
+    async def is_ready() -> bool:
+        for kind, key in ((0, GROUP), (1, "a")):
+            find = message("FindCoordinator", key_type=kind, coordinator_keys=[key])
+            if (await brokers.ask(_ANY, find, 4)).coordinators[0].error_code:
+                return False
+        wanted = (IN, OUT, OFFSETS, TRANSACTIONS)
+        metadata = message("Metadata", topics=[{"name": name} for name in wanted])
+        for node_id in _IDS:
+            told = await brokers.ask(node_id, metadata, _BY_NAME)
+            if not all(topic.partitions and _is_led(topic) for topic in told.topics):
+                return False
+        return await committed(brokers) is not None
+
+    await _until(is_ready, "the topics are not there in time")
+
+
+def _is_led(topic: Any) -> bool:
+    return all(each.leader_id >= 0 for each in topic.partitions)
+
+
+class _Mock:
+    def __init__(self, cluster: MockCluster) -> None:
+        self._cluster = cluster
+
+    @property
+    def bootstrap(self) -> str:
+        return self._cluster.bootstrap
+
+    async def ask(self, node_id: int, request: Any, version: int) -> Any:
+        connection = self._cluster.connect(node_id=node_id, client_id="torture")
+        try:
+            return connection.ask(request, version)
+        finally:
+            connection.close()
+
+    async def lead(self, topic: str, partition: int, after: Callable[[int], int]) -> str | None:
+        leader = self._cluster.leader_of(topic, partition)
+        if leader is None:
+            return "nobody leads it"
+        self._cluster.move_leader(topic, partition, after(leader))
+        return None
+
+
+@asynccontextmanager
+async def mock_brokers(profile: str) -> AsyncGenerator[Brokers]:
+    """The bundled ones, as Kafka of this line."""
+    async with MockCluster(profile=profile, config=_CONFIGS) as cluster:
+        found = _Mock(cluster)
+        await _prepare(found)
+        yield found
+
+
+class _Real:
+    def __init__(self, cluster: RealCluster) -> None:
+        self._cluster = cluster
+
+    @property
+    def bootstrap(self) -> str:
+        return self._cluster.bootstrap
+
+    async def ask(self, node_id: int, request: Any, version: int) -> Any:
+        return await asyncio.to_thread(self._cluster.ask, node_id, request, version)
+
+    async def lead(self, topic: str, partition: int, after: Callable[[int], int]) -> str | None:
+        told = await self.ask(_ANY, message("Metadata", topics=[{"name": topic}]), _BY_NAME)
+        (led_by,) = (
+            each.leader_id
+            for each in told.topics[0].partitions
+            if each.partition_index == partition
+        )
+        if led_by < 0:
+            return "nobody leads it"
+        leader = after(led_by)
+        order = [leader, *(node_id for node_id in _IDS if node_id != leader)]
+        preferred = {
+            "name": topic,
+            "partitions": [{"partition_index": partition, "replicas": order}],
+        }
+        alter = message("AlterPartitionReassignments", topics=[preferred])
+        altered = await self.ask(_ANY, alter, 0)
+        code = altered.error_code or altered.responses[0].partitions[0].error_code
+        assert code == ErrorCode.NONE, altered
+        chosen = {"topic": topic, "partitions": [partition]}
+        elect = message("ElectLeaders", election_type=_PREFERRED, topic_partitions=[chosen])
+        elected = await self.ask(_ANY, elect, 2)
+        rows = [row for each in elected.replica_election_results for row in each.partition_result]
+        codes = [elected.error_code, *(row.error_code for row in rows)]
+        wrong = [error_name(code) for code in codes if code not in _IS_MOVED]
+        return ", ".join(wrong) or None
+
+
+@asynccontextmanager
+async def real_brokers(version: str, folder: Path) -> AsyncGenerator[Brokers]:
+    """Apache Kafka's of a release. Raises what ``RealCluster`` raises."""
+    manager = RealCluster.start(version, folder, _CONFIGS)
+    cluster = await asyncio.to_thread(manager.__enter__)
+    try:
+        found = _Real(cluster)
+        await _prepare(found)
+        yield found
+    finally:
+        await asyncio.to_thread(manager.__exit__, None, None, None)

@@ -1,0 +1,153 @@
+"""Processors as processes: started, killed, frozen, succeeded by others of the same name."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.torture.names import FENCED_EXIT, diary_entries
+
+__all__ = ["Process", "Processes"]
+
+_ROOT: Final = Path(__file__).parents[2]
+_END_S: Final = 60.0
+"""How long a process may take to end."""
+_PAUSE_S: Final = 0.05
+_SAID_LINES: Final = 25
+
+
+class Process:
+    """One that runs, or has run."""
+
+    def __init__(self, name: str, process: asyncio.subprocess.Process, stem: Path) -> None:
+        self.name = name
+        self._process = process
+        self._said = stem.with_suffix(".log")
+        self._diary = stem.with_suffix(".diary")
+        self._is_wanted = True
+        """Whether it should run."""
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.returncode is None
+
+    @property
+    def has_ended_by_itself(self) -> bool:
+        """Nobody wanted it to."""
+        return self._is_wanted and not self.is_running
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal, if it is there."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(number)
+
+    async def kill(self) -> None:
+        """End it as a crash would."""
+        self._is_wanted = False
+        self.signal(signal.SIGKILL)
+        await self._process.wait()
+
+    async def end(self) -> int | None:
+        """End it gently, as soon as it can be; as ``ended``."""
+        while self.is_running and not diary_entries(self._diary):  # noqa: ASYNC110 - it only writes
+            await asyncio.sleep(_PAUSE_S)
+        self.signal(signal.SIGTERM)
+        return await self.ended()
+
+    async def ended(self) -> int | None:
+        """Its exit code, once it has ended; one that does not in time is killed: ``None``."""
+        self._is_wanted = False
+        try:
+            async with asyncio.timeout(_END_S):
+                return await self._process.wait()
+        except TimeoutError:
+            await self.kill()
+            return None
+
+    def said(self) -> str:
+        """The end of what it has said of errors."""
+        return "\n".join(self._said.read_text(errors="replace").splitlines()[-_SAID_LINES:])
+
+
+class Processes:
+    """All that were ever started. A folder has their diaries."""
+
+    def __init__(self, bootstrap: str, names: tuple[str, ...], seed: int, folder: Path) -> None:
+        self._bootstrap = bootstrap
+        self._seeds = itertools.count(seed * 1_000)
+        self._folder = folder
+        self._started: list[Process] = []
+        self._numbers = itertools.count(1)
+        self.names = names
+        self.living: dict[str, Process] = {}
+        """The newest of each name."""
+
+    @classmethod
+    @asynccontextmanager
+    async def running(
+        cls, bootstrap: str, names: tuple[str, ...], seed: int, folder: Path
+    ) -> AsyncGenerator[Processes]:
+        """One process of each name; none is left behind."""
+        found = cls(bootstrap, names, seed, folder)
+        try:
+            for name in names:
+                await found.start(name)
+            yield found
+        finally:
+            for process in found._started:
+                await process.kill()
+
+    async def start(self, name: str) -> Process:
+        """Another one of this name."""
+        stem = self._folder / f"{name}-{next(self._numbers)}"
+        with stem.with_suffix(".log").open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "tests.torture.processor", self._bootstrap, name),
+                *(str(next(self._seeds)), str(stem.with_suffix(".diary"))),
+                cwd=_ROOT,
+                stdin=asyncio.subprocess.PIPE,
+                stderr=log,
+            )
+        self.living[name] = Process(name, process, stem)
+        self._started.append(self.living[name])
+        return self.living[name]
+
+    def troubles(self) -> list[str]:
+        """Those that ended though nobody wanted that."""
+        return [
+            f"{each.name} ended by itself, with {each.returncode}"
+            f"{' (fenced)' if each.returncode == FENCED_EXIT else ''}:\n{each.said()}"
+            for each in self._started
+            if each.has_ended_by_itself
+        ]
+
+    def counts(self) -> Counter[str]:
+        """What is in the diaries: how often what happened, and how many records were copied."""
+        found: Counter[str] = Counter()
+        for path in self._folder.glob("*.diary"):
+            for entry in diary_entries(path):
+                found[entry["what"]] += 1
+                found["records"] += entry.get("records", 0)
+        return found
+
+    def errors(self) -> Counter[str]:
+        """The errors in the diaries."""
+        return Counter(
+            f"{entry['what']}: {entry['error']}"
+            for path in self._folder.glob("*.diary")
+            for entry in diary_entries(path)
+            if "error" in entry
+        )
