@@ -15,7 +15,7 @@ import pytest
 
 from mock_coordinator import MockBroker, NewRecord
 from tests.integration.exactly_once import IN, OUT
-from tests.support.kafka_tools import CONSOLE_CONSUMER, run_tool
+from tests.support.kafka_tools import CONSOLE_CONSUMER, MESSAGE_COPIER, TRANSACTIONS, run_tool
 from tests.support.pytest_kafka import skip_without_kafka
 
 pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
@@ -33,8 +33,6 @@ FAST: Final = {
 PARTITIONS: Final = 3
 RECORDS: Final = 240
 CRASHES: Final = (70, 90)
-TRANSACTIONS_COMMAND: Final = "org.apache.kafka.tools.TransactionsCommand"
-MESSAGE_COPIER: Final = "org.apache.kafka.tools.TransactionalMessageCopier"
 
 VALUES: Final = [b"%d" % number for number in range(RECORDS)]
 
@@ -132,10 +130,10 @@ async def test_javas_tools_see_and_end_transactions() -> None:
             *("--consumer-group", "g", "--max-messages", str(RECORDS)),
         )
         at = ("--bootstrap-server", broker.bootstrap)
-        listed = await tool(TRANSACTIONS_COMMAND, *at, "list")
+        listed = await tool(TRANSACTIONS, *at, "list")
         assert "java" in listed
         assert "CompleteCommit" in listed
-        described = await tool(TRANSACTIONS_COMMAND, *at, "describe", "--transactional-id", "java")
+        described = await tool(TRANSACTIONS, *at, "describe", "--transactional-id", "java")
         assert "CompleteCommit" in described
         printed = await tool(
             CONSOLE_CONSUMER,

@@ -19,9 +19,11 @@ __all__ = [
     "CONSOLE_PRODUCER",
     "CONSUMER_GROUPS",
     "DELETE_RECORDS",
+    "FEATURES",
     "GET_OFFSETS",
     "GROUPS",
     "LEADER_ELECTION",
+    "MESSAGE_COPIER",
     "REASSIGN_PARTITIONS",
     "TOPICS",
     "TRANSACTIONS",
@@ -38,9 +40,11 @@ CONFIGS: Final = "kafka.admin.ConfigCommand"
 """Part of the broker's jars, not of the tools', until 4.4."""
 CONSUMER_GROUPS: Final = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 DELETE_RECORDS: Final = "org.apache.kafka.tools.DeleteRecordsCommand"
+FEATURES: Final = "org.apache.kafka.tools.FeatureCommand"
 GET_OFFSETS: Final = "org.apache.kafka.tools.GetOffsetShell"
 GROUPS: Final = "org.apache.kafka.tools.GroupsCommand"
 LEADER_ELECTION: Final = "org.apache.kafka.tools.LeaderElectionCommand"
+MESSAGE_COPIER: Final = "org.apache.kafka.tools.TransactionalMessageCopier"
 REASSIGN_PARTITIONS: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 TOPICS: Final = "org.apache.kafka.tools.TopicCommand"
 TRANSACTIONS: Final = "org.apache.kafka.tools.TransactionsCommand"
