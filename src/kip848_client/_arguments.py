@@ -20,10 +20,12 @@ __all__ = [
     "checked_partition",
     "checked_partitions",
     "checked_text",
+    "checked_time_ms",
     "checked_timeout_ms",
     "checked_times",
     "checked_topic",
     "checked_topics",
+    "checked_wire_text",
 ]
 
 _INT32_MAX: Final = 2**31 - 1
@@ -93,16 +95,20 @@ def checked_offset(offset: object) -> int:
 
 def checked_text(text: object) -> str:
     """The metadata of a commit."""
+    return checked_wire_text(text, "the metadata of an offset")
+
+
+def checked_wire_text(text: object, what: str) -> str:
+    """What requests carry as a text."""
     if not isinstance(text, str):
-        raise ConfigError(f"the metadata of an offset is a str, not {shown(text)}")
+        raise ConfigError(f"{what} is a str, not {shown(text)}")
     try:
         size = len(text.encode())
     except UnicodeEncodeError as err:
-        raise ConfigError(f"the metadata of an offset cannot be UTF-8: {err.reason}") from err
+        raise ConfigError(f"{what} cannot be UTF-8: {err.reason}") from err
     if size > _STRING_BYTES_MAX:
         raise ConfigError(
-            f"the metadata of an offset has {size} bytes; Kafka's strings have "
-            f"{_STRING_BYTES_MAX} at most"
+            f"{what} has {size} bytes; Kafka's strings have {_STRING_BYTES_MAX} at most"
         )
     return text
 
@@ -136,6 +142,16 @@ def checked_times(timestamps: object) -> dict[TopicPartition, int]:
             )
         found[checked_partition(partition)] = time_ms
     return found
+
+
+def checked_time_ms(time_ms: object, name: str) -> int:
+    """Milliseconds since 1970."""
+    number = _whole(time_ms, _INT64_MAX)
+    if number is None:
+        raise ConfigError(
+            f"{name} is an int of ms since 1970, not negative and below 2**63: {shown(time_ms)}"
+        )
+    return number
 
 
 # -- times to wait, counts -------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from kip848_client import (
     CommitFailed,
     ConfigError,
     Consumer,
+    GroupMetadata,
     LocalProtocolError,
     Producer,
     ProducerFenced,
@@ -24,7 +25,8 @@ from kip848_client import (
     Transaction,
     TransactionAborted,
 )
-from kip848_client.producing import State
+from kip848_client._types import TopicId
+from kip848_client.producing import State, _transaction_requests
 from kip848_client.wire.messages.transactions import EndTxnRequest
 from mock_coordinator import MockBroker, options
 from mock_coordinator.core.profiles import profile_named
@@ -36,11 +38,16 @@ from tests.support.real_kafka import RealKafka
 
 pytestmark = pytest.mark.asyncio
 
+OFFSETS_BY_ID = 6
+"""The version of TxnOffsetCommit."""
+
 
 class Broker(Cluster):
     """With the bundled broker itself, if it is that."""
 
     mock: MockBroker | None = None
+    takes_ids: bool = True
+    """Whether offsets of a transaction name topics by id."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -71,6 +78,8 @@ async def broker(
             mock = await stack.enter_async_context(running_mock(version))
             found = Broker("mock", version, mock.host, mock.port)
             found.mock = mock
+        newest = profile_named(found.profile).api_versions["TxnOffsetCommit"][1]
+        found.takes_ids = kind != "V1" and newest >= OFFSETS_BY_ID
         stack.push_async_callback(found.close)
         yield found
 
@@ -236,6 +245,55 @@ async def test_a_member_that_the_group_does_not_know_cannot_commit(broker: Broke
     assert await committed_values(broker, target, b"0") == [b"0"]
 
 
+async def test_a_topic_created_again_does_not_get_the_offsets_of_its_forerunner(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where brokers take ids, since Kafka 4.4. By name nobody can tell the two apart."""
+    monkeypatch.setattr(_transaction_requests, "_GONE_MS", 300)
+    source = await a_topic(broker, "in")
+    await broker.produce(source, {0: [b"0"]})
+    here = TopicPartition(source, 0)
+    async with consumer_of(broker, source) as consumer, running(broker) as producer:
+        await consumer.getone()
+        _, before = consumer.offsets_for_transaction()
+        assert before[here].offset == 1
+        await broker.delete_topic(source)
+        new_id = await broker.create_topic(source, 1)
+
+        async def has_the_new_one() -> bool:
+            await consumer.getmany(timeout_ms=20)
+            return id_of(consumer, here) == new_id
+
+        await eventually(has_the_new_one)
+
+        class Forerunner:
+            def offsets_for_transaction(self, _offsets: Any = None) -> Any:
+                return consumer.group_metadata(), before
+
+        if broker.takes_ids:
+            async with refused(producer, TransactionAborted, says="UNKNOWN_TOPIC_ID") as txn:
+                await txn.send_offsets(Forerunner())
+            assert await consumer.committed(here) is None
+        else:
+            async with producer.transaction() as txn:
+                await txn.send_offsets(Forerunner())
+            assert await consumer.committed(here) == 1
+        async with producer.transaction() as txn:
+            await txn.send_offsets(consumer, {here: 0})
+        assert await consumer.committed(here) == 0
+
+
+def id_of(consumer: Consumer[Any, Any], tp: TopicPartition) -> TopicId | None:
+    """Of the topic that the consumer has a partition of."""
+    if tp not in consumer.assignment():
+        return None
+    return consumer.offsets_for_transaction({tp: 0})[1][tp].topic_id
+
+
+def consumer_metadata(group: str, **others: Any) -> GroupMetadata:
+    return GroupMetadata(group, 1, "m", None)._replace(**others)
+
+
 async def test_who_may_not_give_offsets(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
     topic = await a_topic(broker)
     group = broker.unique("g")
@@ -250,6 +308,16 @@ async def test_who_may_not_give_offsets(broker: Broker, caplog: pytest.LogCaptur
             await producer.send_offsets_to_transaction(None, group)
         with pytest.raises(ConfigError, match="group is a Consumer"):
             await producer.send_offsets_to_transaction({(topic, 0): 1}, 5)
+        wrong: dict[str, Any] = {
+            "name of a group has 40000 bytes": "g" * 40_000,
+            "name of a group cannot be UTF-8": "\ud800",
+            "a group has a name": "",
+            "member_id is a str": consumer_metadata(group, member_id=5),
+            "member_epoch is an int": consumer_metadata(group, member_epoch=1 << 31),
+        }
+        for says, who in wrong.items():
+            with pytest.raises(ConfigError, match=says):
+                await producer.send_offsets_to_transaction({(topic, 0): 1}, who)
         await producer.send_offsets_to_transaction({(topic, 0): 1}, group)
         assert "nobody's name" in caplog.text
         await producer.commit_transaction()

@@ -50,8 +50,9 @@ class ProducerDriver:
         self._heard = heard
         self._watch = watch
         self.core: Final = ProducerCore(settings, self._jitter, rng.randrange, Builder)
-        self._ids: dict[str, TopicId] = {}
-        self._requests = ProduceRequests(wires, self.feed, self._ids.get, enter)
+        self.ids: Final[dict[str, TopicId]] = {}
+        """Of topics, by name, as far as they were told."""
+        self._requests = ProduceRequests(wires, self.feed, enter)
         self._stepping: Stepping[Event] = Stepping(
             wires.kernel, self._step, lambda: self.core.deadline_ms, self._fire, enter
         )
@@ -62,7 +63,7 @@ class ProducerDriver:
     def feed(self, event: Event) -> None:
         """Give the core an event, and perform what it asks for."""
         if isinstance(event, LeadersLearnt):
-            self._ids |= {told.topic: told.topic_id for told in event.topics if told.topic_id}
+            self.ids.update({told.topic: told.topic_id for told in event.topics if told.topic_id})
         self._stepping.post(event)
 
     def drop(self) -> None:

@@ -76,6 +76,7 @@ class Process:
             watch=self._watch,
         )
         self.core = self._driver.core
+        self.topic_ids = self._driver.ids
         self.settings = settings
         self.is_alive = True
         self._structure = Structure(self.core, settings)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kip848_client._types import TopicId
 from kip848_client.member import LossReason
 from kip848_client.producing import (
     AddOffsets,
@@ -31,19 +30,17 @@ Asked = InitProducerId | AddPartitions | AddOffsets | CommitOffsets | EndTransac
 
 
 class ProduceRequests(NodeRequests):
-    """Sends what the core asks for. ``feed`` takes the events, ``id_of`` knows topics, ``enter``
-    lets something happen as soon as the process runs."""
+    """Sends what the core asks for. ``feed`` takes the events, ``enter`` lets something happen as
+    soon as the process runs."""
 
     def __init__(
         self,
         wires: Wires,
         feed: Callable[[Event], None],
-        id_of: Callable[[str], TopicId | None],
         enter: Callable[[Callable[[], None]], None],
     ) -> None:
         super().__init__(wires, feed, enter)
         self._feed = feed
-        self._id_of = id_of
         self._producing = self.own_connections()
 
     def produce(self, command: SendProduce) -> None:
@@ -107,11 +104,11 @@ class ProduceRequests(NodeRequests):
                     lambda answer: wire.offsets_added_answer(command, answer),
                 )
             case CommitOffsets():
-                limits = wire.commit_offsets_versions(command, self._id_of)
+                limits = wire.commit_offsets_versions(command)
                 return (
-                    wire.commit_offsets_request(command, self._id_of),
+                    wire.commit_offsets_request(command),
                     self.version("TxnOffsetCommit", limits),
-                    lambda answer: wire.offsets_answer(command, answer, self._id_of),
+                    lambda answer: wire.offsets_answer(command, answer),
                 )
             case EndTransaction():
                 return (

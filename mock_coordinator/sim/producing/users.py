@@ -250,7 +250,8 @@ class TransactionalUser(_User):
         transaction.group = name
         chosen = self.rng.sample(range(count), self.rng.randint(1, count))
         transaction.offsets = {TopicPartition("t0", each): offset for each in chosen}
-        offsets = {tp: OffsetToCommit(offset, -1, "") for tp in transaction.offsets}
+        topic_id = self.process.topic_ids.get("t0")
+        offsets = {tp: OffsetToCommit(offset, -1, "", topic_id) for tp in transaction.offsets}
         options = context.options
         limit_ms = options.delivery_timeout_ms + options.request_timeout_ms + 100
 

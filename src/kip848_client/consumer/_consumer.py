@@ -33,6 +33,7 @@ from kip848_client.consumer._poller import Caller, calling_task
 from kip848_client.consumer._records import (
     GroupMetadata,
     OffsetAndMetadata,
+    OffsetForTransaction,
 )
 from kip848_client.consumer._view import MemberView, view_of
 from kip848_client.errors import (
@@ -506,7 +507,7 @@ class Consumer(Inquiry[K, V]):
 
     def offsets_for_transaction(
         self, offsets: Mapping[Any, CommitOffset] | None = None
-    ) -> tuple[GroupMetadata, Mapping[TopicPartition, CommittableOffset]]:
+    ) -> tuple[GroupMetadata, Mapping[TopicPartition, OffsetForTransaction]]:
         """What a transactional producer is to commit for this consumer, and in whose name: one
         snapshot of both. ``Producer.send_offsets_to_transaction`` takes it from here.
 
@@ -523,7 +524,11 @@ class Consumer(Inquiry[K, V]):
                 "enable_auto_commit=False"
             )
         given = None if offsets is None else self._with_epochs(engine, checked_commit(offsets))
-        return self.group_metadata(), engine.wishes.for_transaction(given)
+        found = engine.wishes.for_transaction(given)
+        topic_id = engine.core.topic_id
+        return self.group_metadata(), {
+            tp: OffsetForTransaction(*each, topic_id(tp)) for tp, each in found.items()
+        }
 
     # -- inside ----------------------------------------------------------------------------------
 

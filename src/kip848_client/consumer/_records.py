@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["GroupMetadata", "OffsetAndMetadata", "OffsetAndTimestamp"]
+from kip848_client._types import TopicId
+
+__all__ = ["GroupMetadata", "OffsetAndMetadata", "OffsetAndTimestamp", "OffsetForTransaction"]
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -32,3 +34,14 @@ class GroupMetadata(NamedTuple):
     member_epoch: int
     member_id: str
     group_instance_id: str | None
+
+
+class OffsetForTransaction(NamedTuple):
+    """What a producer commits for a consumer: the next offset to read, the leader epoch of the
+    record before it (-1: not known), a text, and the id of the topic that was read, if it is known:
+    a topic that was created again under its name is another one."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    topic_id: TopicId | None

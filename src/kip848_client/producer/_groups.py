@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
-from kip848_client._arguments import checked_commit
+from kip848_client._arguments import checked_commit, checked_wire_text
 from kip848_client._shown import shown
-from kip848_client._types import TopicPartition
+from kip848_client._types import TopicId, TopicPartition
 from kip848_client.errors import CommitFailed, ConfigError, NotAssigned
 from kip848_client.producing import Group, OffsetToCommit
 
@@ -16,7 +16,8 @@ __all__ = ["GroupSource", "to_commit"]
 
 _log = logging.getLogger("kip848_client")
 
-_NO_EPOCH = -1
+_NO_EPOCH: Final = -1
+_INT32_MAX: Final = 2**31 - 1
 
 
 class _Member(Protocol):
@@ -39,6 +40,8 @@ class _Offset(Protocol):
     def leader_epoch(self) -> int: ...
     @property
     def metadata(self) -> str: ...
+    @property
+    def topic_id(self) -> TopicId | None: ...
 
 
 @runtime_checkable
@@ -60,7 +63,7 @@ def to_commit(
     if isinstance(group, GroupSource):
         member, theirs = group.offsets_for_transaction(offsets)
         found = {
-            tp: OffsetToCommit(each.offset, each.leader_epoch, each.metadata)
+            tp: OffsetToCommit(each.offset, each.leader_epoch, each.metadata, each.topic_id)
             for tp, each in theirs.items()
         }
         return _named(member), found
@@ -71,7 +74,7 @@ def to_commit(
         for tp, (offset, text) in checked_commit(offsets).items()
     }
     if isinstance(group, str):
-        if not group:
+        if not checked_wire_text(group, "the name of a group"):
             raise ConfigError("a group has a name")
         _log.warning(
             "offsets of group %r are committed in nobody's name: a consumer that has lost its "
@@ -94,4 +97,15 @@ def to_commit(
 
 
 def _named(member: _Member) -> Group:
-    return Group(member.group_id, member.member_epoch, member.member_id, member.group_instance_id)
+    instance_id = member.group_instance_id
+    if instance_id is not None:
+        checked_wire_text(instance_id, "group_instance_id")
+    epoch = member.member_epoch
+    if not isinstance(epoch, int) or not _NO_EPOCH <= epoch <= _INT32_MAX:
+        raise ConfigError(f"member_epoch is an int from -1 to {_INT32_MAX}, not {shown(epoch)}")
+    return Group(
+        checked_wire_text(member.group_id, "group_id"),
+        epoch,
+        checked_wire_text(member.member_id, "member_id"),
+        instance_id,
+    )

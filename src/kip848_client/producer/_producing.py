@@ -65,7 +65,7 @@ class Producing:
         self.deliveries: Final = Deliveries(is_silent=is_transactional)
         self._topics = topics
         self._loop = asyncio.get_running_loop()
-        self._requests = Requests(network, self.post, topics.id_of)
+        self._requests = Requests(network, self.post)
         self._steps: Stepping[Event] = Stepping(
             self._step, lambda: core.deadline_ms, TimerFired, clock
         )

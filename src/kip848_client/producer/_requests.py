@@ -5,14 +5,14 @@ Nothing in here raises what a broker or the network does: that is an event, too.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from kip848_client._ports import NotSent, Transport, VersionLimits
-from kip848_client._types import TopicId
 from kip848_client.errors import (
     BrokerError,
     Kip848Error,
+    RemoteProtocolError,
     TransportError,
     UnsupportedVersion,
     WireError,
@@ -86,18 +86,11 @@ class Network(Transport, Protocol):
 
 
 class Requests:
-    """Sends what the core asks for. ``post`` takes the events that come of it; ``id_of`` knows
-    topic ids."""
+    """Sends what the core asks for. ``post`` takes the events that come of it."""
 
-    def __init__(
-        self,
-        network: Network,
-        post: Callable[[Event], None],
-        id_of: Callable[[str], TopicId | None],
-    ) -> None:
+    def __init__(self, network: Network, post: Callable[[Event], None]) -> None:
         self._network = network
         self._post = post
-        self._id_of = id_of
         self._featured: tuple[int, int] | None = None
         """Which connection to which coordinator has told the features."""
 
@@ -183,11 +176,10 @@ class Requests:
                     lambda response: end_transaction_answer(command, response),
                 )
             case CommitOffsets():
-                known = _ids((tp.topic for tp in command.offsets), self._id_of)
                 return (
-                    commit_offsets_request(command, known.get),
-                    commit_offsets_versions(command, known.get),
-                    lambda response: offsets_answer(command, response, known.get),
+                    commit_offsets_request(command),
+                    commit_offsets_versions(command),
+                    lambda response: offsets_answer(command, response),
                 )
 
     # -- features ----------------------------------------------------------------------------
@@ -206,7 +198,7 @@ class Requests:
             response = await self._network.broker(
                 node, features_request(), versions=FEATURES_VERSIONS
             )
-        except TransportError as err:
+        except (TransportError, RemoteProtocolError) as err:
             raise NotSent(str(err)) from err  # what was to be sent after this
         self._featured = (node, self._network.opened(node))
         self._learn(transaction_level(response))
@@ -217,16 +209,6 @@ class Requests:
 
     def _lost(self, number: int, error: Kip848Error) -> None:
         self._post(TxnLost(number, str(error), not isinstance(error, NotSent), _to_tell(error)))
-
-
-def _ids(topics: Iterable[str], id_of: Callable[[str], TopicId | None]) -> dict[str, TopicId]:
-    """What is known now: request and answer must mean the same."""
-    found: dict[str, TopicId] = {}
-    for topic in topics:
-        topic_id = id_of(topic)
-        if topic_id is not None:
-            found[topic] = topic_id
-    return found
 
 
 def _to_tell(error: Kip848Error) -> Kip848Error | None:

@@ -226,6 +226,7 @@ _HINTS: Final[dict[int, str]] = {
     ),
     ErrorCode.INVALID_RECORD: "the topic refuses the record: compacted topics need keys",
     ErrorCode.INVALID_TIMESTAMP: "the topic refuses the record's timestamp",
+    ErrorCode.UNKNOWN_TOPIC_ID: "the topic was deleted, or created again under its name",
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: "the broker does not take this compression_type",
 }
 """The way out, for the user."""

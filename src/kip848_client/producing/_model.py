@@ -180,11 +180,13 @@ class CoordinatorKind(Enum):
 
 
 class OffsetToCommit(NamedTuple):
-    """The next offset to read, the epoch of the record before it (-1: not known), a text."""
+    """The next offset to read, the epoch of the record before it (-1: not known), a text; and the
+    topic that it was read from, if its id is known: one that was created again is another one."""
 
     offset: int
     leader_epoch: int
     metadata: str
+    topic_id: TopicId | None = None
 
 
 @dataclass(frozen=True, slots=True)

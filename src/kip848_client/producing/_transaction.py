@@ -49,7 +49,8 @@ from kip848_client.producing._transaction_errors import (
     not_allowed,
     timed_out,
 )
-from kip848_client.producing._transaction_requests import Job, Requests
+from kip848_client.producing._transaction_jobs import Job
+from kip848_client.producing._transaction_requests import Requests
 from kip848_client.producing._transaction_states import ADDING, TABLE, Cell, State, Trigger, Verdict
 from kip848_client.producing._waiting import Waiting
 
@@ -523,7 +524,7 @@ class Transactions:
     def _late_abort(self) -> RequestTimedOut:
         return RequestTimedOut(
             f"the abort of {self._id!r} is not answered in time ({self._requests.trouble}); it "
-            "goes on, and abort() waits for it again"
+            "goes on, and abort_transaction() waits for it again"
         )
 
     def _late_init(self) -> CoordinatorUnavailable:

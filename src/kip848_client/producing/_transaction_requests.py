@@ -12,29 +12,34 @@ table of errors names; so is every success.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from kip848_client._backoff import Jitter, backoff_ms
-from kip848_client._partition_names import listed
 from kip848_client._types import TopicPartition
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import CommitFailed, Kip848Error
+from kip848_client.errors import Kip848Error
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._coordinators import Coordinators, Key
-from kip848_client.producing._errors import MEMBER_REFUSED, Api, Reaction, reaction, refusal
+from kip848_client.producing._errors import Api, Reaction, reaction
 from kip848_client.producing._model import (
     NOBODY,
     CoordinatorKind,
-    Group,
-    OffsetToCommit,
     ProducerId,
     ProduceSettings,
     TransactionVersion,
 )
+from kip848_client.producing._transaction_jobs import (
+    ORDER,
+    Job,
+    command,
+    error_of,
+    gravest,
+    not_committed,
+    said_of,
+)
 
-__all__ = ["Heard", "Job", "Requests"]
+__all__ = ["Heard", "Requests"]
 
 _FIRST_ADD_MS: Final = 20
 """Markers of the transaction before are still being written; that takes little time."""
@@ -45,56 +50,11 @@ _NOT_DONE: Final = frozenset(
 """Refusals after which it is certain that the coordinator has done nothing. What it could not write
 down (REQUEST_TIMED_OUT, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR) it may have done after all."""
 
-_GRAVITY: Final = (
-    Reaction.FATAL,
-    Reaction.RECOVER,
-    Reaction.ASK,
-    Reaction.ABORT_AND_BUMP,
-    Reaction.ABORT,
-    Reaction.REFRESH,
-    Reaction.RETRY,
-)
-"""Of the reactions to the partitions of one answer the first of these counts."""
-
-_ORDER: Final = (
-    Api.INIT_PRODUCER_ID,
-    Api.ADD_PARTITIONS,
-    Api.ADD_OFFSETS,
-    Api.COMMIT_OFFSETS,
-    Api.END_TRANSACTION,
-)
+_GONE_MS: Final = 5_000
+"""For so long a broker that has not heard of a new topic is asked again. An id that was deleted
+does not come back, though the topic may be created again under its name."""
 
 _PASSING: Final = frozenset({Reaction.RETRY, Reaction.REFRESH})
-
-
-@dataclass(slots=True, eq=False)
-class Job:
-    """Something to be asked until it is answered. What it is about depends on ``api``."""
-
-    api: Api
-    key: Key
-    producer: ProducerId
-    partitions: dict[TopicPartition, None] = field(default_factory=dict[TopicPartition, None])
-    """ADD_PARTITIONS: what is to be added, and is not yet."""
-    group: Group | None = None
-    offsets: dict[TopicPartition, OffsetToCommit] = field(
-        default_factory=dict[TopicPartition, OffsetToCommit]
-    )
-    """COMMIT_OFFSETS: what the coordinator of the group has not taken yet."""
-    ticket: int | None = None
-    commit: bool = False
-    limit_ms: int | None = None
-    """When it is given up."""
-    failures: int = 0
-    not_before_ms: int = 0
-    node: int = -1
-    """Who was asked last."""
-    asked: tuple[TopicPartition, ...] = ()
-    is_dropped: bool = False
-    """Nobody wants it any more; its answer is waited for all the same."""
-    in_doubt: bool = False
-    """An attempt may have had its effect without an answer."""
-    trouble: str = ""
 
 
 class Heard(Protocol):
@@ -324,7 +284,7 @@ class Requests:
                 self._jobs.remove(other)
         self._is_stirred = True
         self._jobs.append(job)
-        self._jobs.sort(key=lambda each: _ORDER.index(each.api))
+        self._jobs.sort(key=lambda each: ORDER.index(each.api))
 
     def _is_sendable(self, job: Job) -> bool:
         """Whether nothing but time, or a coordinator, is in its way."""
@@ -341,28 +301,7 @@ class Requests:
         self._number += 1
         if job.api is Api.COMMIT_OFFSETS:
             self.may_hold = True  # even a refused one adds the group, with V2
-        self._emit(self._command(job, self._number))
-
-    def _command(self, job: Job, number: int) -> do.Command:
-        me, node, group = self._id, job.node, job.group
-        match job.api:
-            case Api.INIT_PRODUCER_ID:
-                timeout_ms = self._settings.transaction_timeout_ms
-                return do.InitProducerId(number, node, me, timeout_ms, job.producer)
-            case Api.ADD_PARTITIONS:
-                job.asked = tuple(job.partitions)
-                return do.AddPartitions(number, node, me, job.producer, job.asked)
-            case Api.ADD_OFFSETS if group is not None:
-                return do.AddOffsets(number, node, me, job.producer, group.group_id)
-            case Api.COMMIT_OFFSETS if group is not None:
-                job.asked = tuple(job.offsets)
-                return do.CommitOffsets(
-                    number, node, me, job.producer, self._version, group, dict(job.offsets)
-                )
-            case Api.END_TRANSACTION:
-                return do.EndTransaction(number, node, me, job.producer, self._version, job.commit)
-            case _:
-                raise AssertionError(f"nothing to send for {job!r}")
+        self._emit(command(job, self._number, self._settings, self._version))
 
     # -- what comes of it --------------------------------------------------------------------
 
@@ -395,7 +334,7 @@ class Requests:
                 self._take(now_ms, job, event)
 
     def _take(self, now_ms: int, job: Job, event: ev.TxnAnswered) -> None:
-        codes = _codes(job, event)
+        codes = said_of(job, event)
         bad = {tp: code for tp, code in codes.items() if code}
         for tp in codes:
             if tp not in bad:
@@ -404,7 +343,7 @@ class Requests:
                 if job.api is Api.ADD_PARTITIONS:
                     self._added.add(tp)
         self.may_hold = self.may_hold or self.has_added
-        code = event.error_code or _gravest(job.api, bad)
+        code = event.error_code or gravest(job.api, bad)
         if code:
             self._refused(now_ms, job, code, None, bad)
             return
@@ -428,10 +367,12 @@ class Requests:
         todo = reaction(job.api, code)
         if todo is not Reaction.REFRESH:
             self._coordinators.served(job.key)
-        error = refusal(job.api, code, message or _about(job, bad))
+        error = error_of(job, code, message, bad)
         if todo not in _PASSING:
-            self._heard.refused(job, todo, _named(job, code, error))
+            self._heard.refused(job, todo, error)
             return
+        if not job.is_gone and ErrorCode.UNKNOWN_TOPIC_ID in (bad or {}).values():
+            job.give_up_by(now_ms + _GONE_MS)
         if todo is Reaction.REFRESH:
             self._coordinators.forget(job.key, job.node, str(error))
         self._doubt(job, code not in _NOT_DONE)
@@ -471,7 +412,8 @@ class Requests:
     def _give_up(self, job: Job) -> None:
         self._jobs.remove(job)
         why = job.trouble or self._coordinators.trouble(job.key)
-        error = _not_committed(job, f"not within delivery_timeout_ms; the last trouble: {why}")
+        limit = f"{_GONE_MS} ms" if job.is_gone else "delivery_timeout_ms"
+        error = not_committed(job, f"not within {limit}; the last trouble: {why}")
         self._heard.refused(job, Reaction.ABORT, error)
 
     def _no_coordinator(self, key: Key, error: Kip848Error) -> None:
@@ -481,45 +423,9 @@ class Requests:
                 self._jobs.remove(job)
                 own = key == self._own
                 todo = Reaction.FATAL if own else Reaction.ABORT
-                told = error if own else _not_committed(job, str(error), error)
+                told = error if own else not_committed(job, str(error), error)
                 self._heard.refused(job, todo, told)
 
 
 def _is_over(job: Job, now_ms: int) -> bool:
     return job.limit_ms is not None and job.limit_ms <= now_ms
-
-
-def _codes(job: Job, event: ev.TxnAnswered) -> Mapping[TopicPartition, int]:
-    """By partition that was asked for. One that the broker left out was not served."""
-    if event.error_code or event.partitions is None:
-        return dict.fromkeys(job.asked, event.error_code)
-    return {tp: event.partitions.get(tp, ErrorCode.UNKNOWN_SERVER_ERROR) for tp in job.asked}
-
-
-def _gravest(api: Api, codes: Mapping[TopicPartition, int]) -> int:
-    return min(codes.values(), key=lambda code: _GRAVITY.index(reaction(api, code)), default=0)
-
-
-def _about(job: Job, bad: Mapping[TopicPartition, int] | None) -> str | None:
-    where = listed(bad) if bad else ""
-    group = f"group {job.group.group_id!r}" if job.group is not None else ""
-    return ", ".join(each for each in (group, where) if each) or None
-
-
-def _named(job: Job, code: int, error: Kip848Error) -> Kip848Error:
-    """Offsets that were refused are told as a commit that failed."""
-    if job.api is not Api.COMMIT_OFFSETS or reaction(job.api, code) is not Reaction.ABORT:
-        return error
-    hint = ""
-    if code in MEMBER_REFUSED:
-        hint = "; the member is not in the group any more, or not in this epoch"
-    return _not_committed(job, f"{error}{hint}", error)
-
-
-def _not_committed(job: Job, why: str, cause: Kip848Error | None = None) -> CommitFailed:
-    group = "" if job.group is None else job.group.group_id
-    return CommitFailed(
-        f"the offsets of group {group!r} were not committed: {why}",
-        offsets=job.offsets,
-        cause=cause,
-    )

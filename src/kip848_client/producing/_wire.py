@@ -7,7 +7,7 @@ the core's to judge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
 
@@ -89,8 +89,6 @@ __all__ = [
 ]
 
 _Versions = tuple[int, int]
-IdOf = Callable[[str], TopicId | None]
-"""The id of a topic, as far as it is known."""
 
 ADD_PARTITIONS_VERSIONS: Final = (3, 3)
 """From version 4 on it is a request of brokers."""
@@ -319,10 +317,13 @@ def offsets_added_answer(command: AddOffsets, response: AddOffsetsToTxnResponse)
     return TxnAnswered(command.number, response.error_code)
 
 
-def commit_offsets_request(command: CommitOffsets, id_of: IdOf) -> TxnOffsetCommitRequest:
+def commit_offsets_request(command: CommitOffsets) -> TxnOffsetCommitRequest:
     """The TxnOffsetCommit request that says what ``command`` means, in one of the versions of
     ``commit_offsets_versions``."""
     group = command.group
+    rows: dict[tuple[str, TopicId | None], list[TopicPartition]] = {}
+    for tp, wanted in command.offsets.items():
+        rows.setdefault((tp.topic, wanted.topic_id), []).append(tp)
     return TxnOffsetCommitRequest(
         transactional_id=command.transactional_id,
         group_id=group.group_id,
@@ -334,12 +335,10 @@ def commit_offsets_request(command: CommitOffsets, id_of: IdOf) -> TxnOffsetComm
         topics=tuple(
             TxnOffsetCommitRequestTopic(
                 name=topic,
-                topic_id=id_of(topic) or ZERO_TOPIC_ID,
-                partitions=tuple(
-                    _offset(command, TopicPartition(topic, number)) for number in numbers
-                ),
+                topic_id=topic_id or ZERO_TOPIC_ID,
+                partitions=tuple(_offset(command, tp) for tp in partitions),
             )
-            for topic, numbers in _numbers(command.offsets).items()
+            for (topic, topic_id), partitions in rows.items()
         ),
     )
 
@@ -354,30 +353,27 @@ def _offset(command: CommitOffsets, tp: TopicPartition) -> TxnOffsetCommitReques
     )
 
 
-def commit_offsets_versions(command: CommitOffsets, id_of: IdOf) -> _Versions:
+def commit_offsets_versions(command: CommitOffsets) -> _Versions:
     """The versions of TxnOffsetCommit that can say it: with ids from 6 on."""
     if command.version is TransactionVersion.V1:
         return (_OFFSETS_FENCED, _OFFSETS_ADD - 1)
-    has_ids = all(id_of(tp.topic) is not None for tp in command.offsets)
+    has_ids = all(each.topic_id is not None for each in command.offsets.values())
     return (_OFFSETS_ADD, _OFFSETS_BY_ID if has_ids else _OFFSETS_BY_ID - 1)
 
 
-def offsets_answer(
-    command: CommitOffsets, response: TxnOffsetCommitResponse, id_of: IdOf
-) -> TxnAnswered:
-    """What was answered of the offsets that were sent. ``id_of`` must be the one that the request
-    was made with."""
-    names: dict[bytes, str] = {}
-    for tp in command.offsets:
-        topic_id = id_of(tp.topic)
-        if topic_id is not None:
-            names[topic_id] = tp.topic
-    asked = {tp: tp for tp in command.offsets}
+def offsets_answer(command: CommitOffsets, response: TxnOffsetCommitResponse) -> TxnAnswered:
+    """What was answered of the offsets that were sent."""
+    by_name: dict[tuple[str, int], TopicPartition] = {}
+    by_id: dict[tuple[bytes, int], TopicPartition] = {}
+    for tp, wanted in command.offsets.items():
+        by_name[tp] = tp
+        if wanted.topic_id is not None:
+            by_id[wanted.topic_id, tp.partition] = tp
     found: dict[TopicPartition, int] = {}
     for topic in response.topics:
-        name = topic.name or names.get(topic.topic_id, "")
         for each in topic.partitions:
-            meant = asked.get(TopicPartition(name, each.partition_index))
+            key = each.partition_index
+            meant = by_id.get((topic.topic_id, key)) or by_name.get((topic.name, key))
             if meant is not None:
                 found[meant] = each.error_code
     return TxnAnswered(command.number, partitions=found)

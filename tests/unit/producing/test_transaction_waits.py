@@ -181,6 +181,34 @@ def test_offsets_of_a_topic_that_does_not_come_are_given_up() -> None:
     assert "UNKNOWN_TOPIC_OR_PARTITION" in str(h.error(ticket))
 
 
+def test_a_topic_that_was_created_again_does_not_get_the_offsets_of_its_forerunner() -> None:
+    """Its id does not come back, and nobody need wait for that as long as for a broker."""
+    h = Harness(2).begun()
+    ticket = h.offsets(GROUP, 0, 1)
+    since = h.now
+    while h.is_waiting(ticket):
+        assert h.now < since + 10_000
+        if h.open:
+            h.answer(p0=0, p1=ErrorCode.UNKNOWN_TOPIC_ID)
+        h.advance(100)
+    error = h.error(ticket)
+    assert isinstance(error, TransactionAborted)
+    assert "not within 5000 ms" in str(error)
+    assert "UNKNOWN_TOPIC_ID" in str(error)
+    assert "created again under its name" in str(error)
+    assert "t-1" in str(error)
+
+
+def test_a_broker_that_has_not_heard_of_a_topic_is_asked_again() -> None:
+    h = Harness(2).begun()
+    ticket = h.offsets()
+    for _ in range(3):
+        h.answer(ErrorCode.UNKNOWN_TOPIC_ID)
+        h.advance(1_000)
+    h.answer()
+    assert h.is_done(ticket)
+
+
 def test_who_gives_up_on_offsets_does_not_stop_them() -> None:
     h = Harness(2).begun()
     ticket = h.offsets()

@@ -92,9 +92,10 @@ IDS = {"t": T, "u": U}
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 ME = ProducerId(7, 3)
 BUSY, STALE = ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.ILLEGAL_GENERATION
+GONE = ErrorCode.UNKNOWN_TOPIC_ID
 V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 GROUP = Group("g", 5, "me", "instance")
-OFFSETS = {T1: OffsetToCommit(10, 4, "said"), U0: OffsetToCommit(20, -1, "")}
+OFFSETS = {T1: OffsetToCommit(10, 4, "said", T), U0: OffsetToCommit(20, -1, "", U)}
 
 
 def again(message: Any, version: int) -> Any:
@@ -324,7 +325,7 @@ class TestTransactions:
     @pytest.mark.parametrize("version", range(3, 7))
     def test_offsets_are_sent(self, version: int) -> None:
         command = CommitOffsets(4, 2, "x", ME, V2, GROUP, OFFSETS)
-        request = again(commit_offsets_request(command, IDS.get), version)
+        request = again(commit_offsets_request(command), version)
         assert (request.transactional_id, request.group_id, request.member_id) == ("x", "g", "me")
         assert (request.producer_id, request.producer_epoch) == ME
         assert request.generation_id_or_member_epoch == 5
@@ -348,18 +349,41 @@ class TestTransactions:
                 ),
             )
         )
-        answer = offsets_answer(command, again(response, version), IDS.get)
+        answer = offsets_answer(command, again(response, version))
         assert answer == TxnAnswered(4, partitions={T1: STALE})
 
     @pytest.mark.parametrize(
-        ("version", "known", "expected"),
-        [(V1, IDS, (3, 4)), (V2, IDS, (5, 6)), (V2, {"t": T}, (5, 5))],
+        ("version", "topic_id", "expected"),
+        [(V1, U, (3, 4)), (V2, U, (5, 6)), (V2, None, (5, 5))],
     )
     def test_the_versions_of_offsets(
-        self, version: TransactionVersion, known: dict[str, TopicId], expected: tuple[int, int]
+        self, version: TransactionVersion, topic_id: TopicId | None, expected: tuple[int, int]
     ) -> None:
-        command = CommitOffsets(4, 2, "x", ME, version, GROUP, OFFSETS)
-        assert commit_offsets_versions(command, known.get) == expected
+        offsets = OFFSETS | {U0: OffsetToCommit(20, -1, "", topic_id)}
+        command = CommitOffsets(4, 2, "x", ME, version, GROUP, offsets)
+        assert commit_offsets_versions(command) == expected
+
+    def test_offsets_of_a_topic_and_of_its_namesake_are_told_apart(self) -> None:
+        """It was created again between two records."""
+        new = TopicId(b"n" * 16)
+        offsets = {T0: OffsetToCommit(1, -1, "", new), T1: OffsetToCommit(10, 4, "", T)}
+        command = CommitOffsets(4, 2, "x", ME, V2, GROUP, offsets)
+        request = again(commit_offsets_request(command), 6)
+        assert [
+            (each.topic_id, [one.partition_index for one in each.partitions])
+            for each in request.topics
+        ] == [(new, [0]), (T, [1])]
+        told = tuple(
+            TxnOffsetCommitResponseTopic(
+                topic_id=topic_id,
+                partitions=(
+                    TxnOffsetCommitResponsePartition(partition_index=number, error_code=code),
+                ),
+            )
+            for topic_id, number, code in ((T, 1, GONE), (new, 0, 0), (T, 0, STALE))
+        )
+        answer = offsets_answer(command, again(TxnOffsetCommitResponse(topics=told), 6))
+        assert answer == TxnAnswered(4, partitions={T1: GONE, T0: 0})
 
     @pytest.mark.parametrize(("kind", "expected"), [(V1, (0, 4)), (V2, (5, 5))])
     def test_the_end(self, kind: TransactionVersion, expected: tuple[int, int]) -> None:
