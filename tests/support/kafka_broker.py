@@ -83,7 +83,8 @@ class KafkaBroker:
     """A broker of one release in one folder. ``start``, ``stop`` and ``kill`` may alternate; the
     data and, after the first start, the port stay the same.
 
-    Share groups and streams groups are switched off, as the mock's are."""
+    Share groups and streams groups are switched off, as the mock's are. ``features`` are finalized
+    at these levels when the folder is formatted, the others as the release has it."""
 
     host: Final = _HOST
 
@@ -94,11 +95,18 @@ class KafkaBroker:
         configs: Mapping[str, str] | None = None,
         *,
         cluster_id: str | None = None,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         self.version = version
         self.folder = folder
         self.port = 0
         self._configs = dict(configs or {})
+        self._features = {
+            **{
+                name: 0 for name, since in _SWITCHED_OFF.items() if ReleaseLine.of(version) >= since
+            },
+            **(features or {}),
+        }
         self._cluster_id = cluster_id or new_cluster_id()
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
@@ -176,11 +184,7 @@ class KafkaBroker:
         settings = str(self.folder / "server.properties")
         # With "=", because an id may begin with a hyphen and would then be read as an option.
         identity = f"--cluster-id={self._cluster_id}"
-        features = [
-            f"--feature={name}=0"
-            for name, since in _SWITCHED_OFF.items()
-            if ReleaseLine.of(self.version) >= since
-        ]
+        features = [f"--feature={name}={level}" for name, level in self._features.items()]
         command = self._java("kafka.tools.StorageTool", "format", identity, "-c", settings)
         command += features
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -66,18 +66,20 @@ class RealKafka:
         version: str,
         configs: Mapping[str, str] | None = None,
         data_dir: Path | None = None,
+        features: Mapping[str, int] | None = None,
     ) -> Generator[RealKafka]:
         """Run a broker of a release (e.g. "4.4.0") for the length of a ``with`` block.
 
         ``configs`` are broker settings on top of a plain single node. ``data_dir`` keeps the data
         (a later start continues with them) and the log; without it a temporary folder is used.
+        ``features`` are those to begin with at another level than the release does.
         Raises ``KafkaUnavailableError`` and ``BrokerFailedError``.
         """
         with contextlib.ExitStack() as stack:
             folder = data_dir or Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="kip848-kafka-"))
             )
-            broker = KafkaBroker(version, folder, configs)
+            broker = KafkaBroker(version, folder, configs, features=features)
             stack.callback(broker.stop)
             broker.start()
             kafka = cls(broker)
