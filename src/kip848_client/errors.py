@@ -320,9 +320,9 @@ class CommitInDoubt(Kip848Error):
     """A commit was sent and not answered in time, so nobody knows yet whether the transaction is
     committed. ``cause`` (also ``__cause__``) is why.
 
-    Way out: call ``commit()`` again, as often as it takes: it is the same commit, and tells the
-    outcome. Where the producer itself has failed meanwhile, make a new one with the same
-    transactional id, and read the committed offsets back before you go on.
+    Way out: call ``Producer.commit_transaction`` (again), as often as it takes: it is the same
+    commit, and tells the outcome. Where the producer itself has failed meanwhile, make a new one
+    with the same transactional id, and read the committed offsets back before you go on.
     """
 
     def __init__(self, message: str, *, cause: BaseException | None = None) -> None:
@@ -333,8 +333,8 @@ class CommitInDoubt(Kip848Error):
 
 class ProducerFailed(Kip848Error):
     """This producer cannot go on; every later call raises this again. ``cause`` (also
-    ``__cause__``) is the first error. Way out: close the producer, mend the cause where the message
-    names one, make a new producer, and seek what was read back to the committed offsets."""
+    ``__cause__``) is the first error. Way out: ``stop`` the producer, mend the cause where the
+    message names one, make a new producer, and seek what was read back to the committed offsets."""
 
     def __init__(self, message: str, *, cause: BaseException | None = None) -> None:
         super().__init__(message)

@@ -46,7 +46,8 @@ class OnItsWay:
 
 class Deliveries:
     """All batches that are not done. ``is_silent``: errors are told by other means, too, so that
-    a future that nobody looks at is no reason for a warning."""
+    a future that nobody looks at is no reason for a warning. After ``end`` there are none, whatever
+    is told of them."""
 
     def __init__(self, *, is_silent: bool) -> None:
         self.batches: dict[int, OnItsWay] = {}
@@ -54,7 +55,9 @@ class Deliveries:
 
     def done(self, told: BatchDone) -> None:
         """The records of a batch are in the log."""
-        batch = self.batches.pop(told.batch)
+        batch = self.batches.pop(told.batch, None)
+        if batch is None:
+            return
         tp = batch.tp
         topic, partition = tp
         offset, append_time_ms, start = told.place
@@ -69,12 +72,17 @@ class Deliveries:
 
     def failed(self, told: BatchFailed) -> None:
         """The records of a batch are not in the log, or nobody knows."""
-        for row, future in enumerate(self.batches.pop(told.batch).futures):
+        batch = self.batches.pop(told.batch, None)
+        if batch is None:
+            return
+        for row, future in enumerate(batch.futures):
             self._fail(future, told.culprits.get(row, told.error))
 
     def split(self, told: BatchSplit) -> None:
         """The records of a batch are in others from now on."""
-        whole = self.batches.pop(told.batch)
+        whole = self.batches.pop(told.batch, None)
+        if whole is None:
+            return
         at = 0
         for number, records in told.parts:
             part = self.batches[number] = OnItsWay(whole.tp)
@@ -83,9 +91,10 @@ class Deliveries:
             at += records
 
     def end(self, error: Kip848Error) -> None:
-        """Nothing is told of what is still on its way."""
-        batches, self.batches = self.batches, {}
-        for batch in batches.values():
+        """Nothing is told any more of what is still on its way."""
+        batches = list(self.batches.values())
+        self.batches.clear()
+        for batch in batches:
             for future in batch.futures:
                 self._fail(future, error)
 

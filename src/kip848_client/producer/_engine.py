@@ -22,7 +22,7 @@ from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import Clock
 from kip848_client.cluster import ClusterChanged, ClusterEvent
 from kip848_client.config import ProducerConfig
-from kip848_client.errors import Kip848Error, LocalProtocolError
+from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
 from kip848_client.producer._producing import Producing
 from kip848_client.producing import (
     CloseRequested,
@@ -162,8 +162,7 @@ class Engine:
             return
         cause = None if task.cancelled() else task.exception()
         why = f"failed by a bug of its own: {cause!r}" if cause else "was cancelled from outside"
-        error = Kip848Error(f"the producer {why}; stop it and make a new one")
-        error.__cause__ = cause
+        error = ProducerFailed(f"the producer {why}; stop() it and make a new one", cause=cause)
         if cause is not None:
             _log.error("%s", error, exc_info=cause)
         self.producing.end_waits(error)

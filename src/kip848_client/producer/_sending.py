@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
 from typing import Any, Final
 
-from kip848_client._arguments import checked_partition, checked_topic
+from kip848_client._arguments import checked_partition, checked_time_ms, checked_topic
 from kip848_client._shown import shown
 from kip848_client._types import TopicPartition
 from kip848_client.errors import (
@@ -36,7 +36,6 @@ Serializer = Callable[[Any], Any]
 Partitioner = Callable[[bytes | None, list[int], list[int]], int]
 """aiokafka's: gets the key, all partitions and those that can be written to, which may be none."""
 
-_INT64_MAX: Final = 2**63 - 1
 _HOGGED_MS: Final = 1
 """So long other tasks may have to wait, and what is ready to be sent."""
 _TURNS: Final = 3
@@ -93,13 +92,15 @@ class Sending:
         if self._key_serializer is not None:
             key = self._key_serializer(key)
         if key.__class__ is not bytes and key is not None:
-            key = await _as_bytes(key, "key")
+            key = await _as_bytes(key, "key", self._key_serializer)
         if self._value_serializer is not None:
             value = self._value_serializer(value)
         if value.__class__ is not bytes and value is not None:
-            value = await _as_bytes(value, "value")
+            value = await _as_bytes(value, "value", self._value_serializer)
         checked = _checked_headers(headers) if headers else []
-        route = self._routes.get(topic) if topic.__class__ is str else None
+        if topic.__class__ is not str:
+            topic = _plain(checked_topic(topic))
+        route = self._routes.get(topic)
         if route is None:
             route = await self._learn(topic)
         is_free = partition is None and self._partitioner is None
@@ -118,6 +119,7 @@ class Sending:
             raise
         batch = self._batches.get(number)
         if batch is None:
+            self._producing.check()  # where nothing is sent any more, nothing tells of it
             batch = self._batches[number] = OnItsWay(tp)
         future: asyncio.Future[RecordMetadata] = self._loop.create_future()
         batch.futures.append(future)
@@ -133,7 +135,14 @@ class Sending:
             assert self._partitioner is not None
             # lists of its own: a partitioner may change them
             led = [each.partition for each in route.led]
-            partition = self._partitioner(key, list(range(len(known))), led)
+            chosen = self._partitioner(key, list(range(len(known))), led)
+            try:
+                return self._meant(topic, known, chosen)
+            except ConfigError as err:
+                raise ConfigError(f"the partitioner has returned {shown(chosen)}: {err}") from None
+        return self._meant(topic, known, partition)
+
+    def _meant(self, topic: str, known: Sequence[TopicPartition], partition: int) -> TopicPartition:
         if partition.__class__ is int and 0 <= partition < len(known):
             return known[partition]
         tp = checked_partition((topic, partition))
@@ -157,7 +166,7 @@ class Sending:
 
     async def count(self, topic: str) -> int:
         """How many partitions the topic has, asked for if need be."""
-        checked_topic(topic)
+        topic = _plain(checked_topic(topic))
         await self._producing.learn(topic, self._engine.config.max_block_ms)
         return len((await self._learn(topic)).partitions)
 
@@ -196,7 +205,7 @@ def checked_serializer(function: object, name: str) -> Any:
     return function
 
 
-async def _as_bytes(value: Any, name: str) -> bytes | None:
+async def _as_bytes(value: Any, name: str, serializer: Serializer | None) -> bytes | None:
     if isawaitable(value):
         awaited: Awaitable[Any] = value
         value = await awaited
@@ -204,6 +213,8 @@ async def _as_bytes(value: Any, name: str) -> bytes | None:
         return value
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
+    if serializer is not None:
+        raise ConfigError(f"{name}_serializer has returned {shown(value)}, not bytes or None")
     raise ConfigError(
         f"the {name} of a record is bytes or None, not {shown(value)}; a {name}_serializer makes "
         "bytes of what you send"
@@ -211,10 +222,12 @@ async def _as_bytes(value: Any, name: str) -> bytes | None:
 
 
 def _checked_time(timestamp_ms: object) -> int:
-    wrong = isinstance(timestamp_ms, bool)
-    if isinstance(timestamp_ms, int) and not wrong and 0 <= timestamp_ms <= _INT64_MAX:
-        return timestamp_ms
-    raise ConfigError(f"timestamp_ms is an int of ms since 1970, not {shown(timestamp_ms)}")
+    return checked_time_ms(timestamp_ms, "timestamp_ms")
+
+
+def _plain(text: str) -> str:
+    """The text alone: a member of an enumeration is a ``str``, too."""
+    return str.__str__(text)
 
 
 def _checked_headers(headers: Any) -> list[tuple[str, bytes | None]]:
@@ -222,14 +235,18 @@ def _checked_headers(headers: Any) -> list[tuple[str, bytes | None]]:
     if isinstance(headers, str | bytes):
         raise ConfigError(wrong)
     try:
-        found = [(name, value) for name, value in headers]
+        given = [(name, value) for name, value in headers]
     except (TypeError, ValueError):
         raise ConfigError(wrong) from None
-    for name, value in found:
-        if not isinstance(name, str) or not (value is None or isinstance(value, bytes)):
+    found: list[tuple[str, bytes | None]] = []
+    for name, value in given:
+        if not isinstance(name, str):
+            raise ConfigError(wrong)
+        if value is not None and not isinstance(value, bytes | bytearray | memoryview):
             raise ConfigError(wrong)
         try:
             name.encode()
         except UnicodeEncodeError as err:
             raise ConfigError(f"{wrong}: a name is no UTF-8: {err.reason}") from err
+        found.append((_plain(name), None if value is None else bytes(value)))
     return found

@@ -48,8 +48,11 @@ class Transaction(Generic[K, V]):
 
     Leaving it raises ``TransactionAborted`` when something of it was refused, also when the
     application has caught that: the transaction is aborted then. ``CommitInDoubt`` when nobody
-    knows yet: ``producer.commit_transaction()`` tells. A task that is cancelled does not wait for
-    the abort: the next transaction does.
+    knows yet: ``producer.commit_transaction()`` tells. A task that is cancelled while it waits for
+    the abort need not see to it: the next transaction waits for its end.
+
+    ``await`` each ``send``: one that is not awaited sends nothing. To abort, leave the block by an
+    error.
     """
 
     def __init__(self, producer: Transactor) -> None:

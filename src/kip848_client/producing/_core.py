@@ -420,6 +420,6 @@ def _closed_before(batch: Batch, *, maybe: bool) -> Kip848Error:
     outcome = "may or may not be" if maybe else "not"
     return DeliveryTimedOut(
         f"{batch.tp[0]}-{batch.tp[1]}: {batch.records} records {outcome} written: the producer was "
-        "closed before a broker acknowledged them; allow close() more time",
+        "stopped before a broker acknowledged them; allow stop() more time by timeout_ms",
         maybe_written=maybe,
     )

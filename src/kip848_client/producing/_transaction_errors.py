@@ -16,20 +16,32 @@ from kip848_client.errors import (
     TransactionTimedOut,
 )
 from kip848_client.producing._errors import Api, Reaction, is_named
-from kip848_client.producing._transaction_states import State
+from kip848_client.producing._transaction_states import State, Trigger
 
 __all__ = ["aborted", "failed", "in_doubt", "is_certain", "not_allowed", "timed_out"]
 
 _WHY_NOT: Final = {
     State.UNINITIALIZED: "the producer has no producer id yet; start it, and begin a transaction",
-    State.READY: "no transaction is open; begin one first",
-    State.IN_TRANSACTION: "a transaction is open already; commit or abort it first",
+    State.READY: "no transaction is open; begin one first: async with producer.transaction()",
+    State.IN_TRANSACTION: (
+        "a transaction is open already, and a producer has one at a time; commit or abort it "
+        "first, or take another producer with another transactional_id"
+    ),
     State.COMMITTING: "the transaction is being committed; wait for the commit",
-    State.ABORTABLE: "the transaction has failed; abort it first",
+    State.ABORTABLE: "the transaction has failed; abort_transaction() first",
     State.ABORTING: "the transaction is being aborted; wait for the abort",
-    State.BUMPING: "no transaction is open; begin one first",
-    State.IN_DOUBT: "it is not known yet whether the transaction is committed; commit() tells",
-    State.FATAL: "the producer has failed; make a new one",
+    State.BUMPING: "no transaction is open; begin one first: async with producer.transaction()",
+    State.IN_DOUBT: (
+        "it is not known yet whether the transaction is committed; commit_transaction() tells"
+    ),
+    State.FATAL: "the producer has failed; stop() it and make a new one",
+}
+_WHAT: Final = {
+    "start": "start()",
+    Trigger.BEGIN.value: "begin_transaction()",
+    Trigger.ADD.value: "sending",
+    Trigger.COMMIT.value: "commit_transaction()",
+    Trigger.ABORT.value: "abort_transaction()",
 }
 _FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 
@@ -37,14 +49,15 @@ _FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCE
 def not_allowed(state: State, what: str, *, closing: bool = False) -> LocalProtocolError:
     """The application asked for what the state does not allow."""
     why = "the producer is being closed; make a new one" if closing else _WHY_NOT[state]
-    return LocalProtocolError(f"{what} is not possible now: {why}")
+    return LocalProtocolError(f"{_WHAT[what]} is not possible now: {why}")
 
 
 def aborted(transactional_id: str, cause: Kip848Error) -> TransactionAborted:
     """The transaction cannot be committed."""
     return TransactionAborted(
         f"the transaction of {transactional_id!r} cannot be committed: {cause}; nothing of it is: "
-        "abort it, go back to the committed offsets, and begin the next one",
+        "abort it (leaving its block does), go back to the committed offsets, and begin the next "
+        "one",
         cause=cause,
     )
 
@@ -54,7 +67,8 @@ def timed_out(transactional_id: str, harm: TransactionAborted) -> TransactionTim
     return TransactionTimedOut(
         f"the coordinator has aborted the transaction of {transactional_id!r}: it was open for "
         f"longer than transaction_timeout_ms, or an administrator did it ({harm.cause}); nothing "
-        "of it is committed: abort it, go back to the committed offsets, and begin the next one",
+        "of it is committed: abort it (leaving its block does), go back to the committed offsets, "
+        "and begin the next one",
         cause=harm.cause,
     )
 
@@ -62,7 +76,7 @@ def timed_out(transactional_id: str, harm: TransactionAborted) -> TransactionTim
 def in_doubt(transactional_id: str, cause: Kip848Error | None) -> CommitInDoubt:
     """Nobody knows."""
     why = "" if cause is None else f" ({cause})"
-    way_out = "commit() again tells"
+    way_out = "commit_transaction() again tells"
     if isinstance(cause, ProducerFailed):
         way_out = (
             "make a new producer with the same transactional id, and read the committed offsets "
@@ -84,9 +98,9 @@ def failed(transactional_id: str, reaction: Reaction, cause: Kip848Error) -> Pro
             "the id back",
             cause=cause,
         )
-    way_out = "close it and make a new one"
+    way_out = "stop() it and make a new one"
     if reaction is Reaction.FATAL:
-        way_out = "mend the cause, close it and make a new one"
+        way_out = "mend the cause, stop() it and make a new one"
     return ProducerFailed(
         f"the producer of the transactional id {transactional_id!r} cannot go on: {cause}; "
         f"{way_out}",

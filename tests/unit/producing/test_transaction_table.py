@@ -193,7 +193,7 @@ def test_the_answer_to_a_refused_call_names_the_way_out() -> None:
         if state in (State.READY, State.BUMPING):
             assert "begin" in str(h.error(ticket))
     h = in_doubt()
-    assert "commit() tells" in str(h.error(h.begin()))
+    assert "commit_transaction() tells" in str(h.error(h.begin()))
     h = fatal()
     assert "make a new producer" in str(h.error(h.begin()))
 

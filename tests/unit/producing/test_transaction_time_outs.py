@@ -136,7 +136,7 @@ def test_a_commit_in_doubt_can_be_asked_for_again(level: int) -> None:
     h.advance(5_000)
     error = h.error(ticket)
     assert isinstance(error, CommitInDoubt)
-    assert "commit() again" in str(error)
+    assert "commit_transaction() again" in str(error)
     asked = len(h.all(do.EndTransaction))
     h.advance(60_000)
     if h.open:
@@ -275,7 +275,7 @@ def test_an_abort_that_ends_when_nobody_waits_is_told_to_who_asks_again(level: i
     h = Harness(level).filled()
     late = h.abort(within_ms=200)
     h.advance(200)
-    assert "abort() waits for it again" in str(h.error(late))
+    assert "abort_transaction() waits for it again" in str(h.error(late))
     h.answer()
     assert h.is_done(h.abort())
     assert isinstance(h.error(h.abort()), LocalProtocolError), "once"

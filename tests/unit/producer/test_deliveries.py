@@ -1,0 +1,138 @@
+"""What becomes of records: each future is told once, by row of its batch."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kip848_client import BrokerError, DeliveryTimedOut, LocalProtocolError, TopicPartition
+from kip848_client.error_codes import ErrorCode
+from kip848_client.producer._deliveries import Deliveries, OnItsWay, RecordMetadata
+from kip848_client.producing import BatchDone, BatchFailed, BatchSplit, Place
+
+pytestmark = pytest.mark.asyncio
+
+TP = TopicPartition("t", 3)
+Futures = list[asyncio.Future[RecordMetadata]]
+
+
+def with_batch(records: int = 3, number: int = 1, *, is_silent: bool = True) -> Deliveries:
+    """So many records of the times 100, 101, ... are on their way."""
+    deliveries = Deliveries(is_silent=is_silent)
+    add(deliveries, number, records)
+    return deliveries
+
+
+def add(deliveries: Deliveries, number: int, records: int) -> Futures:
+    batch = deliveries.batches[number] = OnItsWay(TP)
+    loop = asyncio.get_running_loop()
+    batch.futures = [loop.create_future() for _ in range(records)]
+    batch.times = [100 + row for row in range(records)]
+    return list(batch.futures)
+
+
+def error(text: str = "no") -> DeliveryTimedOut:
+    return DeliveryTimedOut(text, maybe_written=False)
+
+
+def failed(
+    number: int, why: DeliveryTimedOut, culprits: Mapping[int, BrokerError] | None = None
+) -> BatchFailed:
+    return BatchFailed(number, why, culprits or {})
+
+
+async def test_each_record_has_its_offset_and_its_own_time() -> None:
+    deliveries = with_batch()
+    futures = list(deliveries.batches[1].futures)
+    deliveries.done(BatchDone(1, Place(10, -1, 4)))
+    assert [each.result() for each in futures] == [
+        ("t", 3, TP, 10, 100, 0, 4),
+        ("t", 3, TP, 11, 101, 0, 4),
+        ("t", 3, TP, 12, 102, 0, 4),
+    ]
+    assert type(futures[0].result()) is RecordMetadata
+    assert not deliveries.batches
+
+
+async def test_where_the_broker_gives_the_time_it_counts_for_all() -> None:
+    deliveries = with_batch(2)
+    futures = list(deliveries.batches[1].futures)
+    deliveries.done(BatchDone(1, Place(10, 777)))
+    assert [(each.result().timestamp, each.result().timestamp_type) for each in futures] == [
+        (777, 1),
+        (777, 1),
+    ]
+
+
+async def test_an_offset_that_nobody_told_is_not_counted_from() -> None:
+    deliveries = with_batch(2)
+    futures = list(deliveries.batches[1].futures)
+    deliveries.done(BatchDone(1, Place(-1, -1)))
+    assert [each.result().offset for each in futures] == [-1, -1]
+
+
+async def test_a_future_that_was_cancelled_takes_no_other_ones_place() -> None:
+    deliveries = with_batch()
+    futures = list(deliveries.batches[1].futures)
+    futures[1].cancel()
+    deliveries.done(BatchDone(1, Place(10, -1)))
+    assert (futures[0].result().offset, futures[2].result().offset) == (10, 12)
+    deliveries = with_batch()
+    futures = list(deliveries.batches[1].futures)
+    futures[1].cancel()
+    deliveries.failed(failed(1, error()))
+    assert futures[1].cancelled()
+    assert isinstance(futures[2].exception(), DeliveryTimedOut)
+
+
+async def test_the_record_that_is_to_blame_hears_of_itself() -> None:
+    deliveries = with_batch()
+    futures = list(deliveries.batches[1].futures)
+    blame = BrokerError(ErrorCode.INVALID_RECORD, "INVALID_RECORD", "no key")
+    went_down = error()
+    deliveries.failed(failed(1, went_down, {1: blame}))
+    assert [each.exception() for each in futures] == [went_down, blame, went_down]
+
+
+async def test_the_records_of_a_batch_that_is_split_go_with_its_parts() -> None:
+    deliveries = with_batch(5)
+    futures = list(deliveries.batches[1].futures)
+    deliveries.split(BatchSplit(1, ((2, 3), (3, 2))))
+    deliveries.split(BatchSplit(3, ((4, 1), (5, 1))))
+    deliveries.failed(failed(2, error()))
+    deliveries.done(BatchDone(5, Place(21, -1)))
+    deliveries.done(BatchDone(4, Place(20, -1)))
+    assert all(isinstance(each.exception(), DeliveryTimedOut) for each in futures[:3])
+    told = [each.result() for each in futures[3:]]
+    assert [(each.offset, each.timestamp) for each in told] == [(20, 103), (21, 104)]
+    assert not deliveries.batches
+
+
+async def test_at_the_end_everybody_is_told_and_what_comes_later_changes_nothing() -> None:
+    deliveries = with_batch(2)
+    batches = deliveries.batches
+    futures = [*batches[1].futures, *add(deliveries, 2, 1)]
+    closed = LocalProtocolError("closed")
+    deliveries.end(closed)
+    assert [each.exception() for each in futures] == [closed] * 3
+    deliveries.done(BatchDone(1, Place(10, -1)))
+    deliveries.failed(failed(2, error()))
+    deliveries.split(BatchSplit(1, ((2, 1), (3, 1))))
+    assert not deliveries.batches
+    assert batches is deliveries.batches, "who appends holds on to it"
+
+
+@pytest.mark.parametrize("is_silent", [True, False])
+async def test_whether_a_failure_that_nobody_looks_at_is_reported(*, is_silent: bool) -> None:
+    """By the loop, as Python does. In a transaction the commit tells."""
+    said: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+    deliveries = with_batch(1, is_silent=is_silent)
+    deliveries.failed(failed(1, error()))
+    gc.collect()
+    await asyncio.sleep(0)
+    assert len(said) == (0 if is_silent else 1)
