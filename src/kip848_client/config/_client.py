@@ -96,28 +96,41 @@ class ClientConfig(BaseModel):
     """Names this program in the brokers' logs and quotas; shown by group describe."""
 
     request_timeout_ms: Int32 = Field(30_000, ge=1)
+    """How long a broker may take to answer one request."""
     retry_backoff_ms: Int64 = Field(100, ge=1)
+    """The pause before a request is tried again; it doubles each time."""
     retry_backoff_max_ms: Int64 = Field(1_000, ge=1)
+    """The longest such pause."""
     metadata_max_age_ms: Int64 = Field(300_000, ge=1)
+    """How often topics and brokers are asked for where nothing else is a reason to."""
     metadata_recovery_strategy: Literal["none", "rebootstrap"] = "rebootstrap"
     """What to do when no broker that is known is of any use: ``rebootstrap`` closes all connections
     and begins anew from ``bootstrap_servers``, whose names are resolved anew (KIP-899)."""
     metadata_recovery_rebootstrap_trigger_ms: Int64 = Field(300_000, ge=0)
     """For how long no broker may have given usable metadata before that (KIP-1102)."""
     connections_max_idle_ms: Int64 | None = Field(540_000, ge=1)
+    """A connection that nothing was asked on for so long is closed; ``None``: never."""
     allow_auto_create_topics: bool = True
     """Whether asking for a topic that does not exist may create it (if the broker agrees)."""
 
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    """How connections are protected and logged in on."""
     ssl_context: ssl.SSLContext | None = None
+    """For ``SSL`` and ``SASL_SSL``: what is trusted, and our certificate."""
     sasl_mechanism: Literal["PLAIN", "GSSAPI", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = (
         "PLAIN"
     )
+    """How to log in."""
     sasl_plain_username: WireText | None = None
+    """For ``PLAIN`` and ``SCRAM``."""
     sasl_plain_password: WireText | None = Field(None, repr=False)
+    """For ``PLAIN`` and ``SCRAM``."""
     sasl_kerberos_service_name: str = "kafka"
+    """For ``GSSAPI``."""
     sasl_kerberos_domain_name: str | None = None
+    """For ``GSSAPI``; ``None``: the broker's host."""
     sasl_oauth_token_provider: Any = None
+    """For ``OAUTHBEARER``: an object whose coroutine ``token()`` returns the token."""
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:

@@ -95,8 +95,9 @@ class ConsumerConfig(ClientConfig):
     """Where to start without a committed offset: ``earliest``, ``latest``, ``none`` (an error), or
     ``by_duration:PT1H`` (records of the last hour, KIP-1106)."""
     enable_auto_commit: bool = True
+    """Whether what is done is committed from time to time, and before partitions are given up."""
     auto_commit_interval_ms: Int64 = Field(5_000, ge=0)
-    """0, as in Kafka: as often as possible."""
+    """How often. 0, as in Kafka: as often as possible."""
 
     max_poll_interval_ms: Int32 = Field(300_000, ge=1)
     """Asking for records less often than this means to leave the group. Also the rebalance
@@ -113,15 +114,22 @@ class ConsumerConfig(ClientConfig):
     """How long a listener may take before it is cancelled; ``None``: ``max_poll_interval_ms``."""
 
     fetch_max_wait_ms: Int32 = Field(500, ge=0)
+    """How long a broker may wait for ``fetch_min_bytes``."""
     fetch_min_bytes: Int32 = Field(1, ge=0)
+    """A broker that has less waits before it answers."""
     fetch_max_bytes: Int32 = Field(52_428_800, ge=1)
+    """Of one answer. A first batch that is larger comes all the same."""
     max_partition_fetch_bytes: Int32 = Field(1_048_576, ge=1)
+    """Of one partition in an answer. A first batch that is larger comes all the same."""
     fetch_buffer_bytes: Int64 = Field(67_108_864, ge=1)
     """How much may be fetched ahead of the application, of all partitions together. Exceeded by at
     most one batch a broker. (Kafka's consumer has no such limit, librdkafka has
     ``queued.max.messages.kbytes``.)"""
     check_crcs: bool = True
+    """Whether the checksums of batches are looked at."""
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"
+    """``read_committed``: records of a transaction once it is committed, those of an aborted one
+    never."""
 
     default_api_timeout_ms: Int64 = Field(60_000, ge=1)
     """How long calls like ``commit`` or ``committed`` go on trying."""
