@@ -88,6 +88,8 @@ class Transactions:
         self._aborts = Waiting(emit)
         self._limit_ms: int | None = None
         """When the commit is given up."""
+        self._is_resting = False
+        """Markers of the transaction before are being written: nothing is sent yet."""
         self._fatal: ProducerFailed | None = None
         # -- of the transaction that is open
         self._harm: TransactionAborted | None = None
@@ -134,7 +136,7 @@ class Transactions:
     def producer(self) -> ProducerId | None:
         """In whose name batches may be sent now."""
         is_open = self._state in (State.IN_TRANSACTION, State.COMMITTING)
-        return self._who if is_open else None
+        return self._who if is_open and not self._is_resting else None
 
     @property
     def version(self) -> TransactionVersion:
@@ -157,7 +159,8 @@ class Transactions:
             for waiting in (self._starts, self._begins, self._commits, self._aborts)
             for deadline in waiting.deadlines_ms()
         ]
-        others = (self._requests.due_ms(), self._limit_ms)
+        rest_until_ms = self._requests.rest_until_ms if self._is_resting else None
+        others = (self._requests.due_ms(), self._limit_ms, rest_until_ms)
         due += [each for each in others if each is not None]
         return min(due, default=None)
 
@@ -254,6 +257,7 @@ class Transactions:
         self._version = self._epoch_version = version
         self._apply(Trigger.BEGIN)
         self._requests.begin(self._who, version)
+        self._is_resting = True
         self._harm = None
         self._is_asking = self._is_harm_asked = self._is_over = self._is_doubtful = False
         self._needs_bump = self._has_sent = self._is_abort_untold = False
@@ -442,6 +446,7 @@ class Transactions:
         before = None
         while before is not self._state:
             before = self._state
+            self._is_resting = self._is_resting and now_ms < self._requests.rest_until_ms
             self._look_at_time(now_ms)
             self._do_what_is_due()
             self._requests.settle(now_ms)

@@ -41,8 +41,12 @@ from kip848_client.producing._transaction_jobs import (
 
 __all__ = ["Heard", "Requests"]
 
+MARKERS_MS: Final = 3
+"""So long the markers of a transaction are mostly still being written when its end is answered. A
+broker that is written to before that makes us wait much longer: it asks the coordinator again after
+``add.partitions.to.txn.retry.backoff.ms``, 20 ms."""
 _FIRST_ADD_MS: Final = 20
-"""Markers of the transaction before are still being written; that takes little time."""
+"""They are still being written; that takes little time."""
 
 _NOT_DONE: Final = frozenset(
     {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
@@ -100,6 +104,8 @@ class Requests:
         """Those that wait, in the order in which they go out."""
         self._open: Job | None = None
         self._number = 0
+        self.rest_until_ms = 0
+        """Nothing is added to the next transaction before."""
         self._is_stirred = False
         """Something is wanted that ``settle`` has not seen."""
         self._added: set[TopicPartition] = set()
@@ -204,7 +210,14 @@ class Requests:
         limit_ms = now_ms + self._settings.delivery_timeout_ms
         if self._version is TransactionVersion.V1 and not self._is_group_wanted(group.group_id):
             self._add(
-                Job(Api.ADD_OFFSETS, self._own, self._producer, group=group, limit_ms=limit_ms)
+                Job(
+                    Api.ADD_OFFSETS,
+                    self._own,
+                    self._producer,
+                    group=group,
+                    limit_ms=limit_ms,
+                    not_before_ms=self.rest_until_ms,
+                )
             )
         self._add(
             Job(
@@ -215,6 +228,7 @@ class Requests:
                 offsets=dict(event.offsets),
                 ticket=event.ticket,
                 limit_ms=limit_ms,
+                not_before_ms=self.rest_until_ms,
             )
         )
 
@@ -354,6 +368,7 @@ class Requests:
         if job.api is Api.COMMIT_OFFSETS and not job.is_dropped:
             self._heard.offsets_taken(job)
         if job.api is Api.END_TRANSACTION:
+            self.rest_until_ms = now_ms + MARKERS_MS
             self._heard.ended(event.producer)
 
     def _refused(

@@ -25,6 +25,7 @@ from kip848_client.producing._model import (
 )
 from kip848_client.producing._seam import Identity
 from kip848_client.producing._transaction import Transactions
+from kip848_client.producing._transaction_requests import MARKERS_MS
 from kip848_client.producing._transaction_states import State
 
 __all__ = ["GROUP", "ME", "Batches", "Harness", "group", "tp"]
@@ -201,6 +202,8 @@ class Harness:
         return ticket
 
     def begin(self, within_ms: int = FOREVER) -> int:
+        """When the markers of the transaction before are written."""
+        self.advance(MARKERS_MS)
         ticket = self.ticket()
         self.post(ev.BeginRequested(ticket, self.now + within_ms))
         return ticket

@@ -18,6 +18,7 @@ from kip848_client.producing._model import (
     ProduceSettings,
     TransactionVersion,
 )
+from kip848_client.producing._transaction_requests import MARKERS_MS
 from tests.unit.producing._harness import Harness, tp
 
 FOREVER = 10**9
@@ -58,6 +59,7 @@ class TransactionHarness(Harness):
                         pass
 
     def begin(self, ticket: int = 10) -> None:
+        self.advance(MARKERS_MS)
         self.post(ev.BeginRequested(ticket, FOREVER))
         assert ticket in self.tickets
 
