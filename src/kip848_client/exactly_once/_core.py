@@ -336,7 +336,7 @@ class ProcessorCore:
             return
         found = verdict(failed)
         if found is Verdict.DOUBT or isinstance(failed, TransportError):
-            self._later(f"{failed} (it is asked again)")
+            self._ask_again(f"{failed} (it is asked again)")
         else:
             self._send_failed(failed)
 
@@ -345,7 +345,7 @@ class ProcessorCore:
             self._give_back(self._book.rewind())
             self._over()
         elif verdict(failed) in (Verdict.AGAIN, Verdict.DOUBT):
-            self._later(f"the transaction is still being aborted: {failed}")
+            self._ask_again(f"the transaction is still being aborted: {failed}")
         else:
             self._end(failed)
 
@@ -360,6 +360,11 @@ class ProcessorCore:
         first_ms, max_ms = settings.retry_backoff_ms, settings.retry_backoff_max_ms
         self._again_at_ms = self._now + backoff_ms(self._failures, first_ms, max_ms, self._jitter)
         self._failures += 1
+        self._notice(why)
+
+    def _ask_again(self, why: str) -> None:
+        """What goes on meanwhile is asked for soon: the answer itself takes its time."""
+        self._again_at_ms = self._now + self._settings.retry_backoff_ms
         self._notice(why)
 
     # -- moves: one after the other until nothing is to be done now ------------------------------

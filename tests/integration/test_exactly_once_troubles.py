@@ -1,0 +1,155 @@
+"""The processor before brokers that are silent, slow, or not of its opinion."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kip848_client import CommitInDoubt, ProducerRecord, Record
+from kip848_client.wire import api_named
+from tests.integration.cluster import eventually
+from tests.integration.intercepted import CLOSE, DROP, intercepted
+from tests.integration.processing import Job, copy_to
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(60)]
+
+Rec = Record[Any, Any]
+
+
+async def _is_committed(job: Job, records: int) -> bool:
+    return await job.committed() == records
+
+
+@pytest.mark.parametrize("profile", ["4.0", "4.4"])
+@pytest.mark.parametrize("silence", [DROP, CLOSE], ids=["silent", "closed"])
+async def test_a_commit_in_doubt_is_asked_for_until_it_is_known(
+    profile: str, silence: object
+) -> None:
+    async with intercepted(profile) as (door, cluster):
+        job = await Job(cluster).prepare(30)
+        refused = 0
+
+        def sometimes(_: Any) -> object:
+            nonlocal refused
+            refused += 1
+            return None if refused % 4 == 0 else silence
+
+        door.answers["EndTxn"] = sometimes
+        producer = job.producer(request_timeout_ms=100, max_block_ms=150)
+        async with job.running(copy_to(job.target), producer=producer, max_records=10):
+            await eventually(lambda: _is_committed(job, 30))
+        door.answers.clear()
+        assert await job.seen() == list(range(30))
+        assert refused > 4
+
+
+async def test_a_stop_before_a_commit_is_answered_says_that_nobody_knows() -> None:
+    async with intercepted() as (door, cluster):
+        job = await Job(cluster).prepare(5)
+        door.answers["EndTxn"] = lambda _: DROP
+        producer = job.producer(request_timeout_ms=100, max_block_ms=150)
+        processor = job.processor(copy_to(job.target), producer=producer)
+        async with processor:
+            task = asyncio.create_task(processor.run())
+            await eventually(lambda: door.asked["EndTxn"] > 0)
+            await processor.stop(timeout_ms=500)
+            with pytest.raises(CommitInDoubt):
+                await task
+        door.answers.clear()
+        # the next one with the same id settles it
+        async with job.running(copy_to(job.target)):
+            await eventually(lambda: _is_committed(job, 5))
+        assert await job.seen() == list(range(5))
+
+
+@pytest.mark.parametrize("api", ["TxnOffsetCommit", "Produce", "EndTxn"])
+async def test_answers_that_are_lost(api: str) -> None:
+    async with intercepted() as (door, cluster):
+        job = await Job(cluster).prepare(40, partitions=2)
+        count = 0
+
+        def third(_: Any) -> object:
+            nonlocal count
+            count += 1
+            return CLOSE if count % 3 == 1 else None
+
+        door.answers[api] = third
+        async with job.running(copy_to(job.target), max_records=10):
+            await eventually(lambda: _is_committed(job, 40))
+        door.answers.clear()
+        assert count > 1
+        assert sorted(await job.seen()) == list(range(40))
+
+
+async def test_a_partition_waits_for_a_commit_in_doubt() -> None:
+    async with intercepted() as (door, cluster):
+        job = await Job(cluster).prepare(20, partitions=2)
+        silent = True
+        door.answers["EndTxn"] = lambda _: DROP if silent else None
+        producer = job.producer("a", request_timeout_ms=100, max_block_ms=150)
+        begun: set[int] = set()
+
+        def second(r: Rec) -> ProducerRecord:
+            begun.add(r.partition)
+            return ProducerRecord(job.target, r.value)
+
+        async with job.running(copy_to(job.target), producer=producer, commit_interval_ms=10):
+            await eventually(lambda: door.asked["EndTxn"] > 0)
+            async with job.running(second, "b"):
+                before = door.asked["ConsumerGroupHeartbeat"]
+                await eventually(lambda: door.asked["ConsumerGroupHeartbeat"] > before + 8)
+                assert not begun
+                silent = False
+                await eventually(lambda: _is_committed(job, 20))
+        assert sorted(await job.seen()) == list(range(20))
+
+
+async def test_a_group_that_does_not_know_the_member_when_offsets_come() -> None:
+    async with intercepted() as (_, cluster):
+        job = await Job(cluster).prepare(20)
+        consumer = job.consumer()
+        kicks = 0
+
+        async def kick() -> None:
+            heartbeat = api_named("ConsumerGroupHeartbeat").request
+            member_id = consumer.group_metadata().member_id
+            await cluster.ask(heartbeat(group_id=job.group, member_id=member_id, member_epoch=-1))
+
+        async def function(r: Rec) -> ProducerRecord:
+            nonlocal kicks
+            if r.value in (b"7", b"15") and kicks < 2:
+                kicks += 1
+                await kick()  # the consumer hears of it later than the coordinator of offsets
+            return ProducerRecord(job.target, r.value)
+
+        async with job.running(function, consumer=consumer, max_records=8):
+            await eventually(lambda: _is_committed(job, 20))
+        assert kicks == 2
+        assert await job.seen() == list(range(20))
+
+
+async def test_a_producer_whose_brokers_are_away_for_a_while() -> None:
+    async with intercepted() as (door, cluster):
+        job = await Job(cluster).prepare(20)
+        asked = 0
+
+        def is_away(_: Any) -> object:
+            nonlocal asked
+            asked += 1
+            return CLOSE if 3 <= asked < 20 else None
+
+        for api in ("Produce", "TxnOffsetCommit", "EndTxn", "InitProducerId"):
+            door.answers[api] = is_away
+        producer = job.producer(
+            request_timeout_ms=100,
+            delivery_timeout_ms=150,
+            max_block_ms=200,
+            retry_backoff_max_ms=100,
+        )
+        async with job.running(copy_to(job.target), producer=producer, max_records=8):
+            await eventually(lambda: _is_committed(job, 20))
+        door.answers.clear()
+        assert asked >= 20
+        assert await job.seen() == list(range(20))
