@@ -8,28 +8,22 @@ say; here is only what the user's side does then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from random import Random
+from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 from kip848_client._types import TopicIdPartition, TopicPartition
 from kip848_client.group import (
-    ApplicationDone,
     AssignPartitions,
-    AwaitApplication,
     CallListener,
-    CommittedAsked,
-    CommittedFailed,
-    CommittedFound,
-    Input,
     ListenerMethod,
     ListenerReturned,
 )
 from kip848_client.member import AssignedPartition, MemberState, Polled, PollEnded
 from kip848_client.offsets import CommitAsked, CommitKind, CommittableOffset, OffsetTracker
 from mock_coordinator.sim.context import SimContext
-from mock_coordinator.sim.invariants import MemberView
-from mock_coordinator.sim.member_records import MemberRecords
+from mock_coordinator.sim.group_requests import Sender
+from mock_coordinator.sim.holding import Holding
+from mock_coordinator.sim.node_requests import Wires
 
 __all__ = ["Application", "Host"]
 
@@ -39,10 +33,9 @@ RECORDS_MAX: Final = 5
 _HEALED_RECORDS_MAX: Final = 500
 _HEALED_PAUSE_MS_MAX: Final = 200
 _MANUAL_DEADLINE_MS: Final = 20_000
-_LOOKUP_DEADLINE_MS: Final = 60_000
 
 
-class Host(MemberView, Protocol):
+class Host(Sender, Protocol):
     """What an application needs of the process that it is part of."""
 
     @property
@@ -51,93 +44,41 @@ class Host(MemberView, Protocol):
         ...
 
     @property
-    def rng(self) -> Random:
-        """The process's own dice."""
-        ...
-
-    @property
     def leaving(self) -> bool:
         """Whether it is being closed."""
         ...
 
-    def feed(self, event: Input) -> None:
-        """Give the group core an event."""
-        ...
 
-    def after(self, delay_ms: int, action: Callable[[], None]) -> None:
-        """Do something inside of the process in ``delay_ms``."""
-        ...
-
-    def enter(self, action: Callable[[], None]) -> None:
-        """Do something inside of the process, as soon as it runs."""
-        ...
-
-
-class Application:
-    """Everything that is the user's in a process. ``tracker`` is the one that commits read,
-    ``client`` the process's name in the network."""
+class Application(Holding):
+    """Everything that is the user's in a process."""
 
     def __init__(
-        self, host: Host, client: str, tracker: OffsetTracker, *, auto_commit: bool
+        self, host: Host, wires: Wires, tracker: OffsetTracker, *, auto_commit: bool
     ) -> None:
+        super().__init__(host, wires, tracker)
         self._host = host
-        self._tracker = tracker
         self._auto_commit = auto_commit
-        self._assignment: dict[TopicIdPartition, AssignedPartition] = {}
-        self._waits: list[AwaitApplication] = []
         self._poll_wanted_ms = 0
-        self._tickets = 0
-        self._lookups: dict[int, int] = {}
-        """Open look-ups of committed offsets: the fetch core's numbers for them."""
-        self.records = MemberRecords(
-            host.context,
-            client,
-            host.rng,
-            tracker,
-            enter=host.enter,
-            look_up=self._look_up,
-            deliver=self._deliver,
-        )
         self._user_paused: set[TopicIdPartition] = set()
         """What the user paused and has had ever since."""
         self._read_from: set[TopicPartition] = set()
         """What records were handed out of."""
         self.releasing = False
         """The revoked callback runs."""
-        self.fetchable: dict[TopicIdPartition, TopicPartition] = {}
-        """Of which records may be handed out."""
-
-    @property
-    def held(self) -> frozenset[TopicIdPartition]:
-        """What it was given and has not given back."""
-        return frozenset(self._assignment)
 
     # -- what it is given --------------------------------------------------------------------
 
     def assigned(self, command: AssignPartitions) -> None:
         """The user sees this assignment from now on."""
-        new = [each.tp for each in command.new]
-        self._assignment = {(p.topic_id, p.partition): p for p in command.assignment}
-        self._tracker.forget(new)
-        self._read_from.difference_update(new)
-        self._tracker.assign([each.tp for each in command.assignment])
-        self.records.assigned(command.assignment, new)
-        self._host.context.checkers.holding_changed(self._host)
+        self._read_from.difference_update(each.tp for each in command.new)
+        super().assigned(command)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """These are gone."""
         gone = set(partitions)
-        self._tracker.forget(gone)
         self._read_from -= gone
-        self._assignment = {k: each for k, each in self._assignment.items() if each.tp not in gone}
-        self.records.forget(gone)
+        super().forget(gone)
         self._user_paused &= self._assignment.keys()
-        self._host.context.checkers.holding_changed(self._host)
-
-    def fetch_only(self, fetchable: Iterable[AssignedPartition]) -> None:
-        """What may be handed out from this moment on."""
-        self.fetchable = {(p.topic_id, p.partition): p.tp for p in fetchable}
-        self.records.fetch_only(self.fetchable.values())
 
     # -- the listener ------------------------------------------------------------------------
 
@@ -179,30 +120,9 @@ class Application:
     ) -> Mapping[TopicPartition, CommittableOffset]:
         """What the user is done with of these, and what is not known to be stored. A position that
         a reset chose is none of it: nothing was read, and it may come after the last commit."""
-        done = self._tracker.dirty().items()
+        done = self.tracker.dirty().items()
         read = {each.tp for each in partitions} & self._read_from
         return {tp: offset for tp, offset in done if tp in read}
-
-    # -- positions ---------------------------------------------------------------------------
-
-    def needs(self, tp: TopicPartition) -> bool:
-        """Whether a partition is held and its position is not known."""
-        return self._tracker.owns(tp) and self._tracker.position(tp) is None
-
-    def _look_up(self, number: int, partitions: tuple[TopicPartition, ...]) -> None:
-        """The fetch core wants to know what is committed."""
-        self._tickets += 1
-        self._lookups[self._tickets] = number
-        deadline_ms = self._host.context.kernel.now_ms + _LOOKUP_DEADLINE_MS
-        self._host.feed(CommittedAsked(self._tickets, partitions, deadline_ms))
-
-    def found(self, command: CommittedFound | CommittedFailed) -> None:
-        """A look-up ended."""
-        number = self._lookups.pop(command.ticket)
-        if isinstance(command, CommittedFound):
-            self.records.found(number, command.found)
-        else:
-            self.records.not_found(number, command.error)
 
     # -- polling -----------------------------------------------------------------------------
 
@@ -213,13 +133,6 @@ class Application:
     def hurry(self) -> None:
         """Poll now, whatever it is doing (the end of a stall)."""
         self._schedule_poll(0)
-
-    def wait_for(self, command: AwaitApplication) -> None:
-        """Say when it is done with its records of these partitions."""
-        if set(command.partitions).isdisjoint(self._tracker.pending()):
-            self._host.feed(ApplicationDone(command.number))
-        else:
-            self._waits.append(command)
 
     def _schedule_poll(self, delay_ms: int) -> None:
         """Only the newest plan to poll is carried out."""
@@ -234,10 +147,7 @@ class Application:
 
     def _poll(self) -> None:
         host = self._host
-        self._tracker.confirm()
-        waits, self._waits = self._waits, []
-        for each in waits:
-            host.feed(ApplicationDone(each.number))
+        self.came_back()
         if host.leaving or host.state is MemberState.FATAL:
             return
         self._poll_wanted_ms = -1
@@ -261,10 +171,10 @@ class Application:
 
     def _commit_all(self) -> None:
         """The user commits all positions."""
-        self._tickets += 1
+        self.tickets += 1
         deadline_ms = self._host.context.kernel.now_ms + _MANUAL_DEADLINE_MS
-        offsets = self._tracker.snapshot()
-        self._host.feed(CommitAsked(self._tickets, CommitKind.MANUAL, offsets, deadline_ms))
+        offsets = self.tracker.snapshot()
+        self._host.feed(CommitAsked(self.tickets, CommitKind.MANUAL, offsets, deadline_ms))
 
     def _pause_and_resume(self) -> None:
         """The user pauses a partition now and then, and resumes all of them."""
@@ -283,10 +193,10 @@ class Application:
         most = _HEALED_RECORDS_MAX if healed else RECORDS_MAX * max(1, len(self.fetchable))
         self.records.poll(self._host.rng.randint(0, most))
 
-    def _deliver(self, partition: TopicIdPartition, tp: TopicPartition, offset: int) -> None:
+    def deliver(
+        self, partition: TopicIdPartition, tp: TopicPartition, offset: int, value: bytes
+    ) -> None:
         """A record is handed out."""
-        host, checkers = self._host, self._host.context.checkers
-        assert partition in self.fetchable, f"{tp} is handed out and not fetchable"
-        checkers.not_paused(host, partition, self._user_paused)
-        checkers.delivered(host, partition, tp.topic, offset, offset + 1)
+        self._host.context.checkers.not_paused(self._host, partition, self._user_paused)
+        super().deliver(partition, tp, offset, value)
         self._read_from.add(tp)

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from kip848_client.errors import ConfigError
+from mock_coordinator.sim.exactly_once.options import draw_process_options
+from mock_coordinator.sim.exactly_once.probes import PROCESS_PROBES
+from mock_coordinator.sim.exactly_once.world import ProcessResult, simulate_exactly_once
 from mock_coordinator.sim.fetching.options import draw_fetch_options
 from mock_coordinator.sim.fetching.probes import FETCH_PROBES
 from mock_coordinator.sim.fetching.world import FetchResult, simulate_fetching
@@ -64,6 +67,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     kinds.add_argument(
         "--producing", action="store_true", help="play worlds of producers, not of groups"
     )
+    kinds.add_argument(
+        "--exactly-once", action="store_true", help="play worlds of processors, not of groups"
+    )
     parser.add_argument("--trace", action="store_true", help="print every event")
     parser.add_argument("--digest", action="store_true", help="print only seeds and digests")
     parser.add_argument("--probes", action="store_true", help="print which rare paths were reached")
@@ -84,6 +90,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.producing:
         plays = [with_changes(draw_produce_options(seed), changes) for seed in seeds]
         return _Summary(PRODUCE_PROBES, arguments).play(plays, simulate_producing, _producing_line)
+    if arguments.exactly_once:
+        lives = [with_changes(draw_process_options(seed), changes) for seed in seeds]
+        summary = _Summary(PROCESS_PROBES, arguments)
+        return summary.play(lives, simulate_exactly_once, _exactly_once_line)
     plans = [with_changes(draw_options(seed), changes) for seed in seeds]
     return _Summary(PROBES, arguments).play(plans, simulate, _line)
 
@@ -156,4 +166,14 @@ def _producing_line(result: ProduceResult) -> str:
         f"{result.records:>6} of {result.appended:>6} records  {result.committed:>4} of "
         f"{result.transactions:>4} transactions  {result.requests:>6} requests  "
         f"{result.digest[:12]}"
+    )
+
+
+def _exactly_once_line(result: ProcessResult) -> str:
+    return (
+        f"seed {result.options.seed:>6}  {result.options.profile}  "
+        f"{result.virtual_ms / 1000:>7.1f} virtual s  {result.events:>7} events  "
+        f"order after {result.converged_ms / 1000:>5.1f} s  "
+        f"{result.records:>6} of {result.written:>6} inputs  {result.committed:>4} of "
+        f"{result.transactions:>4} transactions  {result.digest[:12]}"
     )

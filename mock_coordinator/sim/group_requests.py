@@ -4,6 +4,7 @@ event for the group core. The messages are made and read by what the consumer us
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from random import Random
 from typing import Any, Final, Protocol
 
 from kip848_client._heartbeat_wire import heartbeat_outcome, heartbeat_request
@@ -16,7 +17,7 @@ from kip848_client._offsets_wire import (
 )
 from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
-from kip848_client.group import CommittedAnswered, CommittedLost, FetchCommitted
+from kip848_client.group import CommittedAnswered, CommittedLost, FetchCommitted, Input
 from kip848_client.member import (
     Assignment,
     CoordinatorFound,
@@ -35,10 +36,11 @@ from kip848_client.offsets import CommitAnswered, CommitLost, SendCommit
 from kip848_client.wire import request_api
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 from kip848_client.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from mock_coordinator.sim.application import Host
 from mock_coordinator.sim.checkers import Tag, subscription_of
 from mock_coordinator.sim.client_connection import Answer, ClientConnection
-from mock_coordinator.sim.context import BROKER, server_name
+from mock_coordinator.sim.context import GroupWorld
+from mock_coordinator.sim.invariants import MemberView
+from mock_coordinator.sim.node_requests import Wires
 
 __all__ = ["GroupRequests", "Sender"]
 
@@ -57,8 +59,26 @@ _RECONCILING: Final = (MemberState.RECONCILING, MemberState.ACKNOWLEDGING)
 _GIVING_UP: Final = (MemberState.RECONCILING, MemberState.PREPARE_LEAVING)
 
 
-class Sender(Host, Protocol):
+class Sender(MemberView, Protocol):
     """What the requests need of their process."""
+
+    @property
+    def context(self) -> GroupWorld:
+        """The world."""
+        ...
+
+    @property
+    def rng(self) -> Random:
+        """The process's own dice."""
+        ...
+
+    def feed(self, event: Input) -> None:
+        """Give the group core an event."""
+        ...
+
+    def after(self, delay_ms: int, action: Callable[[], None]) -> None:
+        """Do something inside of the process in ``delay_ms``."""
+        ...
 
     @property
     def releasing(self) -> bool:
@@ -71,15 +91,16 @@ class Sender(Host, Protocol):
 
 
 class GroupRequests:
-    """Sends what the core asks for. ``client`` is the process's name in the network."""
+    """Sends what the core asks for."""
 
-    def __init__(self, sender: Sender, client: str, instance_id: str | None) -> None:
+    def __init__(self, sender: Sender, wires: Wires, instance_id: str | None) -> None:
         self._sender = sender
-        self._client = client
+        self._wires = wires
         self._instance_id = instance_id
         self._coordinator: str | None = None
         self._connections: dict[str, ClientConnection] = {}
-        self._any = self._connection_to(BROKER)
+        self._anybody: dict[str, ClientConnection] = {}
+        self._asked = 0
         self._looking_up: list[Callable[..., None]] = []
         self._ids: dict[str, TopicId] = {}
         self._retried_instance = False
@@ -103,9 +124,8 @@ class GroupRequests:
 
     def close(self) -> None:
         """Give all connections up."""
-        for connection in self._connections.values():
+        for connection in (*self._connections.values(), *self._anybody.values()):
             connection.close()
-        self._any.close()
 
     # -- the member's ------------------------------------------------------------------------
 
@@ -282,18 +302,20 @@ class GroupRequests:
 
     # -- inside ------------------------------------------------------------------------------
 
-    def _connection_to(self, server: str) -> ClientConnection:
-        context = self._sender.context
-        codec = context.options.codec
-        return ClientConnection(context.kernel, context.network, self._client, server, codec=codec)
+    def _connection_to(
+        self, server: str, connections: dict[str, ClientConnection]
+    ) -> ClientConnection:
+        connection = connections.get(server)
+        if connection is None:
+            wires = self._wires
+            connection = connections[server] = ClientConnection(
+                wires.kernel, wires.network, wires.client, server, codec=wires.codec
+            )
+        return connection
 
     def _connection(self) -> ClientConnection:
         assert self._coordinator is not None, "asked for before"
-        connection = self._connections.get(self._coordinator)
-        if connection is None:
-            connection = self._connection_to(self._coordinator)
-            self._connections[self._coordinator] = connection
-        return connection
+        return self._connection_to(self._coordinator, self._connections)
 
     def _ask_coordinator(
         self,
@@ -340,7 +362,7 @@ class GroupRequests:
                 first = answer.coordinators[0]
                 found = first.error_code == ErrorCode.NONE
                 if found:
-                    self._coordinator = server_name(first.node_id)
+                    self._coordinator = self._wires.server_of(first.node_id)
             waiting, self._looking_up = self._looking_up, []
             for each in waiting:
                 each(found=found)
@@ -349,7 +371,10 @@ class GroupRequests:
 
     def _ask_any(self, request: Any, done: Callable[[Answer], None]) -> None:
         sender, context = self._sender, self._sender.context
-        self._any.call(
+        nodes = self._wires.nodes()
+        self._asked += 1
+        server = self._wires.server_of(nodes[self._asked % len(nodes)])
+        self._connection_to(server, self._anybody).call(
             request,
             context.profile.api_versions[request_api(request).name][1],
             context.options.request_timeout_ms,

@@ -32,7 +32,7 @@ from kip848_client.fetching import (
 )
 from kip848_client.member import AssignedPartition
 from kip848_client.offsets import CommittableOffset, OffsetTracker
-from mock_coordinator.sim.context import SimContext, server_name
+from mock_coordinator.sim.context import GroupWorld
 from mock_coordinator.sim.fetching.driver import FetchDriver
 from mock_coordinator.sim.fetching.reader import RecordReader
 from mock_coordinator.sim.history import Reader, WrongRecord
@@ -52,17 +52,19 @@ class MemberRecords:
 
     def __init__(
         self,
-        context: SimContext,
-        client: str,
+        context: GroupWorld,
+        wires: Wires,
         rng: Random,
         tracker: OffsetTracker,
         *,
         enter: Callable[[Callable[[], None]], None],
         look_up: Callable[[int, tuple[TopicPartition, ...]], None],
-        deliver: Callable[[TopicIdPartition, TopicPartition, int], None],
+        deliver: Callable[[TopicIdPartition, TopicPartition, int, bytes], None],
+        read_committed: bool = False,
     ) -> None:
         self._context = context
-        self._client = client
+        self._client = wires.client
+        self._read_committed = read_committed
         self._tracker = tracker
         self._look_up = look_up
         self._deliver = deliver
@@ -73,20 +75,12 @@ class MemberRecords:
                 max_bytes=_MAX_BYTES,
                 max_partition_bytes=_MAX_PARTITION_BYTES,
                 buffer_bytes=2 * _MAX_BYTES,
+                read_committed=read_committed,
                 reset_policy="earliest",
                 has_group=True,
                 request_timeout_ms=options.request_timeout_ms,
             ),
-            Wires(
-                kernel=context.kernel,
-                network=context.network,
-                client=client,
-                codec=options.codec,
-                versions=context.profile.api_versions,
-                server_of=server_name,
-                nodes=lambda: range(1, options.brokers + 1),
-                request_timeout_ms=options.request_timeout_ms,
-            ),
+            wires,
             rng,
             look_up=self._committed_asked,
             heard=self._heard,
@@ -179,7 +173,7 @@ class MemberRecords:
         except WrongRecord as err:
             raise Violation(Deliveries, f"{self._client} {tp.topic}-{tp.partition}: {err}") from err
         assert self._tracker.delivered(tp, offset + 1, taken.cursor.consumed_epoch), f"{tp} is gone"
-        self._deliver((taken.cursor.topic_id, tp.partition), tp, offset)
+        self._deliver((taken.cursor.topic_id, tp.partition), tp, offset, value)
 
     def finished(self, taken: Slice) -> None:
         """All of a slice was read. Raises ``Violation``."""
@@ -210,4 +204,5 @@ class MemberRecords:
         committed = offset if command.committed else None
         self._tracker.seek(tp, offset, committed=committed)
         history = self._context.histories.of(self._assigned[tp], tp.partition)
-        self._readers[tp] = Reader(history, read_committed=False, next_offset=offset)
+        committed_only = self._read_committed
+        self._readers[tp] = Reader(history, read_committed=committed_only, next_offset=offset)

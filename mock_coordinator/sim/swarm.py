@@ -19,6 +19,7 @@ __all__ = [
     "SESSION_MS_MIN",
     "AnyParameters",
     "Dice",
+    "GroupParameters",
     "Options",
     "Parameters",
     "changes_of",
@@ -63,7 +64,22 @@ class Parameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options(Parameters):
+class GroupParameters(Parameters):
+    """What the options of every kind of world with members of groups have."""
+
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    max_poll_interval_ms: int
+    resolve_ms_max: int
+    unresolved: float
+    """A metadata look-up leaves a topic out."""
+
+    extra_heartbeats: bool = True
+    """Whether members ask sooner than the interval while their assignment changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(GroupParameters):
     """Everything that differs between two runs of groups."""
 
     # sizes
@@ -72,8 +88,6 @@ class Options(Parameters):
     """In each group at the start; the workload adds and removes some."""
 
     # the group
-    session_timeout_ms: int
-    heartbeat_interval_ms: int
     assignment_interval_ms: int
     assignor: str
     """``uniform``, ``range`` or ``any``: each member has its own wish."""
@@ -82,18 +96,11 @@ class Options(Parameters):
     static: float
     pattern: float
     auto_commit: float
-    max_poll_interval_ms: int
     stall: float
     """After a poll: the application stops polling for up to twice the poll interval."""
     manual_commit: float
     callback_ms_max: int
     callback_failure: float
-    resolve_ms_max: int
-    unresolved: float
-    """A metadata look-up leaves a topic out."""
-
-    extra_heartbeats: bool = True
-    """Whether members ask sooner than the interval while their assignment changes."""
 
     # the coordinator
     crash_every_ms: int

@@ -30,6 +30,10 @@ class WorldContext(Generic[AnyParameters]):
     histories: Histories = field(default_factory=Histories)
     healed: bool = False
 
+    def happens(self, name: str, probability: float) -> bool:
+        """Whether something goes wrong now; ``name`` is of the dice to throw."""
+        return not self.healed and self.kernel.rng(name).random() < probability
+
     def tell(self, who: str, what: str, details: str = "") -> None:
         """One line of the trace."""
         self.trace.add(self.kernel.now_ms, who, what, details)

@@ -178,6 +178,12 @@ BUGS: Final = (
         {**_V2, "bad": "0.05", "message_bytes": "1000"},
     ),
     Bug(
+        "what the driver turns down does not keep the commit from succeeding",
+        "Violation: Aborted",
+        (Plant(Transactions, "take", "self._on_harm(Reaction.ABORT, event.error)", "pass"),),
+        {**_V2, "turned_down": "0.3"},
+    ),
+    Bug(
         "refused offsets do not keep the commit from succeeding",
         "Violation: Aborted",
         (

@@ -16,7 +16,3 @@ class FetchContext(WorldContext[FetchOptions]):
     """What all worlds have, and those who watch the fetch core."""
 
     judge: Judge
-
-    def happens(self, name: str, probability: float) -> bool:
-        """Whether something goes wrong now; ``name`` is of the dice to throw."""
-        return not self.healed and self.kernel.rng(name).random() < probability

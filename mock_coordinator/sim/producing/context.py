@@ -20,7 +20,3 @@ class ProduceContext(WorldContext[ProduceOptions]):
     writing: Writing
     requests: int = field(default=0)
     """That cores asked for."""
-
-    def happens(self, name: str, probability: float) -> bool:
-        """Whether something goes wrong now; ``name`` is of the dice to throw."""
-        return not self.healed and self.kernel.rng(name).random() < probability

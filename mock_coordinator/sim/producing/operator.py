@@ -1,6 +1,9 @@
-"""Fate in a world of producers: leaders and coordinators move, nodes stop."""
+"""Fate in a world with producers: leaders and coordinators move, nodes stop."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic
 
 from kip848_client.wire.messages.topics import (
     CreateTopicsRequest,
@@ -8,32 +11,36 @@ from kip848_client.wire.messages.topics import (
 )
 from mock_coordinator.core.inputs import CoordinatorMoved, LeaderMoved
 from mock_coordinator.core.logs.log import PartitionLog
-from mock_coordinator.sim.producing.brokers import Brokers
-from mock_coordinator.sim.producing.context import ProduceContext
+from mock_coordinator.sim.nodes import Nodes
+from mock_coordinator.sim.swarm import AnyParameters
+from mock_coordinator.sim.world_context import WorldContext
 
 __all__ = ["Operator"]
 
 
-class Operator:
-    """Does one thing at a time to the brokers."""
+class Operator(Generic[AnyParameters]):
+    """Does one thing at a time to the brokers. ``forget``: of new leaders, those that know of each
+    producer the newest batch alone."""
 
-    def __init__(self, context: ProduceContext, brokers: Brokers) -> None:
+    def __init__(
+        self, context: WorldContext[AnyParameters], brokers: Nodes[AnyParameters], forget: float
+    ) -> None:
         self._context = context
         self._brokers = brokers
+        self._forgetful = forget
         self._rng = context.kernel.rng("operator")
         self.keys: list[tuple[str, bool]] = []
         """Of coordinators: groups, and transactional ids (true)."""
 
-    def create_topics(self) -> None:
+    def create_topics(self, names: Iterable[str], partitions_max: int) -> None:
         """All that there will be."""
-        options = self._context.options
         topics = tuple(
             CreateTopicsRequestCreatableTopic(
-                name=f"t{number}",
-                num_partitions=self._rng.randint(1, options.partitions_max),
-                replication_factor=options.brokers,
+                name=name,
+                num_partitions=self._rng.randint(1, partitions_max),
+                replication_factor=len(self._brokers.core.broker.nodes.ids),
             )
-            for number in range(options.topics)
+            for name in names
         )
         version = self._context.profile.api_versions["CreateTopics"][1]
         self._brokers.operate(CreateTopicsRequest(topics=topics, timeout_ms=1_000), version)
@@ -50,7 +57,7 @@ class Operator:
             self._brokers.step(LeaderMoved(topic.name, partition, node_id))
             self._context.tell("operator", "elect", f"{topic.name}-{partition} {node_id}")
             self._context.probes.reached("a leader moved")
-            if self._context.happens("forget", self._context.options.forget):
+            if self._context.happens("forget", self._forgetful):
                 self._forget(log)
 
     def _forget(self, log: PartitionLog) -> None:

@@ -53,6 +53,10 @@ class ProduceOptions(Parameters):
     """Or it sleeps, and mostly finds another one in its place when it wakes up."""
     rival: float
     """Or another one with the same transactional id begins beside it."""
+    anew: float
+    """Or it begins anew with the brokers: all connections end, and it knows no leaders."""
+    turned_down: float
+    """Of the transactions, those that the driver refuses something of."""
 
     # the brokers
     message_bytes: int
@@ -125,4 +129,6 @@ def draw_produce_options(seed: int) -> ProduceOptions:
         clog_every_ms=dice.period(3_000),
         partition_every_ms=dice.period(4_000),
         forget=dice.probability(0.5),
+        anew=dice.probability(0.05),
+        turned_down=dice.probability(0.3),
     )

@@ -9,6 +9,7 @@ from kip848_client.producing import ProduceSettings
 from mock_coordinator.sim.producing.brokers import Brokers
 from mock_coordinator.sim.producing.context import ProduceContext
 from mock_coordinator.sim.producing.operator import Operator
+from mock_coordinator.sim.producing.options import ProduceOptions
 from mock_coordinator.sim.producing.process import Process
 from mock_coordinator.sim.producing.users import PlainUser, TransactionalUser
 
@@ -23,7 +24,9 @@ still arrive, and take a transactional id from whoever has it."""
 class Population:
     """All processes. ``names`` are transactional ids, and names of producers without one."""
 
-    def __init__(self, context: ProduceContext, brokers: Brokers, operator: Operator) -> None:
+    def __init__(
+        self, context: ProduceContext, brokers: Brokers, operator: Operator[ProduceOptions]
+    ) -> None:
         self._context = context
         self._brokers = brokers
         self._operator = operator
@@ -104,9 +107,15 @@ class Population:
                 self._rival(name)
         elif context.happens("rival", options.rival):
             self._rival(name)
+        elif context.happens("anew", options.anew):
+            context.probes.reached("brokers anew")
+            context.kernel.after(0, lambda: process.enter(process.side.begin_anew))
 
     def _rival(self, name: str) -> None:
-        if len(self._living[name]) < 3:
+        # not where the version changes: one that speaks V2 and was fenced by one that speaks V1 may
+        # be answered that it has ended its transaction, with the epoch of its rival (KIP-890 takes
+        # it for a retry, and does not ask how the epoch came to be raised)
+        if self._context.options.level <= 2 and len(self._living[name]) < 3:
             self._context.probes.reached("a rival")
             self._later(name)
 

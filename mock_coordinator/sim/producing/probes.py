@@ -34,6 +34,8 @@ PRODUCE_PROBES: Final[Mapping[str, str]] = {
     "a crash": "a process died without a word",
     "a close": "a producer was closed, perhaps within a transaction",
     "a sleep": "a process stood still",
+    "brokers anew": "a producer went back to its bootstrap servers",
+    "turned down": "the driver refused something that was to be part of a transaction",
     "a rival": "two processes had one transactional id at once",
     "transactions V1": "partitions were added by requests of their own",
     "transactions V2": "they were added by writing",

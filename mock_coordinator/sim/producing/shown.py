@@ -1,17 +1,18 @@
-"""Events and commands of the producer's core in a line of the trace."""
+"""Events and commands of cores in a line of the trace."""
 
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from typing import Any
 
 from kip848_client.errors import Kip848Error
-from kip848_client.producing import Command, Event, SealedBatch
+from kip848_client.producing import SealedBatch
 from mock_coordinator.core.logs.record_batch import read_header
 
 __all__ = ["shown"]
 
 
-def shown(what: Event | Command) -> str:
+def shown(what: Any) -> str:
     """In short, and the same in every run of a seed."""
     values = [f"{each.name}={_value(getattr(what, each.name))}" for each in fields(what)]
     return f"{type(what).__name__} {' '.join(values)}".rstrip()

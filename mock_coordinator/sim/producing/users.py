@@ -14,6 +14,7 @@ from kip848_client.errors import (
     LocalProtocolError,
     ProducerFailed,
     ProducerFenced,
+    RecordTooLarge,
     TransactionAborted,
     TransactionTimedOut,
 )
@@ -112,6 +113,11 @@ class _User:
         yield self._ask(CloseRequested, self.rng.choice((100, 30_000)))
         self.process.die()
 
+    def _turn_down(self, transaction: Transaction | None) -> None:
+        """A record is too large for a request. The user goes on as if nothing had been."""
+        self.context.probes.reached("turned down")
+        self.process.side.turn_down(RecordTooLarge("a record of too many bytes"), transaction)
+
 
 class PlainUser(_User):
     """Without transactions."""
@@ -125,6 +131,8 @@ class PlainUser(_User):
             yield from self._wanted(topic)
             for _ in range(self.rng.randint(1, options.records_max)):
                 yield from self._append(topic, None, 0)
+            if context.happens("turned down", options.turned_down):
+                self._turn_down(None)
             if self.rng.random() < 0.1:
                 ticket = process.ask(FlushRequested)
                 if self.rng.random() < 0.2:
@@ -133,12 +141,14 @@ class PlainUser(_User):
                     yield ticket
             yield self._pause()
         yield process.ask(FlushRequested)
-        records = len(context.ledger.records)
-        for number in range(options.topics):
-            yield from self._wanted(f"t{number}")
-            for _ in range(5):
-                yield from self._append(f"t{number}", None, 1)
-        yield process.ask(FlushRequested)
+        # what was in the way before may leave the first ones in doubt, which the next ones are not
+        for count in (1, 5):
+            records = len(context.ledger.records)
+            for number in range(options.topics):
+                yield from self._wanted(f"t{number}")
+                for _ in range(count):
+                    yield from self._append(f"t{number}", None, 1)
+            yield process.ask(FlushRequested)
         newest = list(context.ledger.records.values())[records:]
         for record in newest:
             if record.owner == process.name and record.told is not Told.DONE:
@@ -189,7 +199,7 @@ class TransactionalUser(_User):
         level = self.context.options.level
         level = self.rng.randint(1, 2) if level > 2 else level
         self.context.probes.reached(f"transactions V{level}")
-        self.process.learn(level)
+        self.process.side.learn(level)
 
     def _begin(self) -> _Answer:
         error = yield self._ask(BeginRequested, _WAIT_MS)
@@ -234,6 +244,8 @@ class TransactionalUser(_User):
             for _ in range(self.rng.randint(1, options.records_max)):
                 yield from self._append(topic, transaction, transaction.number)
             yield self._pause()
+        if self.context.happens("turned down", options.turned_down):
+            self._turn_down(transaction)
         if self.rng.random() < options.offsets:
             yield from self._send_offsets(transaction)
 
@@ -250,13 +262,13 @@ class TransactionalUser(_User):
         transaction.group = name
         chosen = self.rng.sample(range(count), self.rng.randint(1, count))
         transaction.offsets = {TopicPartition("t0", each): offset for each in chosen}
-        topic_id = self.process.topic_ids.get("t0")
+        topic_id = self.process.side.topic_ids.get("t0")
         offsets = {tp: OffsetToCommit(offset, -1, "", topic_id) for tp in transaction.offsets}
         options = context.options
         limit_ms = options.delivery_timeout_ms + options.request_timeout_ms + 100
 
         def make(ticket: int, _: int) -> Event:
-            self.process.promise(ticket, transaction)
+            self.process.side.promise(ticket, transaction)
             return OffsetsAdded(ticket, group, offsets)
 
         ticket = self._ask(make, limit_ms)

@@ -67,14 +67,15 @@ class ProduceWorld:
         self._rng = kernel.rng("faults")
         self._occasions = Occasions(kernel, self._rng)
         self.brokers = Brokers(self.context)
-        self.operator = Operator(self.context, self.brokers)
+        self.operator = Operator(self.context, self.brokers, options.forget)
         self.population = Population(self.context, self.brokers, self.operator)
 
     def run(self) -> ProduceResult:
         """The whole story. Raises ``Failure``."""
         context, options = self.context, self.context.options
         try:
-            self.operator.create_topics()
+            names = [f"t{number}" for number in range(options.topics)]
+            self.operator.create_topics(names, options.partitions_max)
             self.population.start()
             self._be_unsafe()
             converged_ms = self._be_live()

@@ -152,6 +152,13 @@ class Writing:
             transaction.offsets_seen.add(tp)
             self._check_end(transaction, commit=True)
 
+    def offsets_committed(
+        self, transaction: Transaction, partitions: Iterable[TopicPartition]
+    ) -> None:
+        """A coordinator of groups commits these offsets of a transaction."""
+        transaction.offsets_seen.update(partitions)
+        self._check_end(transaction, commit=True)
+
     # -- transactions ------------------------------------------------------------------------
 
     def initialised(self, transactional_id: str | None, owner: str) -> None:

@@ -1,0 +1,98 @@
+"""The brokers of a world of processors: those of producers, with coordinators of groups whose
+records are read as they are written.
+
+A heartbeat that arrives after a younger one of its member, or twice, is not let in: heartbeats have
+no number, so that a coordinator may take an old acknowledgement for a new one and give a partition
+away that is being worked on. ``sim.invariants`` says more; nobody can do anything about that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kip848_client._types import TopicPartition
+from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from mock_coordinator.core.cluster import ClusterCore
+from mock_coordinator.core.groups import StateRecord
+from mock_coordinator.core.groups.records.state_records import OffsetCommit
+from mock_coordinator.core.settings.broker_config import BrokerConfig
+from mock_coordinator.sim.checkers import Tag
+from mock_coordinator.sim.client_connection import unpack_request
+from mock_coordinator.sim.exactly_once.context import ProcessContext
+from mock_coordinator.sim.exactly_once.options import ProcessOptions
+from mock_coordinator.sim.network import Connection, Packet
+from mock_coordinator.sim.producing.troubles import TroubledNodes
+
+__all__ = ["DEAD", "OUT", "Brokers"]
+
+OUT = "out"
+"""What processors write to."""
+DEAD = "dead"
+"""Where they put records that their function cannot process."""
+_JOURNALS = 2
+
+
+class Brokers(TroubledNodes[ProcessOptions]):
+    """All nodes."""
+
+    def __init__(self, context: ProcessContext) -> None:
+        self._context = context
+        ids = context.kernel.rng("uuid")
+        options = context.options
+        config = BrokerConfig(
+            context.profile,
+            {
+                "transaction.state.log.num.partitions": "2",
+                "offsets.topic.num.partitions": str(_JOURNALS),
+                "default.replication.factor": str(options.brokers),
+                "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+                "group.consumer.min.session.timeout.ms": "1000",
+                "group.consumer.session.timeout.ms": str(options.session_timeout_ms),
+                "group.consumer.min.heartbeat.interval.ms": "100",
+                "group.consumer.heartbeat.interval.ms": str(options.heartbeat_interval_ms),
+                "group.consumer.assignment.interval.ms": "0",
+            },
+        )
+        core = ClusterCore.create(
+            config, lambda: ids.randbytes(16), context.kernel.now_ms, brokers=options.brokers
+        )
+        for partition in range(_JOURNALS):
+            core.broker.disk.journal(partition).listener = self._written
+        self._newest: dict[object, int] = {}
+        super().__init__(context, core, options, context.writing)
+
+    # -- what is written ---------------------------------------------------------------------
+
+    def _written(self, _partition: int, records: Sequence[StateRecord]) -> None:
+        context = self._context
+        of_groups = [each for each in records if not isinstance(each, OffsetCommit)]
+        context.checkers.written(context.kernel.now_ms, of_groups)
+        context.judge.written(context.checkers.groups, records)
+
+    def note(self) -> None:
+        """Have what was appended read."""
+        for topic, partition, log in self.logs():
+            if topic.name in (OUT, DEAD):
+                self._context.writing.look(TopicPartition(topic.name, partition), log)
+                continue
+            history = self._context.histories.of(topic.topic_id, partition)
+            if history.end != log.high_watermark:
+                history.look(log)
+
+    def ends(self) -> Iterator[tuple[TopicPartition, int]]:
+        """Where the partitions that are read end."""
+        for topic, partition, log in self.logs():
+            if topic.name not in (OUT, DEAD):
+                yield TopicPartition(topic.name, partition), log.high_watermark
+
+    # -- requests ----------------------------------------------------------------------------
+
+    def _receive(self, node_id: int, connection: Connection, packet: Packet) -> None:
+        tag = packet.tag
+        if isinstance(tag, Tag) and isinstance(
+            unpack_request(packet), ConsumerGroupHeartbeatRequest
+        ):
+            if packet.again or tag.number < self._newest.get(tag.member, 0):
+                return
+            self._newest[tag.member] = tag.number
+        super()._receive(node_id, connection, packet)
