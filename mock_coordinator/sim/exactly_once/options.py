@@ -80,7 +80,6 @@ def draw_process_options(seed: int) -> ProcessOptions:
     dice = Dice(Random(f"{seed}/exactly once/options"))
     level = (1, 2, 2, 3)[dice.between(0, 3)]
     session_ms = dice.between(3, 12) * 1_000
-    batch_bytes = (150, 400, 2_000)[dice.between(0, 2)]
     return ProcessOptions(
         seed=seed,
         profile=_PROFILE_NAMES[seed % len(_PROFILE_NAMES)],
@@ -102,12 +101,12 @@ def draw_process_options(seed: int) -> ProcessOptions:
         listener_timeout_ms=(1_000, 10_000, 120_000)[dice.between(0, 2)],
         max_block_ms=(300, 2_000, 10_000)[dice.between(0, 2)],
         work_ms_max=(0, 5, 100, 2_000)[dice.between(0, 3)],
-        raises=dice.probability(0.02),
+        raises=dice.probability(0.1),
         poison=dice.probability(0.1),
         level=level,
         linger_ms=(0, 5, 100)[dice.between(0, 2)],
-        batch_bytes=batch_bytes,
-        buffer_bytes=batch_bytes * (4, 1_000)[dice.between(0, 1)],
+        batch_bytes=(150, 400, 2_000)[dice.between(0, 2)],
+        buffer_bytes=(2_000, 8_000, 2_000_000)[dice.between(0, 2)],
         in_flight_max=(1, 5)[dice.between(0, 1)],
         delivery_timeout_ms=(1_500, 6_000, 20_000)[dice.between(0, 2)],
         transaction_timeout_ms=(1_000, 4_000, 20_000)[dice.between(0, 2)],

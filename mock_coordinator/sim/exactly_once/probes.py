@@ -18,7 +18,6 @@ PROCESS_PROBES: Final[Mapping[str, str]] = {
     "revoked while open": "the group asked for a partition back during a transaction with it",
     "revocation given up": "nobody waited any longer for a partition to be given up",
     "lost while open": "a partition was lost during a transaction with it",
-    "offsets of another's": "offsets were refused on our side: a partition was not ours any more",
     "a doubt": "the outcome of a commit was not known in time",
     "a zombie woke up": "a process slept until its member was removed",
     "fenced": "a processor ended because another one had its transactional id",

@@ -16,6 +16,7 @@ from kip848_client.offsets import OffsetTracker
 from kip848_client.producing import CloseRequested, ProduceSettings, StartRequested
 from kip848_client.producing import Command as ProducerCommand
 from mock_coordinator.sim.context import wires_of
+from mock_coordinator.sim.exactly_once.calls import FunctionRaised
 from mock_coordinator.sim.exactly_once.consuming import Consuming
 from mock_coordinator.sim.exactly_once.context import ProcessContext
 from mock_coordinator.sim.exactly_once.driver import Driver
@@ -239,6 +240,8 @@ class Process:
         context.tell(self.name, "ended", str(error or ""))
         if _is_fenced(error):
             context.probes.reached("fenced")
+        if isinstance(error, FunctionRaised):
+            context.probes.reached("ended by its function")
         deadline_ms = context.kernel.now_ms + _LEAVE_MS
         self.feed(LeaveRequested(LeaveMode.DEFAULT, deadline_ms, flush=False, final=True))
 

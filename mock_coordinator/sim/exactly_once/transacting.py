@@ -154,7 +154,6 @@ class Transacting:
             group, offsets = self._consumer.offer(command.offsets, str(transaction))
         except CommitFailed as err:
             failed = Failed(command.number, err)
-            self._context.probes.reached("offsets of another's")
             self._producer.turn_down(err, transaction)
             self._after(0, lambda: self._feed(failed))
             return

@@ -1,0 +1,98 @@
+"""Worlds of processors: each input in exactly one committed transaction, whatever happens."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from mock_coordinator.sim.exactly_once.options import draw_process_options
+from mock_coordinator.sim.exactly_once.probes import PROCESS_PROBES
+from mock_coordinator.sim.exactly_once.world import ProcessResult, simulate_exactly_once
+from mock_coordinator.sim.swarm import with_changes
+from mock_coordinator.sim.verdict import Failure
+
+_CHUNK: Final = 3
+_CHUNKS: Final = range(1)
+_VARIED_CHUNKS: Final = range(40)
+"""Together they take every path that is known to be rare."""
+_MORE_CHUNKS: Final = range(len(_CHUNKS), 100)
+_MORE: Final = pytest.mark.everything("more of the same dice")
+
+
+def _played(chunk: int, folder: Path) -> tuple[ProcessResult, ...]:
+    """The results of a chunk's seeds, each played once in a test run, by whichever process."""
+    path = folder / f"exactly-once-{chunk}.pickle"
+    if path.exists():
+        known: tuple[ProcessResult, ...] = pickle.loads(path.read_bytes())
+        return known
+    seeds = range(chunk * _CHUNK, (chunk + 1) * _CHUNK)
+    results = tuple(simulate_exactly_once(draw_process_options(seed)) for seed in seeds)
+    part = path.with_suffix(f".{os.getpid()}")
+    part.write_bytes(pickle.dumps(results))
+    part.replace(path)
+    return results
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.mark.parametrize(
+    "chunk", [*_CHUNKS, *(pytest.param(chunk, marks=_MORE) for chunk in _MORE_CHUNKS)]
+)
+@pytest.mark.timeout(240)
+def test_each_input_is_in_one_committed_transaction(chunk: int, folder: Path) -> None:
+    for result in _played(chunk, folder):
+        assert result.records == result.written > 0
+        assert result.committed > 0
+        assert result.virtual_ms > result.options.safety_ms
+
+
+@pytest.mark.everything("it takes many more seeds than every run")
+@pytest.mark.timeout(1_200)
+def test_the_seeds_reach_every_rare_path(folder: Path) -> None:
+    """A path that no seed takes is not tested by any of them."""
+    results = [result for chunk in _VARIED_CHUNKS for result in _played(chunk, folder)]
+    reached = {name for result in results for name, count in result.probes.items() if count}
+    assert set(PROCESS_PROBES) - reached == set()
+    assert len({result.digest for result in results}) == len(results)
+    assert {result.options.profile for result in results} == {"4.0", "4.1", "4.2", "4.3", "4.4"}
+
+
+def test_the_same_seed_gives_the_same_trace() -> None:
+    """The cores are functions of their events: the trace has each of them, and each command."""
+    options = with_changes(draw_process_options(9), {"safety_ms": "8000"})
+    lines: list[str] = []
+    again: list[str] = []
+    simulate_exactly_once(options, lines.append)
+    simulate_exactly_once(options, again.append)
+    assert lines == again
+
+
+def test_bytes_change_nothing() -> None:
+    """What passes through the codec does what the objects did."""
+    options = with_changes(draw_process_options(4), {"safety_ms": "5000"})
+    plain = simulate_exactly_once(replace(options, codec=False))
+    coded = simulate_exactly_once(replace(options, codec=True))
+    assert coded.digest == plain.digest
+
+
+def test_a_failure_says_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise AssertionError("nothing is wrong, and yet")
+
+    monkeypatch.setattr("mock_coordinator.sim.exactly_once.population.Population.heal", broken)
+    options = with_changes(draw_process_options(7), {"safety_ms": "2000", "codec": "true"})
+    with pytest.raises(Failure) as failed:
+        simulate_exactly_once(options)
+    said = str(failed.value).splitlines()
+    assert said[0] == "AssertionError: nothing is wrong, and yet"
+    assert said[-1].startswith("replay: python -m mock_coordinator.sim --exactly-once --seed 7 --")
+    assert said[-1].endswith(" --trace")
