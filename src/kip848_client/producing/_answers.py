@@ -16,7 +16,7 @@ from kip848_client._partition_names import shown
 from kip848_client._types import TopicPartition
 from kip848_client.cluster import Leaders
 from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.errors import DeliveryTimedOut, Kip848Error, broker_error
+from kip848_client.errors import DeliveryTimedOut, Kip848Error
 from kip848_client.producing._accumulator import Accumulator
 from kip848_client.producing._batches import Batch
 from kip848_client.producing._commands import BatchDone, BatchFailed, BatchSplit, Command
@@ -315,9 +315,8 @@ def _count(batch: Batch) -> str:
 
 def _culprits(batch: Batch, said: Produced) -> Mapping[int, Kip848Error]:
     """The records that the broker names."""
-    name = error_name(ErrorCode.INVALID_RECORD)
     return {
-        row: broker_error(ErrorCode.INVALID_RECORD, name, message, api="Produce")
+        row: produce_error(ErrorCode.INVALID_RECORD, batch.tp, message)
         for row, message in said.record_errors.items()
         if 0 <= row < batch.records
     }

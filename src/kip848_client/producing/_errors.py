@@ -224,7 +224,9 @@ _HINTS: Final[dict[int, str]] = {
     ErrorCode.OFFSET_METADATA_TOO_LARGE: (
         "the text beside an offset is longer than the broker's offset.metadata.max.bytes"
     ),
-    ErrorCode.INVALID_RECORD: "the topic refuses the record: compacted topics need keys",
+    ErrorCode.INVALID_RECORD: (
+        "the topic refuses the record, for instance one without a key where it is compacted"
+    ),
     ErrorCode.INVALID_TIMESTAMP: "the topic refuses the record's timestamp",
     ErrorCode.UNKNOWN_TOPIC_ID: "the topic was deleted, or created again under its name",
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: "the broker does not take this compression_type",

@@ -206,7 +206,7 @@ def test_records_that_are_to_blame_are_named() -> None:
     h.answer(ErrorCode.INVALID_RECORD, record_errors={1: "no key", 77: "there is none"})
     (failed,) = h.all(do.BatchFailed)
     assert failed.culprits.keys() == {1}
-    assert "no key" in str(failed.culprits[1])
+    assert "t-0: no key" in str(failed.culprits[1])
 
 
 # -- batches that are too large ------------------------------------------------------------------
