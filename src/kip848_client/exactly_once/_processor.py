@@ -22,7 +22,8 @@ from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.exactly_once._core import ProcessorCore
 from kip848_client.exactly_once._model import ProcessorSettings
 from kip848_client.exactly_once._records import Outputs, ProducerRecord
-from kip848_client.exactly_once._running import Function, Running
+from kip848_client.exactly_once._running import Running
+from kip848_client.exactly_once._working import Function, Working
 from kip848_client.producer import Producer
 from kip848_client.records import Record
 
@@ -173,10 +174,13 @@ class ExactlyOnceProcessor(Generic[K, V]):
             ProcessorCore(self._settings(), jittered),
             self._consumer,
             self._producer,
-            self._function,
+            Working(
+                self._function,
+                self._producer,
+                batch=self._batch,
+                dead_letter_topic=self._dead_letter_topic,
+            ),
             LoopClock(asyncio.get_running_loop()),
-            batch=self._batch,
-            dead_letter_topic=self._dead_letter_topic,
         )
         self._consumer.subscribe(self._topics, listener=running)
         await self._producer.start()

@@ -1,0 +1,188 @@
+"""Calls the user's function, and sends what it returns.
+
+Records are taken from the front of those in hand when they are whole, so what is left there is what
+is to be done. The loop over records is the hot path of a processor: a function that is not async
+costs no task, no coroutine and no event a record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterable, Callable, Collection
+from inspect import isawaitable
+from itertools import takewhile
+from typing import Any, Final
+
+from kip848_client.errors import Kip848Error
+from kip848_client.exactly_once import _commands as do
+from kip848_client.exactly_once import _events as ev
+from kip848_client.exactly_once._dead_letters import dead_letter_headers
+from kip848_client.exactly_once._records import ProducerRecord, outputs_of
+from kip848_client.producer import Producer
+from kip848_client.records import Record
+
+__all__ = ["Function", "Rows", "Working"]
+
+_TURN_S: Final = 0.01
+"""A function that awaits nothing gives other tasks a turn this often."""
+
+Function = Callable[[Any], Any]
+Rows = deque[Record[Any, Any]]
+Answer = ev.Processed | ev.FunctionFailed | ev.OutputRefused
+
+
+class Working:
+    """One function, and where its outputs go."""
+
+    def __init__(
+        self,
+        function: Function,
+        producer: Producer[Any, Any],
+        *,
+        batch: bool,
+        dead_letter_topic: str | None,
+    ) -> None:
+        self._function = function
+        self._producer = producer
+        self._batch = batch
+        self._dead_letter_topic = dead_letter_topic
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[Any] | None = None
+        self._cut: int | None = None
+        self._discarded: int | None = None
+        self._is_ending = False
+
+    @property
+    def in_function(self) -> bool:
+        """Whether the calling task is the one in which the function runs."""
+        return self._task is not None and self._task is asyncio.current_task()
+
+    def cut(self, command: do.Cut) -> None:
+        """See ``Cut``."""
+        self._cut = command.number
+        if command.discard:
+            self._discarded = command.number
+
+    def end(self) -> None:
+        """Tasks are cancelled from now on."""
+        self._is_ending = True
+
+    async def process(self, command: do.Process, rows: Rows) -> Answer:
+        """See ``Process``."""
+        taken = list(takewhile(lambda each: each.offset < command.until, rows))
+        self._task = asyncio.current_task()
+        try:
+            if self._batch:
+                answer, records = await self._process_batch(command, taken)
+            else:
+                answer, records = await self._process_each(command, taken)
+        finally:
+            self._task = None
+        for _ in range(records):
+            rows.popleft()
+        return answer
+
+    async def _process_each(
+        self, command: do.Process, taken: list[Record[Any, Any]]
+    ) -> tuple[Answer, int]:
+        number, until, records = command.number, command.first, 0
+        function, send, time = self._function, self._producer.sending().send, self._loop.time
+        turn_at_s = time() + _TURN_S
+        for record in taken:
+            offset = record.offset
+            outputs: Collection[ProducerRecord]
+            try:
+                result = function(record)
+                if result.__class__ is ProducerRecord:
+                    outputs = (result,)
+                elif result is None:
+                    outputs = ()
+                else:
+                    outputs = await self._outputs(result)
+            except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - see _told
+                return _failed(number, record, record, records, self._told(err)), records
+            if self._discarded == number:
+                break
+            try:
+                for topic, value, key, partition, timestamp_ms, headers in outputs:
+                    await send(topic, value, key, partition, timestamp_ms, headers)
+            except Exception as err:  # noqa: BLE001 - the core says what it means
+                return ev.OutputRefused(number, offset, offset + 1, err), records
+            until = offset + 1
+            records += 1
+            if time() >= turn_at_s:
+                await asyncio.sleep(0)
+                turn_at_s = time() + _TURN_S
+            if self._cut == number:
+                break
+        return ev.Processed(number, until, records), records
+
+    async def _process_batch(
+        self, command: do.Process, taken: list[Record[Any, Any]]
+    ) -> tuple[Answer, int]:
+        number, first, until = command.number, command.first, command.until
+        try:
+            outputs = await self._outputs(self._function(list(taken)))
+        except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - see _told
+            return _failed(number, taken[0], taken[-1], 0, self._told(err)), 0
+        if self._discarded == number:
+            return ev.Processed(number, first, 0), 0
+        send = self._producer.sending().send
+        try:
+            for topic, value, key, partition, timestamp_ms, headers in outputs:
+                await send(topic, value, key, partition, timestamp_ms, headers)
+        except Exception as err:  # noqa: BLE001 - the core says what it means
+            return ev.OutputRefused(number, first, until, err), 0
+        return ev.Processed(number, until, len(taken)), len(taken)
+
+    async def _outputs(self, result: Any) -> Collection[ProducerRecord]:
+        """What the function has returned, awaited if need be."""
+        if isawaitable(result):
+            result = await result
+        elif isinstance(result, AsyncIterable):
+            result = [each async for each in result]
+        return outputs_of(result)
+
+    def _told(self, error: Exception | asyncio.CancelledError) -> Exception:
+        """The error of the function; raises where it is we who are cancelled."""
+        if isinstance(error, Exception):
+            return error
+        if self._is_ending:
+            raise error
+        told = Kip848Error("the function let a CancelledError out (of a task that it awaits?)")
+        told.__cause__ = error
+        return told
+
+    async def send_dead_letters(
+        self, command: do.SendDeadLetters, rows: Rows
+    ) -> ev.Processed | ev.Failed:
+        """See ``SendDeadLetters``."""
+        send, topic = self._producer.bytes_sending().send, self._dead_letter_topic
+        assert topic is not None, "the core was told that there is one"
+        records = 0
+        try:
+            while rows and rows[0].offset < command.until:
+                each = rows[0]
+                time_ms = each.timestamp if each.timestamp >= 0 else None
+                headers = dead_letter_headers(each, command.error)
+                await send(topic, each.value, each.key, None, time_ms, headers)
+                rows.popleft()
+                records += 1
+        except Exception as err:  # noqa: BLE001 - the core says what it means
+            return ev.Failed(command.number, err)
+        return ev.Processed(command.number, command.until, records)
+
+
+def _failed(
+    number: int,
+    first: Record[Any, Any],
+    last: Record[Any, Any],
+    records: int,
+    error: Exception,
+) -> ev.FunctionFailed:
+    where = f"at offset {first.offset}"
+    if last is not first:
+        where = f"at offsets {first.offset} to {last.offset}"
+    error.add_note(f"while processing {first.topic}-{first.partition} {where}")
+    return ev.FunctionFailed(number, first.offset, last.offset + 1, records, error)
