@@ -351,8 +351,8 @@ BUGS: Final = (
             Plant(
                 Transactions,
                 "_abort",
-                "self._aborts[event.ticket] = event.deadline_ms",
-                "self._aborts[event.ticket] = event.deadline_ms + 5_000",
+                "self._aborts.add(event)",
+                "self._aborts.add(type(event)(event.ticket, event.deadline_ms + 5_000))",
             ),
         ),
         {**_V2, **_LOSSY, "abort": "0.5", "stop_every_ms": "3000", "brokers": "1"},
