@@ -125,6 +125,10 @@ class Stepping(Generic[E]):
         except Exception as err:  # noqa: BLE001 - raised by run(), which everybody hears of
             self._broken = err
             self._called.set()
+        except BaseException:  # Ctrl-C: what of the step is done, nobody knows
+            self._broken = RuntimeError("a step was interrupted; what it began is left half done")
+            self._called.set()
+            raise
         finally:
             self._is_stepping = False
         self._wake()

@@ -37,6 +37,7 @@ _log = logging.getLogger("kip848_client")
 
 _GRACE_S: Final = 1.0
 """What a step that should have ended gets beyond its time."""
+_NOBODYS_TICKET: Final = 0
 
 
 def closed() -> LocalProtocolError:
@@ -111,6 +112,7 @@ class Engine:
         self._task: asyncio.Task[None] | None = None
         self._closing: Closing | None = None
         self._close_by_ms = 0
+        self._is_sending_the_rest = False
 
     def _learnt(self, told: ClusterEvent) -> None:
         self.producing.post(told)
@@ -122,7 +124,11 @@ class Engine:
 
     def check_loop(self) -> None:
         """Raise ``LocalProtocolError`` when this is not the event loop that we live in."""
-        if asyncio.get_running_loop() is not self.loop:
+        try:
+            here = asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            here = threading.get_ident() == self._thread  # between two runs of the loop
+        if not here:
             raise LocalProtocolError(
                 "this producer was started in another event loop (or thread); call it there, "
                 "from a thread by asyncio.run_coroutine_threadsafe"
@@ -140,7 +146,8 @@ class Engine:
         try:
             await self._opening
         except asyncio.CancelledError:
-            if self._closing is None:
+            task = asyncio.current_task()
+            if self._closing is None or (task is not None and task.cancelling()):
                 raise
         if self._closing is not None:
             raise LocalProtocolError("the producer was stopped while it started; make a new one")
@@ -175,6 +182,10 @@ class Engine:
             self._closing = Closing(
                 (self._stop_opening, self._send_the_rest, self._end_task, self._disconnect)
             )
+        elif deadline_ms < self._close_by_ms:
+            self._close_by_ms = deadline_ms
+            if self._is_sending_the_rest:
+                self.producing.post(CloseRequested(_NOBODYS_TICKET, deadline_ms))
         return self._closing
 
     async def _stop_opening(self) -> None:
@@ -187,6 +198,7 @@ class Engine:
             return
         deadline_ms = self._close_by_ms
         left_s = max(0, deadline_ms - self.clock.now_ms()) / 1000
+        self._is_sending_the_rest = True
         async with asyncio.timeout(left_s + _GRACE_S):
             await self.producing.ask(lambda ticket: CloseRequested(ticket, deadline_ms))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Coroutine, Iterable, Mapping
 from threading import get_ident
 from types import TracebackType
@@ -119,6 +120,17 @@ class Producer(Generic[K, V]):
         self._bytes_sending: Sending | None = None
         self._thread = 0
 
+    def __del__(self) -> None:
+        engine = getattr(self, "_engine", None)  # __init__ may have raised
+        if engine is not None and not engine.is_closing:
+            warnings.warn(
+                f"{self!r} was never stopped: records that wait may be lost, and its connections "
+                "stay open; await stop(), or use async with",
+                ResourceWarning,
+                source=self,
+                stacklevel=2,
+            )
+
     def __repr__(self) -> str:
         engine = self._engine
         state = "not started" if engine is None else "closed" if engine.is_closing else "running"
@@ -135,9 +147,10 @@ class Producer(Generic[K, V]):
         """Connect. With a transactional id: become the one producer that has it; another one that
         has it is fenced, and what it has open aborted.
 
-        Raises ``BootstrapFailed`` when no broker answers, ``CoordinatorUnavailable`` when no
-        producer id can be had within ``max_block_ms``, ``BrokerError`` when our credentials are
-        refused; make a new producer then. ``LocalProtocolError`` for a second ``start``.
+        Raises ``BootstrapFailed`` when no broker answers, another ``TransportError`` when one does
+        not go on answering, ``CoordinatorUnavailable`` when no producer id can be had within
+        ``max_block_ms``, ``BrokerError`` when our credentials are refused; make a new producer
+        then. ``LocalProtocolError`` for a second ``start``.
         """
         if self._engine is not None:
             raise LocalProtocolError("a producer can be started once")
@@ -161,7 +174,8 @@ class Producer(Generic[K, V]):
 
         Takes at most ``timeout_ms`` (default: ``delivery_timeout_ms``; 30 s with a transactional
         id). What is not acknowledged by then fails with ``DeliveryTimedOut``. Runs to its end even
-        if the caller is cancelled; calling it again waits for the end.
+        if the caller is cancelled; calling it again waits for the end, and the nearer deadline
+        counts.
         """
         limit_ms: float = self._config.deliver_within_ms
         if self._config.transactional_id is not None:
@@ -201,8 +215,9 @@ class Producer(Generic[K, V]):
         """Put a record into a batch; what is awaited is a future of its ``RecordMetadata``.
 
         Waits for the topic's metadata and for room in ``buffer_memory``, each for at most
-        ``max_block_ms``. A call that raises or is cancelled has sent nothing. With a transactional
-        id a transaction must be open.
+        ``max_block_ms``. A call that raises or is cancelled has sent nothing. Records are in the
+        order in which calls return: where it matters, await one before the next. With a
+        transactional id a transaction must be open, and the same one until the call returns.
 
         Raises ``RecordTooLarge``, what a serializer raises, ``BrokerError`` or ``RequestTimedOut``
         for a topic that is not there, ``DeliveryTimedOut`` when there was no room. The future
@@ -246,9 +261,11 @@ class Producer(Generic[K, V]):
     async def begin_transaction(self) -> None:
         """Open a transaction. Waits for the end of an abort that was left alone. Raises
         ``CoordinatorUnavailable`` when the coordinator cannot be had within ``max_block_ms``."""
-        engine = self._transactional()
+        engine, sending = self._transactional(), self.sending()
         if engine.core.transaction_state is State.ABORTING:
             await self.abort_transaction()
+        if engine.core.transaction_state is not State.IN_TRANSACTION:
+            sending.transaction += 1  # what is being sent to an older one must not get into this
         deadline_ms = engine.deadline_ms()
         await engine.producing.ask(
             lambda ticket: BeginRequested(ticket, deadline_ms),

@@ -16,7 +16,7 @@ from kip848_client._driver._stepping import Stepping
 from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import Clock
 from kip848_client.cluster import LearnLeaders
-from kip848_client.errors import DeliveryTimedOut, Kip848Error
+from kip848_client.errors import Kip848Error
 from kip848_client.producer._deliveries import Deliveries
 from kip848_client.producer._requests import Network, Requests
 from kip848_client.producing import (
@@ -71,8 +71,10 @@ class Producing:
         )
         self._tickets = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[None]] = {}
-        self._hungry: list[asyncio.Future[None]] = []
-        """Who waits for room."""
+        self.is_hungry = False
+        """Whether somebody waits for room."""
+        self._hungry: asyncio.Future[None] = self._loop.create_future()
+        """Who does, or has done last."""
         self._failure: Kip848Error | None = None
         self._is_stirred = False
 
@@ -104,36 +106,29 @@ class Producing:
             is_done = future.done() and not future.cancelled() and future.exception() is None
             if is_done and undo is not None:
                 undo()
+            self._waiting.pop(ticket, None)
+            self.post(WaitEnded(ticket))  # also of what is done: nobody has heard of it
             raise
-        finally:
-            if self._waiting.pop(ticket, None) is not None:
-                self.post(WaitEnded(ticket))
 
-    async def learn(self, topic: str, patience_ms: int) -> None:
-        """Wait until it is known how many partitions a topic has. One that does not exist may be
-        created by that. Raises ``BrokerError``, ``RequestTimedOut``."""
+    async def learn(self, topic: str, patience_ms: int, *, anew: bool = False) -> None:
+        """Wait until it is known how many partitions a topic has, or with ``anew`` has by now. One
+        that does not exist may be created by that. Raises ``BrokerError``, ``RequestTimedOut``."""
         deadline_ms = self.clock.now_ms() + patience_ms
-        await self.ask(lambda ticket: TopicWanted(ticket, topic, deadline_ms))
+        await self.ask(lambda ticket: TopicWanted(ticket, topic, deadline_ms, anew))
 
-    async def room(self, deadline_ms: int) -> None:
-        """Wait until there may be room. Raises ``DeliveryTimedOut`` at the deadline."""
+    async def room(self) -> None:
+        """Wait until there may be room. One waits at a time."""
         self.check()
-        future: asyncio.Future[None] = self._loop.create_future()
-        self._hungry.append(future)
+        assert not self.is_hungry, "who waits for room stands in line"
+        future = self._hungry = self._loop.create_future()
+        self.is_hungry = True
         self.post(Appended())
-        left_s = max(0, deadline_ms - self.clock.now_ms()) / 1000
         try:
-            async with asyncio.timeout(left_s):
-                await future
-        except TimeoutError:
-            raise DeliveryTimedOut(
-                "there was no room for another record within max_block_ms: records are sent more "
-                "slowly than they come in; await what send() returns, or raise buffer_memory",
-                maybe_written=False,
-            ) from None
+            await future
         finally:
-            if future in self._hungry:
-                self._hungry.remove(future)
+            self.is_hungry = False
+            if future.done() and not future.cancelled():
+                future.exception()  # who is cancelled in the moment of a failure need not hear it
 
     def check(self) -> None:
         """Raise what has ended the producer, if anything did."""
@@ -143,9 +138,8 @@ class Producing:
     def end_waits(self, error: Kip848Error) -> None:
         """Nothing is sent or told any more: end every wait with ``error``."""
         self._failure = self._failure or error
-        futures = [*self._waiting.values(), *self._hungry]
+        futures = [*self._waiting.values(), *([self._hungry] if self.is_hungry else [])]
         self._waiting.clear()
-        self._hungry.clear()
         for future in futures:
             if not future.done():
                 future.set_exception(self._failure.with_traceback(None))
@@ -213,10 +207,8 @@ class Producing:
             future.set_result(None)
 
     def _let_in(self) -> None:
-        hungry, self._hungry = self._hungry, []
-        for future in hungry:
-            if not future.done():
-                future.set_result(None)
+        if not self._hungry.done():
+            self._hungry.set_result(None)
 
     async def _learn_leaders(self, command: LearnLeaders) -> None:
         self.post(await self._topics.look_up(command))

@@ -3,6 +3,9 @@
 There is no task and no event a record. A step of the core follows, in the next turn of the loop,
 when a batch is begun. Where an application sends without a pause, ``send`` gives way to other tasks
 from time to time, so that what is ready goes out: by then it is several batches, in one request.
+
+Where there is no room, senders stand in line. While the first one waits nobody else is let in, so
+that small records do not overtake a large one for ever; and only the first one is woken.
 """
 
 from __future__ import annotations
@@ -72,6 +75,10 @@ class Sending:
         self._gives_way = False
         self._turn_ms = 0
         """When other tasks had their turn."""
+        self._line = asyncio.Lock()
+        """Of those who wait for room."""
+        self.transaction = 0
+        """Another one with each transaction that is begun."""
 
     async def send(
         self,
@@ -84,11 +91,9 @@ class Sending:
         is_open: Callable[[], None] | None = None,
     ) -> asyncio.Future[RecordMetadata]:
         """Put a record into a batch. ``is_open`` raises where it may not be any more."""
+        transaction = self.transaction
         if self._gives_way:
-            self._gives_way = False
-            for _ in range(_TURNS):
-                await asyncio.sleep(0)
-            self._turn_ms = self._engine.clock.now_ms()
+            await self._give_way()
         if self._key_serializer is not None:
             key = self._key_serializer(key)
         if key.__class__ is not bytes and key is not None:
@@ -98,16 +103,21 @@ class Sending:
         if value.__class__ is not bytes and value is not None:
             value = await _as_bytes(value, "value", self._value_serializer)
         checked = _checked_headers(headers) if headers else []
-        if topic.__class__ is not str:
-            topic = _plain(checked_topic(topic))
-        route = self._routes.get(topic)
+        route = self._routes.get(topic) if topic.__class__ is str else None
         if route is None:
             route = await self._learn(topic)
         is_free = partition is None and self._partitioner is None
-        tp = route.of(key) if is_free else self._chosen(topic, route, key, partition)
+        if is_free:
+            tp = route.of(key)
+        else:
+            tp = self._chosen(route, key, partition)
+            if tp.partition >= len(route.partitions):
+                await self._find(tp)
         time_ms = int(time.time() * 1000) if timestamp_ms is None else _checked_time(timestamp_ms)
         if is_open is not None:
             is_open()
+        if transaction != self.transaction:
+            raise _too_late()
         try:
             number = self._add(tp, time_ms, key, value, checked)
             if number is None:
@@ -126,9 +136,13 @@ class Sending:
         batch.times.append(time_ms)
         return future
 
-    def _chosen(
-        self, topic: str, route: Route, key: bytes | None, partition: int | None
-    ) -> TopicPartition:
+    async def _give_way(self) -> None:
+        self._gives_way = False
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        self._turn_ms = self._engine.clock.now_ms()
+
+    def _chosen(self, route: Route, key: bytes | None, partition: int | None) -> TopicPartition:
         """Where the application wants it."""
         known = route.partitions
         if partition is None:
@@ -137,37 +151,37 @@ class Sending:
             led = [each.partition for each in route.led]
             chosen = self._partitioner(key, list(range(len(known))), led)
             try:
-                return self._meant(topic, known, chosen)
+                return _existing(self._meant(known, chosen), len(known))
             except ConfigError as err:
                 raise ConfigError(f"the partitioner has returned {shown(chosen)}: {err}") from None
-        return self._meant(topic, known, partition)
+        return self._meant(known, partition)
 
-    def _meant(self, topic: str, known: Sequence[TopicPartition], partition: int) -> TopicPartition:
+    def _meant(self, known: Sequence[TopicPartition], partition: int) -> TopicPartition:
         if partition.__class__ is int and 0 <= partition < len(known):
             return known[partition]
-        tp = checked_partition((topic, partition))
-        if tp.partition < len(known):
-            return known[tp.partition]
-        raise ConfigError(
-            f"{topic} has {len(known)} partitions, from 0 to {len(known) - 1}: there is no "
-            f"{tp.partition}"
-        )
+        tp = checked_partition((known[0].topic, partition))
+        return known[tp.partition] if tp.partition < len(known) else tp
 
-    async def _learn(self, topic: str) -> Route:
-        """Where its records go."""
-        checked_topic(topic)
-        while (route := self._routes.get(topic)) is None:
+    async def _find(self, tp: TopicPartition) -> None:
+        """A partition that is not known may have been added since brokers were asked."""
+        _existing(tp, len((await self._learn(tp.topic, anew=True)).partitions))
+
+    async def _learn(self, topic: str, *, anew: bool = False) -> Route:
+        """Where its records go; with ``anew`` brokers are asked in any case."""
+        topic = _plain(checked_topic(topic))
+        while (route := self._routes.get(topic)) is None or anew:
             try:
-                await self._producing.learn(topic, self._engine.config.max_block_ms)
+                await self._producing.learn(topic, self._engine.config.max_block_ms, anew=anew)
             except Kip848Error as err:
                 self._refused(err)
                 raise
+            anew = False
         return route
 
     async def count(self, topic: str) -> int:
         """How many partitions the topic has, asked for if need be."""
-        topic = _plain(checked_topic(topic))
-        await self._producing.learn(topic, self._engine.config.max_block_ms)
+        checked_topic(topic)
+        await self._producing.learn(_plain(topic), self._engine.config.max_block_ms)
         return len((await self._learn(topic)).partitions)
 
     async def _begin(
@@ -179,23 +193,67 @@ class Sending:
     ) -> Placed:
         """Begin a batch, when there is room for it. ``turns``: it may go elsewhere."""
         now_ms = self._engine.clock.now_ms()
-        deadline_ms = now_ms + self._engine.config.max_block_ms
-        while (placed := self._core.append(now_ms, tp, *record, turns)) is None:
-            await self._producing.room(deadline_ms)
-            if is_open is not None:
-                is_open()
-            if turns is not None:
-                tp = turns.of(None)
-            now_ms = self._turn_ms = self._engine.clock.now_ms()
+        placed: Placed | None = None
+        if not self._producing.is_hungry:
+            placed = self._core.append(now_ms, tp, *record, turns)
+        if placed is None:
+            placed = await self._begin_later(tp, record, turns, is_open)
+            now_ms = self._turn_ms
         self._gives_way = now_ms - self._turn_ms >= _HOGGED_MS
         if placed.stir:
             self._producing.stir()
         return placed
 
+    async def _begin_later(
+        self,
+        tp: TopicPartition,
+        record: _Record,
+        turns: Route | None,
+        is_open: Callable[[], None] | None,
+    ) -> Placed:
+        """The same, in line with all others for whom there is no room."""
+        transaction = self.transaction
+        try:
+            async with asyncio.timeout(self._engine.config.max_block_ms / 1000), self._line:
+                while True:
+                    if is_open is not None:
+                        is_open()
+                    if transaction != self.transaction:
+                        raise _too_late()
+                    if turns is not None:
+                        tp = turns.of(None)
+                    now_ms = self._turn_ms = self._engine.clock.now_ms()
+                    placed = self._core.append(now_ms, tp, *record, turns)
+                    if placed is not None:
+                        return placed
+                    await self._producing.room()
+        except TimeoutError:
+            raise DeliveryTimedOut(
+                "there was no room for another record within max_block_ms: records are sent more "
+                "slowly than they come in; await what send() returns, or raise buffer_memory",
+                maybe_written=False,
+            ) from None
+
     def _refused(self, error: Kip848Error) -> None:
         """A transaction that lacks a record must not be committed."""
         if isinstance(error, _REFUSED) and not isinstance(error, LocalProtocolError):
             self._producing.post(Refused(error))
+
+
+def _existing(tp: TopicPartition, count: int) -> TopicPartition:
+    topic, number = tp
+    if number < count:
+        return tp
+    raise ConfigError(
+        f"{topic} has {count} partitions, from 0 to {count - 1}: there is no {number}"
+    )
+
+
+def _too_late() -> LocalProtocolError:
+    return LocalProtocolError(
+        "the transaction in which this was sent is over; the record waited for a serializer, for "
+        "metadata or for room until after its end"
+    )
 
 
 def checked_serializer(function: object, name: str) -> Any:

@@ -262,7 +262,7 @@ class Answers:
             self._accumulator.withdraw(batch)
             self._end_well(batch, _NO_OFFSET)
             return
-        why = partition.trouble or "no broker was asked yet"
+        why = partition.trouble or ("no answer yet" if doubt else "no broker was asked yet")
         outcome = "may or may not be" if doubt else "not"
         limit_ms = self._settings.delivery_timeout_ms
         error = DeliveryTimedOut(

@@ -378,6 +378,8 @@ class ProducerCore:
     def _close(self, event: ev.CloseRequested) -> None:
         if self._closing is not None:
             self._flushes[event.ticket] = self._accumulator.newest
+            if event.deadline_ms < self._closing.deadline_ms:
+                self._closing = ev.CloseRequested(self._closing.ticket, event.deadline_ms)
             return
         self._closing = event
         self._check = _refuse

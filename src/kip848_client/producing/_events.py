@@ -57,11 +57,13 @@ class StartRequested(Event):
 
 @dataclass(frozen=True, slots=True)
 class TopicWanted(Event):
-    """How many partitions a topic has is wanted. ``Done`` or ``Failed`` tells the end."""
+    """How many partitions a topic has is wanted. ``Done`` or ``Failed`` tells the end. ``anew``:
+    what is known of it may be old, so brokers are asked."""
 
     ticket: int
     topic: str
     deadline_ms: int
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class WaitEnded(Event):
 @dataclass(frozen=True, slots=True)
 class CloseRequested(Event):
     """Take nothing more. What waits is sent until the deadline; an open transaction is aborted.
-    ``Done`` when nothing is left."""
+    ``Done`` when nothing is left. Of several the nearest deadline counts."""
 
     ticket: int
     deadline_ms: int

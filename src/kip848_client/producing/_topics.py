@@ -7,7 +7,7 @@ for by name: whichever topic has the name is meant.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicPartition
 from kip848_client.cluster import NO_NODE, Leaders, MetadataQuestions, TopicLeaders
@@ -18,16 +18,12 @@ from kip848_client.producing._commands import Command, Done, Failed
 from kip848_client.producing._events import TopicWanted
 from kip848_client.producing._model import ProduceSettings
 from kip848_client.producing._routes import Choose, Route
+from kip848_client.producing._topic_waiters import TopicWaiters
 
 __all__ = ["Topics"]
 
 _HOPELESS: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION)
 _HINT: Final = "create the topic, or look at the name and the ACLs"
-
-
-class _Waiter(NamedTuple):
-    topic: str
-    deadline_ms: int
 
 
 class Topics:
@@ -52,7 +48,7 @@ class Topics:
         self._waiting = waiting
         self._used: dict[str, int] = {}
         """When a topic was last used: the first longest ago."""
-        self._waiters: dict[int, _Waiter] = {}
+        self._waiters = TopicWaiters()
         self._troubles: dict[str, tuple[int, str]] = {}
         """What was told last of topics that somebody waits for: code and text."""
 
@@ -73,21 +69,21 @@ class Topics:
     def want(self, now_ms: int, event: TopicWanted) -> None:
         """Somebody wants to know how many partitions it has."""
         self.use(now_ms, event.topic)
-        if event.topic in self.routes:
+        if event.topic in self.routes and not event.anew:
             self._emit(Done(event.ticket))
             return
-        self._waiters[event.ticket] = _Waiter(event.topic, event.deadline_ms)
+        self._waiters.add(event.ticket, event.topic, event.deadline_ms)
         self._ask(event.topic)
 
     def wait_ended(self, ticket: int) -> None:
         """Whoever asked has given up."""
-        self._waiters.pop(ticket, None)
+        self._waiters.forget(ticket)
 
     def close(self, error: Kip848Error) -> None:
         """Nobody waits any more."""
-        waiters, self._waiters = self._waiters, {}
-        for ticket in waiters:
-            self._emit(Failed(ticket, error))
+        for topic in tuple(self._waiters.topics):
+            for ticket in self._waiters.take(topic):
+                self._emit(Failed(ticket, error))
 
     # -- metadata ----------------------------------------------------------------------------
 
@@ -116,8 +112,7 @@ class Topics:
             # records go elsewhere meanwhile, so that nobody else asks
             self._metadata.want(topic, "some of its partitions have no leader")
         self._troubles.pop(topic, None)
-        for ticket in self._tickets(topic):
-            del self._waiters[ticket]
+        for ticket in self._waiters.take(topic):
             self._emit(Done(ticket))
         return True
 
@@ -125,28 +120,25 @@ class Topics:
         code, topic = told.error_code, told.topic
         self._troubles[topic] = (code, error_name(code))
         if code in _HOPELESS:
-            for ticket in self._tickets(topic):
-                del self._waiters[ticket]
+            for ticket in self._waiters.take(topic):
                 self._emit(Failed(ticket, self._told(topic)))
 
     def asked_in_vain(self, why: str) -> None:
         """No broker answered."""
-        for topic, _ in self._waiters.values():
+        for topic in self._waiters.topics:
             self._troubles[topic] = (0, why)
         self.want_again()
 
     def want_again(self) -> None:
         """What somebody waits for was not told."""
-        for topic, _ in self._waiters.values():
+        for topic in self._waiters.topics:
             self._ask(topic)
 
     def _ask(self, topic: str) -> None:
-        """Whoever waits for a topic wants to write to it, so it may be created. One that is known
-        is not waited for: it does not come back after somebody has deleted it."""
-        self._metadata.want(topic, "its partitions are wanted", create=True)
-
-    def _tickets(self, topic: str) -> list[int]:
-        return [ticket for ticket, each in self._waiters.items() if each.topic == topic]
+        """Whoever waits for a topic wants to write to it, so it may be created; but not one that
+        was known: it does not come back after somebody has deleted it."""
+        create = topic not in self.routes
+        self._metadata.want(topic, "its partitions are wanted", create=create)
 
     def _told(self, topic: str) -> Kip848Error:
         code, why = self._troubles.get(topic, (0, "no broker has answered yet"))
@@ -158,23 +150,23 @@ class Topics:
 
     def due_ms(self) -> int | None:
         """When somebody has waited long enough, or a topic was not used for long."""
-        due = [each.deadline_ms for each in self._waiters.values()]
-        oldest = next(iter(self._used.values()), None)
-        if oldest is not None:
-            due.append(oldest + self._settings.metadata_max_idle_ms)
-        return min(due, default=None)
+        due_ms = self._waiters.due_ms()
+        oldest_ms = next(iter(self._used.values()), None)
+        if oldest_ms is None:
+            return due_ms
+        idle_ms = oldest_ms + self._settings.metadata_max_idle_ms
+        return idle_ms if due_ms is None else min(due_ms, idle_ms)
 
     def settle(self, now_ms: int, accumulator: Accumulator) -> None:
         """Tell those whose time is over, and forget what nobody uses."""
-        for ticket in [key for key, each in self._waiters.items() if each.deadline_ms <= now_ms]:
-            topic = self._waiters.pop(ticket).topic
+        for ticket, topic in self._waiters.take_overdue(now_ms):
             self._emit(Failed(ticket, self._told(topic)))
         while self._used:
             topic, used_ms = next(iter(self._used.items()))
             if now_ms < used_ms + self._settings.metadata_max_idle_ms:
                 break
             del self._used[topic]
-            if self._tickets(topic) or not accumulator.is_idle(topic):
+            if topic in self._waiters.topics or not accumulator.is_idle(topic):
                 self._used[topic] = now_ms
             else:
                 self._forget(topic)

@@ -46,6 +46,7 @@ from kip848_client.producing._transaction_errors import (
     failed,
     in_doubt,
     is_certain,
+    left_open,
     not_allowed,
     timed_out,
 )
@@ -109,6 +110,9 @@ class Transactions:
         """It is aborted, and nobody was there to be told; so it may be asked for once more."""
         self._outcome: State | None = None
         """IN_DOUBT: it is committed, nobody was there to be told, and this state follows."""
+        self._end_told: set[int] = set()
+        """Who was told that it is committed, or else aborted; but may not have heard it."""
+        self._is_told_commit = False
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -200,10 +204,15 @@ class Transactions:
         return True
 
     def wait_ended(self, ticket: int) -> None:
-        """Whoever asked with this ticket waits no more; what was asked for goes on."""
+        """Whoever asked with this ticket waits no more; what was asked for goes on. If it is done,
+        the end of a transaction that nobody heard of may be asked for once more."""
         for waiting in (self._starts, self._begins, self._commits, self._aborts):
             waiting.forget(ticket)
         self._requests.forget_ticket(ticket)
+        if ticket in self._end_told:
+            self._end_told.discard(ticket)
+            if not self._end_told and self._state in (State.READY, State.BUMPING):
+                self._is_untold(is_commit=self._is_told_commit)
 
     def close(self) -> None:
         """No other transaction begins; the one that is open is aborted, unless its commit was asked
@@ -261,6 +270,7 @@ class Transactions:
         self._harm = None
         self._is_asking = self._is_harm_asked = self._is_over = self._is_doubtful = False
         self._needs_bump = self._has_sent = self._is_abort_untold = False
+        self._end_told.clear()
         self._begins.first_done()
         self._begins.fail(not_allowed(self._state, "begin"))
 
@@ -282,6 +292,7 @@ class Transactions:
             return
         if self._outcome is not None:
             self._state, self._outcome = self._outcome, None
+            self._end_told, self._is_told_commit = {event.ticket}, True
             self._emit(do.Done(event.ticket))
             return
         self._commits.add(event)
@@ -357,8 +368,7 @@ class Transactions:
                 self._harm = timed_out(self._id, self._harm)
             self._commits.fail(self._told_harm())
         elif before is State.ABORTING:
-            self._is_abort_untold = not self._aborts
-            self._aborts.done()
+            self._tell_end(is_commit=False)
         self._begin_next()
 
     def offsets_taken(self, job: Job) -> None:
@@ -453,6 +463,8 @@ class Transactions:
 
     def _do_what_is_due(self) -> None:
         if self._is_closing and self._state in (State.IN_TRANSACTION, State.ABORTABLE):
+            if self._has_sent or self._requests.may_hold or not self._batches.is_empty:
+                self._emit(do.Notice(left_open(self._id), warning=True))
             self._begin_abort()
         match self._state:
             case State.UNINITIALIZED if self._is_wanted and not self._is_closing:
@@ -503,14 +515,21 @@ class Transactions:
         self._limit_ms = None
         if self._needs_bump and not self._is_over:
             self._state = State.BUMPING
-        if not is_commit:
-            self._is_abort_untold = not self._aborts
-            self._aborts.done()
-        elif self._commits:
-            self._commits.done()
-        else:
-            self._outcome, self._state = self._state, State.IN_DOUBT
+        self._tell_end(is_commit=is_commit)
         self._begin_next()
+
+    def _tell_end(self, *, is_commit: bool) -> None:
+        self._is_told_commit = is_commit
+        self._end_told = (self._commits if is_commit else self._aborts).done()
+        if not self._end_told:
+            self._is_untold(is_commit=is_commit)
+
+    def _is_untold(self, *, is_commit: bool) -> None:
+        """Nobody has heard how the transaction has ended."""
+        if is_commit:
+            self._outcome, self._state = self._state, State.IN_DOUBT
+        else:
+            self._is_abort_untold = True
 
     def _look_at_time(self, now_ms: int) -> None:
         if self._limit_ms is not None and self._limit_ms <= now_ms:

@@ -18,7 +18,15 @@ from kip848_client.errors import (
 from kip848_client.producing._errors import Api, Reaction, is_named
 from kip848_client.producing._transaction_states import State, Trigger
 
-__all__ = ["aborted", "failed", "in_doubt", "is_certain", "not_allowed", "timed_out"]
+__all__ = [
+    "aborted",
+    "failed",
+    "in_doubt",
+    "is_certain",
+    "left_open",
+    "not_allowed",
+    "timed_out",
+]
 
 _WHY_NOT: Final = {
     State.UNINITIALIZED: "the producer has no producer id yet; start it, and begin a transaction",
@@ -59,6 +67,14 @@ def aborted(transactional_id: str, cause: Kip848Error) -> TransactionAborted:
         "abort it (leaving its block does), go back to the committed offsets, and begin the next "
         "one",
         cause=cause,
+    )
+
+
+def left_open(transactional_id: str) -> str:
+    """The producer is stopped, and nobody has committed what was sent."""
+    return (
+        f"the producer of {transactional_id!r} is stopped within a transaction: it is aborted, and "
+        "nothing of it is committed; commit a transaction before you stop the producer"
     )
 
 

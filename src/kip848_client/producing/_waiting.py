@@ -48,11 +48,13 @@ class Waiting:
         del self._deadlines[ticket]
         self._emit(Done(ticket))
 
-    def done(self) -> None:
-        """It is done for all."""
+    def done(self) -> set[int]:
+        """It is done for all; returns their tickets."""
+        tickets = set(self._deadlines)
         for ticket in self._deadlines:
             self._emit(Done(ticket))
         self._deadlines.clear()
+        return tickets
 
     def fail(self, error: Kip848Error) -> None:
         """It will not be."""

@@ -155,3 +155,21 @@ async def test_a_bug_ends_the_run_and_no_event_is_taken_after_it() -> None:
     assert caught.group_contains(ZeroDivisionError)
     it.stepping.post("three")
     assert it.steps == ["one"]
+
+
+async def test_a_step_that_is_interrupted_ends_the_run_too() -> None:
+    it = StepsHarness()
+    task = asyncio.get_running_loop().create_task(it.stepping.run())
+    await it.stepping.begun()
+
+    def interrupt(_event: str) -> None:
+        raise KeyboardInterrupt
+
+    it.then = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        it.stepping.post("one")
+    it.stepping.post("two")
+    with pytest.raises(ExceptionGroup) as caught:
+        await asyncio.wait_for(task, 5)
+    assert caught.group_contains(RuntimeError, match="interrupted")
+    assert it.steps == ["one"]

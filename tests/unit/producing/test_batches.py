@@ -210,6 +210,19 @@ def test_closing_has_a_deadline() -> None:
     assert h.tickets[-2:] == [8, 9]
 
 
+def test_of_two_deadlines_of_closing_the_nearer_one_counts() -> None:
+    for first_ms, second_ms in ((1_000, 300), (300, 1_000)):
+        h = Harness()
+        h.send("one")
+        h.post(ev.CloseRequested(9, h.now + first_ms))
+        h.post(ev.CloseRequested(10, h.now + second_ms))
+        h.advance(299)
+        assert not h.failed
+        h.advance(1)
+        assert isinstance(h.failed[1], DeliveryTimedOut)
+        assert h.tickets[-2:] == [10, 9]
+
+
 def test_a_request_is_not_larger_than_allowed_and_partitions_take_turns() -> None:
     settings = ProduceSettings(batch_bytes=batch_bytes(3), request_bytes=2 * batch_bytes(3))
     h = Harness(settings, partitions=3)

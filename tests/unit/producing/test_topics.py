@@ -24,6 +24,19 @@ def test_how_many_partitions_there_are_is_known_when_metadata_told() -> None:
     assert len(h.all(LearnLeaders)) == 1
 
 
+def test_how_many_there_are_by_now_is_asked_even_if_it_is_known() -> None:
+    h = Harness(partitions=1)
+    asked = len(h.all(LearnLeaders))
+    h.topics["t"][1][1] = (2, 5)
+    h.post(ev.TopicWanted(5, "t", h.now + 1_000, anew=True))
+    h.advance(200)
+    assert h.tickets[-1] == 5
+    assert len(h.core.routes["t"].partitions) == 2
+    (question,) = h.all(LearnLeaders)[asked:]
+    assert question.topics | question.to_create == {"t"}
+    assert not question.to_create, "somebody may have deleted it"
+
+
 def test_a_topic_that_is_created_late_is_waited_for() -> None:
     h = Harness()
     h.want("u", ticket=4)

@@ -290,3 +290,44 @@ def test_and_not_to_who_has_begun_another_transaction(level: int) -> None:
     assert h.is_done(h.begin())
     assert h.is_done(h.abort())
     assert h.core.state is State.READY, "it is that one that is aborted"
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_a_commit_that_was_told_and_not_heard_is_told_again(level: int) -> None:
+    """Whoever waited was cancelled in the moment in which it was done."""
+    h = Harness(level).filled()
+    ticket = h.commit()
+    h.answer()
+    assert h.is_done(ticket)
+    h.core.wait_ended(ticket)
+    assert h.is_in(State.IN_DOUBT)
+    assert isinstance(h.error(h.begin()), LocalProtocolError), "the commit comes first"
+    again = h.commit()
+    assert h.is_done(again)
+    h.core.wait_ended(again)
+    assert h.is_done(h.commit())
+    assert h.is_done(h.begin())
+    h.core.wait_ended(ticket)
+    assert h.is_in(State.IN_TRANSACTION)
+
+
+def test_a_commit_that_one_of_two_has_heard_of_is_told() -> None:
+    h = Harness(2).filled()
+    first, second = h.commit(), h.commit()
+    h.answer()
+    h.core.wait_ended(first)
+    assert h.is_in(State.READY)
+    h.core.wait_ended(second)
+    assert h.is_in(State.IN_DOUBT)
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_an_abort_that_was_told_and_not_heard_is_told_again(level: int) -> None:
+    h = Harness(level).filled()
+    ticket = h.abort()
+    h.answer()
+    assert h.is_done(ticket)
+    h.core.wait_ended(ticket)
+    assert h.is_done(h.abort())
+    assert isinstance(h.error(h.abort()), LocalProtocolError), "that one was heard"
+    assert h.is_done(h.begin())

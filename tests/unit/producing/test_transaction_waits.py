@@ -262,6 +262,24 @@ def test_closing_aborts_what_is_open(level: int) -> None:
     assert isinstance(h.error(h.begin()), LocalProtocolError)
 
 
+@levels
+def test_that_closing_aborts_what_nobody_has_committed_is_said(level: int) -> None:
+    h = Harness(level).filled()
+    h.core.close()
+    h.settle()
+    (notice,) = h.all(do.Notice)
+    assert notice.warning
+    assert "'id'" in notice.text
+    assert "nothing of it is committed" in notice.text
+
+
+def test_of_an_empty_transaction_closing_says_nothing() -> None:
+    h = Harness(2).begun()
+    h.core.close()
+    h.settle()
+    assert not h.all(do.Notice)
+
+
 def test_closing_lets_a_commit_end() -> None:
     h = Harness(2).filled()
     ticket = h.commit()
