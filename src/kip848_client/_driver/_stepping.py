@@ -90,9 +90,9 @@ class Stepping(Generic[E]):
             self._wake()
 
     def start(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        """Do what takes time in a task of its own."""
+        """Do what takes time in a task of its own. Tasks begin in the order of these calls."""
         assert self._group is not None, "commands are performed while run() runs"
-        if asyncio.current_task() is not None:
+        if asyncio.current_task() is not None and not self._to_start:
             self._group.start_soon(function, *arguments)
         else:  # a timer of the loop, or a signal: anyio starts tasks from tasks only
             self._to_start.append((function, arguments))

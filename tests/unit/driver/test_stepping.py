@@ -105,6 +105,27 @@ async def test_a_timer_of_the_loop_is_heard_at_once_and_its_tasks_are_started() 
         assert seen == [["late"]]
 
 
+async def test_what_a_timer_starts_is_not_overtaken_by_what_a_task_starts() -> None:
+    """Requests to a broker go out in the order in which they were asked for."""
+    async with running() as it:
+        ran: list[str] = []
+
+        async def work(name: str) -> None:
+            ran.append(name)
+
+        it.then = lambda event: it.stepping.start(work, event)
+        loop = asyncio.get_running_loop()
+        loop.call_soon(it.stepping.post, "timer's")
+        late = loop.create_task(_post(it, "task's"))
+        await until(lambda: len(ran) == 2)
+        assert ran == ["timer's", "task's"]
+        await late
+
+
+async def _post(it: StepsHarness, event: str) -> None:
+    it.stepping.post(event)
+
+
 async def test_the_timer_comes_when_it_is_due_and_moves_with_it() -> None:
     async with running() as it:
         it.due_ms = it.clock.ms + 3_600_000
