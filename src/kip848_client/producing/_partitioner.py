@@ -17,6 +17,10 @@ _MASK: Final = 0xFFFFFFFF
 _POSITIVE: Final = 0x7FFFFFFF
 _CACHED_KEY_BYTES_MAX: Final = 64
 """Longer keys are hashed each time: they would fill memory."""
+_WORDS: Final = tuple(
+    struct.Struct(f"<{words}I").unpack_from for words in range(_CACHED_KEY_BYTES_MAX // 4 + 1)
+)
+"""Readers of so many words."""
 
 
 def murmur2(data: bytes) -> int:
@@ -24,12 +28,12 @@ def murmur2(data: bytes) -> int:
     length = len(data)
     words = length >> 2
     h = _SEED ^ length
-    for word in struct.unpack_from(f"<{words}I", data):
+    read = _WORDS[words] if words < len(_WORDS) else struct.Struct(f"<{words}I").unpack_from
+    for word in read(data):
         k = word * _MIX & _MASK
-        h = h * _MIX & _MASK ^ (k ^ k >> 24) * _MIX & _MASK
-    rest = int.from_bytes(data[words << 2 :], "little")
+        h = (h * _MIX ^ (k ^ k >> 24) * _MIX) & _MASK
     if length & 3:
-        h = (h ^ rest) * _MIX & _MASK
+        h = (h ^ int.from_bytes(data[words << 2 :], "little")) * _MIX & _MASK
     h = (h ^ h >> 13) * _MIX & _MASK
     return h ^ h >> 15
 
