@@ -148,7 +148,11 @@ BUGS: Final = (
     Bug(
         "an abort is told, and nobody is asked for it",
         "Violation: Unmixed",
-        (Plant(Transactions, "_go_on_aborting", "elif not self._is_over and", "elif False and"),),
+        (
+            Plant(
+                Transactions, "_go_on_aborting", "elif not self._txn.is_over and", "elif False and"
+            ),
+        ),
         {**_V2, **_CALM, "abort": "0.5", "topics": "1", "partitions_max": "1", "crash": "0"},
     ),
     Bug(
@@ -280,7 +284,7 @@ BUGS: Final = (
             Plant(
                 Transactions,
                 "_go_on_committing",
-                "if self._has_sent or self._requests.may_hold:",
+                "if self._txn.has_sent or self._requests.may_hold:",
                 "if False:",
             ),
         ),

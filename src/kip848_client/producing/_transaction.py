@@ -40,6 +40,7 @@ from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._errors import Api, Reaction
 from kip848_client.producing._model import NOBODY, ProducerId, ProduceSettings, TransactionVersion
+from kip848_client.producing._open_transaction import OpenTransaction
 from kip848_client.producing._seam import Batches
 from kip848_client.producing._transaction_errors import (
     aborted,
@@ -92,27 +93,9 @@ class Transactions:
         self._is_resting = False
         """Markers of the transaction before are being written: nothing is sent yet."""
         self._fatal: ProducerFailed | None = None
-        # -- of the transaction that is open
-        self._harm: TransactionAborted | None = None
-        """The first error; it cannot be committed."""
-        self._is_asking = False
-        """The coordinator has to tell whether we may go on."""
-        self._is_harm_asked = False
-        """And that is why it cannot be committed."""
-        self._is_over = False
-        """It told that we may: the transaction has ended without us."""
-        self._is_doubtful = False
-        """A commit may have happened without our knowing."""
-        self._needs_bump = False
-        self._has_sent = False
-        """Batches of it have been on their way."""
-        self._is_abort_untold = False
-        """It is aborted, and nobody was there to be told; so it may be asked for once more."""
+        self._txn = OpenTransaction()
         self._outcome: State | None = None
         """IN_DOUBT: it is committed, nobody was there to be told, and this state follows."""
-        self._end_told: set[int] = set()
-        """Who was told that it is committed, or else aborted; but may not have heard it."""
-        self._is_told_commit = False
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -209,10 +192,10 @@ class Transactions:
         for waiting in (self._starts, self._begins, self._commits, self._aborts):
             waiting.forget(ticket)
         self._requests.forget_ticket(ticket)
-        if ticket in self._end_told:
-            self._end_told.discard(ticket)
-            if not self._end_told and self._state in (State.READY, State.BUMPING):
-                self._is_untold(is_commit=self._is_told_commit)
+        if ticket in self._txn.end_told:
+            self._txn.end_told.discard(ticket)
+            if not self._txn.end_told and self._state in (State.READY, State.BUMPING):
+                self._is_untold(is_commit=self._txn.is_told_commit)
 
     def close(self) -> None:
         """No other transaction begins; the one that is open is aborted, unless its commit was asked
@@ -225,7 +208,7 @@ class Transactions:
     def end(self) -> None:
         """The time for closing is over: whoever waits still is told so."""
         why = RequestTimedOut(f"the producer is closed: {self._requests.trouble}")
-        is_sent = self._is_doubtful or self._requests.is_end_in_doubt
+        is_sent = self._txn.is_doubtful or self._requests.is_end_in_doubt
         told = in_doubt(self._id, why) if is_sent else aborted(self._id, why)
         self._commits.fail(told)
         self._aborts.fail(why)
@@ -267,10 +250,7 @@ class Transactions:
         self._apply(Trigger.BEGIN)
         self._requests.begin(self._who, version)
         self._is_resting = True
-        self._harm = None
-        self._is_asking = self._is_harm_asked = self._is_over = self._is_doubtful = False
-        self._needs_bump = self._has_sent = self._is_abort_untold = False
-        self._end_told.clear()
+        self._txn = OpenTransaction()
         self._begins.first_done()
         self._begins.fail(not_allowed(self._state, "begin"))
 
@@ -285,14 +265,14 @@ class Transactions:
 
     def _commit(self, now_ms: int, event: ev.CommitRequested) -> None:
         cell = TABLE[self._state][Trigger.COMMIT]
-        is_settling = self._state is State.ABORTABLE and self._is_asking
+        is_settling = self._state is State.ABORTABLE and self._txn.is_asking
         error = None if is_settling else self._forbidden(cell, Trigger.COMMIT)
         if error is not None:
             self._emit(do.Failed(event.ticket, error))
             return
         if self._outcome is not None:
             self._state, self._outcome = self._outcome, None
-            self._end_told, self._is_told_commit = {event.ticket}, True
+            self._txn.end_told, self._txn.is_told_commit = {event.ticket}, True
             self._emit(do.Done(event.ticket))
             return
         self._commits.add(event)
@@ -306,11 +286,11 @@ class Transactions:
 
     def _abort(self, event: ev.AbortRequested) -> None:
         cell = TABLE[self._state][Trigger.ABORT]
-        error = None if self._is_abort_untold else self._forbidden(cell, Trigger.ABORT)
+        error = None if self._txn.is_abort_untold else self._forbidden(cell, Trigger.ABORT)
         if error is not None:
             self._emit(do.Failed(event.ticket, error))
-        elif cell.verdict is Verdict.NOTHING or self._is_abort_untold:
-            self._is_abort_untold = False
+        elif cell.verdict is Verdict.NOTHING or self._txn.is_abort_untold:
+            self._txn.is_abort_untold = False
             self._emit(do.Done(event.ticket))
         else:
             self._aborts.add(event)
@@ -330,7 +310,7 @@ class Transactions:
             return None
         if self._fatal is None:
             return self._told_harm()
-        if trigger is Trigger.COMMIT and self._is_doubtful:
+        if trigger is Trigger.COMMIT and self._txn.is_doubtful:
             return in_doubt(self._id, self._told_fatal())
         return self._told_fatal()
 
@@ -339,7 +319,7 @@ class Transactions:
     def sent(self, tp: TopicPartition) -> None:
         """A batch is on its way: the transaction is not empty."""
         del tp
-        self._has_sent = True
+        self._txn.has_sent = True
 
     def batch_failed(
         self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error
@@ -359,13 +339,13 @@ class Transactions:
         if self._apply(Trigger.INITIALIZED).verdict is not Verdict.GO:
             return
         self._adopt(producer)
-        self._is_asking = False
+        self._txn.is_asking = False
         self._starts.done()
         if before is State.ABORTABLE:
-            self._is_over = True
-            self._is_doubtful = False
-            if self._is_harm_asked and self._harm is not None:
-                self._harm = timed_out(self._id, self._harm)
+            self._txn.is_over = True
+            self._txn.is_doubtful = False
+            if self._txn.is_harm_asked and self._txn.harm is not None:
+                self._txn.harm = timed_out(self._id, self._txn.harm)
             self._commits.fail(self._told_harm())
         elif before is State.ABORTING:
             self._tell_end(is_commit=False)
@@ -383,12 +363,12 @@ class Transactions:
             return
         if self._version is TransactionVersion.V1:
             may_arrive = self._batches.has_gap or self._requests.has_stray
-            self._needs_bump = self._needs_bump or may_arrive
+            self._txn.needs_bump = self._txn.needs_bump or may_arrive
         elif producer is not None and producer.number >= 0:
             self._adopt(producer)
-            self._needs_bump = False
+            self._txn.needs_bump = False
         else:
-            self._needs_bump = True
+            self._txn.needs_bump = True
         self._finish()
 
     def refused(self, job: Job, reaction: Reaction, error: Kip848Error) -> None:
@@ -403,12 +383,12 @@ class Transactions:
 
     def _end_refused(self, job: Job, reaction: Reaction, error: Kip848Error) -> Reaction:
         if job.commit:
-            self._is_doubtful = job.in_doubt or not is_certain(reaction, error)
+            self._txn.is_doubtful = job.in_doubt or not is_certain(reaction, error)
         if reaction in (Reaction.FATAL, Reaction.RECOVER):
             return reaction
         if reaction is Reaction.ABORT_AND_BUMP:
             # the coordinator has forgotten us, and with us whether it had committed
-            return Reaction.RECOVER if self._is_doubtful else Reaction.ASK
+            return Reaction.RECOVER if self._txn.is_doubtful else Reaction.ASK
         # what it does not end this way is ended by another epoch
         return Reaction.ASK if self._state is State.ABORTING else reaction
 
@@ -420,23 +400,23 @@ class Transactions:
             self._fail(reaction, error)
             return
         is_late = self._state in (State.UNINITIALIZED, State.READY, State.BUMPING)
-        if not is_late and not self._is_over:
-            self._is_asking = self._is_asking or reaction is Reaction.ASK
-            self._needs_bump = self._needs_bump or reaction is Reaction.ABORT_AND_BUMP
+        if not is_late and not self._txn.is_over:
+            self._txn.is_asking = self._txn.is_asking or reaction is Reaction.ASK
+            self._txn.needs_bump = self._txn.needs_bump or reaction is Reaction.ABORT_AND_BUMP
         if self._apply(Trigger.HARMED).verdict is not Verdict.GO:
             return
-        self._harm = aborted(self._id, error)
-        self._is_harm_asked = reaction is Reaction.ASK
+        self._txn.harm = aborted(self._id, error)
+        self._txn.is_harm_asked = reaction is Reaction.ASK
         self._limit_ms = None
         self._drop(self._told_harm())
-        if not self._is_asking:
+        if not self._txn.is_asking:
             self._commits.fail(self._told_harm())
 
     def _fail(self, reaction: Reaction, error: Kip848Error) -> None:
         self._apply(Trigger.FAILED)
         self._fatal = failed(self._id, reaction, error)
         self._limit_ms = None
-        doubt = self._is_doubtful
+        doubt = self._txn.is_doubtful
         told = in_doubt(self._id, self._told_fatal()) if doubt else self._told_fatal()
         self._commits.fail(told)
         for waiting in (self._starts, self._begins, self._aborts):
@@ -463,7 +443,7 @@ class Transactions:
 
     def _do_what_is_due(self) -> None:
         if self._is_closing and self._state in (State.IN_TRANSACTION, State.ABORTABLE):
-            if self._has_sent or self._requests.may_hold or not self._batches.is_empty:
+            if self._txn.has_sent or self._requests.may_hold or not self._batches.is_empty:
                 self._emit(do.Notice(left_open(self._id), warning=True))
             self._begin_abort()
         match self._state:
@@ -475,7 +455,7 @@ class Transactions:
                 self._go_on_committing()
             case State.ABORTABLE:
                 self._batches.drop_unsent(self._told_harm())
-                if self._is_asking and self._is_quiet():
+                if self._txn.is_asking and self._is_quiet():
                     self._requests.want_producer_id(self._who)
             case State.ABORTING:
                 self._batches.drop_unsent(self._told_harm())
@@ -493,7 +473,7 @@ class Transactions:
         if not self._batches.is_empty:
             self._batches.hurry()
         elif self._requests.is_idle:
-            if self._has_sent or self._requests.may_hold:
+            if self._txn.has_sent or self._requests.may_hold:
                 self._requests.want_end(commit=True)
             else:  # a broker would refuse to commit nothing
                 self._finish()
@@ -501,9 +481,9 @@ class Transactions:
     def _go_on_aborting(self) -> None:
         if not self._is_quiet():
             return
-        if self._is_asking:
+        if self._txn.is_asking:
             self._requests.want_producer_id(self._who)
-        elif not self._is_over and (self._has_sent or self._requests.may_hold):
+        elif not self._txn.is_over and (self._txn.has_sent or self._requests.may_hold):
             self._requests.want_end(commit=False)
         else:
             self._finish()
@@ -513,15 +493,15 @@ class Transactions:
         is_commit = self._state in (State.COMMITTING, State.IN_DOUBT)
         self._apply(Trigger.ENDED)
         self._limit_ms = None
-        if self._needs_bump and not self._is_over:
+        if self._txn.needs_bump and not self._txn.is_over:
             self._state = State.BUMPING
         self._tell_end(is_commit=is_commit)
         self._begin_next()
 
     def _tell_end(self, *, is_commit: bool) -> None:
-        self._is_told_commit = is_commit
-        self._end_told = (self._commits if is_commit else self._aborts).done()
-        if not self._end_told:
+        self._txn.is_told_commit = is_commit
+        self._txn.end_told = (self._commits if is_commit else self._aborts).done()
+        if not self._txn.end_told:
             self._is_untold(is_commit=is_commit)
 
     def _is_untold(self, *, is_commit: bool) -> None:
@@ -529,7 +509,7 @@ class Transactions:
         if is_commit:
             self._outcome, self._state = self._state, State.IN_DOUBT
         else:
-            self._is_abort_untold = True
+            self._txn.is_abort_untold = True
 
     def _look_at_time(self, now_ms: int) -> None:
         if self._limit_ms is not None and self._limit_ms <= now_ms:
@@ -537,7 +517,7 @@ class Transactions:
             if self._state is State.COMMITTING:
                 self._give_up_commit()
         # somebody else waits for longer, or the coordinator is being asked what happened
-        is_open = self._state is State.COMMITTING or self._is_doubtful
+        is_open = self._state is State.COMMITTING or self._txn.is_doubtful
         self._commits.overdue(
             now_ms, lambda: in_doubt(self._id, None) if is_open else self._told_harm()
         )
@@ -577,7 +557,7 @@ class Transactions:
 
     def _told_harm(self) -> TransactionAborted:
         """The error of the transaction, for one more who gets it."""
-        harm = self._harm
+        harm = self._txn.harm
         if harm is None:
             return TransactionAborted(f"the transaction of {self._id!r} is aborted, as was asked")
         return type(harm)(str(harm), cause=harm.cause)
