@@ -321,8 +321,9 @@ class CommitInDoubt(Kip848Error):
     committed. ``cause`` (also ``__cause__``) is why.
 
     Way out: call ``Producer.commit_transaction`` (again), as often as it takes: it is the same
-    commit, and tells the outcome. Where the producer itself has failed meanwhile, make a new one
-    with the same transactional id, and read the committed offsets back before you go on.
+    commit, and tells the outcome. Unless ``cause`` is a ``ProducerFailed``: then no call tells it
+    any more. Make a new producer with the same transactional id, and read the committed offsets
+    back before you go on.
     """
 
     def __init__(self, message: str, *, cause: BaseException | None = None) -> None:

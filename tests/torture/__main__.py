@@ -31,7 +31,8 @@ async def _run(options: argparse.Namespace, folder: Path) -> Report:
     else:
         brokers = real_brokers(options.kafka, folder / "kafka")
     async with brokers as found:
-        return await torture(found, diaries, options.minutes * 60, options.seed)
+        kind = "by-hand" if options.by_hand else "processor"
+        return await torture(kind, found, diaries, options.minutes * 60, options.seed)
 
 
 def main() -> int:
@@ -42,6 +43,9 @@ def main() -> int:
     where.add_argument("--mock", choices=tuple(PROFILES))
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--by-hand", action="store_true", help="a consumer and a producer in a loop of their own"
+    )
     options = parser.parse_args()
     # A plain kill would leave processes running: end as an interrupted program does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

@@ -80,6 +80,7 @@ class Violence:
         """Another one takes the transactional id over; the first one wakes up and must find out."""
         name = self._dice.choice(self._processes.names)
         zombie = self._processes.living[name]
+        await zombie.has_begun()  # or it would be the one that takes the id over
         zombie.signal(signal.SIGSTOP)
         await self._processes.start(name)
         await asyncio.sleep(FREEZE_S)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import re
 import signal
 import sys
 from collections import Counter
@@ -18,10 +19,13 @@ from tests.torture.names import FENCED_EXIT, diary_entries
 __all__ = ["Process", "Processes"]
 
 _ROOT: Final = Path(__file__).parents[2]
+_NUMBER: Final = re.compile(r"\d+")
 _END_S: Final = 60.0
 """How long a process may take to end."""
+_TELL_S: Final = 1.0
+"""How long it may take to tell where it waits."""
 _PAUSE_S: Final = 0.05
-_SAID_LINES: Final = 25
+_SAID_LINES: Final = 80
 
 
 class Process:
@@ -61,10 +65,17 @@ class Process:
 
     async def end(self) -> int | None:
         """End it gently, as soon as it can be; as ``ended``."""
-        while self.is_running and not diary_entries(self._diary):  # noqa: ASYNC110 - it only writes
-            await asyncio.sleep(_PAUSE_S)
+        await self.has_begun()
         self.signal(signal.SIGTERM)
         return await self.ended()
+
+    async def has_begun(self) -> None:
+        """Return when it has a producer, or has ended."""
+        while self.is_running and "started" not in self._noted():  # noqa: ASYNC110 - it only writes
+            await asyncio.sleep(_PAUSE_S)
+
+    def _noted(self) -> set[str]:
+        return {entry["what"] for entry in diary_entries(self._diary)}
 
     async def ended(self) -> int | None:
         """Its exit code, once it has ended; one that does not in time is killed: ``None``."""
@@ -73,6 +84,8 @@ class Process:
             async with asyncio.timeout(_END_S):
                 return await self._process.wait()
         except TimeoutError:
+            self.signal(signal.SIGUSR1)
+            await asyncio.sleep(_TELL_S)
             await self.kill()
             return None
 
@@ -84,7 +97,10 @@ class Process:
 class Processes:
     """All that were ever started. A folder has their diaries."""
 
-    def __init__(self, bootstrap: str, names: tuple[str, ...], seed: int, folder: Path) -> None:
+    def __init__(
+        self, kind: str, bootstrap: str, names: tuple[str, ...], seed: int, folder: Path
+    ) -> None:
+        self._kind = kind
         self._bootstrap = bootstrap
         self._seeds = itertools.count(seed * 1_000)
         self._folder = folder
@@ -97,10 +113,10 @@ class Processes:
     @classmethod
     @asynccontextmanager
     async def running(
-        cls, bootstrap: str, names: tuple[str, ...], seed: int, folder: Path
+        cls, kind: str, bootstrap: str, names: tuple[str, ...], seed: int, folder: Path
     ) -> AsyncGenerator[Processes]:
         """One process of each name; none is left behind."""
-        found = cls(bootstrap, names, seed, folder)
+        found = cls(kind, bootstrap, names, seed, folder)
         try:
             for name in names:
                 await found.start(name)
@@ -115,7 +131,7 @@ class Processes:
         with stem.with_suffix(".log").open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                *("-m", "tests.torture.processor", self._bootstrap, name),
+                *("-m", "tests.torture.processor", self._kind, self._bootstrap, name),
                 *(str(next(self._seeds)), str(stem.with_suffix(".diary"))),
                 cwd=_ROOT,
                 stdin=asyncio.subprocess.PIPE,
@@ -144,9 +160,9 @@ class Processes:
         return found
 
     def errors(self) -> Counter[str]:
-        """The errors in the diaries."""
+        """The errors in the diaries, whatever numbers they name."""
         return Counter(
-            f"{entry['what']}: {entry['error']}"
+            f"{entry['what']}: {_NUMBER.sub('N', entry['error'])}"
             for path in self._folder.glob("*.diary")
             for entry in diary_entries(path)
             if "error" in entry

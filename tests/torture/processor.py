@@ -1,9 +1,9 @@
 """A processor of the torture: copies the topic ``in`` to ``out`` exactly once, whatever happens.
 
-``python -m tests.torture.processor BOOTSTRAP NAME SEED DIARY``. It abandons some transactions by
-itself, ends gently on SIGTERM, with ``FENCED_EXIT`` when another process has taken its
-transactional id over, and at once when the process that started it is gone. What goes on it writes
-into its diary.
+``python -m tests.torture.processor KIND BOOTSTRAP NAME SEED DIARY``, where KIND is ``by-hand`` or
+``processor``. It abandons some transactions by itself, ends gently on SIGTERM, with ``FENCED_EXIT``
+when another process has taken its transactional id over, and at once when the process that started
+it is gone. SIGUSR1 makes it tell where it waits. What goes on it writes into its diary.
 """
 
 from __future__ import annotations
@@ -14,44 +14,45 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from kip848_client import (
-    CommitFailed,
     CommitInDoubt,
-    Consumer,
-    CoordinatorUnavailable,
+    ExactlyOnceProcessor,
     Kip848Error,
-    NotAssigned,
-    Producer,
     ProducerFailed,
     ProducerFenced,
+    ProducerRecord,
     Record,
-    RequestTimedOut,
-    TopicPartition,
-    TransactionAborted,
 )
-from tests.torture.names import FENCED_EXIT, GROUP, IN, OUT, TRANSACTION_MS, Diary
+from tests.torture.by_hand import ByHand
+from tests.torture.clients import AbandonedError, a_consumer, a_producer
+from tests.torture.names import FENCED_EXIT, IN, OUT, Diary
 
 __all__ = ["main"]
 
 _RECORDS_MAX: Final = 60
 """Of a transaction."""
-_ABANDONED: Final = 0.1
-"""How many of the transactions are given up by the application."""
-_PAUSE_S: Final = 0.1
-
-Batches = Mapping[TopicPartition, list[Record[Any, Any]]]
+_ABANDONED: Final = 0.001
+"""How many of the records the application gives up at."""
 
 
-class _AbandonedError(Exception):
-    """The application does not want this transaction any more."""
+class Processor(Protocol):
+    """What runs in this process."""
+
+    def stop(self) -> None:
+        """End after the transaction that is open."""
+        ...
+
+    async def run(self) -> None:
+        """Copy until it is stopped. Raises ``ProducerFenced``, and what else ends it."""
+        ...
 
 
-class Processor:
-    """One consumer, and one producer after the other."""
+class Ready:
+    """One ``ExactlyOnceProcessor`` after the other: each runs until the function raises."""
 
     def __init__(self, bootstrap: str, name: str, seed: int, diary: Diary) -> None:
         self._bootstrap = bootstrap
@@ -65,107 +66,61 @@ class Processor:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Copy until it is stopped. Raises ``ProducerFenced``, and what ended the consumer."""
-        consumer: Consumer[Any, Any] = Consumer(
-            IN,
-            bootstrap_servers=self._bootstrap,
-            group_id=GROUP,
-            client_id=self._name,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            isolation_level="read_committed",
-            fetch_max_wait_ms=100,
-        )
-        async with consumer:
-            while not self._stopping.is_set():
-                producer: Producer[Any, Any] = Producer(
-                    bootstrap_servers=self._bootstrap,
-                    client_id=self._name,
-                    transactional_id=self._name,
-                    transaction_timeout_ms=TRANSACTION_MS,
-                    linger_ms=0,
-                )
-                try:
-                    async with producer:
-                        self._note("started")
-                        await self._rewind(consumer)
-                        await self._work(consumer, producer)
-                except ProducerFenced:
-                    raise
-                except ProducerFailed as err:
-                    self._note("failed", error=str(err))
-
-    async def _work(self, consumer: Consumer[Any, Any], producer: Producer[Any, Any]) -> None:
+        """Copy until it is stopped. Raises ``ProducerFenced``, and what else ends it."""
         while not self._stopping.is_set():
-            limit = self._dice.randint(1, _RECORDS_MAX)
-            batches = await consumer.getmany(timeout_ms=200, max_records=limit)
-            if batches and not await self._is_copied(consumer, producer, batches):
-                await self._rewind(consumer)
+            processor: ExactlyOnceProcessor[Any, Any] = ExactlyOnceProcessor(
+                IN,
+                self._copy,
+                consumer=a_consumer(self._bootstrap, self._name),
+                producer=a_producer(self._bootstrap, self._name),
+                max_records=_RECORDS_MAX,
+            )
+            try:
+                async with processor:
+                    self._note("started")
+                    await self._run(processor)
+            except AbandonedError:
+                self._note("abandoned")
+            except CommitInDoubt as err:
+                self._note("in doubt", error=str(err))
+            except ProducerFenced:
+                raise
+            except ProducerFailed as err:
+                self._note("failed", error=str(err))
 
-    async def _is_copied(
-        self, consumer: Consumer[Any, Any], producer: Producer[Any, Any], batches: Batches
-    ) -> bool:
-        """One transaction; returns whether it is committed. Raises ``ProducerFailed``."""
+    async def _run(self, processor: ExactlyOnceProcessor[Any, Any]) -> None:
+        async def stop() -> None:
+            await self._stopping.wait()
+            await processor.stop()
+
+        stopping = asyncio.create_task(stop())
         try:
-            await self._copy(consumer, producer, batches)
-        except _AbandonedError:
-            self._note("abandoned")
-            return False
-        except CommitInDoubt as err:
-            self._note("in doubt", error=str(err))
-            return await self._outcome(producer)
-        except (TransactionAborted, CommitFailed) as err:
-            self._note("aborted", error=f"{type(err).__name__}: {err}")
-            return False
-        except (CoordinatorUnavailable, RequestTimedOut) as err:
-            self._note("unavailable", error=str(err))
-            return False
-        self._note("committed", records=sum(map(len, batches.values())))
-        return True
+            await processor.run()
+        finally:
+            stopping.cancel()
 
-    async def _copy(
-        self, consumer: Consumer[Any, Any], producer: Producer[Any, Any], batches: Batches
-    ) -> None:
-        is_abandoned = self._dice.random() < _ABANDONED
-        async with producer.transaction() as txn:
-            for tp, records in batches.items():
-                for record in records:
-                    value = b"%d:%d" % (tp.partition, record.offset)
-                    await txn.send(OUT, value, partition=tp.partition)
-            if is_abandoned and self._dice.random() < 0.5:
-                raise _AbandonedError
-            await txn.send_offsets(consumer)
-            if is_abandoned:
-                raise _AbandonedError
+    def _copy(self, record: Record[Any, Any]) -> ProducerRecord:
+        if self._dice.random() < _ABANDONED:
+            raise AbandonedError
+        value = b"%d:%d" % (record.partition, record.offset)
+        return ProducerRecord(OUT, value, partition=record.partition)
 
-    async def _outcome(self, producer: Producer[Any, Any]) -> bool:
-        """Ask until it is known whether a transaction is committed."""
-        while True:
-            try:
-                await producer.commit_transaction()
-            except CommitInDoubt:
-                await asyncio.sleep(_PAUSE_S)
-            except TransactionAborted:
-                await producer.abort_transaction()
-                return False
-            else:
-                return True
 
-    async def _rewind(self, consumer: Consumer[Any, Any]) -> None:
-        """What was handed out is to come again, of the partitions that are still ours."""
-        while ours := consumer.assignment():
-            try:
-                found = await consumer.seek_to_committed(*ours)
-                begin = [tp for tp, offset in found.items() if offset is None]
-                if begin:
-                    await consumer.seek_to_beginning(*begin)
-            except NotAssigned:
-                continue  # some were taken meanwhile
-            except (CoordinatorUnavailable, RequestTimedOut) as err:
-                self._note("unavailable", error=str(err))
-                await asyncio.sleep(_PAUSE_S)
-            else:
-                return
+class _Warnings(logging.Handler):
+    """Writes warnings into the diary, too."""
+
+    def __init__(self, diary: Diary) -> None:
+        super().__init__(logging.WARNING)
+        self._note = diary
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._note("warned", error=record.getMessage())
+
+
+_KINDS: Final[dict[str, Callable[[str, str, int, Diary], Processor]]] = {
+    "by-hand": ByHand,
+    "processor": Ready,
+}
 
 
 def _end_with_parent() -> None:
@@ -173,10 +128,17 @@ def _end_with_parent() -> None:
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), lambda: os._exit(1))
 
 
-async def _run(bootstrap: str, name: str, seed: int, diary: Diary) -> int:
+def _show_tasks() -> None:
+    """Where everything waits, on standard error."""
+    for task in asyncio.all_tasks():
+        task.print_stack(limit=4)
+
+
+async def _run(processor: Processor, diary: Diary) -> int:
     _end_with_parent()
-    processor = Processor(bootstrap, name, seed, diary)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, processor.stop)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, processor.stop)
+    loop.add_signal_handler(signal.SIGUSR1, _show_tasks)
     try:
         await processor.run()
     except ProducerFenced as err:
@@ -190,9 +152,15 @@ async def _run(bootstrap: str, name: str, seed: int, diary: Diary) -> int:
 
 def main(arguments: list[str]) -> int:
     """Run a processor to its end."""
-    bootstrap, name, seed, path = arguments
+    kind, bootstrap, name, seed, path = arguments
+    diary = Diary(Path(path))
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    return asyncio.run(_run(bootstrap, name, int(seed), Diary(Path(path))))
+    logging.getLogger().addHandler(_Warnings(diary))
+
+    async def run() -> int:
+        return await _run(_KINDS[kind](bootstrap, name, int(seed), diary), diary)
+
+    return asyncio.run(run())
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ _FEED_PAUSE_S: Final = 0.05
 _FED_AT_ONCE: Final = 15
 _PATIENCE_S: Final = 90.0
 _PAUSE_S: Final = 0.2
+_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +56,15 @@ class Report:
         lines = [
             f"{self.seconds:.0f} s; {counted(self.done)}",
             f"processors: {counted(self.told)}",
-            *(f"  {times} x {error}" for error, times in self.errors.most_common()),
+            *(f"  {times} x {error}" for error, times in self.errors.most_common(_SHOWN)),
             str(self.verdict),
             *(f"TROUBLE: {each}" for each in self.troubles),
         ]
         return "\n".join(lines)
 
 
-async def torture(brokers: Brokers, folder: Path, seconds: float, seed: int) -> Report:
-    """Torture two processors for so long, let them finish, and look at what there is."""
+async def torture(kind: str, brokers: Brokers, folder: Path, seconds: float, seed: int) -> Report:
+    """Torture two processors of a kind for so long, let them finish, and look at what there is."""
     began = time.monotonic()
 
     def is_over() -> bool:
@@ -71,7 +72,7 @@ async def torture(brokers: Brokers, folder: Path, seconds: float, seed: int) -> 
 
     troubles: list[str] = []
     verdict: Verdict | None = None
-    async with Processes.running(brokers.bootstrap, _NAMES, seed, folder) as processes:
+    async with Processes.running(kind, brokers.bootstrap, _NAMES, seed, folder) as processes:
         violence = Violence(processes, random.Random(seed))
         moves = Moves(brokers, random.Random(seed + 1))
         try:

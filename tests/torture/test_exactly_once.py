@@ -47,7 +47,6 @@ def check(report: Report) -> None:
     harm = ("killed", "frozen", "succeeded", "restarted")
     moves = ("group coordinator moved", "transaction coordinator moved", "leader moved")
     assert all(report.done[each] for each in (*harm, *moves)), report
-    assert report.told["committed"] > 10, report
     assert report.told["abandoned"], report
 
 
@@ -55,7 +54,7 @@ def check(report: Report) -> None:
 @pytest.mark.everything("processes are frozen for longer than sessions last: half a minute")
 async def test_the_bundled_brokers(tmp_path: Path) -> None:
     async with mock_brokers("4.4") as brokers:
-        check(await torture(brokers, tmp_path, seconds=24, seed=1))
+        check(await torture("by-hand", brokers, tmp_path, seconds=24, seed=1))
 
 
 @pytest.mark.asyncio
@@ -66,4 +65,4 @@ async def test_apache_kafka(request: pytest.FixtureRequest, tmp_path: Path) -> N
     newest = chosen_versions(request.config)[-1]
     with skip_without_kafka():
         async with real_brokers(newest, tmp_path / "kafka") as brokers:
-            check(await torture(brokers, diaries, seconds=36, seed=2))
+            check(await torture("processor", brokers, diaries, seconds=36, seed=2))

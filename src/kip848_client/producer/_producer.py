@@ -278,8 +278,8 @@ class Producer(Generic[K, V]):
 
         Raises ``TransactionAborted`` when something of it was refused or lost: nothing is
         committed, and ``abort_transaction`` comes next. ``CommitInDoubt`` when nobody knows within
-        ``max_block_ms``: call it again, it is the same commit. So does a call after one that was
-        cancelled.
+        ``max_block_ms``: call it again, it is the same commit, unless its ``cause`` is a
+        ``ProducerFailed``. So does a call after one that was cancelled.
         """
         engine = self._transactional()
         deadline_ms = engine.deadline_ms()
