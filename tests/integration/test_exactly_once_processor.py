@@ -411,6 +411,27 @@ async def test_run_at_the_wrong_time(cluster: Cluster) -> None:
         await processor.run()
 
 
+async def test_a_stop_that_comes_before_run(cluster: Cluster) -> None:
+    job = await Job(cluster).prepare(1)
+    async with job.processor(copy_to(job.target)) as processor:
+        await processor.stop()
+        await processor.run()
+    assert await job.committed() == 0
+
+
+async def test_run_without_anything_that_stops_it_in_order(cluster: Cluster) -> None:
+    """The block is left by an error of its own."""
+    job = await Job(cluster).prepare(20)
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012 - the block is what is tested
+        async with job.processor(copy_to(job.target)) as processor:
+            task = asyncio.create_task(processor.run())
+            await eventually(lambda: _some_committed(job))
+            raise ZeroDivisionError
+    await task
+    await job.finish(20)
+    assert await job.seen() == list(range(20))
+
+
 async def test_a_run_that_is_cancelled_at_any_await(cluster: Cluster) -> None:
     job = await Job(cluster).prepare(300)
     is_mock = cluster.kind == "mock"

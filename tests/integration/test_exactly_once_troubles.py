@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Any
 
 import pytest
 
-from kip848_client import CommitInDoubt, ProducerRecord, Record
+from kip848_client import (
+    BootstrapFailed,
+    CommitInDoubt,
+    Consumer,
+    Kip848Error,
+    LocalProtocolError,
+    Producer,
+    ProducerRecord,
+    Record,
+)
+from kip848_client.exactly_once import ProcessorCore
 from kip848_client.wire import api_named
-from tests.integration.cluster import eventually
+from mock_coordinator import options
+from mock_coordinator.core.profiles import profile_named
+from tests.integration.cluster import Cluster, eventually
+from tests.integration.conftest import running_mock
 from tests.integration.intercepted import CLOSE, DROP, intercepted
 from tests.integration.processing import Job, copy_to
 
@@ -153,3 +167,80 @@ async def test_a_producer_whose_brokers_are_away_for_a_while() -> None:
         door.answers.clear()
         assert asked >= 20
         assert await job.seen() == list(range(20))
+
+
+async def test_with_the_first_version_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_v2(name: str) -> Any:
+        profile = profile_named(name)
+        features = {**profile.finalized_features, "transaction.version": 1}
+        return dataclasses.replace(profile, finalized_features=features)
+
+    monkeypatch.setattr(options, "profile_named", without_v2)
+    async with running_mock("4.4") as mock:
+        cluster = Cluster("mock", "4.4", mock.host, mock.port)
+        job = await Job(cluster).prepare(60, partitions=3)
+        failed: set[bytes] = set()
+
+        def function(r: Rec) -> ProducerRecord:
+            if int(r.value) % 9 == 5 and r.value not in failed:
+                failed.add(r.value)
+                return ProducerRecord(job.target, b"x" * 2_000)  # aborted, and a dead letter then
+            return ProducerRecord(job.target, r.value)
+
+        producer = job.producer(max_request_size=1_000)
+        async with job.running(
+            function, producer=producer, dead_letter_topic=job.letters, max_records=7
+        ):
+            await eventually(lambda: _is_committed(job, 60))
+        assert any(type(e.request).__name__ == "AddPartitionsToTxnRequest" for e in mock.requests())
+        seen, dead = await job.seen(), await job.seen(job.letters)
+        assert sorted(seen + dead) == list(range(60))
+        assert dead
+        await cluster.close()
+
+
+# -- starting ------------------------------------------------------------------------------------
+
+
+async def test_nothing_stays_open_when_one_of_them_cannot_start() -> None:
+    async with intercepted() as (_, cluster):
+        job = await Job(cluster).prepare(1)
+        nowhere = "127.0.0.1:1"
+        consumer: Consumer[Any, Any] = Consumer(
+            bootstrap_servers=nowhere,
+            group_id="g",
+            enable_auto_commit=False,
+            isolation_level="read_committed",
+        )
+        processor = job.processor(copy_to(job.target), consumer=consumer)
+        with pytest.raises(BootstrapFailed):
+            await processor.start()
+        await processor.stop()
+        producer = Producer(bootstrap_servers=nowhere, transactional_id="x")
+        with pytest.raises(BootstrapFailed):
+            async with job.processor(copy_to(job.target), producer=producer):
+                pass
+
+
+async def test_a_client_that_is_started_already_is_refused() -> None:
+    async with intercepted() as (_, cluster):
+        job = await Job(cluster).prepare(1)
+        async with job.producer() as producer:
+            with pytest.raises(LocalProtocolError, match="once"):
+                await job.processor(copy_to(job.target), producer=producer).start()
+            async with producer.transaction() as txn:  # and goes on
+                await txn.send(job.target, b"0")
+        assert await job.seen() == [0]
+
+
+async def test_a_bug_of_ours_ends_run_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with intercepted() as (_, cluster):
+        job = await Job(cluster).prepare(1)
+
+        def broken(*_: Any) -> Any:
+            raise ZeroDivisionError
+
+        async with job.processor(copy_to(job.target)) as processor:
+            monkeypatch.setattr(ProcessorCore, "step", broken)
+            with pytest.raises(Kip848Error, match="a bug of its own"):
+                await processor.run()

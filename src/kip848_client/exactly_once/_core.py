@@ -29,10 +29,12 @@ from dataclasses import dataclass
 
 from kip848_client._backoff import Jitter, backoff_ms
 from kip848_client._partition_names import listed
+from kip848_client._shown import shown
 from kip848_client._types import TopicPartition
 from kip848_client.errors import (
     CallbackError,
     CommitInDoubt,
+    Kip848Error,
     LocalProtocolError,
     NotAssigned,
     TransportError,
@@ -263,7 +265,7 @@ class ProcessorCore:
             self._in_it += event.records
         self._notice(
             f"the function failed for {listed([tp])} at offset {event.first}, which becomes a dead "
-            f"letter: {event.error!r}"
+            f"letter: {_said(event.error)}"
         )
         rest = Portion(tp, event.first, end, in_all - event.records)
         letters = self._begin_work(rest)
@@ -323,7 +325,7 @@ class ProcessorCore:
             return
         self._state = State.IDLE
         if verdict(failed) is Verdict.AGAIN:
-            self._later(f"no transaction can be begun: {failed}")
+            self._later(f"no transaction can be begun: {_said(failed)}")
         else:
             self._error = self._error or failed
 
@@ -336,7 +338,7 @@ class ProcessorCore:
             return
         found = verdict(failed)
         if found is Verdict.DOUBT or isinstance(failed, TransportError):
-            self._ask_again(f"{failed} (it is asked again)")
+            self._ask_again(f"{_said(failed)} (it is asked again)")
         else:
             self._send_failed(failed)
 
@@ -345,7 +347,7 @@ class ProcessorCore:
             self._give_back(self._book.rewind())
             self._over()
         elif verdict(failed) in (Verdict.AGAIN, Verdict.DOUBT):
-            self._ask_again(f"the transaction is still being aborted: {failed}")
+            self._ask_again(f"the transaction is still being aborted: {_said(failed)}")
         else:
             self._end(failed)
 
@@ -486,7 +488,8 @@ class ProcessorCore:
     def _abort(self) -> None:
         """Abort, whatever of the transaction is under way."""
         if self._harm is not None and self._error is None:
-            self._later(f"a transaction is aborted, and its records are read again: {self._harm}")
+            why = _said(self._harm)
+            self._later(f"a transaction is aborted, and its records are read again: {why}")
         self._discard_work()
         self._state = State.ABORTING
         self._out.append(do.Abort(self._ask()))
@@ -507,3 +510,8 @@ class ProcessorCore:
 
     def _notice(self, text: str) -> None:
         self._out.append(do.Notice(text, warning=True))
+
+
+def _said(error: Exception) -> str:
+    """What it says. Of one that is not ours no method of its own may fail here."""
+    return str(error) if isinstance(error, Kip848Error) else shown(error)

@@ -148,6 +148,8 @@ class ExactlyOnceProcessor(Generic[K, V]):
         self._max_records = checked_count(max_records, "max_records")
         self._commit_interval_ms = checked_count(commit_interval_ms, "commit_interval_ms")
         self._dead_letter_topic = _checked_dead_letters(dead_letter_topic, consumer)
+        if self._dead_letter_topic in self._topics:
+            raise ConfigError(f"{dead_letter_topic} is read by the processor: take another topic")
         self._running: Running | None = None
         self._is_started = False
         self._has_run = False
@@ -217,10 +219,12 @@ class ExactlyOnceProcessor(Generic[K, V]):
         the records of it are read again by whoever gets the partitions.
         """
         running = self._running
-        if running is None or self._closing is not None:
-            raise LocalProtocolError("the processor does not run; start() it, or use async with")
+        if running is None:
+            raise LocalProtocolError("the processor is not started; start() it, or use async with")
         if self._has_run:
             raise LocalProtocolError("a processor can be run once; make a new one")
+        if self._closing is not None:
+            return  # a signal may come before
         self._has_run = True
         await running.run()
 

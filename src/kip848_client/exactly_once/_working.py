@@ -100,8 +100,8 @@ class Working:
                     outputs = ()
                 else:
                     outputs = await self._outputs(result)
-            except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - see _told
-                return _failed(number, record, record, records, self._told(err)), records
+            except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - see _failed
+                return self._failed(number, record, record, records, err), records
             if self._discarded == number:
                 break
             try:
@@ -124,8 +124,8 @@ class Working:
         number, first, until = command.number, command.first, command.until
         try:
             outputs = await self._outputs(self._function(list(taken)))
-        except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - see _told
-            return _failed(number, taken[0], taken[-1], 0, self._told(err)), 0
+        except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - see _failed
+            return self._failed(number, taken[0], taken[-1], 0, err), 0
         if self._discarded == number:
             return ev.Processed(number, first, 0), 0
         send = self._producer.sending().send
@@ -144,15 +144,28 @@ class Working:
             result = [each async for each in result]
         return outputs_of(result)
 
-    def _told(self, error: Exception | asyncio.CancelledError) -> Exception:
-        """The error of the function; raises where it is we who are cancelled."""
+    def _failed(
+        self,
+        number: int,
+        first: Record[Any, Any],
+        last: Record[Any, Any],
+        records: int,
+        error: Exception | asyncio.CancelledError,
+    ) -> ev.FunctionFailed:
+        """The function has failed; raises where it is we who are cancelled."""
         if isinstance(error, Exception):
-            return error
-        if self._is_ending:
+            told = error
+        elif self._is_ending:
             raise error
-        told = Kip848Error("the function let a CancelledError out (of a task that it awaits?)")
-        told.__cause__ = error
-        return told
+        else:
+            told = Kip848Error("the function let a CancelledError out (of a task that it awaits?)")
+            told.__cause__ = error
+        if self._dead_letter_topic is None:  # it will be raised
+            where = f"at offset {first.offset}"
+            if last is not first:
+                where = f"at offsets {first.offset} to {last.offset}"
+            told.add_note(f"while processing {first.topic}-{first.partition} {where}")
+        return ev.FunctionFailed(number, first.offset, last.offset + 1, records, told)
 
     async def send_dead_letters(
         self, command: do.SendDeadLetters, rows: Rows
@@ -172,17 +185,3 @@ class Working:
         except Exception as err:  # noqa: BLE001 - the core says what it means
             return ev.Failed(command.number, err)
         return ev.Processed(command.number, command.until, records)
-
-
-def _failed(
-    number: int,
-    first: Record[Any, Any],
-    last: Record[Any, Any],
-    records: int,
-    error: Exception,
-) -> ev.FunctionFailed:
-    where = f"at offset {first.offset}"
-    if last is not first:
-        where = f"at offsets {first.offset} to {last.offset}"
-    error.add_note(f"while processing {first.topic}-{first.partition} {where}")
-    return ev.FunctionFailed(number, first.offset, last.offset + 1, records, error)

@@ -174,3 +174,19 @@ def test_dead_letters_of_a_partition_that_is_asked_back_go_with_it() -> None:
     h.letters_sent()
     assert h.asked(do.SendOffsets).offsets == {P0: 6}
     assert h.asked(do.Rewind).offsets == {P0: 6}
+
+
+def test_an_error_that_cannot_be_shown_does_no_harm() -> None:
+    class OddError(Exception):
+        def __str__(self) -> str:
+            raise ZeroDivisionError
+
+        __repr__ = __str__
+
+    h = Harness(_LETTERS)
+    h.open(portion(P0, 5, 4))
+    h.function_failed(6, OddError())
+    h.letters_sent()
+    h.output_refused(7, OddError())
+    h.done(do.Abort)
+    assert h.asked(do.Rewind).offsets == {P0: 5}

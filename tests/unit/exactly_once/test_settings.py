@@ -11,7 +11,7 @@ from kip848_client import ConfigError, Consumer, ExactlyOnceProcessor, Producer,
 
 
 def _consumer(*topics: str, **settings: Any) -> Consumer[Any, Any]:
-    given = {
+    given: dict[str, Any] = {
         "group_id": "g",
         "enable_auto_commit": False,
         "isolation_level": "read_committed",
@@ -54,6 +54,7 @@ def test_what_fits() -> None:
         (lambda: {"max_records": 0}, "max_records must be a positive int"),
         (lambda: {"commit_interval_ms": 0}, "commit_interval_ms must be a positive int"),
         (lambda: {"dead_letter_topic": "no/topic"}, "not a topic name"),
+        (lambda: {"dead_letter_topic": "t"}, "t is read by the processor"),
         (
             lambda: {
                 "dead_letter_topic": "dead",
