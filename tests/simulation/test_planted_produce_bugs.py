@@ -396,15 +396,19 @@ CHECKERS: Final = (
 )
 
 
-def found(changes: dict[str, str]) -> str:
-    """What the first world says that fails."""
+def found(bug: Bug) -> list[str]:
+    """What worlds say that fail, up to the one that says what the bug is. Which checker comes first
+    depends on what else happens in a world."""
+    said: list[str] = []
     for seed in range(30):
-        options = with_changes(draw_produce_options(seed), {"safety_ms": "8000", **changes})
+        options = with_changes(draw_produce_options(seed), {"safety_ms": "8000", **bug.changes})
         try:
             simulate_producing(options)
         except Failure as failure:
-            return str(failure).splitlines()[0]
-    return "nothing"
+            said.append(str(failure).splitlines()[0])
+            if bug.said in said[-1]:
+                break
+    return said
 
 
 _QUICK: Final = 12
@@ -421,7 +425,8 @@ _SOON: Final = [bug for bug in BUGS if bug.said not in _SLOW][:_QUICK]
 )
 def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
     plant(monkeypatch, *bug.plants)
-    assert bug.said in found(bug.changes)
+    said = found(bug)
+    assert any(bug.said in each for each in said), said
 
 
 def test_each_checker_finds_a_planted_bug() -> None:
