@@ -100,12 +100,15 @@ def _named(member: _Member) -> Group:
     instance_id = member.group_instance_id
     if instance_id is not None:
         checked_wire_text(instance_id, "group_instance_id")
-    epoch = member.member_epoch
-    if not isinstance(epoch, int) or not _NO_EPOCH <= epoch <= _INT32_MAX:
-        raise ConfigError(f"member_epoch is an int from -1 to {_INT32_MAX}, not {shown(epoch)}")
     return Group(
         checked_wire_text(member.group_id, "group_id"),
-        epoch,
+        _checked_epoch(member.member_epoch),
         checked_wire_text(member.member_id, "member_id"),
         instance_id,
     )
+
+
+def _checked_epoch(epoch: object) -> int:
+    if isinstance(epoch, int) and _NO_EPOCH <= epoch <= _INT32_MAX:
+        return epoch
+    raise ConfigError(f"member_epoch is an int from -1 to {_INT32_MAX}, not {shown(epoch)}")

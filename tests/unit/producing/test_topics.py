@@ -135,7 +135,7 @@ def test_only_what_is_waited_for_is_created() -> None:
     h.append("one")
     h.want("u", ticket=4)
     h.advance(1_000)
-    both = [each for each in h.all(LearnLeaders) if each.topics == {"t", "u"}]
+    both = [each for each in h.all(LearnLeaders) if each.topics == frozenset({"t", "u"})]
     assert both
     assert {each.to_create for each in both} == {frozenset({"u"})}
 
