@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
-from types import TracebackType
+from types import CoroutineType, TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from kip848_client.errors import Kip848Error, LocalProtocolError, TransactionAborted
@@ -51,13 +51,18 @@ class Transaction(Generic[K, V]):
     knows yet: ``producer.commit_transaction()`` tells. A task that is cancelled while it waits for
     the abort need not see to it: the next transaction waits for its end.
 
-    ``await`` each ``send``: one that is not awaited sends nothing. To abort, leave the block by an
-    error.
+    ``await`` each ``send``: one that is not awaited sends nothing, and one that has not returned
+    may not be part of the transaction. So leaving the block before all have returned aborts it, and
+    raises ``LocalProtocolError``. To abort, leave the block by an error.
     """
 
     def __init__(self, producer: Transactor) -> None:
         self._producer = producer
         self._is_open: bool | None = None
+        self._last: CoroutineType[Any, Any, Any] | None = None
+        """The newest ``send``."""
+        self._unreturned: list[CoroutineType[Any, Any, Any]] = []
+        """Those that had not returned when the next one was called."""
 
     async def __aenter__(self) -> Transaction[K, V]:
         if self._is_open is not None:
@@ -73,9 +78,28 @@ class Transaction(Generic[K, V]):
         trace: TracebackType | None,
     ) -> None:
         self._is_open = False
+        if error is None and (missing := self._missing()):
+            await self._abort(missing)
+            raise missing
         if error is None:
             await self._commit()
-            return
+        else:
+            await self._abort(error)
+
+    def _missing(self) -> LocalProtocolError | None:
+        """Records that are not part of the transaction, though they seem to be."""
+        if self._last is not None:
+            self._unreturned.append(self._last)
+        missing = [each for each in self._unreturned if each.cr_frame is not None]
+        if not missing:
+            return None
+        return LocalProtocolError(
+            f"the transaction is aborted: {len(missing)} of its records were not sent when its "
+            "block was left; await each txn.send(...) before that"
+        )
+
+    async def _abort(self, error: BaseException) -> None:
+        """For this error."""
         try:
             await self._producer.abort_transaction()
         except asyncio.CancelledError:
@@ -87,10 +111,7 @@ class Transaction(Generic[K, V]):
         try:
             await self._producer.commit_transaction()
         except TransactionAborted as err:
-            try:
-                await self._producer.abort_transaction()
-            except Kip848Error as other:
-                err.add_note(f"aborting the transaction failed, too: {other}")
+            await self._abort(err)
             raise
 
     def send(
@@ -105,8 +126,13 @@ class Transaction(Generic[K, V]):
         """Send a record with this transaction, see ``Producer.send``. The future need not be
         awaited: leaving the block waits for all records, and raises if one was refused."""
         self._check()
+        last = self._last
+        if last is not None and last.cr_frame is not None:
+            self._unreturned.append(last)
         sending = self._producer.sending()
-        return sending.send(topic, value, key, partition, timestamp_ms, headers, self._check)
+        call = sending.send(topic, value, key, partition, timestamp_ms, headers, self._check)
+        self._last = call  # type: ignore[assignment]  # what an async function returns
+        return call
 
     async def send_offsets(self, group: Any, offsets: Mapping[Any, Any] | None = None) -> None:
         """Commit what a consumer has handed out with this transaction, or ``offsets``: see

@@ -17,8 +17,10 @@ from kip848_client import (
     ProducerFailed,
     RecordTooLarge,
     TopicPartition,
+    Transaction,
 )
 from kip848_client.producing import ProducerCore
+from kip848_client.wire.messages.transactions import EndTxnRequest
 from tests.unit.producer.fake_network import Offline, offline
 from tests.unit.waiting import some_rounds, until
 
@@ -51,6 +53,12 @@ class Number:
 async def plain(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Offline]:
     async with offline(monkeypatch, partitions=3, linger_ms=0) as one:
         yield one
+
+
+def ends(one: Offline) -> list[bool]:
+    """Whether each transaction was committed."""
+    asked = [each.request for each in one.broker.requests("EndTxn")]
+    return [each.committed for each in asked if isinstance(each, EndTxnRequest)]
 
 
 class TestWhatUsersPass:
@@ -123,6 +131,15 @@ class TestWhatUsersPass:
                 await one.producer.send("t", b"0")
 
 
+async def forgetful(block: Transaction[Any, Any], calls: list[Any]) -> None:
+    """A mistake, and one that is made in a hurry."""
+    async with block as txn:
+        await txn.send("t", b"never")
+        calls.append(txn.send("t", b"forgotten"))
+        await txn.send("t", b"never")
+        calls.append(asyncio.create_task(txn.send("t", b"late")))
+
+
 class TestMeanwhile:
     async def test_others_have_their_turn_while_somebody_sends_without_a_pause(
         self, plain: Offline
@@ -165,10 +182,30 @@ class TestMeanwhile:
             leaving = asyncio.create_task(block.__aexit__(None, None, None))
             await some_rounds()
             may_answer.set()
-            await leaving
+            with pytest.raises(LocalProtocolError, match="1 of its records were not sent"):
+                await leaving
             with pytest.raises(LocalProtocolError, match="within its block"):
                 await late
-            assert [each.value for each in one.broker.records("t")] == [b"x" * 3_000]
+            async with one.producer.transaction() as txn:
+                await txn.send("t", b"0")
+            assert ends(one).count(True) == 1, "the first block was aborted"
+            assert one.broker.records("t")[-1].value == b"0"
+
+    async def test_a_send_that_nobody_awaits_keeps_the_transaction_from_being_committed(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with offline(monkeypatch, transactional_id="x", linger_ms=60_000) as one:
+            calls: list[Any] = []
+            with pytest.raises(LocalProtocolError, match=r"2 of its records.*await each txn.send"):
+                await forgetful(one.producer.transaction(), calls)
+            for call in calls:
+                with pytest.raises(LocalProtocolError, match="within its block"):
+                    await call
+            async with one.producer.transaction() as txn:
+                sent = [txn.send("t", b"%d" % n) for n in range(3)]
+                await asyncio.gather(*sent)
+            assert ends(one) == [True]
+            assert {each.value for each in one.broker.records("t")} == {b"0", b"1", b"2"}
 
 
 class TestNothingRunsAnyMore:
