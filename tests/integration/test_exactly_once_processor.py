@@ -419,15 +419,15 @@ async def test_a_stop_that_comes_before_run(cluster: Cluster) -> None:
     assert await job.committed() == 0
 
 
-async def test_run_without_anything_that_stops_it_in_order(cluster: Cluster) -> None:
-    """The block is left by an error of its own."""
+async def test_a_block_that_is_left_by_an_error_of_its_own(cluster: Cluster) -> None:
     job = await Job(cluster).prepare(20)
+    tasks: list[asyncio.Task[None]] = []
     with pytest.raises(ZeroDivisionError):  # noqa: PT012 - the block is what is tested
         async with job.processor(copy_to(job.target)) as processor:
-            task = asyncio.create_task(processor.run())
+            tasks.append(asyncio.create_task(processor.run()))
             await eventually(lambda: _some_committed(job))
             raise ZeroDivisionError
-    await task
+    await tasks[0]
     await job.finish(20)
     assert await job.seen() == list(range(20))
 
