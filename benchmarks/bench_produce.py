@@ -40,7 +40,7 @@ _TUNED: Final = {"fetch.queue.backoff.ms": 5, "queued.min.messages": 1_000_000}
 _CONFIGS: Final = {"log.segment.delete.delay.ms": "1000"}
 """Of the broker: what was measured makes room for what comes."""
 
-_Record = tuple[bytes | None, bytes]
+_Record = tuple[bytes | None, bytes | None]
 """Key and value."""
 
 

@@ -106,6 +106,26 @@ async def test_send_waits_when_the_memory_is_used_up(cluster: Cluster) -> None:
         assert engine.core.snapshot().held_bytes == 0
 
 
+async def test_an_application_that_sends_without_a_pause_gives_way(cluster: Cluster) -> None:
+    topic = cluster.unique("t")
+    await cluster.create_topic(topic, 1)
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with running(cluster, buffer_memory=100_000_000) as producer:
+        await producer.send_and_wait(topic, b"first")
+        task = asyncio.create_task(other())
+        for _ in range(5000):
+            await producer.send(topic, b"-" * 1000)
+        task.cancel()
+    assert turns >= 10  # three each time
+
+
 async def test_a_topic_comes_into_being_by_sending_to_it(cluster: Cluster) -> None:
     topic = cluster.unique("new")
     async with running(cluster) as producer:
