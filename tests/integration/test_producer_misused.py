@@ -151,6 +151,7 @@ async def test_what_was_sent_and_never_committed_is_said_when_it_stops(
 @moments
 async def test_a_life_that_is_cancelled_leaves_nothing(moment: Moment) -> None:
     async with MockBroker({"t": 1}) as broker:
+        number = 0
         for number in range(1, 100):
             producer = Producer(
                 bootstrap_servers=broker.bootstrap, transactional_id="x", linger_ms=0
@@ -186,6 +187,7 @@ async def test_a_transaction_that_is_cancelled_is_there_or_not(moment: Moment) -
     expected: list[bytes] = []
     async with MockBroker({"t": 1}) as broker:
         async with running(broker, transactional_id="x", linger_ms=0) as producer:
+            number = 0
             for number in range(1, 100):
 
                 async def one(name: bytes = b"%d" % number) -> None:
@@ -228,6 +230,7 @@ async def test_a_send_that_is_cancelled_has_sent_nothing_and_those_behind_it_are
     settings = {"buffer_memory": 3_000, "max_batch_size": 1_000, "linger_ms": 0}
     async with MockBroker({"t": 1}) as broker:
         async with running(broker, value_serializer=slow, **settings) as producer:
+            number = 0
             for number in range(1, 200):
                 sent: list[bytes] = []
 
