@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -13,8 +12,6 @@ from kip848_client.errors import CommitFailed, ConfigError, NotAssigned
 from kip848_client.producing import Group, OffsetToCommit
 
 __all__ = ["GroupSource", "to_commit"]
-
-_log = logging.getLogger("kip848_client")
 
 _NO_EPOCH: Final = -1
 _INT32_MAX: Final = 2**31 - 1
@@ -76,11 +73,6 @@ def to_commit(
     if isinstance(group, str):
         if not checked_wire_text(group, "the name of a group"):
             raise ConfigError("a group has a name")
-        _log.warning(
-            "offsets of group %r are committed in nobody's name: a consumer that has lost its "
-            "partitions is not found out; pass the Consumer, or its group_metadata()",
-            group,
-        )
         return Group(group, -1, "", None), given
     names = ("group_id", "member_epoch", "member_id", "group_instance_id")
     if not all(hasattr(group, name) for name in names):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import warnings
 from collections.abc import Coroutine, Iterable, Mapping
 from threading import get_ident
@@ -35,6 +36,8 @@ from kip848_client.producing import (
 )
 
 __all__ = ["Producer"]
+
+_log = logging.getLogger("kip848_client")
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -119,6 +122,8 @@ class Producer(Generic[K, V]):
         self._sending: Sending | None = None
         self._bytes_sending: Sending | None = None
         self._thread = 0
+        self._unfenced: set[str] = set()
+        """Groups whose offsets are committed in nobody's name; that was said."""
 
     def __del__(self) -> None:
         engine = getattr(self, "_engine", None)  # __init__ may have raised
@@ -314,6 +319,13 @@ class Producer(Generic[K, V]):
         except CommitFailed as err:
             engine.producing.post(Refused(err))
             raise
+        if isinstance(group, str) and group not in self._unfenced:
+            self._unfenced.add(group)
+            _log.warning(
+                "offsets of group %r are committed in nobody's name: a consumer that has lost its "
+                "partitions is not found out; pass the Consumer, or its group_metadata()",
+                group,
+            )
 
         def added(ticket: int) -> Event:
             return OffsetsAdded(ticket, member, found)
