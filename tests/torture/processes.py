@@ -38,6 +38,10 @@ class Process:
         self._diary = stem.with_suffix(".diary")
         self._is_wanted = True
         """Whether it should run."""
+        self.was_frozen = False
+        """Then it may be fenced by itself: a coordinator does not write down which epoch it has
+        raised for a time-out, and one that has taken over since takes the producer for an old one.
+        """
 
     @property
     def is_running(self) -> bool:
@@ -46,7 +50,12 @@ class Process:
     @property
     def has_ended_by_itself(self) -> bool:
         """Nobody wanted it to."""
-        return self._is_wanted and not self.is_running
+        return self._is_wanted and not self.is_running and not self.is_fenced_by_itself
+
+    @property
+    def is_fenced_by_itself(self) -> bool:
+        """It has ended as fenced, and nobody is to blame."""
+        return self.was_frozen and self.returncode == FENCED_EXIT
 
     @property
     def returncode(self) -> int | None:
@@ -59,7 +68,7 @@ class Process:
 
     async def kill(self) -> None:
         """End it as a crash would."""
-        self._is_wanted = False
+        self._is_wanted = self.has_ended_by_itself  # that stays known
         self.signal(signal.SIGKILL)
         await self._process.wait()
 
@@ -68,6 +77,14 @@ class Process:
         await self.has_begun()
         self.signal(signal.SIGTERM)
         return await self.ended()
+
+    async def or_other(self, other: Process) -> Process:
+        """The one of two that ends first; this one if none does in time."""
+        ends = [asyncio.ensure_future(each._process.wait()) for each in (self, other)]
+        await asyncio.wait(ends, timeout=_END_S, return_when=asyncio.FIRST_COMPLETED)
+        for each in ends:
+            each.cancel()
+        return other if self.is_running and not other.is_running else self
 
     async def has_begun(self) -> None:
         """Return when it has a producer, or has ended."""
@@ -140,6 +157,14 @@ class Processes:
         self.living[name] = Process(name, process, stem)
         self._started.append(self.living[name])
         return self.living[name]
+
+    async def supervise(self) -> None:
+        """Start those again that were fenced by themselves, until cancelled."""
+        while True:
+            for name, process in tuple(self.living.items()):
+                if process.is_fenced_by_itself:
+                    await self.start(name)
+            await asyncio.sleep(_PAUSE_S)
 
     def troubles(self) -> list[str]:
         """Those that ended though nobody wanted that."""

@@ -83,6 +83,8 @@ class Ready:
                 self._note("abandoned")
             except CommitInDoubt as err:
                 self._note("in doubt", error=str(err))
+                if isinstance(err.cause, ProducerFenced):
+                    raise err.cause from err
             except ProducerFenced:
                 raise
             except ProducerFailed as err:
@@ -155,6 +157,7 @@ def main(arguments: list[str]) -> int:
     kind, bootstrap, name, seed, path = arguments
     diary = Diary(Path(path))
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("kip848_client").setLevel(logging.INFO)
     logging.getLogger().addHandler(_Warnings(diary))
 
     async def run() -> int:

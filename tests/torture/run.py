@@ -75,6 +75,7 @@ async def torture(kind: str, brokers: Brokers, folder: Path, seconds: float, see
     async with Processes.running(kind, brokers.bootstrap, _NAMES, seed, folder) as processes:
         violence = Violence(processes, random.Random(seed))
         moves = Moves(brokers, random.Random(seed + 1))
+        supervising = asyncio.create_task(processes.supervise())
         try:
             async with asyncio.TaskGroup() as tasks:
                 harming = tasks.create_task(violence.go_on(is_over))
@@ -83,10 +84,13 @@ async def torture(kind: str, brokers: Brokers, folder: Path, seconds: float, see
                 tasks.create_task(moves.go_on(harming.done))
             fed = feeding.result()
             await _drained(brokers, fed)
+            supervising.cancel()
             await violence.end()
             verdict = await _look(brokers, fed)
         except TimeoutError as err:
             troubles.append(f"it does not come to an end: {err}")
+        finally:
+            supervising.cancel()
         troubles += [*violence.troubles, *processes.troubles()]
         return Report(
             seconds=time.monotonic() - began,
