@@ -40,6 +40,7 @@ from kip848_client.member import (
     PartitionsStarted,
     Polled,
     ReleasePartitions,
+    Report,
     ResolveTopics,
     SendHeartbeat,
     StartPartitions,
@@ -146,6 +147,8 @@ class _Group:
             case StartPartitions():
                 self.watch.settled_ms = self.broker.now_ms
                 return PartitionsStarted(command.plan, failed=False)
+            case Report(error):
+                raise error
             case _:
                 return None
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -357,8 +356,8 @@ async def play(ask: Ask, stop: Callable[[int], Awaitable[None]]) -> list[tuple[s
 @pytest.mark.real_kafka
 @pytest.mark.asyncio
 @pytest.mark.timeout(180)
-async def test_three_brokers_answer_as_three_real_ones(kafka_version: str, tmp_path: Path) -> None:
-    with RealCluster.start(kafka_version, tmp_path, CONFIGS) as kafka:
+async def test_three_brokers_answer_as_three_real_ones(kafka_version: str) -> None:
+    with RealCluster.start(kafka_version, CONFIGS) as kafka:
 
         async def ask_kafka(node_id: int, request: Any, version: int) -> Any:
             return kafka.ask(node_id, request, version)

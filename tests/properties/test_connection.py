@@ -11,7 +11,7 @@ import struct
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mock_coordinator.connection import ConnectionSettings
@@ -100,6 +100,13 @@ events = st.one_of(
 
 
 @settings(max_examples=300)
+@example(  # a login by bare tokens, the answer to which is an empty frame
+    factory=SASL,
+    is_tls=False,
+    is_prompt=True,
+    data=request("SaslHandshake", 0, mechanism="PLAIN") + framed(b"\0alice\0open sesame"),
+    happening=[("feed", 47), ("turn", 0)],
+)
 @given(factories, st.booleans(), st.booleans(), streams, st.lists(events, max_size=40))
 def test_at_any_time_anything_may_happen(
     factory: Any, is_tls: bool, is_prompt: bool, data: bytes, happening: list[tuple[str, int]]

@@ -243,7 +243,7 @@ def in_use(machine: Machine, rebalances: int) -> int:
         pytest.param(10_000, 10_000_000, marks=pytest.mark.everything("it takes minutes")),
     ],
 )
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600)
 def test_memory_is_flat(rebalances: int, records: int) -> None:
     machine = Machine()
     tracemalloc.start(1)

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 import pytest
 
 from kip848_client._types import TopicId
-from kip848_client.exactly_once._book import Book
 from kip848_client.exactly_once._core import ProcessorCore
+from kip848_client.exactly_once._progress import Progress
 from kip848_client.producing._transaction import Transactions
 from mock_coordinator.core.groups.records.state_records import (
     CurrentAssignment,
@@ -35,7 +35,7 @@ from mock_coordinator.sim.exactly_once.options import draw_process_options
 from mock_coordinator.sim.exactly_once.world import simulate_exactly_once
 from mock_coordinator.sim.history import Histories
 from mock_coordinator.sim.invariants import Violation
-from mock_coordinator.sim.producing.ledger import Ledger, Transaction
+from mock_coordinator.sim.producing.facts import Facts, Transaction
 from mock_coordinator.sim.producing.writing import Writing
 from mock_coordinator.sim.recorded_groups import RecordedGroups
 from mock_coordinator.sim.swarm import with_changes
@@ -92,7 +92,8 @@ BUGS: Final = (
                 ProcessorCore,
                 "_move_open",
                 "self._state = State.SENDING_OFFSETS\n"
-                "                self._out.append(do.SendOffsets(self._ask(), self._book.offsets))",
+                "                offsets = self._progress.offsets\n"
+                "                self._out.append(do.SendOffsets(self._ask(), offsets))",
                 "self._state = State.COMMITTING; self._out.append(do.Commit(self._ask()))",
             ),
         ),
@@ -101,7 +102,7 @@ BUGS: Final = (
     Bug(
         "the offset is that of the last record, not of the next one",
         "Violation: OffsetsToo",
-        (Plant(Book, "processed", "= until", "= until - 1"),),
+        (Plant(Progress, "processed", "= until", "= until - 1"),),
         {**_FEW, **_CALM},
     ),
     Bug(
@@ -109,12 +110,14 @@ BUGS: Final = (
         "Violation: OutputsToo",
         (
             Plant(
-                Book,
+                Progress,
                 "polled",
                 "self._hand.append(portion)",
                 "self._hand.append(portion); self._done[portion.partition] = portion.until",
             ),
-            Plant(Book, "processed", "self._done[tp] = until", "self._done.setdefault(tp, until)"),
+            Plant(
+                Progress, "processed", "self._done[tp] = until", "self._done.setdefault(tp, until)"
+            ),
         ),
         {**_FEW, **_CALM},
     ),
@@ -157,8 +160,8 @@ BUGS: Final = (
             Plant(
                 ProcessorCore,
                 "_aborted",
-                "self._give_back(self._book.rewind())",
-                "self._book.rewind()",
+                "self._give_back(self._progress.rewind())",
+                "self._progress.rewind()",
             ),
         ),
         _AGAIN,
@@ -168,7 +171,10 @@ BUGS: Final = (
         "Violation: OutputsToo",
         (
             Plant(
-                Book, "rewind", "first, self._first = self._first, {}", "first = dict(self._done)"
+                Progress,
+                "rewind",
+                "first, self._first = self._first, {}",
+                "first = dict(self._done)",
             ),
         ),
         _AGAIN,
@@ -178,7 +184,7 @@ BUGS: Final = (
         "Violation: EachOnce",
         (
             Plant(
-                Book,
+                Progress,
                 "rewind",
                 "return first",
                 "return {tp: max(0, at - 1) for tp, at in first.items()}",
@@ -189,7 +195,7 @@ BUGS: Final = (
     Bug(
         "what an aborted transaction had in hand is kept, and read again as well",
         "AssertionError: nothing is in hand",
-        (Plant(Book, "rewind", "self._hand.clear()", "pass"),),
+        (Plant(Progress, "rewind", "self._hand.clear()", "pass"),),
         {**_AGAIN, "max_records": "50"},
     ),
     Bug(
@@ -200,7 +206,7 @@ BUGS: Final = (
                 ProcessorCore,
                 "_committed",
                 'self._ask_again(f"{_said(failed)} (it is asked again)")',
-                "self._give_back(self._book.rewind()); self._over()",
+                "self._give_back(self._progress.rewind()); self._over()",
             ),
         ),
         {**_FEW, "max_block_ms": "300", "lose_response": "0.05", "delay_ms_max": "200"},
@@ -233,9 +239,9 @@ BUGS: Final = (
                 ProcessorCore,
                 "_function_failed",
                 "rest = Portion(tp, event.first, end, in_all - event.records)",
-                "self._book.processed(tp, event.until); "
+                "self._progress.processed(tp, event.until); "
                 "rest = Portion(tp, event.until, end, in_all - event.records - 1)\n"
-                "        self._book.put_back(rest)\n"
+                "        self._progress.put_back(rest)\n"
                 "        return",
             ),
         ),
@@ -328,7 +334,7 @@ def test_each_checker_finds_a_planted_bug() -> None:
 
 def test_offsets_of_who_has_not_the_partition_are_noticed() -> None:
     topic_id = TopicId(bytes(15) + b"1")
-    judge = Judge(Writing(Ledger()), Histories(), dead_letters=False, mixed=False)
+    judge = Judge(Writing(Facts()), Histories(), dead_letters=False, mixed=False)
     judge.ids["in"], judge.members["x#1"] = topic_id, "m"
     judge.works["its"] = Transaction("x#1", "x", 1)
     value = OffsetAndMetadata(offset=3, metadata="its", commit_timestamp_ms=0)

@@ -142,7 +142,7 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture(scope="session")
-def real_kafka_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafkaPool]:
+def real_kafka_pool() -> Iterator[RealKafkaPool]:
     """A function from release to running broker; the one of another release is stopped."""
     running: dict[str, RealKafka] = {}
     with contextlib.ExitStack() as stack:
@@ -151,8 +151,7 @@ def real_kafka_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKa
             if version not in running:
                 stack.close()
                 running.clear()
-                folder = tmp_path_factory.mktemp(f"kafka-{version}")
-                started = RealKafka.start(version, FAST_CONFIGS, folder)
+                started = RealKafka.start(version, FAST_CONFIGS)
                 running[version] = stack.enter_context(started)
             return running[version]
 

@@ -2,7 +2,7 @@
 
 ::
 
-    with RealCluster.start("4.4.0", folder, {"offsets.topic.num.partitions": "6"}) as cluster:
+    with RealCluster.start("4.4.0", {"offsets.topic.num.partitions": "6"}) as cluster:
         cluster.ask(2, request, version)
         cluster.stop(3)
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kip848_client.wire.messages.metadata import MetadataRequest
+from tests.support.broker_folder import broker_folder
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker, free_ports, new_cluster_id
 from tests.support.wire_connection import WireConnection
 
@@ -37,28 +38,11 @@ class RealCluster:
     @classmethod
     @contextlib.contextmanager
     def start(
-        cls, version: str, folder: Path, configs: Mapping[str, str] | None = None
+        cls, version: str, configs: Mapping[str, str] | None = None
     ) -> Generator[RealCluster]:
         """Run the brokers for the length of a ``with`` block, with these settings each."""
-        cluster_id = new_cluster_id()
-        controller, *ports = free_ports(_BROKERS + 1)
-        brokers: dict[int, KafkaBroker] = {}
-        for node_id, port in enumerate(ports, start=1):
-            own = f"PLAINTEXT://{_HOST}:{port}"
-            first = node_id == 1
-            settings = {
-                "node.id": str(node_id),
-                "process.roles": "broker,controller" if first else "broker",
-                "controller.quorum.voters": f"1@{_HOST}:{controller}",
-                "listeners": f"{own},CONTROLLER://{_HOST}:{controller}" if first else own,
-                "advertised.listeners": own,
-                "broker.rack": f"r{node_id}",
-                **(configs or {}),
-            }
-            broker = KafkaBroker(version, folder / str(node_id), settings, cluster_id=cluster_id)
-            broker.port = port
-            brokers[node_id] = broker
         with contextlib.ExitStack() as stack:
+            brokers = _made(version, stack.enter_context(broker_folder()), configs or {})
             for broker in brokers.values():
                 # nobody needs the data any more; in good order it takes half a minute without the
                 # controller, which one of them is
@@ -96,3 +80,26 @@ class RealCluster:
                 if time.monotonic() > deadline:
                     raise BrokerFailedError(f"broker {node_id} knows of {known}, not {node_ids}")
                 time.sleep(0.05)
+
+
+def _made(version: str, folder: Path, configs: Mapping[str, str]) -> dict[int, KafkaBroker]:
+    """The brokers by id, not started."""
+    cluster_id = new_cluster_id()
+    controller, *ports = free_ports(_BROKERS + 1)
+    brokers: dict[int, KafkaBroker] = {}
+    for node_id, port in enumerate(ports, start=1):
+        own = f"PLAINTEXT://{_HOST}:{port}"
+        first = node_id == 1
+        settings = {
+            "node.id": str(node_id),
+            "process.roles": "broker,controller" if first else "broker",
+            "controller.quorum.voters": f"1@{_HOST}:{controller}",
+            "listeners": f"{own},CONTROLLER://{_HOST}:{controller}" if first else own,
+            "advertised.listeners": own,
+            "broker.rack": f"r{node_id}",
+            **configs,
+        }
+        broker = KafkaBroker(version, folder / str(node_id), settings, cluster_id=cluster_id)
+        broker.port = port
+        brokers[node_id] = broker
+    return brokers

@@ -20,7 +20,6 @@ up.
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import time
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -34,6 +33,7 @@ from kip848_client.wire.messages.topics import (
     CreateTopicsRequestCreatableTopicConfig,
     DeleteTopicsRequestDeleteTopicState,
 )
+from tests.support.broker_folder import broker_folder
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
 from tests.support.wire_connection import ConnectionLostError, WireConnection
 
@@ -76,9 +76,7 @@ class RealKafka:
         Raises ``KafkaUnavailableError`` and ``BrokerFailedError``.
         """
         with contextlib.ExitStack() as stack:
-            folder = data_dir or Path(
-                stack.enter_context(tempfile.TemporaryDirectory(prefix="kip848-kafka-"))
-            )
+            folder = data_dir or stack.enter_context(broker_folder())
             broker = KafkaBroker(version, folder, configs, features=features)
             stack.callback(broker.stop)
             broker.start()

@@ -9,11 +9,10 @@ their own connect.
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from tests.support.broker_folder import broker_folder
 from tests.support.kafka_broker import KafkaBroker, free_ports
 from tests.support.real_kafka import RealKafka
 
@@ -64,8 +63,8 @@ def start_secure_kafka(
         names += ["TLS", "MUTUAL", "SASLTLS"]
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     settings = {**_CONFIGS, **_listener_settings(ports, users), **_tls_settings(pem)}
-    with tempfile.TemporaryDirectory(prefix="kip848-secure-") as folder:
-        broker = KafkaBroker(version, Path(folder), {**settings, **(configs or {})})
+    with broker_folder() as folder:
+        broker = KafkaBroker(version, folder, {**settings, **(configs or {})})
         broker.port = ports["PLAINTEXT"]
         try:
             broker.start()

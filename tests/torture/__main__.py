@@ -26,10 +26,8 @@ __all__ = ["main"]
 async def _run(options: argparse.Namespace, folder: Path) -> Report:
     diaries = folder / "diaries"
     diaries.mkdir()
-    if options.kafka is None:
-        brokers = mock_brokers(options.mock)
-    else:
-        brokers = real_brokers(options.kafka, folder / "kafka")
+    real = options.kafka
+    brokers = mock_brokers(options.mock) if real is None else real_brokers(real)
     async with brokers as found:
         kind = "by-hand" if options.by_hand else "processor"
         return await torture(kind, found, diaries, options.minutes * 60, options.seed)

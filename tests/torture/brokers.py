@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 from kip848_client.error_codes import ErrorCode, error_name
@@ -185,9 +184,9 @@ class _Real:
 
 
 @asynccontextmanager
-async def real_brokers(version: str, folder: Path) -> AsyncGenerator[Brokers]:
+async def real_brokers(version: str) -> AsyncGenerator[Brokers]:
     """Apache Kafka's of a release. Raises what ``RealCluster`` raises."""
-    manager = RealCluster.start(version, folder, _CONFIGS)
+    manager = RealCluster.start(version, _CONFIGS)
     cluster = await asyncio.to_thread(manager.__enter__)
     try:
         found = _Real(cluster)

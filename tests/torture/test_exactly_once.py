@@ -64,5 +64,5 @@ async def test_apache_kafka(request: pytest.FixtureRequest, tmp_path: Path) -> N
     diaries.mkdir()
     newest = chosen_versions(request.config)[-1]
     with skip_without_kafka():
-        async with real_brokers(newest, tmp_path / "kafka") as brokers:
+        async with real_brokers(newest) as brokers:
             check(await torture("processor", brokers, diaries, seconds=36, seed=2))

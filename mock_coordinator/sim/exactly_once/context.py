@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from mock_coordinator.sim.checkers import Checkers
 from mock_coordinator.sim.exactly_once.judge import Judge
 from mock_coordinator.sim.exactly_once.options import ProcessOptions
-from mock_coordinator.sim.producing.ledger import Ledger
+from mock_coordinator.sim.producing.facts import Facts
 from mock_coordinator.sim.producing.writing import Writing
 from mock_coordinator.sim.world_context import WorldContext
 
@@ -19,7 +19,7 @@ class ProcessContext(WorldContext[ProcessOptions]):
     """What all worlds have, those who watch groups, producers, and what is processed."""
 
     checkers: Checkers
-    ledger: Ledger
+    facts: Facts
     writing: Writing
     judge: Judge
     requests: int = field(default=0)

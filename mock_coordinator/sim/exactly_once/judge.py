@@ -20,7 +20,7 @@ from mock_coordinator.sim.exactly_once.values import is_poison, outputs_of, sour
 from mock_coordinator.sim.history import Fate as Written
 from mock_coordinator.sim.history import Histories
 from mock_coordinator.sim.invariants import Violation
-from mock_coordinator.sim.producing.ledger import Told, Transaction
+from mock_coordinator.sim.producing.facts import Told, Transaction
 from mock_coordinator.sim.producing.writing import Writing
 from mock_coordinator.sim.recorded_groups import RecordedGroups
 

@@ -31,7 +31,7 @@ from mock_coordinator.sim.exactly_once.context import ProcessContext
 from mock_coordinator.sim.exactly_once.judge import Work
 from mock_coordinator.sim.exactly_once.values import signed
 from mock_coordinator.sim.kernel import Timer
-from mock_coordinator.sim.producing.ledger import Told, Transaction
+from mock_coordinator.sim.producing.facts import Told, Transaction
 from mock_coordinator.sim.producing.side import ProducerSide
 
 __all__ = ["Transacting"]
@@ -142,7 +142,7 @@ class Transacting:
     def _begun(self, error: Kip848Error | None) -> None:
         if error is None:
             transaction = Transaction(self._name, self._transactional_id, next(self._numbers))
-            self._context.ledger.transactions.append(transaction)
+            self._context.facts.transactions.append(transaction)
             self._context.judge.works[str(transaction)] = transaction
             self.work = Work(transaction)
 

@@ -21,7 +21,7 @@ from mock_coordinator.sim.network import Network
 from mock_coordinator.sim.nodes import node_name
 from mock_coordinator.sim.occasions import Occasions
 from mock_coordinator.sim.probes import Probes
-from mock_coordinator.sim.producing.ledger import Ledger
+from mock_coordinator.sim.producing.facts import Facts
 from mock_coordinator.sim.producing.operator import Operator
 from mock_coordinator.sim.producing.writing import Writing
 from mock_coordinator.sim.swarm import replaying
@@ -56,8 +56,8 @@ class ProcessWorld:
         kernel = Kernel(options.seed)
         trace, probes = Trace(kernel.now_ms, sink), Probes(ALL_PROBES)
         profile = profile_named(options.profile)
-        ledger, histories = Ledger(), Histories()
-        writing = Writing(ledger)
+        facts, histories = Facts(), Histories()
+        writing = Writing(facts)
         self.context = ProcessContext(
             options=options,
             profile=profile,
@@ -69,7 +69,7 @@ class ProcessWorld:
             checkers=Checkers(
                 probes, profile.first_group_epoch, extra_heartbeats=options.extra_heartbeats
             ),
-            ledger=ledger,
+            facts=facts,
             writing=writing,
             judge=Judge(
                 writing,
@@ -108,7 +108,7 @@ class ProcessWorld:
             converged_ms=converged_ms,
             records=judge.done,
             written=self.source.written,
-            transactions=len(context.ledger.transactions),
+            transactions=len(context.facts.transactions),
             committed=context.probes.counts["processed"],
             probes=dict(context.probes.counts),
         )

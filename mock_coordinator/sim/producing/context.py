@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mock_coordinator.sim.producing.ledger import Ledger
+from mock_coordinator.sim.producing.facts import Facts
 from mock_coordinator.sim.producing.options import ProduceOptions
 from mock_coordinator.sim.producing.writing import Writing
 from mock_coordinator.sim.world_context import WorldContext
@@ -16,7 +16,7 @@ __all__ = ["ProduceContext"]
 class ProduceContext(WorldContext[ProduceOptions]):
     """What all worlds have, the facts, and who reads the logs."""
 
-    ledger: Ledger
+    facts: Facts
     writing: Writing
     requests: int = field(default=0)
     """That cores asked for."""

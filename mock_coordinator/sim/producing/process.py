@@ -11,7 +11,7 @@ from kip848_client.producing import Event, ProduceSettings, Route
 from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.nodes import node_name
 from mock_coordinator.sim.producing.context import ProduceContext
-from mock_coordinator.sim.producing.ledger import Transaction
+from mock_coordinator.sim.producing.facts import Transaction
 from mock_coordinator.sim.producing.side import ProducerSide
 
 __all__ = ["ROOM", "Life", "Process"]

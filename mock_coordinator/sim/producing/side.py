@@ -1,5 +1,5 @@
 """A producer in a process: its core, who drives it, and those who watch each of its steps. What it
-tells of records and tickets goes to whoever asked, and into the ledger."""
+tells of records and tickets goes to whoever asked, and into the facts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.probes import Probes
 from mock_coordinator.sim.producing.asking import Asking
 from mock_coordinator.sim.producing.driver import ProducerDriver
-from mock_coordinator.sim.producing.ledger import Ledger, Record, Transaction
+from mock_coordinator.sim.producing.facts import Facts, Record, Transaction
 from mock_coordinator.sim.producing.shown import shown
 from mock_coordinator.sim.producing.structure import Structure
 from mock_coordinator.sim.producing.writing import Writing
@@ -57,7 +57,7 @@ class ProduceWorld(Protocol):
         ...
 
     @property
-    def ledger(self) -> Ledger:
+    def facts(self) -> Facts:
         """The facts."""
         ...
 
@@ -161,7 +161,7 @@ class ProducerSide:
         index = self._appended.get(tp, 0)
         self._appended[tp] = index + 1
         record = Record(value, self.name, tp, index, transaction)
-        self._world.ledger.records[value] = record
+        self._world.facts.records[value] = record
         if transaction is not None:
             transaction.records.append(record)
         rows = self._batches.setdefault(placed.batch, [])

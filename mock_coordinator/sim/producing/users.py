@@ -33,7 +33,7 @@ from kip848_client.producing import (
     WaitEnded,
 )
 from mock_coordinator.sim.producing.context import ProduceContext
-from mock_coordinator.sim.producing.ledger import Told, Transaction
+from mock_coordinator.sim.producing.facts import Told, Transaction
 from mock_coordinator.sim.producing.process import ROOM, Life, Process
 
 __all__ = ["Fortune", "PlainUser", "TransactionalUser"]
@@ -143,13 +143,13 @@ class PlainUser(_User):
         yield process.ask(FlushRequested)
         # what was in the way before may leave the first ones in doubt, which the next ones are not
         for count in (1, 5):
-            records = len(context.ledger.records)
+            records = len(context.facts.records)
             for number in range(options.topics):
                 yield from self._wanted(f"t{number}")
                 for _ in range(count):
                     yield from self._append(f"t{number}", None, 1)
             yield process.ask(FlushRequested)
-        newest = list(context.ledger.records.values())[records:]
+        newest = list(context.facts.records.values())[records:]
         for record in newest:
             if record.owner == process.name and record.told is not Told.DONE:
                 raise AssertionError(f"{record} failed, and nothing was in the way")
@@ -213,7 +213,7 @@ class TransactionalUser(_User):
         """Returns whether it is committed."""
         self._number += 1
         transaction = Transaction(self.process.name, self._id, self._number)
-        self.context.ledger.transactions.append(transaction)
+        self.context.facts.transactions.append(transaction)
         self.context.tell(self.process.name, "begin", str(transaction))
         try:
             yield from self._work(transaction)
@@ -250,15 +250,15 @@ class TransactionalUser(_User):
             yield from self._send_offsets(transaction)
 
     def _send_offsets(self, transaction: Transaction) -> Life:
-        context, ledger = self.context, self.context.ledger
+        context, facts = self.context, self.context.facts
         name = f"g-{self._id}"
         group = Group(name, -1, "", None)
         if context.happens("stranger", context.options.stranger):
             group = Group(name, 5, "nobody", None)
         yield from self._wanted("t0")
         count = len(self.process.core.routes["t0"].partitions)
-        offset = 1_000 + len(ledger.by_offset)
-        ledger.by_offset[offset] = transaction
+        offset = 1_000 + len(facts.by_offset)
+        facts.by_offset[offset] = transaction
         transaction.group = name
         chosen = self.rng.sample(range(count), self.rng.randint(1, count))
         transaction.offsets = {TopicPartition("t0", each): offset for each in chosen}

@@ -14,7 +14,7 @@ from mock_coordinator.sim.occasions import Occasions
 from mock_coordinator.sim.probes import Probes
 from mock_coordinator.sim.producing.brokers import Brokers
 from mock_coordinator.sim.producing.context import ProduceContext
-from mock_coordinator.sim.producing.ledger import Ledger
+from mock_coordinator.sim.producing.facts import Facts
 from mock_coordinator.sim.producing.operator import Operator
 from mock_coordinator.sim.producing.options import ProduceOptions, draw_produce_options
 from mock_coordinator.sim.producing.population import Population
@@ -52,7 +52,7 @@ class ProduceWorld:
     def __init__(self, options: ProduceOptions, sink: Callable[[str], None] | None = None) -> None:
         kernel = Kernel(options.seed)
         trace, probes = Trace(kernel.now_ms, sink), Probes(PRODUCE_PROBES)
-        ledger = Ledger()
+        facts = Facts()
         self.context = ProduceContext(
             options=options,
             profile=profile_named(options.profile),
@@ -60,8 +60,8 @@ class ProduceWorld:
             network=Network(kernel, options, trace, probes),
             trace=trace,
             probes=probes,
-            ledger=ledger,
-            writing=Writing(ledger),
+            facts=facts,
+            writing=Writing(facts),
         )
         self._start_ms = kernel.now_ms
         self._rng = kernel.rng("faults")
@@ -82,7 +82,7 @@ class ProduceWorld:
         except Exception as err:
             replay = f"{_COMMAND} {replaying(options, draw_produce_options(options.seed))}"
             raise Failure(options, err, context.trace, replay) from err
-        ledger, told = context.ledger, context.probes.counts["a commit"]
+        facts, told = context.facts, context.probes.counts["a commit"]
         return ProduceResult(
             options=options,
             digest=context.trace.digest,
@@ -91,8 +91,8 @@ class ProduceWorld:
             virtual_ms=context.kernel.now_ms - self._start_ms,
             converged_ms=converged_ms,
             records=context.writing.written,
-            appended=len(ledger.records),
-            transactions=len(ledger.transactions),
+            appended=len(facts.records),
+            transactions=len(facts.transactions),
             committed=told,
             requests=context.requests,
             probes=dict(context.probes.counts),

@@ -10,7 +10,7 @@ from mock_coordinator.core.logs.control_records import marker_commits
 from mock_coordinator.core.logs.log import PartitionLog
 from mock_coordinator.core.logs.record_batch import BatchHeader, read_header, records_of
 from mock_coordinator.sim.invariants import Violation
-from mock_coordinator.sim.producing.ledger import Fate, Ledger, Record, Told, Transaction
+from mock_coordinator.sim.producing.facts import Facts, Fate, Record, Told, Transaction
 
 __all__ = [
     "Aborted",
@@ -73,8 +73,8 @@ class NoZombie:
 class Writing:
     """Reads the logs as they grow."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, facts: Facts) -> None:
+        self._ledger = facts
         self._ends: dict[TopicPartition, int] = {}
         self._last: dict[tuple[str, TopicPartition], int] = {}
         self._open: dict[tuple[TopicPartition, int], list[Record]] = {}

@@ -41,9 +41,9 @@ from kip848_client.errors import (
 )
 from kip848_client.exactly_once import _commands as do
 from kip848_client.exactly_once import _events as ev
-from kip848_client.exactly_once._book import Book
-from kip848_client.exactly_once._condemned import Condemned
 from kip848_client.exactly_once._model import Portion, ProcessorSettings, State
+from kip848_client.exactly_once._progress import Progress
+from kip848_client.exactly_once._unsendable import Unsendable
 from kip848_client.exactly_once._verdicts import Verdict, verdict
 
 __all__ = ["ProcessorCore"]
@@ -80,8 +80,8 @@ class ProcessorCore:
         self._is_running = False
         self._numbers = 0
         self._stale = 0
-        self._book = Book()
-        self._condemned = Condemned()
+        self._progress = Progress()
+        self._unsendable = Unsendable()
         # -- what is under way
         self._reading: int | None = None
         self._work: _Work | None = None
@@ -168,7 +168,7 @@ class ProcessorCore:
     def _on_revoked(self, ticket: int, partitions: frozenset[TopicPartition]) -> None:
         patience_ms = self._settings.revocation_patience_ms
         self._revocations[ticket] = _Revocation(partitions, self._now + patience_ms)
-        self._give_back(self._book.drop(partitions))
+        self._give_back(self._progress.drop(partitions))
         if self._work is not None and self._work.portion.partition in partitions:
             self._work.is_given_up = True
 
@@ -181,7 +181,7 @@ class ProcessorCore:
         work = self._work
         is_in_work = work is not None and work.portion.partition in partitions
         if self._state in (State.OPEN, State.SENDING_OFFSETS) and (
-            is_in_work or self._book.touches(partitions)
+            is_in_work or self._progress.touches(partitions)
         ):
             gone = listed(sorted(partitions))
             self._harmed(NotAssigned(f"the group has taken {gone} during the transaction"))
@@ -197,8 +197,8 @@ class ProcessorCore:
             self._out.append(do.Cut(work.number, discard=True))
 
     def _forget(self, partitions: Collection[TopicPartition]) -> None:
-        self._book.forget(partitions)
-        self._condemned.forget(partitions)
+        self._progress.forget(partitions)
+        self._unsendable.forget(partitions)
 
     def _release_all(self) -> None:
         revocations, self._revocations = self._revocations, {}
@@ -215,7 +215,7 @@ class ProcessorCore:
         self._reading = None
         self._has_polled = True
         if isinstance(event, ev.Polled):
-            self._book.polled(event.portions)
+            self._progress.polled(event.portions)
         elif isinstance(event.error, CallbackError):
             # our own listener waited too long, and is called again
             self._notice(f"a rebalance waits for the end of a transaction: {event.error}")
@@ -245,14 +245,14 @@ class ProcessorCore:
     def _is_whole(self, work: _Work, until: int, records: int) -> None:
         tp, first, end, in_all = work.portion
         if until > first:
-            self._book.processed(tp, until)
+            self._progress.processed(tp, until)
             self._in_it += records
         if until >= end:
             return
         if work.is_given_up:
             self._give_back({tp: until})
         else:
-            self._book.put_back(Portion(tp, until, end, in_all - records))
+            self._progress.put_back(Portion(tp, until, end, in_all - records))
 
     def _function_failed(self, work: _Work, event: ev.FunctionFailed) -> None:
         tp, first, end, in_all = work.portion
@@ -261,7 +261,7 @@ class ProcessorCore:
             self._harmed(event.error)
             return
         if event.first > first:
-            self._book.processed(tp, event.first)
+            self._progress.processed(tp, event.first)
             self._in_it += event.records
         self._notice(
             f"the function failed for {listed([tp])} at offset {event.first}, which becomes a dead "
@@ -276,7 +276,7 @@ class ProcessorCore:
 
     def _output_refused(self, tp: TopicPartition, event: ev.OutputRefused) -> None:
         if self._settings.dead_letters and verdict(event.error) is Verdict.POISON:
-            self._condemned.add(tp, event.first, event.until, event.error)
+            self._unsendable.add(tp, event.first, event.until, event.error)
             self._harmed(event.error)
         else:
             self._send_failed(event.error)
@@ -331,8 +331,8 @@ class ProcessorCore:
 
     def _committed(self, failed: Exception | None) -> None:
         if failed is None:
-            self._condemned.committed(self._book.offsets)
-            self._book.committed()
+            self._unsendable.committed(self._progress.offsets)
+            self._progress.committed()
             self._failures = 0
             self._over()
             return
@@ -344,7 +344,7 @@ class ProcessorCore:
 
     def _aborted(self, failed: Exception | None) -> None:
         if failed is None:
-            self._give_back(self._book.rewind())
+            self._give_back(self._progress.rewind())
             self._over()
         elif verdict(failed) in (Verdict.AGAIN, Verdict.DOUBT):
             self._ask_again(f"the transaction is still being aborted: {_said(failed)}")
@@ -376,7 +376,7 @@ class ProcessorCore:
         """Whether the transaction shall take no more records."""
         if self._stop_by_ms is not None or self._error is not None or self._revocations:
             return True
-        if self._work is None and not self._book.has_done:
+        if self._work is None and not self._progress.has_done:
             return False
         is_late = self._close_at_ms is not None and self._now >= self._close_at_ms
         return is_late or self._in_it >= self._settings.max_records
@@ -416,7 +416,7 @@ class ProcessorCore:
         is_busy = self._reading is not None or self._work is not None
         if is_busy or self._now < self._again_at_ms:
             return
-        records = self._book.records
+        records = self._progress.records
         if records and self._has_polled:
             self._state = State.BEGINNING
             self._out.append(do.Begin(self._ask()))
@@ -432,10 +432,11 @@ class ProcessorCore:
             if is_closing and not work.is_cut:
                 work.is_cut = True
                 self._out.append(do.Cut(work.number, discard=False))
-        elif self._book.has_done:
+        elif self._progress.has_done:
             if is_closing:
                 self._state = State.SENDING_OFFSETS
-                self._out.append(do.SendOffsets(self._ask(), self._book.offsets))
+                offsets = self._progress.offsets
+                self._out.append(do.SendOffsets(self._ask(), offsets))
             else:
                 self._go_on()
         elif self._error is not None or self._stop_by_ms is not None:
@@ -446,7 +447,7 @@ class ProcessorCore:
 
     def _go_on(self) -> None:
         """Process what is in hand, or ask for more."""
-        portion = self._book.take()
+        portion = self._progress.take()
         if portion is not None:
             if self._close_at_ms is None:
                 self._close_at_ms = self._now + self._settings.commit_interval_ms
@@ -454,21 +455,21 @@ class ProcessorCore:
         elif self._reading is None:
             left = max(1, self._settings.max_records - self._in_it)
             wait_ms = self._settings.poll_wait_ms
-            if self._close_at_ms is not None and self._book.has_done:
+            if self._close_at_ms is not None and self._progress.has_done:
                 wait_ms = self._close_at_ms - self._now
             self._poll(left, wait_ms)
 
     def _process(self, portion: Portion) -> None:
         tp, first, until, _ = portion
         number = self._begin_work(portion).number
-        sentence = self._condemned.of(portion)
-        if sentence is None:
+        run = self._unsendable.of(portion)
+        if run is None:
             self._out.append(do.Process(number, tp, first, until))
-        elif sentence.first > first:
-            self._out.append(do.Process(number, tp, first, sentence.first))
+        elif run.first > first:
+            self._out.append(do.Process(number, tp, first, run.first))
         else:
-            end = min(until, sentence.until)
-            self._out.append(do.SendDeadLetters(number, tp, first, end, sentence.error))
+            end = min(until, run.until)
+            self._out.append(do.SendDeadLetters(number, tp, first, end, run.error))
 
     def _begin_work(self, portion: Portion) -> _Work:
         self._numbers += 1

@@ -68,6 +68,10 @@ LEFT_ANYWAY: Final = frozenset(
 """Refusals of a leave that mean its goal is reached: the member is not in the group."""
 
 _HINTS: Final[Mapping[int, str]] = {
+    ErrorCode.UNKNOWN_SERVER_ERROR: (
+        "the coordinator's log has the reason; where one member is assigned very many partitions, "
+        "raise max.message.bytes of __consumer_offsets"
+    ),
     ErrorCode.INVALID_GROUP_ID: "choose a group id that is not empty",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: (
         "grant DESCRIBE and READ on the topics; the member keeps trying, but its session runs out"

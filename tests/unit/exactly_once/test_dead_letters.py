@@ -75,7 +75,7 @@ def test_an_output_that_can_never_be_sent_makes_its_record_a_dead_letter(error: 
     h.polled()
     h.pass_time(100)
     h.commit()
-    # what comes again by other ways is not condemned for ever
+    # what comes again by other ways is not a dead letter for ever
     h.open(portion(P0, 5, 4))
     assert h.asked(do.Process).until == 9
 
@@ -104,7 +104,7 @@ def test_several_are_found_one_after_the_other() -> None:
     ]
 
 
-def test_a_condemned_batch_may_come_again_in_parts() -> None:
+def test_a_batch_of_dead_letters_may_come_again_in_parts() -> None:
     h = Harness(_LETTERS)
     h.open(portion(P0, 5, 4))
     h.post(ev.OutputRefused(h.newest(do.Process).number, 5, 9, RecordTooLarge("10 GB")))

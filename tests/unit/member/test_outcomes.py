@@ -243,6 +243,14 @@ class TestFatal:
         assert isinstance(error, BrokerError)
         assert code == ErrorCode.INVALID_REQUEST or error.hint
 
+    def test_an_assignment_that_the_broker_cannot_write(self) -> None:
+        harness = MemberHarness().join()
+        harness.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+        error = harness.newest(Report).error
+        assert isinstance(error, BrokerError)
+        assert "the coordinator's log" in error.hint
+        assert "max.message.bytes" in error.hint
+
     def test_a_broker_without_the_protocol(self) -> None:
         harness = MemberHarness().join()
         harness.refuse(ErrorCode.UNSUPPORTED_VERSION)

@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping
 from kip848_client._types import TopicPartition
 from kip848_client.exactly_once._model import Portion
 
-__all__ = ["Book"]
+__all__ = ["Progress"]
 
 
-class Book:
+class Progress:
     """The records that the consumer has handed out and no transaction has committed.
 
     What is read again after an abort begins with the first of them, by partition: that is what is

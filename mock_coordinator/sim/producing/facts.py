@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 from kip848_client._types import TopicPartition
 
-__all__ = ["Fate", "Ledger", "Record", "Told", "Transaction"]
+__all__ = ["Facts", "Fate", "Record", "Told", "Transaction"]
 
 
 class Told(Enum):
@@ -74,7 +74,7 @@ class Record:
 
 
 @dataclass(slots=True)
-class Ledger:
+class Facts:
     """All of a world."""
 
     records: dict[bytes, Record] = field(default_factory=dict[bytes, Record])

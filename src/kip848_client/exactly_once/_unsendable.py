@@ -12,10 +12,10 @@ from typing import NamedTuple
 from kip848_client._types import TopicPartition
 from kip848_client.exactly_once._model import Portion
 
-__all__ = ["Condemned", "Sentence"]
+__all__ = ["Unsendable", "UnsendableRun"]
 
 
-class Sentence(NamedTuple):
+class UnsendableRun(NamedTuple):
     """Records that follow each other, and why they cannot be processed."""
 
     first: int
@@ -23,21 +23,21 @@ class Sentence(NamedTuple):
     error: Exception
 
 
-class Condemned:
+class Unsendable:
     """By partition, in order of their offsets."""
 
     def __init__(self) -> None:
-        self._sentences: dict[TopicPartition, list[Sentence]] = {}
+        self._runs: dict[TopicPartition, list[UnsendableRun]] = {}
 
     def add(self, tp: TopicPartition, first: int, until: int, error: Exception) -> None:
         """These are dead letters when they come up again."""
-        sentences = self._sentences.setdefault(tp, [])
-        sentences.append(Sentence(first, until, error))
-        sentences.sort(key=lambda each: each.first)
+        runs = self._runs.setdefault(tp, [])
+        runs.append(UnsendableRun(first, until, error))
+        runs.sort(key=lambda each: each.first)
 
-    def of(self, portion: Portion) -> Sentence | None:
+    def of(self, portion: Portion) -> UnsendableRun | None:
         """The first that concerns records of ``portion``."""
-        for each in self._sentences.get(portion.partition, ()):
+        for each in self._runs.get(portion.partition, ()):
             if each.first < portion.until and portion.first < each.until:
                 return each
         return None
@@ -45,13 +45,13 @@ class Condemned:
     def committed(self, offsets: Mapping[TopicPartition, int]) -> None:
         """What is before these will not come up again."""
         for tp, offset in offsets.items():
-            left = [each for each in self._sentences.get(tp, ()) if each.until > offset]
+            left = [each for each in self._runs.get(tp, ()) if each.until > offset]
             if left:
-                self._sentences[tp] = left
+                self._runs[tp] = left
             else:
-                self._sentences.pop(tp, None)
+                self._runs.pop(tp, None)
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """These are not ours any more."""
         for tp in partitions:
-            self._sentences.pop(tp, None)
+            self._runs.pop(tp, None)
