@@ -67,8 +67,13 @@ def _resident_mb() -> float:
 
 @contextlib.asynccontextmanager
 async def _consuming(client: str, bootstrap: str, topic: str, group: str) -> AsyncGenerator[Any]:
-    """A consumer that asks for records all the time, on this loop."""
-    common: dict[str, Any] = {"bootstrap_servers": bootstrap, "group_id": group}
+    """A consumer that asks for records all the time, on this loop. There are none, and so nothing
+    to commit: aiokafka commits all the same, and for ever where the topic is gone."""
+    common: dict[str, Any] = {
+        "bootstrap_servers": bootstrap,
+        "group_id": group,
+        "enable_auto_commit": False,
+    }
     consumer: Any = (
         Consumer(topic, **common) if client == "kip848" else AIOKafkaConsumer(topic, **common)
     )
