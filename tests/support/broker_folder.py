@@ -10,7 +10,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,7 @@ _ROOM_BYTES: Final = 4 << 30
 
 
 @contextlib.contextmanager
-def broker_folder() -> Iterator[Path]:
+def broker_folder() -> Generator[Path]:
     """A folder that goes with the block. ``TMPDIR`` says where, if it is set."""
     with tempfile.TemporaryDirectory(prefix="kip848-kafka-", dir=_parent()) as folder:
         yield Path(folder)
