@@ -1,7 +1,7 @@
 """Where the brokers of tests and benchmarks keep their data: in memory, if the machine lets them.
 
-A broker writes and maps files of its own for each partition. On a slow disk that takes longer than
-all the rest of a test, and differs from machine to machine by more than what is measured.
+A broker writes and maps files of its own for each partition. On a disk that takes longer, and how
+much longer differs from machine to machine.
 """
 
 from __future__ import annotations
