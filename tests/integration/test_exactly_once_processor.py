@@ -346,7 +346,7 @@ async def test_stop_commits_what_is_whole(cluster: Cluster) -> None:
             await go_on.wait()
         return ProducerRecord(job.target, r.value)
 
-    async with job.processor(function, commit_interval_ms=60_000) as processor:
+    async with job.processor(function, commit_interval_ms=59_000) as processor:
         task = asyncio.create_task(processor.run())
         await seventh.wait()
         stopping = asyncio.create_task(processor.stop())

@@ -92,8 +92,8 @@ class ExactlyOnceProcessor(Generic[K, V]):
     producer a ``transactional_id`` that no other running processor has and that stays the same when
     this one starts again (``"billing-" + group_instance_id``): a transaction that a crash has left
     open is aborted then, and else only after ``transaction_timeout_ms``. Let that be no longer than
-    the group's session timeout, and longer than the function takes for what it gets in
-    ``commit_interval_ms``.
+    the group's session timeout, longer than ``commit_interval_ms`` and than the function takes for
+    what it gets in that time.
 
     Raises ``ConfigError`` for what does not fit.
     """
@@ -146,7 +146,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         self._producer = _checked_producer(producer)
         self._batch = _checked_flag(batch, "batch")
         self._max_records = checked_count(max_records, "max_records")
-        self._commit_interval_ms = checked_count(commit_interval_ms, "commit_interval_ms")
+        self._commit_interval_ms = _checked_interval(commit_interval_ms, producer)
         self._dead_letter_topic = _checked_dead_letters(dead_letter_topic, consumer)
         if self._dead_letter_topic in self._topics:
             raise ConfigError(f"{dead_letter_topic} is read by the processor: take another topic")
@@ -317,6 +317,19 @@ def _checked_producer(producer: Any) -> Any:
             "processor has, and that stays the same when this one starts again"
         )
     return producer
+
+
+def _checked_interval(value: Any, producer: Producer[Any, Any]) -> int:
+    interval_ms = checked_count(value, "commit_interval_ms")
+    limit_ms = producer.config.transaction_timeout_ms
+    if interval_ms >= limit_ms:
+        raise ConfigError(
+            f"commit_interval_ms={interval_ms} keeps transactions open for longer than they may "
+            f"be: the coordinator aborts each after the producer's transaction_timeout_ms="
+            f"{limit_ms}. Take a shorter commit_interval_ms, or a producer with a longer "
+            "transaction_timeout_ms"
+        )
+    return interval_ms
 
 
 def _checked_dead_letters(topic: Any, consumer: Consumer[Any, Any]) -> str | None:

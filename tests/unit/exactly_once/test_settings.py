@@ -31,7 +31,9 @@ def _processor(function: Any = ProducerRecord, **arguments: Any) -> ExactlyOnceP
 
 
 def test_what_fits() -> None:
-    processor = _processor(topics=["t", "u"], dead_letter_topic="dead", batch=True)
+    processor = _processor(
+        topics=["t", "u"], dead_letter_topic="dead", batch=True, commit_interval_ms=59_999
+    )
     assert repr(processor).startswith("<ExactlyOnceProcessor t, u by <Producer")
 
 
@@ -53,6 +55,14 @@ def test_what_fits() -> None:
         (lambda: {"batch": 1}, "batch is True or False"),
         (lambda: {"max_records": 0}, "max_records must be a positive int"),
         (lambda: {"commit_interval_ms": 0}, "commit_interval_ms must be a positive int"),
+        (
+            lambda: {"commit_interval_ms": 60_000},
+            r"transaction_timeout_ms=60000.*shorter commit_interval_ms, or a producer",
+        ),
+        (
+            lambda: {"producer": Producer(transactional_id="x", transaction_timeout_ms=100)},
+            "commit_interval_ms=100 keeps transactions open",
+        ),
         (lambda: {"dead_letter_topic": "no/topic"}, "not a topic name"),
         (lambda: {"dead_letter_topic": "t"}, "t is read by the processor"),
         (
