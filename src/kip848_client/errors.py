@@ -321,9 +321,9 @@ class CommitInDoubt(Kip848Error):
     committed. ``cause`` (also ``__cause__``) is why.
 
     Way out: call ``Producer.commit_transaction`` (again), as often as it takes: it is the same
-    commit, and tells the outcome. Unless ``cause`` is a ``ProducerFailed``: then no call tells it
-    any more. Make a new producer with the same transactional id, and read the committed offsets
-    back before you go on.
+    commit, and tells the outcome. Unless ``cause`` is a ``ProducerFailed``, which every later call
+    raises: then nothing tells it any more. Make a new producer with the same transactional id, and
+    read the committed offsets back before you go on.
     """
 
     def __init__(self, message: str, *, cause: BaseException | None = None) -> None:
@@ -334,19 +334,27 @@ class CommitInDoubt(Kip848Error):
 
 class ProducerFailed(Kip848Error):
     """This producer cannot go on; every later call raises this again. ``cause`` (also
-    ``__cause__``) is the first error. Way out: ``stop`` the producer, mend the cause where the
-    message names one, make a new producer, and seek what was read back to the committed offsets."""
+    ``__cause__``) is the first error. ``maybe_committed``: the commit of its last transaction was
+    sent, and nobody knows what became of it; else nothing of that transaction is committed.
 
-    def __init__(self, message: str, *, cause: BaseException | None = None) -> None:
+    Way out: ``stop`` the producer, mend the cause where the message names one, make a new producer
+    with the same transactional id, and seek what was read back to the committed offsets. They are
+    read from the brokers: where ``maybe_committed`` is true, they tell what became of the commit.
+    """
+
+    def __init__(
+        self, message: str, *, cause: BaseException | None = None, maybe_committed: bool = False
+    ) -> None:
         super().__init__(message)
         self.cause = cause
         self.__cause__ = cause
+        self.maybe_committed = maybe_committed
 
 
 class ProducerFenced(ProducerFailed):
     """Another producer with the same transactional id has taken over; what this one had open is
-    aborted. Way out: stop this instance, or, if it is the one that should live, make a new producer
-    here: that fences the other one."""
+    aborted, unless ``maybe_committed``. Way out: stop this instance, or, if it is the one that
+    should live, make a new producer here: that fences the other one."""
 
 
 class TransportError(Kip848Error):

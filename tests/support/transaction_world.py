@@ -430,6 +430,8 @@ class World:
             if error is None:
                 outcome.told = "committed"
                 return
+            if isinstance(error, ProducerFailed) and error.maybe_committed:
+                break
             if not isinstance(error, CommitInDoubt):
                 outcome.told = "not committed"
                 raise error

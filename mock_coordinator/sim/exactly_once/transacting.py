@@ -12,6 +12,7 @@ from kip848_client.errors import (
     CommitInDoubt,
     DeliveryTimedOut,
     Kip848Error,
+    ProducerFailed,
 )
 from kip848_client.exactly_once import Abort, Begin, Commit, Done, Event, Failed, SendOffsets
 from kip848_client.producing import (
@@ -179,7 +180,9 @@ class Transacting:
             if error is None:
                 self._context.probes.reached("processed")
                 self._note(transaction, Told.DONE)
-            elif isinstance(error, CommitInDoubt):
+            elif isinstance(error, CommitInDoubt) or (
+                isinstance(error, ProducerFailed) and error.maybe_committed
+            ):
                 self._context.probes.reached("a doubt")
             else:
                 self._note(transaction, Told.FAILED)

@@ -299,6 +299,8 @@ class TransactionalUser(_User):
                     context.probes.reached("a doubt settled")
                 self._note(transaction, Told.DONE, "a commit")
                 return
+            if isinstance(error, ProducerFailed) and error.maybe_committed:
+                raise error
             if not isinstance(error, CommitInDoubt):
                 transaction.told = Told.NOTHING
                 raise error

@@ -283,8 +283,9 @@ class Producer(Generic[K, V]):
 
         Raises ``TransactionAborted`` when something of it was refused or lost: nothing is
         committed, and ``abort_transaction`` comes next. ``CommitInDoubt`` when nobody knows within
-        ``max_block_ms``: call it again, it is the same commit, unless its ``cause`` is a
-        ``ProducerFailed``. So does a call after one that was cancelled.
+        ``max_block_ms``: call it again, it is the same commit, and so is a call after one that was
+        cancelled. ``ProducerFailed`` when this producer cannot go on; where its ``maybe_committed``
+        is true, only the committed offsets tell what became of the commit.
         """
         engine = self._transactional()
         deadline_ms = engine.deadline_ms()

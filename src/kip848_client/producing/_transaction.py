@@ -308,11 +308,7 @@ class Transactions:
             return not_allowed(self._state, trigger.value)
         if cell.verdict is not Verdict.RAISE:
             return None
-        if self._fatal is None:
-            return self._told_harm()
-        if trigger is Trigger.COMMIT and self._txn.is_doubtful:
-            return in_doubt(self._id, self._told_fatal())
-        return self._told_fatal()
+        return self._told()
 
     # -- what batches tell -------------------------------------------------------------------
 
@@ -414,9 +410,9 @@ class Transactions:
 
     def _fail(self, reaction: Reaction, error: Kip848Error) -> None:
         self._apply(Trigger.FAILED)
-        self._fatal = failed(self._id, reaction, error)
-        self._limit_ms = None
         doubt = self._txn.is_doubtful
+        self._fatal = failed(self._id, reaction, error, doubt=doubt)
+        self._limit_ms = None
         told = in_doubt(self._id, self._told_fatal()) if doubt else self._told_fatal()
         self._commits.fail(told)
         for waiting in (self._starts, self._begins, self._aborts):
@@ -565,7 +561,8 @@ class Transactions:
     def _told_fatal(self) -> ProducerFailed:
         fatal = self._fatal
         assert fatal is not None
-        return type(fatal)(str(fatal), cause=fatal.cause)
+        doubt = fatal.maybe_committed
+        return type(fatal)(str(fatal), cause=fatal.cause, maybe_committed=doubt)
 
     def _told(self) -> Kip848Error:
         return self._told_harm() if self._fatal is None else self._told_fatal()

@@ -51,6 +51,10 @@ _WHAT: Final = {
     Trigger.COMMIT.value: "commit_transaction()",
     Trigger.ABORT.value: "abort_transaction()",
 }
+_LOOK: Final = (
+    "make a new producer with the same transactional id, and read the committed offsets back "
+    "before you go on"
+)
 _FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 
 
@@ -94,10 +98,7 @@ def in_doubt(transactional_id: str, cause: Kip848Error | None) -> CommitInDoubt:
     why = "" if cause is None else f" ({cause})"
     way_out = "commit_transaction() again tells"
     if isinstance(cause, ProducerFailed):
-        way_out = (
-            "make a new producer with the same transactional id, and read the committed offsets "
-            "back before you go on"
-        )
+        why, way_out = f", and this producer cannot find out ({cause.cause})", _LOOK
     return CommitInDoubt(
         f"it is not known whether the transaction of {transactional_id!r} is committed{why}; "
         f"{way_out}",
@@ -105,22 +106,27 @@ def in_doubt(transactional_id: str, cause: Kip848Error | None) -> CommitInDoubt:
     )
 
 
-def failed(transactional_id: str, reaction: Reaction, cause: Kip848Error) -> ProducerFailed:
-    """This producer cannot go on."""
+def failed(
+    transactional_id: str, reaction: Reaction, cause: Kip848Error, *, doubt: bool
+) -> ProducerFailed:
+    """This producer cannot go on; ``doubt``: and its last transaction may be committed."""
+    look = f"; it is not known whether its last transaction is committed: {_LOOK}" if doubt else ""
     if isinstance(cause, BrokerError) and cause.code in _FENCED:
+        open_one = "" if doubt else "what this one had open is aborted: "
         return ProducerFenced(
             f"another producer has taken over the transactional id {transactional_id!r} ({cause}); "
-            "what this one had open is aborted: stop this instance, or make a new producer to take "
-            "the id back",
+            f"{open_one}stop this instance, or make a new producer to take the id back{look}",
             cause=cause,
+            maybe_committed=doubt,
         )
     way_out = "stop() it and make a new one"
     if reaction is Reaction.FATAL:
         way_out = "mend the cause, stop() it and make a new one"
     return ProducerFailed(
         f"the producer of the transactional id {transactional_id!r} cannot go on: {cause}; "
-        f"{way_out}",
+        f"{way_out}{look}",
         cause=cause,
+        maybe_committed=doubt,
     )
 
 

@@ -197,12 +197,29 @@ def test_in_doubt_and_then_fenced_stays_in_doubt(level: int) -> None:
     h.advance(100)
     h.answer(ErrorCode.PRODUCER_FENCED)
     h.answer(ErrorCode.PRODUCER_FENCED)
-    for each in (ticket, h.commit()):
+    error = h.error(ticket)
+    assert isinstance(error, CommitInDoubt)
+    assert isinstance(error.cause, ProducerFenced)
+    assert "read the committed offsets back" in str(error)
+    for each in (h.commit(), h.commit(), h.begin()):
         error = h.error(each)
-        assert isinstance(error, CommitInDoubt)
-        assert isinstance(error.cause, ProducerFenced)
+        assert isinstance(error, ProducerFenced), "asking again is in vain, and whoever asks knows"
+        assert error.maybe_committed
+        assert "it is not known whether its last transaction is committed" in str(error)
         assert "read the committed offsets back" in str(error)
-    assert isinstance(h.error(h.begin()), ProducerFenced)
+
+
+def test_who_asks_after_the_producer_has_failed_is_told_so() -> None:
+    """Nobody was waiting when it failed."""
+    h = Harness(2).filled()
+    first = h.commit(1_000)
+    h.advance(1_000)
+    assert isinstance(h.error(first), CommitInDoubt)
+    h.answer(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    assert h.is_in(State.FATAL)
+    again = h.error(h.commit())
+    assert isinstance(again, ProducerFailed)
+    assert not again.maybe_committed, "the coordinator has refused it"
 
 
 def test_in_doubt_and_then_forgotten_stays_in_doubt() -> None:
@@ -211,9 +228,11 @@ def test_in_doubt_and_then_forgotten_stays_in_doubt() -> None:
     h.lose()
     h.advance(100)
     h.answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    for each in (ticket, h.commit()):
-        assert isinstance(h.error(each), CommitInDoubt)
-    assert isinstance(h.error(h.begin()), ProducerFailed)
+    assert isinstance(h.error(ticket), CommitInDoubt)
+    for each in (h.commit(), h.begin()):
+        error = h.error(each)
+        assert isinstance(error, ProducerFailed)
+        assert error.maybe_committed
 
 
 def test_a_commit_that_was_never_sent_is_not_in_doubt() -> None:
