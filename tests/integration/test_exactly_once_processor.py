@@ -200,6 +200,20 @@ async def test_an_output_that_can_never_be_sent_makes_its_record_a_dead_letter(
     assert await job.seen(job.letters) == [3, 7]
 
 
+async def test_the_record_that_is_read_again_first_becomes_a_dead_letter(cluster: Cluster) -> None:
+    # two partitions with the same offsets: what one has left in hand is not the other's
+    job = await Job(cluster).prepare(20, partitions=2)
+    bad = {0, 2, 1, 5, 19}
+
+    def function(r: Rec) -> ProducerRecord:
+        return ProducerRecord(job.target, 5 if int(r.value) in bad else r.value)
+
+    async with job.running(function, dead_letter_topic=job.letters, max_records=6):
+        await eventually(lambda: _all_committed(job, 20))
+    assert sorted(await job.seen()) == [each for each in range(20) if each not in bad]
+    assert sorted(await job.seen(job.letters)) == sorted(bad)
+
+
 async def test_without_dead_letters_such_an_output_ends_it(cluster: Cluster) -> None:
     job = await Job(cluster).prepare(3)
     producer = job.producer(max_request_size=10_000)

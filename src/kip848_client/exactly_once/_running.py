@@ -211,7 +211,7 @@ class Running:
         self._steps.post(await self._working.process(command, rows))
 
     async def _send_dead_letters(self, command: do.SendDeadLetters) -> None:
-        rows = self._in_work  # it may be in hand no more: the partition was asked back
+        rows = self._hand.get(command.partition)
         if not rows or rows[0].offset != command.first:
-            rows = self._hand[command.partition]
+            rows = self._in_work  # it is in hand no more: the partition was asked back
         self._steps.post(await self._working.send_dead_letters(command, rows))
