@@ -222,15 +222,72 @@ async def test_nothing_stays_open_when_one_of_them_cannot_start() -> None:
                 pass
 
 
-async def test_a_client_that_is_started_already_is_refused() -> None:
+async def test_a_client_that_is_started_already_is_refused_and_left_alone() -> None:
     async with intercepted() as (_, cluster):
         job = await Job(cluster).prepare(1)
         async with job.producer() as producer:
+            processor = job.processor(copy_to(job.target), producer=producer)
             with pytest.raises(LocalProtocolError, match="once"):
-                await job.processor(copy_to(job.target), producer=producer).start()
+                await processor.start()
+            await processor.stop()
             async with producer.transaction() as txn:  # and goes on
                 await txn.send(job.target, b"0")
         assert await job.seen() == [0]
+
+
+async def test_a_processor_does_not_take_the_consumer_of_another_one() -> None:
+    async with intercepted() as (_, cluster):
+        job = await Job(cluster).prepare(20, partitions=2)
+        consumer = job.consumer()
+        other = job.processor(copy_to(job.target), "b", consumer=consumer)
+        async with job.running(copy_to(job.target), "a", consumer=consumer):
+            with pytest.raises(LocalProtocolError, match="once"):
+                await other.start()
+            await other.stop()
+            await eventually(lambda: _is_committed(job, 20))
+        assert sorted(await job.seen()) == list(range(20))
+
+
+async def test_another_event_loop_is_told_where_to_call() -> None:
+    async with intercepted() as (_, cluster):
+        job = await Job(cluster).prepare(1)
+        async with job.processor(copy_to(job.target)) as processor:
+            for call in (processor.run, processor.stop):
+                with pytest.raises(LocalProtocolError, match="in another event loop"):
+                    await asyncio.to_thread(asyncio.run, call())
+
+
+async def test_an_error_that_is_no_exception_comes_out_of_run() -> None:
+    class HereNowError(BaseException):
+        """As of a test framework: nobody shall catch it."""
+
+    async with intercepted() as (_, cluster):
+        job = await Job(cluster).prepare(3)
+
+        def function(_: Any) -> Any:
+            raise HereNowError
+
+        async with job.processor(function, dead_letter_topic=job.letters) as processor:
+            with pytest.raises(HereNowError):
+                await processor.run()
+        await job.finish(3)
+        assert await job.seen() == [0, 1, 2]
+
+
+async def test_a_function_that_cancels_its_own_task_ends_run() -> None:
+    async with intercepted() as (_, cluster):
+        job = await Job(cluster).prepare(3)
+
+        def function(_: Any) -> Any:
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+
+        async with job.processor(function) as processor:
+            with pytest.raises(Kip848Error, match=r"cancelled from outside|CancelledError out"):
+                await processor.run()
+        await job.finish(3)
+        assert await job.seen() == [0, 1, 2]
 
 
 async def test_a_bug_of_ours_ends_run_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

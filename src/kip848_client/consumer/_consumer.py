@@ -147,6 +147,11 @@ class Consumer(Inquiry[K, V]):
         """What keys and values are made by. Frozen."""
         return self._decoding
 
+    @property
+    def was_started(self) -> bool:
+        """Whether ``start`` was called, which is possible once."""
+        return self._engine is not None
+
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:

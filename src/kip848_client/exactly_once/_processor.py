@@ -167,10 +167,17 @@ class ExactlyOnceProcessor(Generic[K, V]):
         has left open, and then the consumer, which joins the group.
 
         Raises what their ``start`` raises: both are stopped then; make new ones, and a new
-        processor. ``LocalProtocolError`` for a second ``start``.
+        processor. ``LocalProtocolError`` for a second ``start``, and for clients that somebody has
+        started already: they are left alone.
         """
         if self._is_started:
             raise LocalProtocolError("a processor can be started once")
+        for client in (self._consumer, self._producer):
+            if client.was_started:  # nothing of it is touched: it may be somebody else's
+                raise LocalProtocolError(
+                    f"a client can be started once, and {client!r} was: give the processor a "
+                    "consumer and a producer of its own, and do not start them"
+                )
         self._is_started = True
         running = self._running = Running(
             ProcessorCore(self._settings(), jittered),
@@ -221,6 +228,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         running = self._running
         if running is None:
             raise LocalProtocolError("the processor is not started; start() it, or use async with")
+        running.check_loop()
         if self._has_run:
             raise LocalProtocolError("a processor can be run once; make a new one")
         if self._closing is not None:
@@ -241,6 +249,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         running = self._running
         if running is None:
             return
+        running.check_loop()
         if running.in_function:
             raise LocalProtocolError(
                 "stop() would wait for the function that calls it; call it in another task"

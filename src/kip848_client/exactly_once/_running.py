@@ -18,7 +18,7 @@ from kip848_client._driver._stepping import Stepping
 from kip848_client._ports import Clock
 from kip848_client._types import TopicPartition
 from kip848_client.consumer import Consumer
-from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned
+from kip848_client.errors import ConsumerClosed, Kip848Error, LocalProtocolError, NotAssigned
 from kip848_client.exactly_once import _commands as do
 from kip848_client.exactly_once import _events as ev
 from kip848_client.exactly_once._core import ProcessorCore
@@ -67,6 +67,14 @@ class Running:
         """Whether the calling task is the one in which the function runs."""
         return self._working.in_function
 
+    def check_loop(self) -> None:
+        """Raise ``LocalProtocolError`` when this is not the event loop that we live in."""
+        if asyncio.get_running_loop() is not self._loop:
+            raise LocalProtocolError(
+                "this processor was started in another event loop (or thread); call it there, "
+                "from a thread by asyncio.run_coroutine_threadsafe"
+            )
+
     async def run(self) -> None:
         """Process until the core says that it has ended. Raises what it says then."""
         task = self._loop.create_task(self._steps.run(), name="kip848-processor")
@@ -83,10 +91,7 @@ class Running:
             finally:
                 self.over.set()
         if not self._ended.done():
-            cause = None if task.cancelled() else task.exception()
-            raise Kip848Error(
-                f"the processor failed by a bug of its own: {cause!r}; stop it and make a new one"
-            ) from cause
+            raise _unforeseen(None if task.cancelled() else task.exception())
         error = self._ended.result()
         if error is not None:
             raise error
@@ -215,3 +220,18 @@ class Running:
         if not rows or rows[0].offset != command.first:
             rows = self._in_work  # it is in hand no more: the partition was asked back
         self._steps.post(await self._working.send_dead_letters(command, rows))
+
+
+def _unforeseen(cause: BaseException | None) -> BaseException:
+    """What ``run`` raises when the core has not said that it has ended."""
+    if cause is None:
+        why = "was cancelled from outside (by the function, or by what it calls?)"
+        return Kip848Error(f"the processor {why}; stop it and make a new one")
+    if isinstance(cause, BaseExceptionGroup) and not isinstance(cause, ExceptionGroup):
+        # none of ours: of the function, and meant for whoever called us
+        return next(each for each in cause.exceptions if not isinstance(each, Exception))
+    told = Kip848Error(
+        f"the processor failed by a bug of its own: {cause!r}; stop it and make a new one"
+    )
+    told.__cause__ = cause
+    return told

@@ -10,15 +10,17 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterable, Callable, Collection
+from contextlib import suppress
 from inspect import isawaitable
 from itertools import takewhile
 from typing import Any, Final
 
-from kip848_client.errors import Kip848Error
+from kip848_client.errors import BrokerError, ConfigError
 from kip848_client.exactly_once import _commands as do
 from kip848_client.exactly_once import _events as ev
 from kip848_client.exactly_once._dead_letters import dead_letter_headers
 from kip848_client.exactly_once._records import ProducerRecord, outputs_of
+from kip848_client.exactly_once._verdicts import Verdict, verdict
 from kip848_client.producer import Producer
 from kip848_client.records import Record
 
@@ -107,8 +109,8 @@ class Working:
             try:
                 for topic, value, key, partition, timestamp_ms, headers in outputs:
                     await send(topic, value, key, partition, timestamp_ms, headers)
-            except Exception as err:  # noqa: BLE001 - the core says what it means
-                return ev.OutputRefused(number, offset, offset + 1, err), records
+            except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - see _refused
+                return self._refused(number, record, record, err), records
             until = offset + 1
             records += 1
             if time() >= turn_at_s:
@@ -132,8 +134,8 @@ class Working:
         try:
             for topic, value, key, partition, timestamp_ms, headers in outputs:
                 await send(topic, value, key, partition, timestamp_ms, headers)
-        except Exception as err:  # noqa: BLE001 - the core says what it means
-            return ev.OutputRefused(number, first, until, err), 0
+        except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - see _refused
+            return self._refused(number, taken[0], taken[-1], err), 0
         return ev.Processed(number, until, len(taken)), len(taken)
 
     async def _outputs(self, result: Any) -> Collection[ProducerRecord]:
@@ -152,20 +154,35 @@ class Working:
         records: int,
         error: Exception | asyncio.CancelledError,
     ) -> ev.FunctionFailed:
-        """The function has failed; raises where it is we who are cancelled."""
-        if isinstance(error, Exception):
-            told = error
-        elif self._is_ending:
-            raise error
-        else:
-            told = Kip848Error("the function let a CancelledError out (of a task that it awaits?)")
-            told.__cause__ = error
+        """The function has failed."""
+        told = self._told(error, "the function")
         if self._dead_letter_topic is None:  # it will be raised
-            where = f"at offset {first.offset}"
-            if last is not first:
-                where = f"at offsets {first.offset} to {last.offset}"
-            told.add_note(f"while processing {first.topic}-{first.partition} {where}")
+            _note(told, first, last)
         return ev.FunctionFailed(number, first.offset, last.offset + 1, records, told)
+
+    def _refused(
+        self,
+        number: int,
+        first: Record[Any, Any],
+        last: Record[Any, Any],
+        error: Exception | asyncio.CancelledError,
+    ) -> ev.OutputRefused:
+        """An output cannot be sent."""
+        told = self._told(error, "a serializer (or the partitioner)")
+        is_its_own = isinstance(told, BrokerError) or verdict(told) is Verdict.POISON
+        if self._dead_letter_topic is None and is_its_own:
+            _note(told, first, last)
+        return ev.OutputRefused(number, first.offset, last.offset + 1, told)
+
+    def _told(self, error: Exception | asyncio.CancelledError, who: str) -> Exception:
+        """What to say of it; raises where it is we who are cancelled."""
+        if isinstance(error, Exception):
+            return error
+        if self._is_ending:
+            raise error
+        told = ConfigError(f"{who} let a CancelledError out (of a task that it awaits?)")
+        told.__cause__ = error
+        return told
 
     async def send_dead_letters(
         self, command: do.SendDeadLetters, rows: Rows
@@ -185,3 +202,11 @@ class Working:
         except Exception as err:  # noqa: BLE001 - the core says what it means
             return ev.Failed(command.number, err)
         return ev.Processed(command.number, command.until, records)
+
+
+def _note(error: Exception, first: Record[Any, Any], last: Record[Any, Any]) -> None:
+    where = f"at offset {first.offset}"
+    if last is not first:
+        where = f"at offsets {first.offset} to {last.offset}"
+    with suppress(Exception):  # of a frozen dataclass nothing can be set
+        error.add_note(f"while processing {first.topic}-{first.partition} {where}")

@@ -146,6 +146,11 @@ class Producer(Generic[K, V]):
         """The settings. Frozen."""
         return self._config
 
+    @property
+    def was_started(self) -> bool:
+        """Whether ``start`` was called, which is possible once."""
+        return self._engine is not None
+
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,11 +13,12 @@ import pytest
 
 from kip848_client import ConfigError, Kip848Error, Producer, ProducerRecord, Record
 from kip848_client._types import TopicPartition
-from kip848_client.errors import RecordTooLarge
+from kip848_client.errors import ProducerFenced, RecordTooLarge
 from kip848_client.exactly_once import _commands as do
 from kip848_client.exactly_once import _events as ev
 from kip848_client.exactly_once._dead_letters import dead_letter_headers
 from kip848_client.exactly_once._records import outputs_of
+from kip848_client.exactly_once._verdicts import Verdict, verdict
 from kip848_client.exactly_once._working import Rows, Working
 
 pytestmark = pytest.mark.asyncio
@@ -25,12 +27,17 @@ Rec = Record[Any, Any]
 _TP = TopicPartition("t", 0)
 
 
+@dataclass(frozen=True)
+class _FrozenError(Exception):
+    number: int
+
+
 class _Sender:
     """Takes the records of a producer."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[Any, ...]] = []
-        self.refuse: Exception | None = None
+        self.refuse: BaseException | None = None
 
     async def send(self, *record: Any) -> None:
         if self.refuse is not None:
@@ -184,6 +191,48 @@ async def test_a_cancellation_that_is_not_ours_is_an_error_of_the_function(is_as
     working.end()
     with pytest.raises(asyncio.CancelledError):
         await working.process(do.Process(1, _TP, 3, 4), _rows(3))
+
+
+@pytest.mark.parametrize("batch", [False, True])
+async def test_a_cancellation_that_a_serializer_lets_out_is_its_error(batch: bool) -> None:
+    working, sender = _made(lambda _: ProducerRecord("out"), batch=batch)
+    sender.refuse = asyncio.CancelledError()
+    answer = await working.process(do.Process(1, _TP, 3, 4), _rows(3))
+    assert isinstance(answer, ev.OutputRefused)
+    assert verdict(answer.error) is Verdict.POISON
+    assert "let a CancelledError out" in str(answer.error)
+    working.end()
+    with pytest.raises(asyncio.CancelledError):
+        await working.process(do.Process(1, _TP, 3, 4), _rows(3))
+
+
+async def test_an_error_that_cannot_be_changed_is_told_as_it_is() -> None:
+    def function(_: Rec) -> None:
+        raise error
+
+    error = _FrozenError(5)
+    working, _ = _made(function)
+    answer = await working.process(do.Process(1, _TP, 3, 4), _rows(3))
+    assert answer == ev.FunctionFailed(1, 3, 4, 0, error)
+
+
+@pytest.mark.parametrize(
+    ("error", "letters", "notes"),
+    [
+        (RecordTooLarge("10 GB"), None, ["while processing t-0 at offset 5"]),
+        (ZeroDivisionError(), None, ["while processing t-0 at offset 5"]),
+        (ZeroDivisionError(), "dead", []),
+        (ProducerFenced("by another"), None, []),
+    ],
+)
+async def test_an_output_that_is_refused_says_of_which_record(
+    error: Exception, letters: str | None, notes: list[str]
+) -> None:
+    working, sender = _made(lambda _: ProducerRecord("out"), letters=letters)
+    sender.refuse = error
+    answer = await working.process(do.Process(1, _TP, 5, 6), _rows(5))
+    assert isinstance(answer, ev.OutputRefused)
+    assert getattr(answer.error, "__notes__", []) == notes
 
 
 async def test_who_calls_from_within_the_function_is_known() -> None:
