@@ -9,7 +9,7 @@ docs/reference/behaviour.md says where each fact is proven.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from kip848_client.error_codes import ErrorCode
@@ -160,3 +160,14 @@ class Profile:
         line = ReleaseLine.of(self.release)
         object.__setattr__(self, "line", line)
         object.__setattr__(self, "name", str(line))
+
+    @property
+    def transaction_version(self) -> int:
+        """The version of transactions that clusters have: 2, or less after an upgrade."""
+        return self.finalized_features["transaction.version"]
+
+    def at_transaction_version(self, level: int) -> Profile:
+        """The same of a cluster that was upgraded without its transactions."""
+        return replace(
+            self, finalized_features={**self.finalized_features, "transaction.version": level}
+        )

@@ -181,11 +181,15 @@ def _bumped_answer(value: TransactionMetadata) -> EndTxnResponse:
 def fenced_abort(
     env: Environment, now_ms: int, transactional_id: str, entry: TransactionEntry
 ) -> Change:
-    """Abort an open transaction behind its producer's back; a raised epoch fences the producer."""
+    """Abort an open transaction behind its producer's back; a raised epoch fences the producer. One
+    that names itself goes on: it is known for a while which epoch it had, but not in clusters with
+    transactions V1."""
     following = _raised(env, now_ms, entry.value, _State.PREPARE_ABORT)
     if not env.profile.fencing_may_change_producer_id:
         following = replace(following, next_producer_id=NO_PRODUCER_ID)
-    return Change(transactional_id, following, entry.value.producer_epoch)
+    is_v2 = env.profile.transaction_version >= ClientVersion.V2
+    last = entry.value.producer_epoch if is_v2 else NO_PRODUCER_EPOCH
+    return Change(transactional_id, following, last)
 
 
 def ending_of(transactional_id: str, value: TransactionMetadata) -> Ending:

@@ -55,7 +55,7 @@ class ProcessWorld:
     def __init__(self, options: ProcessOptions, sink: Callable[[str], None] | None = None) -> None:
         kernel = Kernel(options.seed)
         trace, probes = Trace(kernel.now_ms, sink), Probes(ALL_PROBES)
-        profile = profile_named(options.profile)
+        profile = profile_named(options.profile).at_transaction_version(min(options.level, 2))
         facts, histories = Facts(), Histories()
         writing = Writing(facts)
         self.context = ProcessContext(

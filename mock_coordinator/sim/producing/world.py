@@ -55,7 +55,7 @@ class ProduceWorld:
         facts = Facts()
         self.context = ProduceContext(
             options=options,
-            profile=profile_named(options.profile),
+            profile=profile_named(options.profile).at_transaction_version(min(options.level, 2)),
             kernel=kernel,
             network=Network(kernel, options, trace, probes),
             trace=trace,

@@ -121,6 +121,7 @@ class Answers:
     def _done(self, now_ms: int, partition: Partition, batch: Batch, place: Place) -> None:
         partition.heal()
         partition.sequences.written(now_ms, batch)
+        self._identity.written(batch.producer)
         if not batch.is_over:
             self._end_well(batch, place)
 

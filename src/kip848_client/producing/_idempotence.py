@@ -147,6 +147,9 @@ class Idempotence:
     def sent(self, tp: TopicPartition) -> None:
         """A batch is on its way."""
 
+    def written(self, producer: ProducerId) -> None:
+        """A batch is in the log."""
+
     def batch_failed(
         self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error
     ) -> None:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
-from kip848_client.errors import TransactionAborted
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, Kip848Error, TransactionAborted
+from kip848_client.producing._errors import Api
+from kip848_client.producing._model import ProducerId
+from kip848_client.producing._transaction_jobs import Job
 
 __all__ = ["OpenTransaction"]
+
+_FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 
 
 @dataclass(slots=True)
@@ -23,6 +30,12 @@ class OpenTransaction:
     """It told that we may: the transaction has ended without us."""
     is_doubtful: bool = False
     """A commit may have happened without our knowing."""
+    was_open: bool = False
+    """The coordinator has had it open under our epoch, for certain."""
+    may_be_ended: bool = False
+    """We may have ended it by ourselves, without another epoch."""
+    asks_as: ProducerId | None = None
+    """Who asks whether we may go on; ``None``: who we are."""
     needs_bump: bool = False
     """Another epoch is needed before the next transaction."""
     has_sent: bool = False
@@ -32,3 +45,21 @@ class OpenTransaction:
     end_told: set[int] = field(default_factory=set[int])
     """Who was told that it is committed, or else aborted; but may not have heard it."""
     is_told_commit: bool = False
+
+    def asks_further(self, job: Job, error: Kip848Error, *, has_added: bool) -> bool:
+        """Whether a question that was answered "you are fenced" is to be asked once more, as who we
+        would be if the coordinator had ended our transaction: under the next epoch.
+
+        A coordinator that ends a transaction behind its producer's back raises the epoch by one,
+        for nobody. From which one it did so it keeps in memory, if at all: not in clusters with
+        transactions V1, and not when another coordinator has taken over. Whoever took an id over
+        with that transaction open is further on, by two at least, and fences us for certain.
+        ``has_added``: the coordinator has said that something is in the transaction.
+        """
+        is_fenced = isinstance(error, BrokerError) and error.code in _FENCED
+        was_open = (self.was_open or has_added) and not self.may_be_ended
+        is_first = self.is_asking and self.asks_as is None
+        if not (job.api is Api.INIT_PRODUCER_ID and is_fenced and was_open and is_first):
+            return False
+        self.asks_as = ProducerId(job.producer.number, job.producer.epoch + 1)
+        return True

@@ -80,6 +80,10 @@ class Identity(Protocol):
         """A batch is on its way: the transaction is not empty."""
         ...
 
+    def written(self, producer: ProducerId) -> None:
+        """A batch that was sent as ``producer`` is in the log."""
+        ...
+
     def batch_failed(
         self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error
     ) -> None:

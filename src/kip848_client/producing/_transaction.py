@@ -317,6 +317,11 @@ class Transactions:
         del tp
         self._txn.has_sent = True
 
+    def written(self, producer: ProducerId) -> None:
+        """A batch is in the log: the coordinator has the transaction open."""
+        if producer == self._who:
+            self._txn.was_open = True
+
     def batch_failed(
         self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error
     ) -> None:
@@ -349,6 +354,7 @@ class Transactions:
 
     def offsets_taken(self, job: Job) -> None:
         """A group's coordinator has the offsets."""
+        self.written(job.producer)
         if job.ticket is not None:
             self._emit(do.Done(job.ticket))
 
@@ -369,6 +375,8 @@ class Transactions:
 
     def refused(self, job: Job, reaction: Reaction, error: Kip848Error) -> None:
         """What asking again does not help against."""
+        if self._txn.asks_further(job, error, has_added=self._requests.has_added):
+            return
         if job.api is Api.END_TRANSACTION:
             reaction = self._end_refused(job, reaction, error)
         if job.ticket is not None and not job.is_dropped:
@@ -378,6 +386,8 @@ class Transactions:
         self._on_harm(reaction, error)
 
     def _end_refused(self, job: Job, reaction: Reaction, error: Kip848Error) -> Reaction:
+        if job.in_doubt and self._version is TransactionVersion.V1:
+            self._txn.may_be_ended = True
         if job.commit:
             self._txn.is_doubtful = job.in_doubt or not is_certain(reaction, error)
         if reaction in (Reaction.FATAL, Reaction.RECOVER):
@@ -452,7 +462,7 @@ class Transactions:
             case State.ABORTABLE:
                 self._batches.drop_unsent(self._told_harm())
                 if self._txn.is_asking and self._is_quiet():
-                    self._requests.want_producer_id(self._who)
+                    self._requests.want_producer_id(self._txn.asks_as or self._who)
             case State.ABORTING:
                 self._batches.drop_unsent(self._told_harm())
                 self._go_on_aborting()
@@ -478,7 +488,7 @@ class Transactions:
         if not self._is_quiet():
             return
         if self._txn.is_asking:
-            self._requests.want_producer_id(self._who)
+            self._requests.want_producer_id(self._txn.asks_as or self._who)
         elif not self._txn.is_over and (self._txn.has_sent or self._requests.may_hold):
             self._requests.want_end(commit=False)
         else:

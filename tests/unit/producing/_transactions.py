@@ -270,6 +270,9 @@ class Harness:
 
     def written(self) -> None:
         """All batches on their way are in the log."""
+        for batch in self.batches.flying:
+            assert batch.producer is not None
+            self.core.written(batch.producer)
         self.batches.flying.clear()
         self.settle()
 

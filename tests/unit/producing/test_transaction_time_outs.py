@@ -22,6 +22,7 @@ from kip848_client.producing._transaction_states import State
 from tests.unit.producing._transactions import ME, Harness
 
 BUMPED = ProducerId(7, 4)
+BUMPED_TWICE = ProducerId(7, 5)
 REFUSED = RecordUnreadable("no", topic="t", partition=0, offset=0)
 levels = pytest.mark.parametrize("level", [0, 1, 2])
 
@@ -64,11 +65,95 @@ def test_a_successor_ends_this_producer(level: int, code: int) -> None:
     ticket = h.commit()
     h.answer(code)
     h.answer(ErrorCode.PRODUCER_FENCED)
+    h.answer(ErrorCode.PRODUCER_FENCED)
     assert isinstance(h.error(ticket), ProducerFenced)
     assert isinstance(h.error(h.begin()), ProducerFenced)
     with pytest.raises(ProducerFenced):
         h.core.check_append()
     assert h.is_done(h.abort()), "so that a block shows its own error"
+    assert not h.open
+
+
+@levels
+@pytest.mark.parametrize("code", STRANGERS)
+def test_a_time_out_that_the_coordinator_has_forgotten_is_survived(level: int, code: int) -> None:
+    """It raised the epoch by one for it, and does not know any more from which."""
+    h = Harness(level).filled()
+    ticket = h.commit()
+    h.answer(code)
+    assert h.asked(do.InitProducerId).producer == ME
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    assert h.is_waiting(ticket)
+    assert h.asked(do.InitProducerId).producer == BUMPED, "nobody but we can have this epoch"
+    h.lose()
+    h.advance(1_000)
+    assert h.asked(do.InitProducerId).producer == BUMPED
+    h.answer(who=BUMPED_TWICE)
+    assert isinstance(h.error(ticket), TransactionTimedOut)
+    assert h.is_done(h.abort())
+
+
+@levels
+def test_a_forgotten_time_out_is_found_out_by_an_abort(level: int) -> None:
+    h = Harness(level).filled()
+    ticket = h.abort()
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    h.answer(who=BUMPED_TWICE)
+    assert h.is_done(ticket)
+    assert h.is_done(h.begin())
+    assert h.core.producer == BUMPED_TWICE
+
+
+@levels
+def test_offsets_alone_tell_that_a_transaction_was_open(level: int) -> None:
+    h = Harness(level).begun()
+    offsets = h.offsets()
+    if level < 2:
+        h.answer()
+    h.answer()
+    assert h.is_done(offsets)
+    h.commit()
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    assert h.asked(do.InitProducerId).producer == BUMPED
+
+
+def test_a_transaction_that_may_not_have_been_open_cannot_have_timed_out() -> None:
+    """Then the next epoch may be a successor's, and whoever asks with it takes the id back."""
+    h = Harness(2).begun()
+    h.record()
+    h.batch_refused(Reaction.ASK, REFUSED)
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    assert h.is_in(State.FATAL)
+    assert not h.open
+    h = Harness(1).begun()
+    h.record()
+    h.asked(do.AddPartitions)
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    assert h.is_in(State.FATAL)
+    assert not h.open
+
+
+def test_who_has_ended_a_transaction_under_its_own_epoch_may_have_a_successor() -> None:
+    h = Harness(1).filled()
+    h.abort()
+    h.lose()
+    h.advance(1_000)
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    assert h.is_in(State.FATAL), "the abort that was lost may have been done"
+    assert not h.open
+    h = Harness(1).filled()
+    h.record()
+    h.batch_refused(Reaction.ABORT_AND_BUMP, REFUSED)
+    h.abort()
+    h.answer()
+    assert h.is_in(State.BUMPING)
+    h.answer(ErrorCode.PRODUCER_FENCED)
+    assert h.is_in(State.FATAL), "it was ended"
+    assert not h.open
 
 
 @levels
@@ -197,6 +282,10 @@ def test_in_doubt_and_then_fenced_stays_in_doubt(level: int) -> None:
     h.advance(100)
     h.answer(ErrorCode.PRODUCER_FENCED)
     h.answer(ErrorCode.PRODUCER_FENCED)
+    if level == 2:  # else the commit may have been done without another epoch
+        assert h.asked(do.InitProducerId).producer == BUMPED
+        h.answer(ErrorCode.PRODUCER_FENCED)
+    assert not h.open
     error = h.error(ticket)
     assert isinstance(error, CommitInDoubt)
     assert isinstance(error.cause, ProducerFenced)
