@@ -26,6 +26,7 @@ from tests.integration.cluster import Cluster, eventually
 from tests.integration.conftest import running_mock
 from tests.integration.intercepted import CLOSE, DROP, intercepted
 from tests.integration.processing import Job, copy_to
+from tests.support import real_kafka
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(60)]
 
@@ -301,3 +302,27 @@ async def test_a_bug_of_ours_ends_run_and_says_so(monkeypatch: pytest.MonkeyPatc
             monkeypatch.setattr(ProcessorCore, "step", broken)
             with pytest.raises(Kip848Error, match="a bug of its own"):
                 await processor.run()
+
+
+async def test_records_that_take_longer_than_a_transaction_may(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The same records again took the same time again, for ever."""
+    interval = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+    monkeypatch.setitem(real_kafka.FAST_CONFIGS, interval, "20")
+    async with running_mock("4.4") as mock:
+        cluster = Cluster("mock", "4.4", mock.host, mock.port)
+        job = await Job(cluster).prepare(8)
+        slow = {b"3", b"5"}
+
+        async def function(r: Rec) -> ProducerRecord:
+            if r.value in slow:
+                await asyncio.sleep(0.5)
+            return ProducerRecord(job.target, r.value)
+
+        producer = job.producer(transaction_timeout_ms=200)
+        async with job.running(function, producer=producer):
+            await eventually(lambda: _is_committed(job, 8))
+        assert await job.seen() == list(range(8))
+        assert "longer than the producer's transaction_timeout_ms" in caplog.text
+        await cluster.close()

@@ -42,9 +42,10 @@ from kip848_client.errors import (
 from kip848_client.exactly_once import _commands as do
 from kip848_client.exactly_once import _events as ev
 from kip848_client.exactly_once._model import Portion, ProcessorSettings, State
+from kip848_client.exactly_once._overruns import Overruns
 from kip848_client.exactly_once._progress import Progress
 from kip848_client.exactly_once._unsendable import Unsendable
-from kip848_client.exactly_once._verdicts import Verdict, verdict
+from kip848_client.exactly_once._verdicts import Verdict, overran, verdict
 
 __all__ = ["ProcessorCore"]
 
@@ -82,6 +83,7 @@ class ProcessorCore:
         self._stale = 0
         self._progress = Progress()
         self._unsendable = Unsendable()
+        self._overruns = Overruns()
         # -- what is under way
         self._reading: int | None = None
         self._work: _Work | None = None
@@ -199,6 +201,7 @@ class ProcessorCore:
     def _forget(self, partitions: Collection[TopicPartition]) -> None:
         self._progress.forget(partitions)
         self._unsendable.forget(partitions)
+        self._overruns.forget(partitions)
 
     def _release_all(self) -> None:
         revocations, self._revocations = self._revocations, {}
@@ -240,6 +243,7 @@ class ProcessorCore:
             case ev.OutputRefused():
                 self._output_refused(work.portion.partition, event)
             case ev.Failed():
+                self._overruns.tried(work.portion.partition, work.portion.until)
                 self._send_failed(event.error)
 
     def _is_whole(self, work: _Work, until: int, records: int) -> None:
@@ -275,6 +279,7 @@ class ProcessorCore:
         )
 
     def _output_refused(self, tp: TopicPartition, event: ev.OutputRefused) -> None:
+        self._overruns.tried(tp, event.until)
         if self._settings.dead_letters and verdict(event.error) is Verdict.POISON:
             self._unsendable.add(tp, event.first, event.until, event.error)
             self._harmed(event.error)
@@ -321,6 +326,7 @@ class ProcessorCore:
     def _begun(self, failed: Exception | None) -> None:
         if failed is None:
             self._state = State.OPEN
+            self._overruns.begun()
             self._in_it, self._close_at_ms, self._harm = 0, None, None
             return
         self._state = State.IDLE
@@ -332,6 +338,7 @@ class ProcessorCore:
     def _committed(self, failed: Exception | None) -> None:
         if failed is None:
             self._unsendable.committed(self._progress.offsets)
+            self._overruns.committed(self._progress.offsets)
             self._progress.committed()
             self._failures = 0
             self._over()
@@ -379,7 +386,8 @@ class ProcessorCore:
         if self._work is None and not self._progress.has_done:
             return False
         is_late = self._close_at_ms is not None and self._now >= self._close_at_ms
-        return is_late or self._in_it >= self._settings.max_records
+        is_full = self._overruns.is_careful or self._in_it >= self._settings.max_records
+        return is_late or is_full
 
     @property
     def _is_overdue(self) -> bool:
@@ -461,10 +469,14 @@ class ProcessorCore:
 
     def _process(self, portion: Portion) -> None:
         tp, first, until, _ = portion
-        number = self._begin_work(portion).number
+        work = self._begin_work(portion)
+        number = work.number
         run = self._unsendable.of(portion)
         if run is None:
             self._out.append(do.Process(number, tp, first, until))
+            if self._overruns.is_careful:
+                work.is_cut = True
+                self._out.append(do.Cut(number, discard=False))
         elif run.first > first:
             self._out.append(do.Process(number, tp, first, run.first))
         else:
@@ -489,11 +501,24 @@ class ProcessorCore:
     def _abort(self) -> None:
         """Abort, whatever of the transaction is under way."""
         if self._harm is not None and self._error is None:
-            why = _said(self._harm)
-            self._later(f"a transaction is aborted, and its records are read again: {why}")
+            way_out = self._overrun(self._harm)
+            if self._error is None:
+                why = f"{_said(self._harm)}{way_out}"
+                self._later(f"a transaction is aborted, and its records are read again: {why}")
         self._discard_work()
         self._state = State.ABORTING
         self._out.append(do.Abort(self._ask()))
+
+    def _overrun(self, harm: Exception) -> str:
+        """What is to be done about it, if it was open for too long."""
+        if not overran(harm):
+            return ""
+        self._error = self._overruns.overrun(self._progress.offsets, harm)
+        return (
+            ". It was open for longer than the producer's transaction_timeout_ms: make that longer "
+            "than the function takes for a record (or batch), or let the function take less time. "
+            "Until these records are committed, each has a transaction of its own"
+        )
 
     # -- the end -----------------------------------------------------------------------------
 

@@ -74,7 +74,8 @@ class ExactlyOnceProcessor(Generic[K, V]):
 
     A transaction has at most ``max_records`` records, and is closed ``commit_interval_ms`` after
     the function got the first of them: readers see outputs that much later. The record that the
-    function has then is waited for.
+    function has then is waited for. Where that takes longer than ``transaction_timeout_ms``, the
+    coordinator aborts the transaction; its records are repeated with a transaction for each.
 
     A record whose function raises goes to ``dead_letter_topic``, in the same transaction and none
     of its outputs with it; with ``batch=True`` every record of the batch does. So does one with an
@@ -218,9 +219,11 @@ class ExactlyOnceProcessor(Generic[K, V]):
         do; each is logged. Raised is what repeating does not help: what the function raised
         (without a ``dead_letter_topic``), ``ProducerFenced`` when another producer has the
         transactional id now, ``ProducerFailed``, ``TransactionAborted`` when a broker has refused
-        an output for good, ``BrokerError`` or ``RecordTooLarge`` when an output cannot be sent, and
-        what asking the consumer for records raises, ``RecordUnreadable`` for instance.
-        ``CommitInDoubt`` when it was stopped before the last commit was answered.
+        an output for good, ``TransactionTimedOut`` when the outputs of one record alone did not get
+        through within ``transaction_timeout_ms``, three times in a row, ``BrokerError`` or
+        ``RecordTooLarge`` when an output cannot be sent, and what asking the consumer for records
+        raises, ``RecordUnreadable`` for instance. ``CommitInDoubt`` when it was stopped, or the
+        producer has failed, before the last commit was answered.
 
         When it is cancelled, the open transaction is aborted by ``stop``. Then, and after an error,
         the records of it are read again by whoever gets the partitions.

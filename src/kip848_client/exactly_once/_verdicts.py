@@ -15,10 +15,11 @@ from kip848_client.errors import (
     ProducerFailed,
     RecordTooLarge,
     TransactionAborted,
+    TransactionTimedOut,
     TransportError,
 )
 
-__all__ = ["Verdict", "verdict"]
+__all__ = ["Verdict", "overran", "verdict"]
 
 
 class Verdict(Enum):
@@ -53,6 +54,15 @@ _PASSING: Final = frozenset(
 """A producer that could not go on after one of these says ``ProducerFailed``."""
 
 
+_ENDED_WITHOUT_US: Final = frozenset(
+    {
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+    }
+)
+
+
 def verdict(error: Exception) -> Verdict:
     """What ``error`` means. A call that refuses something for good says so by a ``BrokerError``; a
     transaction that was harmed has the reason as its cause."""
@@ -71,6 +81,20 @@ def verdict(error: Exception) -> Verdict:
             return Verdict.GIVE_UP
         case _:
             return Verdict.POISON  # what a serializer raises
+
+
+def overran(error: BaseException | None) -> bool:
+    """Whether ``error`` says that the coordinator has ended the transaction before we did. A
+    successor ends it, too, but then it cannot be aborted any more either."""
+    match error:
+        case TransactionTimedOut():
+            return True
+        case TransactionAborted() | CommitFailed():
+            return overran(error.cause)
+        case BrokerError():
+            return error.code in _ENDED_WITHOUT_US
+        case _:
+            return False
 
 
 def _of_harm(cause: BaseException | None) -> Verdict:
