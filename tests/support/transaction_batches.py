@@ -86,7 +86,7 @@ class Batches:
             first = next(each for each in self.waiting if each.tp == batch.tp)
             if taken or first is not batch or batch.not_before_ms > now:
                 continue
-            if not client.may_send(batch.tp):
+            if not client.may_send(batch.tp, batch.tp.partition):
                 continue
             if batch.producer is None:
                 batch.producer = who
@@ -95,7 +95,7 @@ class Batches:
             assert batch.producer == who, "a batch of another epoch"
             self.waiting.remove(batch)
             self.flying.append(batch)
-            client.sent(batch.tp)
+            client.sent(batch.tp, batch.tp.partition)
             self._produce(batch)
 
     def answered(self, batch: Batch, code: int | None) -> None:
@@ -103,6 +103,8 @@ class Batches:
         if batch not in self.flying:
             return
         self.flying.remove(batch)
+        assert self.client is not None
+        self.client.answered(self._now(), batch.tp)
         if not code and code is not None:
             return
         to_do = Reaction.RETRY if code is None else reaction(Api.PRODUCE, code)
@@ -115,6 +117,5 @@ class Batches:
         if to_do in (Reaction.REORDER, Reaction.SPLIT):
             to_do = Reaction.ABORT_AND_BUMP
         self.has_gap = True
-        assert self.client is not None
         error = refusal(Api.PRODUCE, code or 0)
         self.client.batch_failed(self._now(), batch.producer, to_do, error)

@@ -89,7 +89,9 @@ class Working:
         self, command: do.Process, taken: list[Record[Any, Any]]
     ) -> tuple[Answer, int]:
         number, until, records = command.number, command.first, 0
-        function, send, time = self._function, self._producer.sending().send, self._loop.time
+        function, time = self._function, self._loop.time
+        sending = self._producer.sending()
+        put, send = sending.put, sending.send
         turn_at_s = time() + _TURN_S
         for record in taken:
             offset = record.offset
@@ -108,7 +110,8 @@ class Working:
                 break
             try:
                 for topic, value, key, partition, timestamp_ms, headers in outputs:
-                    await send(topic, value, key, partition, timestamp_ms, headers)
+                    if headers or not put(topic, value, key, partition, timestamp_ms):
+                        await send(topic, value, key, partition, timestamp_ms, headers)
             except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - see _refused
                 return self._refused(number, record, record, err), records
             until = offset + 1
@@ -130,10 +133,12 @@ class Working:
             return self._failed(number, taken[0], taken[-1], 0, err), 0
         if self._discarded == number:
             return ev.Processed(number, first, 0), 0
-        send = self._producer.sending().send
+        sending = self._producer.sending()
+        put, send = sending.put, sending.send
         try:
             for topic, value, key, partition, timestamp_ms, headers in outputs:
-                await send(topic, value, key, partition, timestamp_ms, headers)
+                if headers or not put(topic, value, key, partition, timestamp_ms):
+                    await send(topic, value, key, partition, timestamp_ms, headers)
         except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - see _refused
             return self._refused(number, taken[0], taken[-1], err), 0
         return ev.Processed(number, until, len(taken)), len(taken)

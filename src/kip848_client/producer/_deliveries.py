@@ -40,7 +40,8 @@ class OnItsWay:
 
     def __init__(self, tp: TopicPartition) -> None:
         self.tp = tp
-        self.futures: list[asyncio.Future[RecordMetadata]] = []
+        self.futures: list[asyncio.Future[RecordMetadata] | None] = []
+        """``None`` for a record that nobody waits for."""
         self.times: list[int] = []
 
 
@@ -64,7 +65,7 @@ class Deliveries:
         kind = _CREATE_TIME if append_time_ms < 0 else _LOG_APPEND_TIME
         step = 0 if offset < 0 else 1
         for future, time_ms in zip(batch.futures, batch.times, strict=True):
-            if not future.done():
+            if future is not None and not future.done():
                 at_ms = time_ms if append_time_ms < 0 else append_time_ms
                 row = (topic, partition, tp, offset, at_ms, kind, start)
                 future.set_result(_tuple(RecordMetadata, row))
@@ -98,8 +99,8 @@ class Deliveries:
             for future in batch.futures:
                 self._fail(future, error)
 
-    def _fail(self, future: asyncio.Future[RecordMetadata], error: Kip848Error) -> None:
-        if future.done():
+    def _fail(self, future: asyncio.Future[RecordMetadata] | None, error: Kip848Error) -> None:
+        if future is None or future.done():
             return
         future.set_exception(error)
         if self._is_silent:

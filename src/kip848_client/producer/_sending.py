@@ -46,6 +46,8 @@ _TURNS: Final = 3
 in the third what may follow is sent."""
 _Record = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
+_NO_HEADERS: Final[list[tuple[str, bytes | None]]] = []
+
 _REFUSED: Final = (RecordTooLarge, DeliveryTimedOut, RequestTimedOut, BrokerError)
 """What keeps a record from being sent. A wrong argument is nothing that was meant to be sent."""
 
@@ -68,6 +70,9 @@ class Sending:
         self._value_serializer = value_serializer
         self._partitioner = partitioner
         self._core = core
+        self._is_plain = all(
+            each is None for each in (key_serializer, value_serializer, partitioner)
+        )
         self._routes = core.routes
         self._add = core.add
         self._loop = engine.loop
@@ -135,6 +140,36 @@ class Sending:
         batch.futures.append(future)
         batch.times.append(time_ms)
         return future
+
+    def put(
+        self, topic: str, value: Any, key: Any, partition: int | None, timestamp_ms: int | None
+    ) -> bool:
+        """The same for a record without headers, at once and without a future: what becomes of it
+        is told by the end of the transaction. False where it takes more than that; ``send`` it
+        then. Raises as ``send``."""
+        if (
+            self._gives_way
+            or not self._is_plain
+            or partition is not None
+            or (key.__class__ is not bytes and key is not None)
+            or (value.__class__ is not bytes and value is not None)
+        ):
+            return False
+        route = self._routes.get(topic) if topic.__class__ is str else None
+        if route is None:
+            return False
+        tp = route.of(key)
+        time_ms = int(time.time() * 1000) if timestamp_ms is None else _checked_time(timestamp_ms)
+        number = self._add(tp, time_ms, key, value, _NO_HEADERS)
+        if number is None:
+            return False
+        batch = self._batches.get(number)
+        if batch is None:
+            self._producing.check()
+        else:
+            batch.futures.append(None)
+            batch.times.append(time_ms)
+        return True
 
     async def _give_way(self) -> None:
         self._gives_way = False

@@ -309,7 +309,10 @@ class ProducerCore:
         produce = self._sender.ended(event.produce)
         if produce is None:
             self._stale_answers += 1
-        elif isinstance(event, ev.ProduceAnswered):
+            return
+        for batch in produce.batches:
+            self._identity.answered(self._now, batch.tp)
+        if isinstance(event, ev.ProduceAnswered):
             self._answers.answered(self._now, produce, event.partitions)
         else:
             self._answers.lost(

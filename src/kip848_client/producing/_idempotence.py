@@ -64,9 +64,9 @@ class Idempotence:
         """There is nothing that brokers would have to be told at the end."""
         return True
 
-    def may_send(self, tp: TopicPartition) -> bool:
+    def may_send(self, tp: TopicPartition, node: int) -> bool:
         """Whether this partition may be sent: always."""
-        del tp
+        del tp, node
         return True
 
     def check_append(self) -> None:
@@ -144,11 +144,14 @@ class Idempotence:
 
     # -- what batches tell -------------------------------------------------------------------
 
-    def sent(self, tp: TopicPartition) -> None:
+    def sent(self, tp: TopicPartition, node: int) -> None:
         """A batch is on its way."""
 
     def written(self, producer: ProducerId) -> None:
         """A batch is in the log."""
+
+    def answered(self, now_ms: int, tp: TopicPartition) -> None:
+        """A batch is on its way no more."""
 
     def batch_failed(
         self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error

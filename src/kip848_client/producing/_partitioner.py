@@ -1,15 +1,19 @@
 """Which partition a key goes to, as Java's producer chooses it.
 
 A key always goes to the same partition: murmur2 of its bytes.
+
+A C extension computes it where one could be built (see ``hatch_build.py``).
 """
 
 from __future__ import annotations
 
+import os
 import struct
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["murmur2", "partition_of_key"]
+__all__ = ["HASHES", "murmur2", "partition_of_key"]
 
 _SEED: Final = 0x9747B28C
 _MIX: Final = 0x5BD1E995
@@ -41,7 +45,23 @@ def murmur2(data: bytes) -> int:
 _remembered: Final = lru_cache(maxsize=8_192)(murmur2)
 
 
+def _hash_of(key: bytes) -> int:
+    return _remembered(key) if len(key) <= _CACHED_KEY_BYTES_MAX else murmur2(key)
+
+
+HASHES: Final[dict[bool, Callable[[bytes], int]]] = {False: _hash_of}
+"""By whether it is compiled."""
+if not os.environ.get("KIP848_NO_EXTENSIONS"):
+    try:
+        from kip848_client.producing._murmur2 import murmur2 as _compiled
+    except ImportError:
+        pass  # it was installed where there was no compiler
+    else:
+        HASHES[True] = _compiled
+
+_hash: Final = HASHES.get(True, _hash_of)
+
+
 def partition_of_key(key: bytes, partitions: int) -> int:
     """Where a key belongs among so many partitions."""
-    hashed = _remembered(key) if len(key) <= _CACHED_KEY_BYTES_MAX else murmur2(key)
-    return (hashed & _POSITIVE) % partitions
+    return (_hash(key) & _POSITIVE) % partitions

@@ -72,12 +72,17 @@ class Identity(Protocol):
         """Of the transaction that is open."""
         ...
 
-    def may_send(self, tp: TopicPartition) -> bool:
-        """Whether this partition is part of the transaction; if not, it will be added."""
+    def may_send(self, tp: TopicPartition, node: int) -> bool:
+        """Whether this partition is part of the transaction, or may be added by being written to;
+        if not, it will be added, or may be soon."""
         ...
 
-    def sent(self, tp: TopicPartition) -> None:
-        """A batch is on its way: the transaction is not empty."""
+    def sent(self, tp: TopicPartition, node: int) -> None:
+        """A batch is on its way to this broker: the transaction is not empty."""
+        ...
+
+    def answered(self, now_ms: int, tp: TopicPartition) -> None:
+        """A batch is on its way no more."""
         ...
 
     def written(self, producer: ProducerId) -> None:

@@ -238,7 +238,7 @@ class Sender:
             tp, partition = next(iter(node.ready.items()))
             if tp in batches or self._sealed >= BATCHES_A_STEP:
                 break
-            if not identity.may_send(tp):
+            if not identity.may_send(tp, node.number):
                 self._unready(node, partition)
                 self._held[partition] = None
                 continue
@@ -250,7 +250,7 @@ class Sender:
             self._unready(node, partition)
             if not partition.flying:
                 partition.sequences.rested(now_ms)
-            batch = self._take(partition, producer, identity)
+            batch = self._take(partition, node, producer, identity)
             if batch is None:
                 size_bytes -= head.builder.size_bytes
                 if not partition.flying:
@@ -267,7 +267,9 @@ class Sender:
         del node.ready[partition.tp]
         partition.ready_at = NO_NODE
 
-    def _take(self, partition: Partition, producer: ProducerId, identity: Identity) -> Batch | None:
+    def _take(
+        self, partition: Partition, node: Node, producer: ProducerId, identity: Identity
+    ) -> Batch | None:
         """The batch that is first, with its numbers; ``None`` when it must wait."""
         if not partition.waiting:
             self._accumulator.close(partition, full=False)
@@ -288,7 +290,7 @@ class Sender:
                 return None
         partition.waiting.popleft()
         head.builder.seal()
-        identity.sent(partition.tp)
+        identity.sent(partition.tp, node.number)
         return head
 
     def _request(self, node: Node, batches: list[Batch], identity: Identity) -> SendProduce:

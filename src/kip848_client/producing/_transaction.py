@@ -38,6 +38,7 @@ from kip848_client.errors import (
 )
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
+from kip848_client.producing._adding import Adding
 from kip848_client.producing._errors import Api, Reaction
 from kip848_client.producing._model import NOBODY, ProducerId, ProduceSettings, TransactionVersion
 from kip848_client.producing._open_transaction import OpenTransaction
@@ -74,7 +75,8 @@ class Transactions:
         self._emit = emit
         self._batches = batches
         self._id = settings.transactional_id or ""
-        self._requests = Requests(settings, jitter, emit, self)
+        self._adding = Adding()
+        self._requests = Requests(settings, jitter, emit, self, self._adding)
         self._state = State.UNINITIALIZED
         self._who = NOBODY
         self._level = 0
@@ -130,11 +132,14 @@ class Transactions:
         """Of the transaction that is open."""
         return self._version
 
-    def may_send(self, tp: TopicPartition) -> bool:
-        """Whether this partition is part of the transaction; if not, it will be added."""
+    def may_send(self, tp: TopicPartition, node: int) -> bool:
+        """Whether this partition is part of the transaction, or may be added by being written to;
+        if not, it will be added, or may be soon."""
         if self.producer is None:
             return False
-        if self._version is TransactionVersion.V2 or self._requests.is_added(tp):
+        if self._version is TransactionVersion.V2:
+            return self._adding.is_free(tp, node)
+        if self._requests.is_added(tp):
             return True
         self._requests.want_partition(tp)
         return False
@@ -146,8 +151,9 @@ class Transactions:
             for waiting in (self._starts, self._begins, self._commits, self._aborts)
             for deadline in waiting.deadlines_ms()
         ]
-        rest_until_ms = self._requests.rest_until_ms if self._is_resting else None
-        others = (self._requests.due_ms(), self._limit_ms, rest_until_ms)
+        rest_until_ms = self._adding.markers.until_ms if self._is_resting else None
+        adding_ms = self._adding.due_ms()
+        others = (self._requests.due_ms(), self._limit_ms, rest_until_ms, adding_ms)
         due += [each for each in others if each is not None]
         return min(due, default=None)
 
@@ -249,6 +255,7 @@ class Transactions:
         self._version = self._epoch_version = version
         self._apply(Trigger.BEGIN)
         self._requests.begin(self._who, version)
+        self._adding.begin()
         self._is_resting = True
         self._txn = OpenTransaction()
         self._begins.first_done()
@@ -312,10 +319,14 @@ class Transactions:
 
     # -- what batches tell -------------------------------------------------------------------
 
-    def sent(self, tp: TopicPartition) -> None:
-        """A batch is on its way: the transaction is not empty."""
-        del tp
+    def sent(self, tp: TopicPartition, node: int) -> None:
+        """A batch is on its way to this broker: the transaction is not empty."""
         self._txn.has_sent = True
+        self._adding.sent(tp, node)
+
+    def answered(self, now_ms: int, tp: TopicPartition) -> None:
+        """A batch is on its way no more."""
+        self._adding.ended(now_ms, tp)
 
     def written(self, producer: ProducerId) -> None:
         """A batch is in the log: the coordinator has the transaction open."""
@@ -439,10 +450,11 @@ class Transactions:
 
     def settle(self, now_ms: int) -> None:
         """Do what the state is for, and the next one, until nothing follows."""
+        self._adding.settle(now_ms)
         before = None
         while before is not self._state:
             before = self._state
-            self._is_resting = self._is_resting and now_ms < self._requests.rest_until_ms
+            self._is_resting = self._is_resting and now_ms < self._adding.markers.until_ms
             self._look_at_time(now_ms)
             self._do_what_is_due()
             self._requests.settle(now_ms)

@@ -65,6 +65,8 @@ class Job:
     limit_ms: int | None = None
     """When it is given up."""
     failures: int = 0
+    collisions: int = 0
+    """With something else that was being written of the same transactional id."""
     not_before_ms: int = 0
     node: int = -1
     """Who was asked last."""

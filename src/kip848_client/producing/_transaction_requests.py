@@ -20,6 +20,7 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import Kip848Error
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
+from kip848_client.producing._adding import GROUP, Adding
 from kip848_client.producing._coordinators import Coordinators, Key
 from kip848_client.producing._errors import Api, Reaction, reaction
 from kip848_client.producing._model import (
@@ -41,18 +42,16 @@ from kip848_client.producing._transaction_jobs import (
 
 __all__ = ["Heard", "Requests"]
 
-MARKERS_MS: Final = 3
-"""So long the markers of a transaction are mostly still being written when its end is answered. A
-broker that is written to before that makes us wait much longer: it asks the coordinator again after
-``add.partitions.to.txn.retry.backoff.ms``, 20 ms."""
-_FIRST_ADD_MS: Final = 20
-"""They are still being written; that takes little time."""
+_SOON_MS: Final = 2
+"""Markers, or something else of the transaction, are being written; that takes little time."""
 
 _NOT_DONE: Final = frozenset(
     {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 )
 """Refusals after which it is certain that the coordinator has done nothing. What it could not write
 down (REQUEST_TIMED_OUT, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR) it may have done after all."""
+
+_ADDING: Final = frozenset({Api.ADD_PARTITIONS, Api.ADD_OFFSETS, Api.COMMIT_OFFSETS})
 
 _GONE_MS: Final = 5_000
 """For so long a broker that has not heard of a new topic is asked again. An id that was deleted
@@ -90,7 +89,9 @@ class Requests:
         jitter: Jitter,
         emit: Callable[[do.Command], None],
         heard: Heard,
+        adding: Adding,
     ) -> None:
+        self._adding = adding
         self._settings = settings
         self._jitter = jitter
         self._emit = emit
@@ -104,8 +105,8 @@ class Requests:
         """Those that wait, in the order in which they go out."""
         self._open: Job | None = None
         self._number = 0
-        self.rest_until_ms = 0
-        """Nothing is added to the next transaction before."""
+        self._sent_ms = 0
+        """When what is open was asked."""
         self._is_stirred = False
         """Something is wanted that ``settle`` has not seen."""
         self._added: set[TopicPartition] = set()
@@ -172,7 +173,9 @@ class Requests:
             due += [
                 each.not_before_ms
                 for each in self._jobs
-                if self._is_sendable(each) and self._coordinators.is_known(each.key)
+                if self._is_sendable(each)
+                and self._coordinators.is_known(each.key)
+                and self._may_add(each)
             ]
         return min(due, default=None)
 
@@ -216,7 +219,7 @@ class Requests:
                     self._producer,
                     group=group,
                     limit_ms=limit_ms,
-                    not_before_ms=self.rest_until_ms,
+                    not_before_ms=self._adding.markers.until_ms,
                 )
             )
         self._add(
@@ -228,7 +231,7 @@ class Requests:
                 offsets=dict(event.offsets),
                 ticket=event.ticket,
                 limit_ms=limit_ms,
-                not_before_ms=self.rest_until_ms,
+                not_before_ms=self._adding.markers.until_ms,
             )
         )
 
@@ -277,10 +280,13 @@ class Requests:
             if job is self._jobs[0] or job.api in (Api.ADD_OFFSETS, Api.COMMIT_OFFSETS):
                 node = self._coordinators.node(job.key)
                 if node is not None and self._open is None and self._is_due(now_ms, job):
+                    if not self._may_add(job):
+                        continue
                     job.node = node
                     self._open = job
         if self._open is not None and self._open in self._jobs:
             self._jobs.remove(self._open)
+            self._sent_ms = now_ms
             self._send(self._open)
         self._coordinators.settle(now_ms)
         self._is_stirred = False
@@ -308,6 +314,12 @@ class Requests:
             return job.group is not None and job.group.group_id in self._groups
         return True
 
+    def _may_add(self, job: Job) -> bool:
+        """V2: whether the group's coordinator may add the group now."""
+        if job.group is None or self._version is TransactionVersion.V1:
+            return True
+        return self._adding.is_free(job.group.group_id, GROUP)
+
     def _is_due(self, now_ms: int, job: Job) -> bool:
         return job.not_before_ms <= now_ms and self._is_sendable(job)
 
@@ -315,6 +327,8 @@ class Requests:
         self._number += 1
         if job.api is Api.COMMIT_OFFSETS:
             self.may_hold = True  # even a refused one adds the group, with V2
+            if job.group is not None:
+                self._adding.sent(job.group.group_id, GROUP)
         self._emit(command(job, self._number, self._settings, self._version))
 
     # -- what comes of it --------------------------------------------------------------------
@@ -334,6 +348,8 @@ class Requests:
             self._stale += 1
             return
         self._open = None
+        if job.api is Api.COMMIT_OFFSETS and job.group is not None:
+            self._adding.ended(now_ms, job.group.group_id)
         match event:
             case ev.TxnLost():
                 self._lost(now_ms, job, event)
@@ -368,7 +384,7 @@ class Requests:
         if job.api is Api.COMMIT_OFFSETS and not job.is_dropped:
             self._heard.offsets_taken(job)
         if job.api is Api.END_TRANSACTION:
-            self.rest_until_ms = now_ms + MARKERS_MS
+            self._adding.markers.ended(now_ms, now_ms - self._sent_ms)
             self._heard.ended(event.producer)
 
     def _refused(
@@ -392,8 +408,13 @@ class Requests:
             self._coordinators.forget(job.key, job.node, str(error))
         self._doubt(job, code not in _NOT_DONE)
         pause_ms = None
-        if code == ErrorCode.CONCURRENT_TRANSACTIONS and not self.has_added:
-            pause_ms = _FIRST_ADD_MS if job.api in (Api.ADD_PARTITIONS, Api.ADD_OFFSETS) else None
+        if code == ErrorCode.CONCURRENT_TRANSACTIONS and job.api in _ADDING:
+            pause_ms = backoff_ms(
+                job.collisions, _SOON_MS, self._settings.retry_backoff_ms, self._jitter
+            )
+            job.collisions += 1
+            if job.group is not None:
+                self._adding.was_refused(job.group.group_id)
         self._again(now_ms, job, str(error), pause_ms)
 
     def _lost(self, now_ms: int, job: Job, event: ev.TxnLost) -> None:

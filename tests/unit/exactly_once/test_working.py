@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,11 +34,20 @@ class _FrozenError(Exception):
 
 
 class _Sender:
-    """Takes the records of a producer."""
+    """Takes the records of a producer, every other one at once."""
 
     def __init__(self) -> None:
+        self._at_once = itertools.cycle((True, False))
         self.sent: list[tuple[Any, ...]] = []
         self.refuse: BaseException | None = None
+
+    def put(self, *record: Any) -> bool:
+        if self.refuse is not None:
+            raise self.refuse
+        if next(self._at_once):
+            self.sent.append((*record, None))
+            return True
+        return False
 
     async def send(self, *record: Any) -> None:
         if self.refuse is not None:

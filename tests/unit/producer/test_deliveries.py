@@ -30,9 +30,14 @@ def with_batch(records: int = 3, number: int = 1, *, is_silent: bool = True) -> 
 def add(deliveries: Deliveries, number: int, records: int) -> Futures:
     batch = deliveries.batches[number] = OnItsWay(TP)
     loop = asyncio.get_running_loop()
-    batch.futures = [loop.create_future() for _ in range(records)]
+    futures = [loop.create_future() for _ in range(records)]
+    batch.futures = [*futures]
     batch.times = [100 + row for row in range(records)]
-    return list(batch.futures)
+    return futures
+
+
+def futures_of(deliveries: Deliveries, number: int = 1) -> Futures:
+    return [each for each in deliveries.batches[number].futures if each is not None]
 
 
 def error(text: str = "no") -> DeliveryTimedOut:
@@ -47,7 +52,7 @@ def failed(
 
 async def test_each_record_has_its_offset_and_its_own_time() -> None:
     deliveries = with_batch()
-    futures = list(deliveries.batches[1].futures)
+    futures = futures_of(deliveries)
     deliveries.done(BatchDone(1, Place(10, -1, 4)))
     assert [each.result() for each in futures] == [
         ("t", 3, TP, 10, 100, 0, 4),
@@ -58,9 +63,25 @@ async def test_each_record_has_its_offset_and_its_own_time() -> None:
     assert not deliveries.batches
 
 
+async def test_what_nobody_waits_for_counts_all_the_same() -> None:
+    deliveries = with_batch()
+    batch = deliveries.batches[1]
+    futures = [*futures_of(deliveries)]
+    batch.futures[1] = None
+    deliveries.split(BatchSplit(1, ((2, 2), (3, 1))))
+    deliveries.done(BatchDone(3, Place(22, -1)))
+    deliveries.done(BatchDone(2, Place(20, -1)))
+    assert [each.result().offset for each in (futures[0], futures[2])] == [20, 22]
+    assert not futures[1].done()
+    deliveries = with_batch(1)
+    deliveries.batches[1].futures[0] = None
+    deliveries.failed(failed(1, error()))
+    assert not deliveries.batches
+
+
 async def test_where_the_broker_gives_the_time_it_counts_for_all() -> None:
     deliveries = with_batch(2)
-    futures = list(deliveries.batches[1].futures)
+    futures = futures_of(deliveries)
     deliveries.done(BatchDone(1, Place(10, 777)))
     assert [(each.result().timestamp, each.result().timestamp_type) for each in futures] == [
         (777, 1),
@@ -70,19 +91,19 @@ async def test_where_the_broker_gives_the_time_it_counts_for_all() -> None:
 
 async def test_an_offset_that_nobody_told_is_not_counted_from() -> None:
     deliveries = with_batch(2)
-    futures = list(deliveries.batches[1].futures)
+    futures = futures_of(deliveries)
     deliveries.done(BatchDone(1, Place(-1, -1)))
     assert [each.result().offset for each in futures] == [-1, -1]
 
 
 async def test_a_future_that_was_cancelled_takes_no_other_ones_place() -> None:
     deliveries = with_batch()
-    futures = list(deliveries.batches[1].futures)
+    futures = futures_of(deliveries)
     futures[1].cancel()
     deliveries.done(BatchDone(1, Place(10, -1)))
     assert (futures[0].result().offset, futures[2].result().offset) == (10, 12)
     deliveries = with_batch()
-    futures = list(deliveries.batches[1].futures)
+    futures = futures_of(deliveries)
     futures[1].cancel()
     deliveries.failed(failed(1, error()))
     assert futures[1].cancelled()
@@ -91,7 +112,7 @@ async def test_a_future_that_was_cancelled_takes_no_other_ones_place() -> None:
 
 async def test_the_record_that_is_to_blame_hears_of_itself() -> None:
     deliveries = with_batch()
-    futures = list(deliveries.batches[1].futures)
+    futures = futures_of(deliveries)
     blame = BrokerError(ErrorCode.INVALID_RECORD, "INVALID_RECORD", "no key")
     went_down = error()
     deliveries.failed(failed(1, went_down, {1: blame}))
@@ -100,7 +121,7 @@ async def test_the_record_that_is_to_blame_hears_of_itself() -> None:
 
 async def test_the_records_of_a_batch_that_is_split_go_with_its_parts() -> None:
     deliveries = with_batch(5)
-    futures = list(deliveries.batches[1].futures)
+    futures = futures_of(deliveries)
     deliveries.split(BatchSplit(1, ((2, 3), (3, 2))))
     deliveries.split(BatchSplit(3, ((4, 1), (5, 1))))
     deliveries.failed(failed(2, error()))
@@ -115,7 +136,7 @@ async def test_the_records_of_a_batch_that_is_split_go_with_its_parts() -> None:
 async def test_at_the_end_everybody_is_told_and_what_comes_later_changes_nothing() -> None:
     deliveries = with_batch(2)
     batches = deliveries.batches
-    futures = [*batches[1].futures, *add(deliveries, 2, 1)]
+    futures = [*futures_of(deliveries), *add(deliveries, 2, 1)]
     closed = LocalProtocolError("closed")
     deliveries.end(closed)
     assert [each.exception() for each in futures] == [closed] * 3

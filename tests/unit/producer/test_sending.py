@@ -140,6 +140,63 @@ async def forgetful(block: Transaction[Any, Any], calls: list[Any]) -> None:
         calls.append(asyncio.create_task(txn.send("t", b"late")))
 
 
+class TestAtOnce:
+    """``put``: without a future, where nothing has to be waited for."""
+
+    async def test_it_is_as_good_as_send(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async with offline(monkeypatch, partitions=3, linger_ms=60_000) as one:
+            sending = one.producer.sending()
+            assert not sending.put("t", b"0", b"k", None, 7), "its partitions are not known yet"
+            first = await sending.send("t", b"0", b"k", None, 7, None)
+            assert not sending.put("t", b"1", b"k", None, 8), "others have their turn first"
+            second = await sending.send("t", b"1", b"k", None, 8, None)
+            assert sending.put("t", b"2", b"k", None, 9)
+            third = await sending.send("t", b"3", b"k", None, None, None)
+            assert sending.put("t", None, b"k", None, None)
+            await one.producer.flush()
+            places = [each.result() for each in (first, second, third)]
+            assert [each.offset for each in places] == [0, 1, 3]
+            stored = one.broker.records("t", places[0].partition)
+            assert [each.value for each in stored] == [b"0", b"1", b"2", b"3", None]
+            assert [each.timestamp_ms for each in stored[:3]] == [7, 8, 9]
+
+    async def test_what_takes_more_than_that_is_left_to_send(self, plain: Offline) -> None:
+        await plain.producer.send_and_wait("t", b"0", key=b"k")
+        sending = plain.producer.sending()
+        assert not sending.put("t", b"1", b"k", None, None), "a batch has to be begun"
+        await sending.send("t", b"1", b"k", None, None, None)
+        assert not sending.put("t", b"x" * 20_000, b"k", None, None), "it is full"
+        assert not sending.put("t", b"2", b"k", 0, None)
+        assert not sending.put("t", bytearray(b"2"), b"k", None, None)
+        assert not sending.put("t", b"2", "k", None, None)
+        with pytest.raises(ConfigError, match="timestamp_ms"):
+            sending.put("t", b"2", b"k", None, -5)
+
+    @pytest.mark.parametrize("name", ["key_serializer", "value_serializer", "partitioner"])
+    async def test_functions_of_the_user_are_called(
+        self, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        settings: dict[str, Any] = {name: bytes.upper if "ser" in name else lambda *_: 0}
+        async with offline(monkeypatch, linger_ms=60_000, **settings) as one:
+            sending = one.producer.sending()
+            await sending.send("t", b"0", b"k", None, None, None)
+            assert not sending.put("t", b"1", b"k", None, None)
+
+    async def test_where_nothing_is_sent_any_more_it_says_so(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with offline(monkeypatch, linger_ms=60_000) as one:
+            sending = one.producer.sending()
+            sent = [await sending.send("t", b"0", b"k", None, None, None) for _ in range(2)]
+            task = one.engine._task
+            assert task is not None
+            task.cancel()
+            await asyncio.wait([task])
+            with pytest.raises(ProducerFailed, match="cancelled from outside"):
+                sending.put("t", b"1", b"k", None, None)
+            assert all(each.exception() for each in sent)
+
+
 class TestMeanwhile:
     async def test_others_have_their_turn_while_somebody_sends_without_a_pause(
         self, plain: Offline

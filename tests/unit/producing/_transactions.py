@@ -15,6 +15,7 @@ from kip848_client.errors import Kip848Error
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._errors import Reaction
+from kip848_client.producing._markers import PAUSE_MS
 from kip848_client.producing._model import (
     CoordinatorKind,
     Group,
@@ -25,7 +26,6 @@ from kip848_client.producing._model import (
 )
 from kip848_client.producing._seam import Identity
 from kip848_client.producing._transaction import Transactions
-from kip848_client.producing._transaction_requests import MARKERS_MS
 from kip848_client.producing._transaction_states import State
 
 __all__ = ["GROUP", "ME", "Batches", "Harness", "group", "tp"]
@@ -104,11 +104,11 @@ class Batches:
         assert identity is not None
         for batch in () if self.is_held else tuple(self.waiting):
             who = identity.producer
-            if who is not None and identity.may_send(batch.tp):
+            if who is not None and identity.may_send(batch.tp, batch.tp.partition):
                 self.waiting.remove(batch)
                 self.flying.append(batch)
                 batch.producer = who
-                identity.sent(batch.tp)
+                identity.sent(batch.tp, batch.tp.partition)
 
 
 class Harness:
@@ -203,7 +203,7 @@ class Harness:
 
     def begin(self, within_ms: int = FOREVER) -> int:
         """When the markers of the transaction before are written."""
-        self.advance(MARKERS_MS)
+        self.advance(PAUSE_MS)
         ticket = self.ticket()
         self.post(ev.BeginRequested(ticket, self.now + within_ms))
         return ticket
@@ -273,18 +273,24 @@ class Harness:
         for batch in self.batches.flying:
             assert batch.producer is not None
             self.core.written(batch.producer)
-        self.batches.flying.clear()
+        self._answered()
         self.settle()
 
     def batch_lost(self) -> None:
         """All that is on its way has to be sent once more."""
         self.batches.waiting[:0] = self.batches.flying
-        self.batches.flying.clear()
+        self._answered()
         self.settle()
+
+    def _answered(self) -> None:
+        for batch in self.batches.flying:
+            self.core.answered(self.now, batch.tp)
+        self.batches.flying.clear()
 
     def batch_refused(self, reaction: Reaction, error: Kip848Error) -> None:
         """The oldest batch has failed."""
         batch = self.batches.flying.pop(0)
+        self.core.answered(self.now, batch.tp)
         self.batches.has_gap = True
         self.core.batch_failed(self.now, batch.producer, reaction, error)
         self.settle()

@@ -11,6 +11,7 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError, TransactionAborted
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
+from kip848_client.producing._markers import PAUSE_MS
 from kip848_client.producing._model import (
     Group,
     OffsetToCommit,
@@ -18,7 +19,6 @@ from kip848_client.producing._model import (
     ProduceSettings,
     TransactionVersion,
 )
-from kip848_client.producing._transaction_requests import MARKERS_MS
 from tests.unit.producing._harness import Harness, tp
 
 FOREVER = 10**9
@@ -59,7 +59,7 @@ class TransactionHarness(Harness):
                         pass
 
     def begin(self, ticket: int = 10) -> None:
-        self.advance(MARKERS_MS)
+        self.advance(PAUSE_MS)
         self.post(ev.BeginRequested(ticket, FOREVER))
         assert ticket in self.tickets
 

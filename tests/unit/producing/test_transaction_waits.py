@@ -20,8 +20,8 @@ from kip848_client.errors import (
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._errors import Reaction
+from kip848_client.producing._markers import PAUSE_MS
 from kip848_client.producing._model import NOBODY, ProducerId
-from kip848_client.producing._transaction_requests import MARKERS_MS
 from kip848_client.producing._transaction_states import State
 from tests.unit.producing._transactions import GROUP, ME, Harness, tp
 
@@ -45,21 +45,19 @@ def names(h: Harness) -> list[str]:
 # -- coordinators, pauses, deadlines -----------------------------------------------------------
 
 
-def test_the_first_add_waits_for_markers_but_a_little_while() -> None:
+def test_an_addition_that_is_refused_is_asked_again_soon() -> None:
     h = Harness(1).begun()
     h.record()
-    for _ in range(3):
+    for pause_ms in (2, 4, 8, 16, 32, 64, 100, 100):
         h.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
-        h.advance(19)
+        h.advance(pause_ms - 1)
         assert not h.open
         h.advance(1)
         h.asked(do.AddPartitions)
     h.answer()
     h.record(1)
     h.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
-    h.advance(99)
-    assert not h.open
-    h.advance(1)
+    h.advance(2)
     h.asked(do.AddPartitions)
 
 
@@ -357,7 +355,7 @@ def test_who_waits_when_the_time_for_closing_is_over_is_told() -> None:
 def test_what_was_wanted_after_the_step_is_due_at_once() -> None:
     h = Harness(1).begun()
     assert h.core.due_ms() is None
-    assert not h.core.may_send(tp(5))
+    assert not h.core.may_send(tp(5), 5)
     assert h.core.due_ms() == 0
     h.settle()
     assert h.asked(do.AddPartitions).partitions == (tp(5),)
@@ -380,13 +378,14 @@ def test_nothing_is_added_while_the_markers_before_are_being_written(
     assert h.is_done(50)
     h.record()
     h.offsets()
-    h.advance(MARKERS_MS - 1)
+    h.advance(PAUSE_MS - 1)
     assert not h.batches.flying
     assert not h.open
     h.advance(1)
-    assert h.now == ended_ms + MARKERS_MS
-    assert bool(h.batches.flying) is (level == 2)
+    assert h.now == ended_ms + PAUSE_MS
     h.asked(do.CommitOffsets if level == 2 else do.AddOffsets)
+    h.answer()
+    assert bool(h.batches.flying) is (level == 2)
 
 
 def test_who_took_that_long_does_not_wait() -> None:
@@ -394,7 +393,7 @@ def test_who_took_that_long_does_not_wait() -> None:
     h.commit()
     h.answer()
     h.post(ev.BeginRequested(50, h.now + 1_000))
-    h.advance(MARKERS_MS)
+    h.advance(PAUSE_MS)
     h.record()
     assert h.batches.flying
 
@@ -408,7 +407,7 @@ def test_a_commit_in_that_time_waits_for_what_is_to_be_sent() -> None:
     ticket = h.commit()
     assert h.is_waiting(ticket)
     assert not h.open
-    h.advance(MARKERS_MS)
+    h.advance(PAUSE_MS)
     h.written()
     h.answer()
     assert h.is_done(ticket)
