@@ -50,6 +50,10 @@ class Batches:
     def is_in_flight(self) -> bool:
         return bool(self.flying)
 
+    @property
+    def trouble(self) -> str | None:
+        return None
+
     def hurry(self) -> None:
         """There is no lingering here."""
 

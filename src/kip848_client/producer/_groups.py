@@ -57,7 +57,7 @@ def to_commit(
 ) -> tuple[Group, dict[TopicPartition, OffsetToCommit]]:
     """One snapshot of the member and its offsets. Raises ``CommitFailed`` for what is not the
     member's to commit, ``ConfigError``."""
-    if isinstance(group, GroupSource):
+    if isinstance(group, GroupSource) and not isinstance(group, type):
         member, theirs = group.offsets_for_transaction(offsets)
         found = {
             tp: OffsetToCommit(each.offset, each.leader_epoch, each.metadata, each.topic_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import suppress
 from types import CoroutineType, TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -105,7 +106,8 @@ class Transaction(Generic[K, V]):
         except asyncio.CancelledError:
             raise
         except Kip848Error as err:
-            error.add_note(f"aborting the transaction failed, too: {err}")
+            with suppress(Exception):  # the application's own may be a frozen dataclass
+                error.add_note(f"aborting the transaction failed, too: {err}")
 
     async def _commit(self) -> None:
         try:

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kip848_client._backoff import Jitter
+from kip848_client._partition_names import shown
 from kip848_client._types import TopicPartition
 from kip848_client.cluster import (
     ClusterChanged,
@@ -244,6 +245,13 @@ class ProducerCore:
     def has_gap(self) -> bool:
         """A batch with sequence numbers has failed since ``begin_anew``."""
         return self._answers.has_gap
+
+    @property
+    def trouble(self) -> str | None:
+        """Why a batch is not written yet, as far as a broker or the network has said."""
+        found = self._accumulator.partitions.items()
+        told = (f"{shown(tp)}: {each.trouble}" for tp, each in found if each.trouble)
+        return next(told, None)
 
     def hurry(self) -> None:
         """Send what waits without lingering."""

@@ -41,6 +41,11 @@ class Batches(Protocol):
         that the broker may miss them."""
         ...
 
+    @property
+    def trouble(self) -> str | None:
+        """Why a batch is not written yet, as far as a broker or the network has said."""
+        ...
+
     def hurry(self) -> None:
         """Send what waits without lingering: the transaction is to be committed."""
         ...

@@ -213,9 +213,9 @@ class Transactions:
 
     def end(self) -> None:
         """The time for closing is over: whoever waits still is told so."""
-        why = RequestTimedOut(f"the producer is closed: {self._requests.trouble}")
+        why = RequestTimedOut(f"the producer is closed: {self._trouble}")
         is_sent = self._txn.is_doubtful or self._requests.is_end_in_doubt
-        told = in_doubt(self._id, why) if is_sent else aborted(self._id, why)
+        told = in_doubt(self._id, why, closed=True) if is_sent else aborted(self._id, why)
         self._commits.fail(told)
         self._aborts.fail(why)
         self._drop(aborted(self._id, why))
@@ -543,9 +543,15 @@ class Transactions:
         self._starts.overdue(now_ms, self._late_init)
         self._begins.overdue(now_ms, self._late_init)
 
+    @property
+    def _trouble(self) -> str:
+        """Why the transaction does not come to its end, for an error."""
+        told = None if self._batches.is_empty else self._batches.trouble
+        return told or self._requests.trouble
+
     def _late_abort(self) -> RequestTimedOut:
         return RequestTimedOut(
-            f"the abort of {self._id!r} is not answered in time ({self._requests.trouble}); it "
+            f"the abort of {self._id!r} is not answered in time ({self._trouble}); it "
             "goes on, and abort_transaction() waits for it again"
         )
 
@@ -555,7 +561,7 @@ class Transactions:
 
     def _give_up_commit(self) -> None:
         """Nobody waits any longer."""
-        why = RequestTimedOut(f"the time for the commit is over: {self._requests.trouble}")
+        why = RequestTimedOut(f"the time for the commit is over: {self._trouble}")
         if not self._requests.is_end_in_doubt:
             self._on_harm(Reaction.ABORT, why)
             return

@@ -93,10 +93,12 @@ def timed_out(transactional_id: str, harm: TransactionAborted) -> TransactionTim
     )
 
 
-def in_doubt(transactional_id: str, cause: Kip848Error | None) -> CommitInDoubt:
-    """Nobody knows."""
+def in_doubt(
+    transactional_id: str, cause: Kip848Error | None, *, closed: bool = False
+) -> CommitInDoubt:
+    """Nobody knows. ``closed``: and this producer cannot be asked any more."""
     why = "" if cause is None else f" ({cause})"
-    way_out = "commit_transaction() again tells"
+    way_out = _LOOK if closed else "commit_transaction() again tells"
     if isinstance(cause, ProducerFailed):
         why, way_out = f", and this producer cannot find out ({cause.cause})", _LOOK
     return CommitInDoubt(

@@ -71,6 +71,7 @@ class Batches:
     flying: list[Batch] = field(default_factory=list[Batch])
     dropped: list[Batch] = field(default_factory=list[Batch])
     has_gap: bool = False
+    trouble: str | None = None
     is_hurried: bool = False
     is_held: bool = False
     """No leader is known: nothing can be sent."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import LocalProtocolError, TransactionAborted
+from kip848_client.errors import CommitInDoubt, LocalProtocolError, TransactionAborted
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._markers import PAUSE_MS
@@ -180,3 +180,28 @@ def test_the_deadline_of_closing_holds_in_a_transaction(level: int) -> None:
     h.advance(1_000)
     assert h.failed.keys() == {1}
     assert 14 in h.tickets
+
+
+def test_a_commit_that_waits_for_a_record_tells_what_keeps_it() -> None:
+    h = TransactionHarness()
+    h.begin()
+    h.send("one")
+    h.answer(ErrorCode.UNKNOWN_TOPIC_ID)
+    h.post(ev.CommitRequested(11, h.now + 1_000))
+    h.advance(1_000)
+    assert "t-0: " in str(h.refused[11])
+    assert "UNKNOWN_TOPIC_ID" in str(h.refused[11])
+
+
+def test_a_commit_in_doubt_when_the_producer_is_closed_needs_another_producer() -> None:
+    h = TransactionHarness()
+    h.begin()
+    h.send("one")
+    h.answer()
+    h.post(ev.CommitRequested(11, FOREVER))
+    assert h.all(do.EndTransaction)
+    h.post(ev.CloseRequested(14, h.now + 1_000))
+    h.advance(1_000)
+    assert isinstance(h.refused[11], CommitInDoubt)
+    assert "make a new producer" in str(h.refused[11])
+    assert "commit_transaction" not in str(h.refused[11])
