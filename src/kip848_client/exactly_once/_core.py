@@ -529,6 +529,11 @@ class ProcessorCore:
         )
 
     def _end(self, error: Exception | None) -> None:
+        first = self._error
+        if first is not None and first is not error:
+            self._notice(
+                f"the processor ends by another error, but before it there was: {_said(first)}"
+            )
         self._state = State.ENDED
         self._reading = self._work = self._asking = None
         self._release_all()

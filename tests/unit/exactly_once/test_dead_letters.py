@@ -26,6 +26,16 @@ def test_without_dead_letters_nothing_is_committed_and_the_error_is_raised() -> 
     assert h.all_of(do.SendOffsets) == []
 
 
+def test_an_error_that_another_one_hides_is_told() -> None:
+    h = Harness()
+    h.open(portion(P0, 5, 3))
+    h.function_failed(6, ValueError("poison"))
+    fenced = ProducerFenced("another one")
+    h.failed(do.Abort, fenced)
+    assert h.ended.error is fenced
+    assert "before it there was: ValueError('poison')" in h.newest(do.Notice).text
+
+
 def test_a_dead_letter_is_part_of_the_transaction() -> None:
     h = Harness(_LETTERS)
     h.open(portion(P0, 5, 4))
