@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
-from mock_coordinator.core.groups.offsets.transactional import refuse_txn_commit
+from mock_coordinator.core.groups.offsets.transactional import needs_transaction, refuse_txn_commit
 from mock_coordinator.core.groups.service.shards import GroupShards
 from mock_coordinator.core.inputs import RequestReceived
 from mock_coordinator.core.state.broker import Broker
@@ -130,6 +130,8 @@ class Transactions:
         group_id = request.group_id
         if not group_id or not self._groups.serves(group_id, received.node_id):
             return ErrorCode.NONE  # the group coordinator will refuse
+        if not needs_transaction(self._broker.catalog, received.version, request):
+            return ErrorCode.NONE
         fenced_unasked = self._broker.profile.older_epoch_fenced_unasked
         journal = self._broker.disk.journal(self._groups.partition_of(group_id))
         if fenced_unasked and journal.log.producers.has_seen_newer(*producer):

@@ -50,6 +50,7 @@ __all__ = [
     "CommittedTopic",
     "decide_commit",
     "decide_offsets",
+    "names_partitions",
     "refuse_offsets",
     "require_txn_committer",
     "too_large",
@@ -148,6 +149,11 @@ def refuse_offsets(
     return OffsetCommitResponse(
         topics=_in_order(topics, lambda _topic, partition: _answer(partition, code))
     )
+
+
+def names_partitions(catalog: Catalog, version: int, request: OffsetCommitRequest) -> bool:
+    """Whether the request names a partition that exists; what does not is no coordinator's."""
+    return any(_looked_up(catalog, version, topic).open for topic in request.topics)
 
 
 def _in_order(

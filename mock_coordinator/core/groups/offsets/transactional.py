@@ -31,6 +31,7 @@ from mock_coordinator.core.groups.offsets.commit import (
     TOPIC_ID_VERSION,
     CommittedTopic,
     decide_offsets,
+    names_partitions,
     refuse_offsets,
     require_txn_committer,
 )
@@ -38,7 +39,7 @@ from mock_coordinator.core.groups.state.environment import Decision, Environment
 from mock_coordinator.core.refused import Refused
 from mock_coordinator.core.topics.catalog import Catalog
 
-__all__ = ["decide_txn_commit", "refuse_txn_commit"]
+__all__ = ["decide_txn_commit", "needs_transaction", "refuse_txn_commit"]
 
 IDS_AND_EPOCHS_VERSION: Final = 6
 """From this version on topics are named by id, and refusals in the words of KIP-848 (KIP-1319)."""
@@ -81,6 +82,12 @@ def refuse_txn_commit(
     exist have their own errors."""
     plain = _as_plain_commit(request)
     return _response(refuse_offsets(catalog, _plain_version(version), plain, code))
+
+
+def needs_transaction(catalog: Catalog, version: int, request: TxnOffsetCommitRequest) -> bool:
+    """Whether there is anything that the transaction would have to be verified for: nobody asks for
+    topics and partitions that do not exist."""
+    return names_partitions(catalog, _plain_version(version), _as_plain_commit(request))
 
 
 def _plain_version(version: int) -> int:
