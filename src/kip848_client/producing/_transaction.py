@@ -29,7 +29,6 @@ from typing import Final
 from kip848_client._backoff import Jitter
 from kip848_client._types import TopicPartition
 from kip848_client.errors import (
-    CoordinatorUnavailable,
     Kip848Error,
     LocalProtocolError,
     ProducerFailed,
@@ -46,8 +45,12 @@ from kip848_client.producing._seam import Batches
 from kip848_client.producing._transaction_errors import (
     aborted,
     failed,
+    fatal_again,
+    harm_again,
     in_doubt,
     is_certain,
+    late_abort,
+    late_init,
     left_open,
     not_allowed,
     timed_out,
@@ -549,15 +552,11 @@ class Transactions:
         told = None if self._batches.is_empty else self._batches.trouble
         return told or self._requests.trouble
 
-    def _late_abort(self) -> RequestTimedOut:
-        return RequestTimedOut(
-            f"the abort of {self._id!r} is not answered in time ({self._trouble}); it "
-            "goes on, and abort_transaction() waits for it again"
-        )
+    def _late_abort(self) -> Kip848Error:
+        return late_abort(self._id, self._trouble)
 
-    def _late_init(self) -> CoordinatorUnavailable:
-        why = f"{self._requests.trouble}; it is still asked for"
-        return CoordinatorUnavailable(f"no producer id for {self._id!r} in time: {why}")
+    def _late_init(self) -> Kip848Error:
+        return late_init(self._id, self._requests.trouble)
 
     def _give_up_commit(self) -> None:
         """Nobody waits any longer."""
@@ -581,16 +580,11 @@ class Transactions:
 
     def _told_harm(self) -> TransactionAborted:
         """The error of the transaction, for one more who gets it."""
-        harm = self._txn.harm
-        if harm is None:
-            return TransactionAborted(f"the transaction of {self._id!r} is aborted, as was asked")
-        return type(harm)(str(harm), cause=harm.cause)
+        return harm_again(self._id, self._txn.harm)
 
     def _told_fatal(self) -> ProducerFailed:
-        fatal = self._fatal
-        assert fatal is not None
-        doubt = fatal.maybe_committed
-        return type(fatal)(str(fatal), cause=fatal.cause, maybe_committed=doubt)
+        assert self._fatal is not None
+        return fatal_again(self._fatal)
 
     def _told(self) -> Kip848Error:
         return self._told_harm() if self._fatal is None else self._told_fatal()

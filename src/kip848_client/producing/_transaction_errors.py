@@ -8,10 +8,12 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
     CommitInDoubt,
+    CoordinatorUnavailable,
     Kip848Error,
     LocalProtocolError,
     ProducerFailed,
     ProducerFenced,
+    RequestTimedOut,
     TransactionAborted,
     TransactionTimedOut,
 )
@@ -21,8 +23,12 @@ from kip848_client.producing._transaction_states import State, Trigger
 __all__ = [
     "aborted",
     "failed",
+    "fatal_again",
+    "harm_again",
     "in_doubt",
     "is_certain",
+    "late_abort",
+    "late_init",
     "left_open",
     "not_allowed",
     "timed_out",
@@ -72,6 +78,20 @@ def aborted(transactional_id: str, cause: Kip848Error) -> TransactionAborted:
         "one",
         cause=cause,
     )
+
+
+def late_abort(transactional_id: str, trouble: str) -> RequestTimedOut:
+    """Whoever wanted the abort waits no longer."""
+    return RequestTimedOut(
+        f"the abort of {transactional_id!r} is not answered in time ({trouble}); it goes on, and "
+        "abort_transaction() waits for it again"
+    )
+
+
+def late_init(transactional_id: str, trouble: str) -> CoordinatorUnavailable:
+    """Whoever wanted to start or to begin waits no longer."""
+    why = f"{trouble}; it is still asked for"
+    return CoordinatorUnavailable(f"no producer id for {transactional_id!r} in time: {why}")
 
 
 def left_open(transactional_id: str) -> str:
@@ -130,6 +150,19 @@ def failed(
         cause=cause,
         maybe_committed=doubt,
     )
+
+
+def harm_again(transactional_id: str, harm: TransactionAborted | None) -> TransactionAborted:
+    """The error of a transaction, for one more who gets it."""
+    if harm is None:
+        return TransactionAborted(f"the transaction of {transactional_id!r} is aborted, as asked")
+    return type(harm)(str(harm), cause=harm.cause)
+
+
+def fatal_again(fatal: ProducerFailed) -> ProducerFailed:
+    """The error of a producer, for one more who gets it."""
+    doubt = fatal.maybe_committed
+    return type(fatal)(str(fatal), cause=fatal.cause, maybe_committed=doubt)
 
 
 def is_certain(reaction: Reaction, error: Kip848Error) -> bool:
