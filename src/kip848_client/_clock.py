@@ -16,3 +16,7 @@ class LoopClock:
     def now_ms(self) -> int:
         """Milliseconds since some fixed moment."""
         return int(self._time() * 1000)
+
+    def left_s(self, then_ms: int) -> float:
+        """Seconds until it is so late, to less than a millisecond; not below 0."""
+        return max(0.0, then_ms / 1000 - self._time())

@@ -44,6 +44,10 @@ class Clock(Protocol):
         """Milliseconds since some fixed moment."""
         ...
 
+    def left_s(self, then_ms: int) -> float:
+        """Seconds until it is so late, to less than a millisecond; not below 0."""
+        ...
+
 
 class Transport(Protocol):
     """Sends one request and returns its answer.

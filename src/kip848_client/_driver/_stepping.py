@@ -141,8 +141,7 @@ class Stepping(Generic[E]):
         self._clear_alarm()
         if due_ms is not None:
             self._alarm_ms = due_ms
-            left_s = max(0, due_ms - self._clock.now_ms()) / 1000
-            self._alarm = self._loop.call_later(left_s, self._on_alarm)
+            self._alarm = self._loop.call_later(self._clock.left_s(due_ms), self._on_alarm)
 
     def _clear_alarm(self) -> None:
         if self._alarm is not None:

@@ -90,7 +90,7 @@ class Commits:
 
     async def drain(self, deadline_ms: int) -> None:
         """Return when no wish to commit is open any more, or at the deadline."""
-        with anyio.move_on_after(max(0, deadline_ms - self._clock.now_ms()) / 1000):
+        with anyio.move_on_after(self._clock.left_s(deadline_ms)):
             while self._core.open_commits and not self._closed:
                 await self._ended.wait()
 

@@ -374,7 +374,7 @@ class Engine(Generic[K, V]):
         return self.clock.now_ms() + self.config.default_api_timeout_ms
 
     def _left_s(self) -> float:
-        return max(0, self._close_by_ms - self.clock.now_ms()) / 1000
+        return self.clock.left_s(self._close_by_ms)
 
     # -- what is consumed ------------------------------------------------------------------------
 

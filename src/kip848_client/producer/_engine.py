@@ -197,7 +197,7 @@ class Engine:
         if self._task is None or self._task.done():
             return
         deadline_ms = self._close_by_ms
-        left_s = max(0, deadline_ms - self.clock.now_ms()) / 1000
+        left_s = self.clock.left_s(deadline_ms)
         self._is_sending_the_rest = True
         async with asyncio.timeout(left_s + _GRACE_S):
             await self.producing.ask(lambda ticket: CloseRequested(ticket, deadline_ms))

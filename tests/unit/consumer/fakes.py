@@ -22,6 +22,9 @@ class FakeClock:
     def now_ms(self) -> int:
         return self.ms
 
+    def left_s(self, then_ms: int) -> float:
+        return max(0, then_ms - self.ms) / 1000
+
 
 class FakeTransport:
     """``answer`` gets (where, request) and returns the response or raises; ``asked`` keeps both."""
