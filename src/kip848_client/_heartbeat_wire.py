@@ -13,15 +13,20 @@ from kip848_client._types import GroupId, MemberId, TopicId
 from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.member import (
     Assignment,
+    AssignorNews,
     HeartbeatAccepted,
     HeartbeatIntent,
     HeartbeatOutcome,
     HeartbeatRefused,
+    OfferedAssignor,
 )
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestClientAssignor,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseAssignment,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
 )
 
 __all__ = ["HEARTBEAT_VERSIONS", "heartbeat_outcome", "heartbeat_request"]
@@ -38,6 +43,7 @@ def heartbeat_request(group_id: GroupId, intent: HeartbeatIntent) -> ConsumerGro
     """
     owned = intent.owned
     timeout = intent.rebalance_timeout_ms
+    offer = intent.client_assignors
     return ConsumerGroupHeartbeatRequest(
         group_id=group_id,
         member_id=intent.member_id,
@@ -54,11 +60,26 @@ def heartbeat_request(group_id: GroupId, intent: HeartbeatIntent) -> ConsumerGro
             ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=topic_id, partitions=partitions)
             for topic_id, partitions in owned
         ),
+        client_assignors=None if offer is None else tuple(map(_offered, offer)),
     )
 
 
-def heartbeat_outcome(response: ConsumerGroupHeartbeatResponse) -> HeartbeatOutcome:
-    """What a ConsumerGroupHeartbeat response means to the member.
+def _offered(assignor: OfferedAssignor) -> ConsumerGroupHeartbeatRequestClientAssignor:
+    return ConsumerGroupHeartbeatRequestClientAssignor(
+        name=assignor.name,
+        minimum_version=assignor.minimum_version,
+        maximum_version=assignor.maximum_version,
+        reason=assignor.reason,
+        metadata_version=assignor.metadata_version,
+        metadata_bytes=assignor.metadata,
+    )
+
+
+def heartbeat_outcome(
+    response: ConsumerGroupHeartbeatResponse, *, offers_assignors: bool = False
+) -> HeartbeatOutcome:
+    """What a ConsumerGroupHeartbeat response means to the member; what it says about assignors,
+    to one that offers some.
 
     Every field but code and message of an error response is ignored: brokers leave them at their
     defaults. A null assignment is "no news", one without topics is "you own nothing".
@@ -73,13 +94,27 @@ def heartbeat_outcome(response: ConsumerGroupHeartbeatResponse) -> HeartbeatOutc
         )
     assignment: Assignment | None = None
     if response.assignment is not None:
-        assignment = tuple(
-            (TopicId(topic.topic_id), topic.partitions)
-            for topic in response.assignment.topic_partitions
-        )
+        assignment = _rows(response.assignment.topic_partitions)
     return HeartbeatAccepted(
         member_id=None if response.member_id is None else MemberId(response.member_id),
         member_epoch=response.member_epoch,
         heartbeat_interval_ms=response.heartbeat_interval_ms,
         assignment=assignment,
+        assignors=_news(response) if offers_assignors else None,
+    )
+
+
+def _rows(topics: tuple[ConsumerGroupHeartbeatResponseTopicPartitions, ...]) -> Assignment:
+    return tuple((TopicId(topic.topic_id), topic.partitions) for topic in topics)
+
+
+def _news(response: ConsumerGroupHeartbeatResponse) -> AssignorNews:
+    given = response.assignment or ConsumerGroupHeartbeatResponseAssignment()
+    target = _rows(given.topic_partitions) + _rows(given.pending_topic_partitions)
+    return AssignorNews(
+        should_compute=response.should_compute_assignment,
+        target=None if response.assignment is None else target,
+        error=given.error,
+        metadata_version=given.metadata_version,
+        metadata=bytes(given.metadata_bytes),
     )

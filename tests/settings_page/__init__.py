@@ -34,6 +34,7 @@ _ACCEPTED: Final = {
     "bootstrap_servers": "`str`, or a list of them",
     "acks": '`"all"`, `-1`, `1`, `0`',
     "group_protocol": "`'consumer'`",
+    "group_local_assignors": "a list of `ClientAssignor`",
     "auto_offset_reset": "`'earliest'`, `'latest'`, `'none'`, `'by_duration:...'`",
     "sasl_oauth_token_provider": "an object",
 }

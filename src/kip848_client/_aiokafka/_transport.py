@@ -30,6 +30,8 @@ _FIND_VERSIONS: Final[VersionLimits] = (4, 32767)
 """Version 4 asks for a list of keys (KIP-699)."""
 _GROUP_KEY_TYPE: Final = 0
 _HEARTBEAT: Final = api_named("ConsumerGroupHeartbeat")
+_PREPARE: Final = api_named("ConsumerGroupPrepareAssignment")
+_INSTALL: Final = api_named("ConsumerGroupInstallAssignment")
 
 
 class KafkaTransport:
@@ -71,6 +73,22 @@ class KafkaTransport:
         if offered is not None and offered[0] <= 1 <= offered[1]:
             return
         raise protocol_unsupported(f"{link.host}:{link.port}", offered)
+
+    def require_client_assignors(self, link: Link) -> None:
+        """Raise ``ProtocolUnsupported`` unless the broker lets members compute assignments."""
+        missing = [each for each in (_PREPARE, _INSTALL) if each.key not in link.offered]
+        if not missing:
+            return
+        raise ProtocolUnsupported(
+            35,
+            "UNSUPPORTED_VERSION",
+            f"broker {link.host}:{link.port} does not offer it: members cannot compute the "
+            "assignment there",
+            api=f"{missing[0].name} (API key {missing[0].key})",
+            hint="leave group_local_assignors away and let the broker assign "
+            "(group_remote_assignor='uniform' or 'range'); client-side assignors are in the text "
+            "of KIP-848 and in no Kafka release, but in MockBroker and `kip848 mock`",
+        )
 
     def learn_brokers(self, brokers: Iterable[tuple[int, str, int]]) -> None:
         self._nodes = {node_id: (host, port) for node_id, host, port in brokers}

@@ -8,11 +8,13 @@ outlive clients, and reported once in one warning that names what has taken thei
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from kip848_client.client_assignors import ClientAssignor
+from kip848_client.config._assignors import checked_assignors
 from kip848_client.config._client import ClientConfig, ClientSettings, Int32, Int64, WireText
 
 __all__ = ["CLASSIC_ONLY", "ConsumerConfig", "ConsumerSettings", "parse_duration_ms"]
@@ -48,6 +50,7 @@ class ConsumerSettings(ClientSettings, total=False):
     group_instance_id: str | None
     group_protocol: str
     group_remote_assignor: str | None
+    group_local_assignors: Sequence[ClientAssignor]
     client_rack: str | None
     auto_offset_reset: str
     enable_auto_commit: bool
@@ -88,6 +91,9 @@ class ConsumerConfig(ClientConfig):
     """Kafka's ``group.protocol``. ``consumer`` (KIP-848) is the only one here."""
     group_remote_assignor: WireText | None = None
     """``uniform`` or ``range``; ``None`` leaves the choice to the broker."""
+    group_local_assignors: tuple[Any, ...] = ()
+    """Assignors that run in a member, the preferred one first; not together with
+    ``group_remote_assignor``. No Kafka release has them (docs/reference/draft-protocols.md)."""
     client_rack: WireText | None = None
     """Where this consumer is: fetches go to replicas nearby (KIP-392)."""
 
@@ -172,6 +178,22 @@ class ConsumerConfig(ClientConfig):
     @classmethod
     def _empty_is_none(cls, value: str | None) -> str | None:
         return value or None
+
+    @field_validator("group_local_assignors", mode="before")
+    @classmethod
+    def _are_assignors(cls, value: object) -> object:
+        return checked_assignors(value)
+
+    @model_validator(mode="after")
+    def _one_place_to_assign(self) -> Self:
+        if self.group_local_assignors and self.group_remote_assignor is not None:
+            raise ValueError(
+                "group_local_assignors and group_remote_assignor cannot be used together: either a "
+                "member assigns or the broker"
+            )
+        if self.group_local_assignors and self.group_id is None:
+            raise ValueError("group_local_assignors needs a group_id")
+        return self
 
     @field_validator("auto_offset_reset")
     @classmethod

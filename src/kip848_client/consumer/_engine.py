@@ -26,6 +26,7 @@ from kip848_client._ports import Clock
 from kip848_client._types import GroupId, TopicId, TopicPartition
 from kip848_client.cluster import ClusterChanged
 from kip848_client.config import ConsumerConfig
+from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._fetching import Fetching
@@ -181,7 +182,9 @@ class Engine(Generic[K, V]):
             self.transport,
             self.topics,
             _unsupported,
+            offers_assignors=bool(config.group_local_assignors),
         )
+        assignors = LocalAssignors(config.group_local_assignors)
         return Supervisor(
             group_core(
                 config,
@@ -189,6 +192,7 @@ class Engine(Generic[K, V]):
                 self.tracker,
                 self.topics.id_of,
                 self._read_id,
+                assignors.offer(),
             ),
             requests,
             self,
@@ -196,6 +200,7 @@ class Engine(Generic[K, V]):
             self.clock,
             listener=self._listener,
             callback_timeout_ms=config.callback_timeout_ms,
+            assignors=assignors,
         )
 
     def _read_id(self, tp: TopicPartition) -> TopicId | None:
@@ -233,6 +238,8 @@ class Engine(Generic[K, V]):
         link = await self.transport.bootstrap()
         if self.config.group_id is not None:
             self.transport.require_kip848(link)
+            if self.config.group_local_assignors:
+                self.transport.require_client_assignors(link)
         self.topics.want(topics)
         await self.topics.refresh()
         self._task = asyncio.get_running_loop().create_task(self._run(), name="kip848-consumer")

@@ -25,7 +25,7 @@ from kip848_client._shown import shown
 from kip848_client._types import TopicPartition
 from kip848_client.errors import CallbackError, ConfigError
 
-__all__ = ["RebalanceListener", "call_listener", "checked_listener", "listener_method"]
+__all__ = ["RebalanceListener", "call_hook", "call_listener", "checked_listener", "listener_method"]
 
 _log = logging.getLogger("kip848_client")
 
@@ -84,15 +84,27 @@ async def call_listener(
     *,
     began: Callable[[asyncio.Task[None]], None] = _ignore,
 ) -> CallbackError | None:
-    """Call one method; returns the failure instead of raising it.
+    """Call one method; returns the failure instead of raising it."""
+    name = getattr(hook, "__qualname__", repr(hook))
+    named = set(partitions)
+    return await call_hook(lambda: hook(named), name, timeout_ms, began=began)
+
+
+async def call_hook(
+    hook: Callable[[], Any],
+    name: str,
+    timeout_ms: int,
+    *,
+    began: Callable[[asyncio.Task[None]], None] = _ignore,
+) -> CallbackError | None:
+    """Call a user's code, which may be a coroutine; returns the failure instead of raising it.
 
     The method runs in a task of its own, which ``began`` gets. So a CancelledError that comes out
     of it is known from one that is meant for us: who cancels a worker and awaits it lets one out.
     When we are cancelled the method is cancelled too, and left to itself if it does not end soon:
     it must not hold up who waits for us.
     """
-    name = getattr(hook, "__qualname__", repr(hook))
-    task = asyncio.get_running_loop().create_task(_called(hook, set(partitions)), name=name)
+    task = asyncio.get_running_loop().create_task(_called(hook), name=name)
     began(task)
     try:
         await asyncio.wait([task], timeout=timeout_ms / 1000)
@@ -106,8 +118,8 @@ async def call_listener(
     return _failure(task, name, timeout_ms if overran else None)
 
 
-async def _called(hook: Hook, partitions: set[TopicPartition]) -> None:
-    result = hook(partitions)
+async def _called(hook: Callable[[], Any]) -> None:
+    result = hook()
     if inspect.isawaitable(result):
         await result
 

@@ -19,8 +19,8 @@ from kip848_client._ports import Clock
 from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.config import ConsumerConfig, parse_duration_ms
 from kip848_client.fetching import FetchCore, FetchSettings
-from kip848_client.group import GroupCore
-from kip848_client.member import MemberCore, MemberSettings
+from kip848_client.group import ComputingSettings, GroupCore
+from kip848_client.member import MemberCore, MemberSettings, OfferedAssignor
 from kip848_client.offsets import CommitterCore, CommitterSettings, OffsetTracker
 
 __all__ = ["connections", "fetch_core", "group_core", "new_member_id"]
@@ -77,12 +77,15 @@ def _committer_core(config: ConsumerConfig, tracker: OffsetTracker) -> Committer
     return CommitterCore(settings, tracker, jittered)
 
 
-def _member_core(config: ConsumerConfig, member_id: MemberId) -> MemberCore:
+def _member_core(
+    config: ConsumerConfig, member_id: MemberId, offer: tuple[OfferedAssignor, ...]
+) -> MemberCore:
     """What decides about the membership."""
     settings = MemberSettings(
         instance_id=config.group_instance_id,
         rack_id=config.client_rack,
         server_assignor=config.group_remote_assignor,
+        client_assignors=offer,
         max_poll_interval_ms=config.poll_interval_ms,
         auto_commit=config.enable_auto_commit,
         request_timeout_ms=config.request_timeout_ms,
@@ -99,16 +102,23 @@ def group_core(
     tracker: OffsetTracker,
     newest_id: Callable[[str], TopicId | None],
     read_id: Callable[[TopicPartition], TopicId | None],
+    offer: tuple[OfferedAssignor, ...] = (),
 ) -> GroupCore:
-    """What decides about everything that concerns the group."""
+    """What decides about everything that concerns the group. ``offer``: what its client-side
+    assignors say at first."""
     base_ms = config.retry_backoff_ms
     cap_ms = max(base_ms, config.retry_backoff_max_ms)
     return GroupCore(
-        _member_core(config, member_id),
+        _member_core(config, member_id, offer),
         _committer_core(config, tracker),
         newest_id,
         read_id,
         lambda failures: backoff_ms(failures, base_ms, cap_ms, jittered),
+        ComputingSettings(
+            rebalance_timeout_ms=config.poll_interval_ms,
+            assignor_timeout_ms=config.callback_timeout_ms,
+            request_timeout_ms=config.request_timeout_ms,
+        ),
     )
 
 

@@ -6,9 +6,15 @@ What an ending means, and whether to ask again, is for the core to say.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
 
+from kip848_client._assignor_wire import (
+    install_outcome,
+    install_request,
+    prepare_outcome,
+    prepare_request,
+)
 from kip848_client._heartbeat_wire import (
     HEARTBEAT_VERSIONS,
     heartbeat_outcome,
@@ -22,7 +28,7 @@ from kip848_client._offsets_wire import (
     fetch_request,
 )
 from kip848_client._ports import ConnectionBroken, TopicView, Transport
-from kip848_client._types import GroupId, MemberId
+from kip848_client._types import GroupId, MemberId, TopicId
 from kip848_client.errors import (
     BrokerError,
     Kip848Error,
@@ -32,11 +38,15 @@ from kip848_client.errors import (
     UnsupportedVersion,
 )
 from kip848_client.group import (
+    AssignmentImpossible,
+    AssignmentLost,
     CommittedAnswered,
     CommittedImpossible,
     CommittedLost,
     FetchCommitted,
     Input,
+    InstallAssignment,
+    PrepareAssignment,
 )
 from kip848_client.member import (
     CoordinatorFound,
@@ -59,7 +69,7 @@ _log = logging.getLogger("kip848_client")
 
 class GroupRequests:
     """Sends what the core asks for. ``unsupported`` makes the error for a broker without
-    KIP-848."""
+    KIP-848. ``offers_assignors``: whether the member does."""
 
     def __init__(
         self,
@@ -69,6 +79,8 @@ class GroupRequests:
         transport: Transport,
         topics: TopicView,
         unsupported: Callable[[UnsupportedVersion], Kip848Error],
+        *,
+        offers_assignors: bool = False,
     ) -> None:
         self.group_id: Final = group_id
         self._member_id = member_id
@@ -76,6 +88,7 @@ class GroupRequests:
         self._transport = transport
         self._topics = topics
         self._unsupported = unsupported
+        self._offers_assignors = offers_assignors
 
     def forget_coordinator(self) -> None:
         """The next request to the coordinator looks it up again."""
@@ -99,7 +112,8 @@ class GroupRequests:
             return HeartbeatLost(attempt, LossReason.NOT_SENT)
         except BrokerError as err:
             return HeartbeatFailed(attempt, err)
-        return HeartbeatAnswered(attempt, heartbeat_outcome(answer))
+        outcome = heartbeat_outcome(answer, offers_assignors=self._offers_assignors)
+        return HeartbeatAnswered(attempt, outcome)
 
     async def find_coordinator(self, command: FindCoordinator) -> Input:
         """FindCoordinator, to any broker."""
@@ -123,6 +137,18 @@ class GroupRequests:
             names = {}
         self._topics.watch(set(names.values()))
         return TopicsResolved(command.query, names)
+
+    async def names(self, ids: Collection[TopicId]) -> Mapping[TopicId, str]:
+        """The names of these topics, as far as they are known or can be found."""
+        known = {each: self._topics.name_of(each) for each in ids}
+        missing = tuple(each for each, name in known.items() if name is None)
+        found: Mapping[TopicId, str] = {}
+        if missing:
+            try:
+                found = await self._topics.resolve(missing)
+            except Kip848Error as err:
+                _log.info("topics could not be resolved: %s", err)
+        return {each: name for each, name in known.items() if name is not None} | dict(found)
 
     async def commit(self, command: SendCommit) -> Input:
         """OffsetCommit, to the coordinator, which is looked up if need be."""
@@ -159,3 +185,33 @@ class GroupRequests:
         except Kip848Error as err:
             return CommittedImpossible(attempt, err)
         return CommittedAnswered(attempt, code, rows)
+
+    async def prepare(self, command: PrepareAssignment) -> Input:
+        """ConsumerGroupPrepareAssignment, to the coordinator, which is looked up if need be."""
+        request = prepare_request(self.group_id, self._member_id, command)
+        answer = await self._of_coordinator(command, request)
+        if isinstance(answer, AssignmentLost | AssignmentImpossible):
+            return answer
+        return prepare_outcome(command.number, answer)
+
+    async def install(self, command: InstallAssignment) -> Input:
+        """ConsumerGroupInstallAssignment, to the coordinator, which is looked up if need be."""
+        request = install_request(self.group_id, self._member_id, command)
+        answer = await self._of_coordinator(command, request)
+        if isinstance(answer, AssignmentLost | AssignmentImpossible):
+            return answer
+        return install_outcome(command.number, answer)
+
+    async def _of_coordinator(
+        self, command: PrepareAssignment | InstallAssignment, request: Any
+    ) -> Any:
+        number = command.number
+        try:
+            await self._transport.find_coordinator()
+            return await self._transport.coordinator(request, timeout_ms=command.timeout_ms)
+        except TransportError as err:
+            return AssignmentLost(number, str(err))
+        except Kip848Error as err:
+            if isinstance(err, BrokerError) and err.retriable:
+                return AssignmentLost(number, str(err))
+            return AssignmentImpossible(number, err)

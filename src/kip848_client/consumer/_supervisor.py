@@ -11,41 +11,52 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, Protocol
 
 import anyio
 
+from kip848_client._assignor_wire import topic_partitions
 from kip848_client._driver._stepping import Stepping
 from kip848_client._partition_names import listed
 from kip848_client._ports import Clock
 from kip848_client._types import TopicId, TopicPartition
+from kip848_client.client_assignors import NewAssignment
+from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
-from kip848_client.consumer._listener import call_listener, listener_method
+from kip848_client.consumer._listener import call_hook, call_listener, listener_method
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.errors import CallbackError, LocalProtocolError
 from kip848_client.group import (
+    AbandonComputation,
     ApplicationDone,
+    AssignorCommand,
     AssignPartitions,
     AutomaticCommitFailed,
     AwaitApplication,
+    CallAssignors,
     CallListener,
     CommittedFailed,
     CommittedFound,
+    ComputeAssignment,
     Detached,
     FetchCommitted,
     FlushDone,
     ForgetPartitions,
     GroupCore,
     Input,
+    InstallAssignment,
     ListenerReturned,
     Output,
     PollWanted,
+    PrepareAssignment,
     StartFetching,
 )
 from kip848_client.member import (
     Announce,
     AssignedPartition,
+    AssignorsOffered,
     CoordinatorRecovered,
     FindCoordinator,
     ForgetCoordinator,
@@ -123,6 +134,7 @@ class Supervisor:
         *,
         listener: Callable[[], object | None],
         callback_timeout_ms: int,
+        assignors: LocalAssignors | None = None,
     ) -> None:
         self._core = core
         self._requests = requests
@@ -131,6 +143,7 @@ class Supervisor:
         self._clock = clock
         self._listener = listener
         self._callback_timeout_ms = callback_timeout_ms
+        self._assignors = LocalAssignors(()) if assignors is None else assignors
         self._steps: Stepping[Input] = Stepping(
             self._step, lambda: core.deadline_ms, TimerFired, clock
         )
@@ -237,6 +250,8 @@ class Supervisor:
                 self._steps.start(self._call_listener, command)
             case AwaitApplication():
                 self._steps.start(self._await_application, command)
+            case AssignorCommand():
+                self._assign(command)
             case CommitDone() | CommittedFound() | CommittedFailed() | FlushDone():
                 self.commits.finish(command)
             case AssignPartitions():
@@ -250,6 +265,22 @@ class Supervisor:
                 self._assignment.want_poll()
             case _:
                 self._tell(command)
+
+    def _assign(self, command: AssignorCommand) -> None:
+        """Commands about client-side assignors."""
+        match command:
+            case CallAssignors():
+                self._steps.start(self._call_assignors, command)
+            case PrepareAssignment():
+                self._steps.start(self._answer, self._requests.prepare, command)
+            case ComputeAssignment():
+                self._steps.start(self._answer, self._assignors.compute, command)
+            case AbandonComputation():
+                self._assignors.abandon(command)
+            case InstallAssignment():
+                self._steps.start(self._answer, self._requests.install, command)
+            case _:
+                raise AssertionError(f"no such command: {command!r}")
 
     def _tell(self, command: Output) -> None:
         """Commands that only say something."""
@@ -279,7 +310,8 @@ class Supervisor:
     def _report(self, command: Report) -> None:
         match command.severity:
             case Severity.NOTICE:
-                _log.warning("group %s: %s", self._requests.group_id, command.error)
+                cause = command.error.__cause__
+                _log.warning("group %s: %s", self._requests.group_id, command.error, exc_info=cause)
             case Severity.RAISE:
                 self._errors.raise_once(command.error)
             case Severity.FATAL:
@@ -296,18 +328,45 @@ class Supervisor:
             self.heartbeats_answered += 1
             self.last_heartbeat_ms = self._clock.now_ms()
         self._leaves_in_flight -= command.intent.member_epoch < 0
+        if self._assignors:
+            self.post(AssignorsOffered(self._assignors.offer()))
         self.post(answer)
 
     async def _await_application(self, command: AwaitApplication) -> None:
         await self._assignment.until_done(command.partitions)
         self.post(ApplicationDone(command.number))
 
+    async def _call_assignors(self, command: CallAssignors) -> None:
+        news = command.news
+        target = news.target or ()
+        names = await self._requests.names([topic_id for topic_id, _ in target])
+        assignment = NewAssignment(
+            command.member_epoch,
+            topic_partitions(target, names),
+            news.metadata,
+            news.metadata_version,
+            news.error,
+        )
+        failed = False
+        for name, assignor in self._assignors.named():
+            hook = partial(assignor.on_assignment, assignment)
+            where = f"{name}.on_assignment"
+            failure = await call_hook(hook, where, self._callback_timeout_ms)
+            if failure is not None:
+                failed = True
+                cause = failure.__cause__
+                _log.error("group %s: %s", self._requests.group_id, failure, exc_info=cause)
+        self.post(ListenerReturned(command.number, failed=failed))
+
     async def _call_listener(self, command: CallListener) -> None:
         failure: CallbackError | None = None
         hook = listener_method(self._listener(), command.method.value)
         if hook is not None:
             failure = await call_listener(
-                hook, _tps(command.partitions), self._callback_timeout_ms, began=self._note_task
+                hook,
+                set(_tps(command.partitions)),
+                self._callback_timeout_ms,
+                began=self._note_task,
             )
         if failure is not None:
             cause = failure.__cause__

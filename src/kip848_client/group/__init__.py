@@ -15,24 +15,36 @@ the simulation's, performs them in order and does nothing else::
 from __future__ import annotations
 
 from kip848_client.group._commands import (
+    AbandonComputation,
+    AssignorCommand,
     AssignPartitions,
     AutomaticCommitFailed,
     AwaitApplication,
+    CallAssignors,
     CallListener,
     CommittedFailed,
     CommittedFound,
+    ComputeAssignment,
     FetchCommitted,
     FlushDone,
     ForgetPartitions,
     GroupCommand,
+    InstallAssignment,
     ListenerMethod,
     Output,
     PollWanted,
+    PrepareAssignment,
     StartFetching,
 )
+from kip848_client.group._computing import ComputingSettings
 from kip848_client.group._core import GroupCore
 from kip848_client.group._events import (
     ApplicationDone,
+    AssignmentComputed,
+    AssignmentImpossible,
+    AssignmentInstalled,
+    AssignmentLost,
+    AssignmentPrepared,
     CommittedAnswered,
     CommittedAsked,
     CommittedImpossible,
@@ -47,10 +59,18 @@ from kip848_client.group._events import (
 from kip848_client.group._reasons import by_reason
 
 __all__ = [
+    "AbandonComputation",
     "ApplicationDone",
     "AssignPartitions",
+    "AssignmentComputed",
+    "AssignmentImpossible",
+    "AssignmentInstalled",
+    "AssignmentLost",
+    "AssignmentPrepared",
+    "AssignorCommand",
     "AutomaticCommitFailed",
     "AwaitApplication",
+    "CallAssignors",
     "CallListener",
     "CommittedAnswered",
     "CommittedAsked",
@@ -59,6 +79,8 @@ __all__ = [
     "CommittedImpossible",
     "CommittedLost",
     "CommittedRow",
+    "ComputeAssignment",
+    "ComputingSettings",
     "Detached",
     "FetchCommitted",
     "FlushAsked",
@@ -68,10 +90,12 @@ __all__ = [
     "GroupCore",
     "GroupEvent",
     "Input",
+    "InstallAssignment",
     "ListenerMethod",
     "ListenerReturned",
     "Output",
     "PollWanted",
+    "PrepareAssignment",
     "StartFetching",
     "by_reason",
 ]

@@ -11,24 +11,31 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kip848_client._types import TopicPartition
+from kip848_client.client_assignors import CheckedAssignment, PreparedGroup
 from kip848_client.errors import Kip848Error
-from kip848_client.member import AssignedPartition, Command
+from kip848_client.member import AssignedPartition, AssignorNews, Command
 from kip848_client.offsets import CommitCommand, CommittableOffset
 
 __all__ = [
+    "AbandonComputation",
     "AssignPartitions",
+    "AssignorCommand",
     "AutomaticCommitFailed",
     "AwaitApplication",
+    "CallAssignors",
     "CallListener",
     "CommittedFailed",
     "CommittedFound",
+    "ComputeAssignment",
     "FetchCommitted",
     "FlushDone",
     "ForgetPartitions",
     "GroupCommand",
+    "InstallAssignment",
     "ListenerMethod",
     "Output",
     "PollWanted",
+    "PrepareAssignment",
     "StartFetching",
 ]
 
@@ -143,3 +150,58 @@ class FlushDone(GroupCommand):
     """A ``FlushAsked`` is over, whether or not something was stored."""
 
     ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssignorCommand(GroupCommand):
+    """Base of what concerns client-side assignors."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallAssignors(AssignorCommand):
+    """Call ``on_assignment`` of each client-side assignor with the target in ``news``. Answer:
+    ``ListenerReturned`` with the same number; no call of the listener is open meanwhile."""
+
+    number: int
+    member_epoch: int
+    news: AssignorNews
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareAssignment(AssignorCommand):
+    """Ask the coordinator, which is looked up if need be, for the group as it is. Answer:
+    ``AssignmentPrepared``, ``AssignmentLost`` or ``AssignmentImpossible``."""
+
+    number: int
+    member_epoch: int
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeAssignment(AssignorCommand):
+    """Run the assignor that ``group`` names, so that nothing else waits for it. Answer:
+    ``AssignmentComputed`` after ``timeout_ms`` at the latest. One runs at a time."""
+
+    number: int
+    group: PreparedGroup
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonComputation(AssignorCommand):
+    """Nobody waits for the ``ComputeAssignment`` of this number any more: end it if possible. No
+    answer."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstallAssignment(AssignorCommand):
+    """Give the coordinator, which is looked up if need be, the result for a group epoch. Answer:
+    ``AssignmentInstalled``, ``AssignmentLost`` or ``AssignmentImpossible``."""
+
+    number: int
+    member_epoch: int
+    group_epoch: int
+    result: CheckedAssignment
+    timeout_ms: int

@@ -23,8 +23,14 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, LocalProtocolError
 from kip848_client.group._commands import AutomaticCommitFailed, FlushDone, Output, PollWanted
 from kip848_client.group._committed import CommittedLookups
+from kip848_client.group._computing import Computing, ComputingSettings
 from kip848_client.group._events import (
     ApplicationDone,
+    AssignmentComputed,
+    AssignmentImpossible,
+    AssignmentInstalled,
+    AssignmentLost,
+    AssignmentPrepared,
     CommittedAnswered,
     CommittedAsked,
     CommittedImpossible,
@@ -40,6 +46,7 @@ from kip848_client.group._listener_calls import ListenerCalls, Numbers
 from kip848_client.group._reasons import by_reason
 from kip848_client.member import (
     AssignedPartition,
+    AssignorsHeard,
     Command,
     CoordinatorFound,
     CoordinatorLost,
@@ -54,6 +61,7 @@ from kip848_client.member import (
     MemberCore,
     OffsetsFlushed,
     ReleasePartitions,
+    SendHeartbeat,
     StartPartitions,
     Subscribed,
     TimerFired,
@@ -97,6 +105,7 @@ class GroupCore:
         newest_id: Callable[[str], TopicId | None],
         read_id: Callable[[TopicPartition], TopicId | None],
         backoff_ms: Callable[[int], int],
+        computing: ComputingSettings | None = None,
     ) -> None:
         self.member: Final = member
         """For looking at; only ``step`` may change it."""
@@ -135,6 +144,16 @@ class GroupCore:
             refresh_epoch=lambda: self._inner.append(HeartbeatWanted()),
         )
         """Look-ups of committed offsets."""
+        self._computing = Computing(
+            computing or ComputingSettings(),
+            numbers,
+            backoff_ms,
+            self._out_append,
+            suspect_coordinator=self._suspect,
+        )
+        """Computing the assignment of the group, if this member is chosen to."""
+        self._told_epoch: int | None = None
+        """The member epoch whose target client-side assignors were told."""
         self._started = False
         """The committer's interval runs."""
 
@@ -148,6 +167,7 @@ class GroupCore:
             self._committer.deadline_ms,
             self._flushes.due_ms,
             self._lookups.due_ms,
+            self._computing.due_ms,
         )
         return min((time for time in times if time is not None), default=None)
 
@@ -219,6 +239,8 @@ class GroupCore:
                 self._flushes.give_up_waiting(self._now)
             elif self._is_due(self._lookups.due_ms):
                 self._lookups.send_due(self._now)
+            elif self._is_due(self._computing.due_ms):
+                self._computing.go_on(self._now)
             else:
                 return
 
@@ -252,6 +274,10 @@ class GroupCore:
             case CommittedAnswered() | CommittedLost() | CommittedImpossible():
                 self._coordinator_heard |= isinstance(event, CommittedAnswered)
                 self._lookups.answered(self._now, event)
+            case AssignmentPrepared() | AssignmentComputed() | AssignmentInstalled():
+                self._computing.answered(self._now, event)
+            case AssignmentLost() | AssignmentImpossible():
+                self._computing.answered(self._now, event)
             case FlushAsked():
                 done = FlushDone(event.ticket)
                 self._flush((), event.deadline_ms, lambda: self._out_append(done), closing=True)
@@ -283,6 +309,14 @@ class GroupCore:
             case EpochChanged():
                 self._inner.append(EpochNoted(command.member_epoch))
                 self._lookups.note_epoch(self._now, command.member_epoch)
+                self._computing.note_epoch(command.member_epoch)
+                if command.member_epoch is None:
+                    self._told_epoch = None
+            case SendHeartbeat():
+                self._computing.heartbeat_sent(command.attempt)
+                self._out_append(command)
+            case AssignorsHeard():
+                self._on_assignors_heard(command)
             case FlushOffsets():
                 flushed = OffsetsFlushed(command.plan)
                 partitions = tuple(each.tp for each in command.revoked)
@@ -296,6 +330,14 @@ class GroupCore:
                 self._out_append(command)
             case _:
                 self._out_append(command)
+
+    def _on_assignors_heard(self, heard: AssignorsHeard) -> None:
+        """Metadata and target are final for their epoch: assignors are told once for each."""
+        if heard.news.target is not None and heard.member_epoch != self._told_epoch:
+            self._told_epoch = heard.member_epoch
+            self._calls.request(heard)
+        compute = heard.news.should_compute
+        self._computing.heard(self._now, heard.attempt, should_compute=compute)
 
     def _suspect(self, why: str) -> None:
         """A request showed that the coordinator moved, or cannot be reached."""

@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kip848_client._types import TopicPartition
-from kip848_client.errors import Kip848Error
+from kip848_client.client_assignors import AssignorFailed, PreparedGroup
+from kip848_client.errors import BrokerError, Kip848Error
 from kip848_client.member import Event
 from kip848_client.offsets import CommitEvent
 
 __all__ = [
     "ApplicationDone",
+    "AssignmentComputed",
+    "AssignmentImpossible",
+    "AssignmentInstalled",
+    "AssignmentLost",
+    "AssignmentPrepared",
     "CommittedAnswered",
     "CommittedAsked",
     "CommittedImpossible",
@@ -46,7 +52,8 @@ class CommittedRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListenerReturned(GroupEvent):
-    """Answer to ``CallListener``; ``failed``: it raised, or did not return in time."""
+    """Answer to ``CallListener`` and ``CallAssignors``; ``failed``: it raised, or did not return in
+    time."""
 
     number: int
     failed: bool = False
@@ -107,3 +114,47 @@ class FlushAsked(GroupEvent):
 class Detached(GroupEvent):
     """The application assigns by hand from now on: what is assigned is not the group's, and is left
     alone until there is a subscription again. The listener still hears the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentPrepared(GroupEvent):
+    """Answer to ``PrepareAssignment``: the group, or why it was refused."""
+
+    number: int
+    group: PreparedGroup | None = None
+    refusal: BrokerError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentComputed(GroupEvent):
+    """Answer to ``ComputeAssignment``: what the assignor returned, whatever that is, or how it
+    failed. What it raised is the ``__cause__`` of the failure."""
+
+    number: int
+    returned: object = None
+    failure: AssignorFailed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentInstalled(GroupEvent):
+    """Answer to ``InstallAssignment``: it is the target of the group now, or why it was refused."""
+
+    number: int
+    refusal: BrokerError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentLost(GroupEvent):
+    """Answer to ``PrepareAssignment`` and ``InstallAssignment``: there is none, asking again may
+    help."""
+
+    number: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentImpossible(GroupEvent):
+    """Answer to ``PrepareAssignment`` and ``InstallAssignment``: asking again cannot help."""
+
+    number: int
+    error: Kip848Error

@@ -11,7 +11,8 @@ Three rules decide how:
 - Only what was named to ``on_partitions_assigned`` is named when it goes.
 
 The assignment that the user sees changes here: before the call that tells of something new, and
-after the call that tells of something gone.
+after the call that tells of something gone. Client-side assignors hear of a target in the same
+order, before the listener hears of its partitions.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from kip848_client._types import TopicId, TopicPartition
 from kip848_client.group._commands import (
     AssignPartitions,
     AwaitApplication,
+    CallAssignors,
     CallListener,
     ForgetPartitions,
     GroupCommand,
@@ -32,6 +34,7 @@ from kip848_client.group._commands import (
 )
 from kip848_client.member import (
     AssignedPartition,
+    AssignorsHeard,
     Event,
     PartitionsReleased,
     PartitionsStarted,
@@ -41,7 +44,7 @@ from kip848_client.member import (
 
 __all__ = ["ListenerCalls", "Numbers"]
 
-Request = ReleasePartitions | StartPartitions
+Request = ReleasePartitions | StartPartitions | AssignorsHeard
 
 
 class Numbers:
@@ -110,7 +113,7 @@ class ListenerCalls:
         self._ids = {}
 
     def request(self, request: Request) -> None:
-        """The member wants partitions released or started."""
+        """The member wants partitions released or started, or assignors told of a target."""
         if isinstance(request, ReleasePartitions) and request.lost:
             self._lost_plan = request.plan
         self._queue.append(request)
@@ -142,15 +145,19 @@ class ListenerCalls:
     # -- inside ------------------------------------------------------------------------------
 
     def _is_overtaken(self, request: Request) -> bool:
-        return request.plan < self._lost_plan
+        return not isinstance(request, AssignorsHeard) and request.plan < self._lost_plan
 
     def _advance(self) -> None:
         while self._running is None and self._queue:
             running = self._running = _Running(self._queue.popleft())
-            if isinstance(running.request, StartPartitions):
-                self._begin_start(running, running.request)
-            else:
-                self._begin_release(running, running.request)
+            match running.request:
+                case StartPartitions() as request:
+                    self._begin_start(running, request)
+                case ReleasePartitions() as request:
+                    self._begin_release(running, request)
+                case AssignorsHeard() as heard:
+                    running.number = self._numbers.next()
+                    self._emit(CallAssignors(running.number, heard.member_epoch, heard.news))
 
     def _begin_release(self, running: _Running, request: ReleasePartitions) -> None:
         if request.lost or self._is_overtaken(request) or not request.partitions:
@@ -163,6 +170,7 @@ class ListenerCalls:
 
     def _call_about_release(self, running: _Running) -> None:
         request = running.request
+        assert isinstance(request, ReleasePartitions), "only releases are called about"
         running.waits_for_application = False
         named = tuple(each for each in request.partitions if each.tp in self._announced)
         if not named:
@@ -196,6 +204,8 @@ class ListenerCalls:
             if not failed and not self._is_overtaken(request) and not self._detached:
                 self._emit(StartFetching(request.assignment))
             self._tell_member(PartitionsStarted(request.plan, failed=failed))
+            return
+        if isinstance(request, AssignorsHeard):
             return
         if request.lost or request.last:
             self._forget(list(self._ids))

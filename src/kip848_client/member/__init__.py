@@ -47,6 +47,7 @@ from __future__ import annotations
 
 from kip848_client.member._commands import (
     Announce,
+    AssignorsHeard,
     Command,
     CoordinatorRecovered,
     EpochChanged,
@@ -62,6 +63,7 @@ from kip848_client.member._commands import (
 )
 from kip848_client.member._core import MemberCore
 from kip848_client.member._events import (
+    AssignorsOffered,
     CoordinatorFound,
     CoordinatorLookupFailed,
     CoordinatorLost,
@@ -83,6 +85,7 @@ from kip848_client.member._events import (
 from kip848_client.member._model import (
     AssignedPartition,
     Assignment,
+    AssignorNews,
     HeartbeatAccepted,
     HeartbeatIntent,
     HeartbeatOutcome,
@@ -91,6 +94,7 @@ from kip848_client.member._model import (
     LossReason,
     MemberSettings,
     MemberSnapshot,
+    OfferedAssignor,
     Severity,
 )
 from kip848_client.member._settling import EXTRA_HEARTBEATS_MAX, EXTRA_INTERVALS
@@ -103,6 +107,9 @@ __all__ = [
     "Announce",
     "AssignedPartition",
     "Assignment",
+    "AssignorNews",
+    "AssignorsHeard",
+    "AssignorsOffered",
     "Command",
     "CoordinatorFound",
     "CoordinatorLookupFailed",
@@ -129,6 +136,7 @@ __all__ = [
     "MemberSettings",
     "MemberSnapshot",
     "MemberState",
+    "OfferedAssignor",
     "OffsetsFlushed",
     "PartitionsReleased",
     "PartitionsStarted",

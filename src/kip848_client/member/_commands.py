@@ -12,11 +12,17 @@ from dataclasses import dataclass
 
 from kip848_client._types import TopicId
 from kip848_client.errors import Kip848Error
-from kip848_client.member._model import AssignedPartition, HeartbeatIntent, Severity
+from kip848_client.member._model import (
+    AssignedPartition,
+    AssignorNews,
+    HeartbeatIntent,
+    Severity,
+)
 from kip848_client.member._states import MemberState
 
 __all__ = [
     "Announce",
+    "AssignorsHeard",
     "Command",
     "CoordinatorRecovered",
     "EpochChanged",
@@ -141,6 +147,16 @@ class EpochChanged(Command):
     member is not in the group. Perform it before any request of the same step is sent."""
 
     member_epoch: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AssignorsHeard(Command):
+    """The answer to a heartbeat said this to a member that offers assignors; ``attempt`` is the
+    heartbeat's. It comes before what follows of the same answer. No answer."""
+
+    attempt: int
+    member_epoch: int
+    news: AssignorNews
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,8 +195,9 @@ class MemberCore:
             case ev.LeaveRequested():
                 self._on_leave_requested(event)
             case ev.HeartbeatWanted():
-                if self.commit_epoch is not None:
-                    self._membership.expedite = True
+                self._membership.expedite |= self.commit_epoch is not None
+            case ev.AssignorsOffered():
+                self._membership.expedite |= self._fields.offer(event.assignors)
             case ev.CoordinatorLost():
                 self._lose_coordinator()
             case ev.CoordinatorFound() | ev.CoordinatorLookupFailed():
@@ -430,11 +431,10 @@ class MemberCore:
         number = self._emit_heartbeat(intent)
         self._membership.sent(OpenHeartbeat(number, self._standing.epoch))
         self._clock.sent(self._now, urgent=urgent)
-        if self.state is MemberState.ACKNOWLEDGING:
-            if self._work.assignment.is_met:
-                self._move(st.Acknowledged, "acknowledged")
-            else:
-                self._move(st.AcknowledgedInPart, "acknowledged in part")
+        if self.state is MemberState.ACKNOWLEDGING and self._work.assignment.is_met:
+            self._move(st.Acknowledged, "acknowledged")
+        elif self.state is MemberState.ACKNOWLEDGING:
+            self._move(st.AcknowledgedInPart, "acknowledged in part")
         return True
 
     def _emit_heartbeat(self, intent: HeartbeatIntent, timeout_ms: int | None = None) -> int:
@@ -468,7 +468,7 @@ class MemberCore:
                 if isinstance(event.outcome, HeartbeatRefused):
                     self._on_refused(heartbeat, event.outcome)
                 else:
-                    self._on_accepted(event.outcome)
+                    self._on_accepted(event.attempt, event.outcome)
 
     def _on_no_answer(self, reason: LossReason) -> None:
         self._fields.forget()
@@ -477,16 +477,16 @@ class MemberCore:
             self._instance.may_be_ours = True
             self._lose_coordinator(f"heartbeat {reason.value}")
 
-    def _on_accepted(self, accepted: HeartbeatAccepted) -> None:
-        stranger = accepted.member_id not in (None, "", self.member_id)
-        if stranger or accepted.member_epoch <= 0:
-            # An epoch that is stored is sent back: -1 would turn the next heartbeat into a leave.
+    def _on_accepted(self, attempt: int, accepted: HeartbeatAccepted) -> None:
+        if not accepted.is_for(self.member_id):
             self._on_no_answer(LossReason.NOT_SENT)
             return
         self._link.heard(self._now)
         self._instance.accepted()
         self._clock.accepted(self._now, accepted.heartbeat_interval_ms)
         self._standing.adopt(accepted.member_epoch)
+        if accepted.assignors is not None:
+            self._emit(do.AssignorsHeard(attempt, accepted.member_epoch, accepted.assignors))
         if self.state not in st.TAKES_ASSIGNMENT:
             return
         if accepted.assignment is None:

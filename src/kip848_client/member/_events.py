@@ -13,10 +13,16 @@ from typing import Final
 
 from kip848_client._types import TopicId
 from kip848_client.errors import Kip848Error
-from kip848_client.member._model import HeartbeatOutcome, LeaveMode, LossReason
+from kip848_client.member._model import (
+    HeartbeatOutcome,
+    LeaveMode,
+    LossReason,
+    OfferedAssignor,
+)
 
 __all__ = [
     "EVENT_TYPES",
+    "AssignorsOffered",
     "CoordinatorFound",
     "CoordinatorLookupFailed",
     "CoordinatorLost",
@@ -145,6 +151,14 @@ class HeartbeatFailed(Event):
 @dataclass(frozen=True, slots=True)
 class HeartbeatWanted(Event):
     """Someone needs the newest member epoch (a commit met STALE_MEMBER_EPOCH): send early."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssignorsOffered(Event):
+    """The client-side assignors of this member are now these, or say this. In a group, a change is
+    sent at once."""
+
+    assignors: tuple[OfferedAssignor, ...]
 
 
 @dataclass(frozen=True, slots=True)

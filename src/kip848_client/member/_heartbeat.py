@@ -33,7 +33,12 @@ from typing import Final
 from kip848_client._backoff import backoff_ms
 from kip848_client._types import JOIN_EPOCH, MemberId
 from kip848_client.member._events import Subscribed
-from kip848_client.member._model import Assignment, HeartbeatIntent, MemberSettings
+from kip848_client.member._model import (
+    Assignment,
+    HeartbeatIntent,
+    MemberSettings,
+    OfferedAssignor,
+)
 from kip848_client.member._reconcile import Held
 from kip848_client.member._settling import ExtraHeartbeats
 
@@ -62,6 +67,7 @@ class Subscription:
 class _Sent:
     subscription: Subscription
     reconciled: Held | None
+    offer: tuple[OfferedAssignor, ...]
 
 
 class IntentBuilder:
@@ -72,10 +78,16 @@ class IntentBuilder:
         self._member_id = member_id
         self._sent: _Sent | None = None
         self._pattern_was_sent = False
+        self._offer = settings.client_assignors
 
     def forget(self) -> None:
         """It is not certain any more what the broker knows: the next request is complete."""
         self._sent = None
+
+    def offer(self, assignors: tuple[OfferedAssignor, ...]) -> bool:
+        """These are offered from now on; returns whether the broker has to be told."""
+        self._offer = assignors
+        return self._sent is None or self._sent.offer != assignors
 
     def is_news(self, subscription: Subscription) -> bool:
         """Whether ``subscription`` differs from what was sent to the broker."""
@@ -108,7 +120,9 @@ class IntentBuilder:
                 names = None
             if before.subscription.pattern == subscription.pattern:
                 regex = None
-        self._sent = _Sent(subscription, reconciled)
+        offer = self._offer
+        says_offer = bool(offer) if before is None else before.offer != offer
+        self._sent = _Sent(subscription, reconciled, offer)
         self._pattern_was_sent = self._pattern_was_sent or subscription.pattern is not None
         complete = before is None
         return HeartbeatIntent(
@@ -121,6 +135,7 @@ class IntentBuilder:
             subscribed_topic_regex=regex,
             server_assignor=settings.server_assignor if complete else None,
             owned=claim() if acknowledges else None,
+            client_assignors=offer if says_offer else None,
         )
 
     def build_leave(self, epoch: int) -> HeartbeatIntent:

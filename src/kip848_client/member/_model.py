@@ -18,6 +18,7 @@ from kip848_client.member._states import MemberState
 __all__ = [
     "AssignedPartition",
     "Assignment",
+    "AssignorNews",
     "HeartbeatAccepted",
     "HeartbeatIntent",
     "HeartbeatOutcome",
@@ -26,6 +27,7 @@ __all__ = [
     "LossReason",
     "MemberSettings",
     "MemberSnapshot",
+    "OfferedAssignor",
     "Severity",
     "group_by_topic",
     "sanitise",
@@ -86,6 +88,33 @@ class Severity(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class OfferedAssignor:
+    """An assignor that this member could run for the group (draft, ClientAssignors)."""
+
+    name: str
+    minimum_version: int
+    maximum_version: int
+    reason: int = 0
+    metadata_version: int = 0
+    metadata: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class AssignorNews:
+    """What an answer says to a member that offers assignors (draft).
+
+    ``target``: with an assignment, all that the member shall have in the end; else ``None``. The
+    rest goes with the assignment: the assignor's error, and what it says to this member.
+    """
+
+    should_compute: bool = False
+    target: Assignment | None = None
+    error: int = 0
+    metadata_version: int = 0
+    metadata: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
 class HeartbeatIntent:
     """Every field of a ConsumerGroupHeartbeat request that the member decides.
 
@@ -104,6 +133,7 @@ class HeartbeatIntent:
     subscribed_topic_regex: str | None = None
     server_assignor: str | None = None
     owned: Assignment | None = None
+    client_assignors: tuple[OfferedAssignor, ...] | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -127,6 +157,12 @@ class HeartbeatAccepted:
     member_epoch: int
     heartbeat_interval_ms: int
     assignment: Assignment | None = None
+    assignors: AssignorNews | None = None
+
+    def is_for(self, member_id: MemberId) -> bool:
+        """Whether it can be meant for this member. An epoch that is stored is sent back: -1 would
+        turn the next heartbeat into a leave."""
+        return self.member_id in (None, "", member_id) and self.member_epoch > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +190,8 @@ class MemberSettings:
     """``client.rack``; an empty string counts as unset."""
     server_assignor: str | None = None
     """``group.remote.assignor``; ``None`` leaves the choice to the group."""
+    client_assignors: tuple[OfferedAssignor, ...] = ()
+    """``group.local.assignors``, in order of preference, until ``AssignorsOffered`` says others."""
     max_poll_interval_ms: int = 300_000
     """``max.poll.interval.ms``: also sent as the rebalance timeout, and bounds the commit before
     a revocation."""

@@ -11,6 +11,7 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
 from kip848_client.member import (
     TRANSITIONS,
+    AssignorsOffered,
     Command,
     CoordinatorFound,
     CoordinatorLookupFailed,
@@ -66,6 +67,7 @@ ALWAYS: list[Event] = [
     TimerFired(),
     CoordinatorLost("moved"),
     HeartbeatWanted(),
+    AssignorsOffered(()),
     LeaveRequested(LeaveMode.DEFAULT, NEVER),
 ]
 

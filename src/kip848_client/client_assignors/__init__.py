@@ -1,0 +1,42 @@
+"""Assignors that run in a member: the protocol, what they are given, and what they return.
+
+Write a ``ClientAssignor``, or use one of those that are here, and give it to
+``Consumer(group_local_assignors=[...])``. Only brokers with the client-side assignors of KIP-848's
+text can use them (docs/reference/draft-protocols.md).
+"""
+
+from __future__ import annotations
+
+from kip848_client.client_assignors._checked import (
+    CheckedAssignment,
+    MemberRow,
+    checked_assignment,
+)
+from kip848_client.client_assignors._model import (
+    ASSIGNOR_FAILED,
+    AssignorFailed,
+    AssignorMetadata,
+    ClientAssignor,
+    GroupAssignment,
+    GroupMember,
+    GroupTopic,
+    MemberAssignment,
+    NewAssignment,
+    PreparedGroup,
+)
+
+__all__ = [
+    "ASSIGNOR_FAILED",
+    "AssignorFailed",
+    "AssignorMetadata",
+    "CheckedAssignment",
+    "ClientAssignor",
+    "GroupAssignment",
+    "GroupMember",
+    "GroupTopic",
+    "MemberAssignment",
+    "MemberRow",
+    "NewAssignment",
+    "PreparedGroup",
+    "checked_assignment",
+]

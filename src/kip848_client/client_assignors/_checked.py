@@ -1,0 +1,128 @@
+"""What an assignor returned, looked at before it is sent: by then nobody can say any more which
+line of whose code was wrong.
+
+The coordinator checks the same; but it refuses in its own words, and knows ids where users know
+names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from kip848_client._shown import shown
+from kip848_client._types import TopicId, TopicPartition
+from kip848_client.client_assignors._model import (
+    AssignorFailed,
+    GroupAssignment,
+    GroupMember,
+    MemberAssignment,
+    PreparedGroup,
+)
+
+__all__ = ["CheckedAssignment", "MemberRow", "checked_assignment"]
+
+_INT8_MAX: Final = 127
+_INT16_MAX: Final = 32_767
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """What one member shall have, by topic id, sorted."""
+
+    member_id: str
+    partitions: tuple[tuple[TopicId, tuple[int, ...]], ...]
+    version: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAssignment:
+    """An assignment that the coordinator can take; no rows with an error."""
+
+    rows: tuple[MemberRow, ...] = ()
+    error: int = 0
+
+
+def checked_assignment(group: PreparedGroup, returned: object) -> CheckedAssignment:
+    """What ``returned`` means for ``group``. Raises ``AssignorFailed`` for what cannot be: another
+    type, members and topics that are not there, a partition that nobody has or two have."""
+    if not isinstance(returned, GroupAssignment):
+        raise AssignorFailed(f"it returned {shown(returned)}; expected a GroupAssignment")
+    error = _number(returned.error, 0, _INT8_MAX, "error")
+    if error:
+        return CheckedAssignment(error=error)
+    members = cast("Any", returned.members)
+    if not isinstance(members, Mapping):
+        raise AssignorFailed(f"members = {shown(members)}: expected assignments by member id")
+    taken: dict[TopicPartition, str] = {}
+    rows: list[MemberRow] = []
+    for member_id, assignment in members.items():
+        member = group.members.get(member_id) if isinstance(member_id, str) else None
+        if member is None:
+            raise AssignorFailed(f"there is no member {shown(member_id)} in the group")
+        if not isinstance(assignment, MemberAssignment):
+            what = f"member {member_id} is given {shown(assignment)}"
+            raise AssignorFailed(f"{what}; expected a MemberAssignment")
+        rows.append(_row(group, member_id, member, assignment, taken))
+    for name, topic in group.topics.items():
+        for number in range(topic.partition_count):
+            if (name, number) not in taken:
+                raise AssignorFailed(f"nobody is given partition {name}-{number}")
+    return CheckedAssignment(tuple(rows))
+
+
+def _row(
+    group: PreparedGroup,
+    member_id: str,
+    member: GroupMember,
+    assignment: MemberAssignment,
+    taken: dict[TopicPartition, str],
+) -> MemberRow:
+    own = member.metadata.version
+    version = own if assignment.version is None else assignment.version
+    data = cast("Any", assignment.data)
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise AssignorFailed(f"data for member {member_id} = {shown(data)}: expected bytes")
+    partitions = cast("Any", assignment.partitions)
+    if isinstance(partitions, str | bytes) or not isinstance(partitions, Collection):
+        what = f"partitions of member {member_id} = {shown(partitions)}"
+        raise AssignorFailed(f"{what}: expected a collection of (topic, partition)")
+    mine: dict[TopicId, list[int]] = {}
+    for each in partitions:
+        tp = _partition(group, member_id, member, each)
+        other = taken.get(tp)
+        if other is not None:
+            where = f"partition {tp.topic}-{tp.partition}"
+            raise AssignorFailed(f"{where} is given twice, to {other} and to {member_id}")
+        taken[tp] = member_id
+        mine.setdefault(group.topics[tp.topic].topic_id, []).append(tp.partition)
+    return MemberRow(
+        member_id,
+        tuple((topic_id, tuple(sorted(numbers))) for topic_id, numbers in sorted(mine.items())),
+        _number(version, -1, _INT16_MAX, f"version for member {member_id}"),
+        bytes(data),
+    )
+
+
+def _partition(
+    group: PreparedGroup, member_id: str, member: GroupMember, each: object
+) -> TopicPartition:
+    if not isinstance(each, tuple) or len(cast("tuple[object, ...]", each)) != 2:
+        what = f"member {member_id} is given {shown(each)}"
+        raise AssignorFailed(f"{what}; expected (topic, partition)")
+    name, number = cast("tuple[Any, Any]", each)
+    topic = group.topics.get(name) if isinstance(name, str) else None
+    if topic is None:
+        raise AssignorFailed(f"member {member_id} is given topic {shown(name)}, which is not there")
+    _number(number, 0, topic.partition_count - 1, f"partition of {name}")
+    if name not in member.topics:
+        raise AssignorFailed(f"member {member_id} is given {name}, and does not subscribe to it")
+    return TopicPartition(name, number)
+
+
+def _number(value: object, low: int, high: int, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise AssignorFailed(f"{what} = {shown(value)}: expected a number from {low} to {high}")
+    return value

@@ -1,0 +1,58 @@
+"""Client-side assignors as a setting: is each one an assignor, and do they go together?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from kip848_client._shown import shown
+from kip848_client.client_assignors import ClientAssignor
+
+__all__ = ["checked_assignors"]
+
+_INT16_MAX: Final = 32_767
+_METHODS: Final = ("metadata", "assign", "on_assignment")
+
+
+def checked_assignors(value: object) -> tuple[ClientAssignor, ...]:
+    """``value`` as a tuple of assignors. Raises ``ValueError`` that says what is wrong."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise _wrong("expected a list of client-side assignors (ClientAssignor)")
+    assignors = tuple(value)
+    names: set[str] = set()
+    for assignor in assignors:
+        name = _checked(assignor)
+        if name in names:
+            raise ValueError(f"there are two assignors of the name {name!r}; one has to go")
+        names.add(name)
+    return assignors
+
+
+def _checked(assignor: Any) -> str:
+    if isinstance(assignor, type):
+        what = f"{assignor.__name__} is a class"
+        raise _wrong(f"{what}; give an instance: {assignor.__name__}()")
+    try:
+        name, low, high = assignor.name, assignor.minimum_version, assignor.maximum_version
+        missing = [each for each in _METHODS if not callable(getattr(assignor, each, None))]
+    except Exception as err:
+        raise ValueError(
+            f"{shown(assignor)} is no ClientAssignor: {type(err).__name__}: {err}"
+        ) from err
+    if missing:
+        raise ValueError(f"{shown(assignor)} is no ClientAssignor: it has no method {missing[0]}")
+    if not isinstance(name, str) or not name.strip() or len(name.encode()) > _INT16_MAX:
+        raise ValueError(f"the name of {shown(assignor)} is {shown(name)}: expected a short text")
+    for each, version in (("minimum_version", low), ("maximum_version", high)):
+        if isinstance(version, bool) or not isinstance(version, int):
+            raise _wrong(f"{each} of assignor {name} is {shown(version)}: expected a number")
+    if not -1 <= low <= high <= _INT16_MAX or high < 0:
+        raise ValueError(
+            f"assignor {name} has versions {low} to {high}: expected a minimum_version of -1 or "
+            f"more, and a maximum_version from there, and from 0, to {_INT16_MAX}"
+        )
+    return name
+
+
+def _wrong(what: str) -> ValueError:
+    return ValueError(what)  # of pydantic's two, the one that becomes a ConfigError
