@@ -29,6 +29,7 @@ from mock_coordinator.core.authentication.distinguished_names import ANONYMOUS
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.faults import FaultInjector
 from mock_coordinator.core.groups import GroupSnapshot
+from mock_coordinator.core.groups.assignment.own_assignors import OwnAssignor
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.settings.tables.topic import TOPIC_ID_SETTING
 from mock_coordinator.core.state.internal_topics import (
@@ -40,6 +41,7 @@ from mock_coordinator.driver.clock import VirtualClock
 from mock_coordinator.driver.core_driver import CoreDriver, LoggedRequest
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.options import BrokerOptions, CheckedOptions, partition_counts
+from mock_coordinator.own_assignors import own_assignors
 from mock_coordinator.security.listeners import (
     LOCAL_PRINCIPAL,
     extra_servers,
@@ -74,9 +76,15 @@ class MockBroker:
     ) -> None:
         given = CheckedOptions.of(options)
         config, security = without_authorizer_settings(given.config, given.security)
+        assignors, config = own_assignors(given.assignors, config)
         self._clock: Final = given.a_clock()
         core = ClusterCore.create(
-            BrokerConfig(given.a_profile(), config, client_assignors=given.draft_protocols),
+            BrokerConfig(
+                given.a_profile(),
+                config,
+                client_assignors=given.draft_protocols,
+                assignors={name: OwnAssignor(each) for name, each in assignors.items()},
+            ),
             given.uuids(),
             self._clock(),
             host=given.host,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TypedDict, cast
 
+from kip848_client.assignors import Assignor
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.profiles import DEFAULT_PROFILE, profile_named
@@ -60,6 +61,9 @@ class BrokerOptions(TypedDict, total=False):
     """How many requests ``requests`` remembers; 10,000."""
     check_ownership: bool
     """Whether leaving the ``async with`` block raises ``OwnershipViolation``; ``True``."""
+    assignors: Sequence[Assignor]
+    """Server-side assignors of your own, beside Kafka's; members ask for them by their names. In
+    ``group.consumer.assignors`` they may be named, too, also as ``module:Class``; none."""
     draft_protocols: bool
     """Whether there is what no Kafka offers, both after the text of KIP-848: assignments that
     members compute, and Connect groups; ``True``."""
@@ -83,6 +87,7 @@ class CheckedOptions:
     fsync: str = "always"
     log_size: int = 10_000
     check_ownership: bool = True
+    assignors: Sequence[Assignor] = ()
     draft_protocols: bool = True
 
     @classmethod
@@ -116,6 +121,9 @@ class CheckedOptions:
         racks = cast("Sequence[object]", self.racks)  # whatever a user gave
         if isinstance(racks, str) or not all(isinstance(each, str) for each in racks):
             raise ConfigError(f"racks = {self.racks!r}: expected a list of names")
+        assignors = cast("object", self.assignors)
+        if isinstance(assignors, str) or not isinstance(assignors, Sequence):
+            raise ConfigError(f"assignors = {assignors!r}: expected a list of assignors")
         _require("config", self.config, Mapping | None, "settings by name")
         _require("data_dir", self.data_dir, str | os.PathLike | None, "the path of a folder")
         for name, what in (("clock", "the time in ms"), ("new_uuid", f"{_UUID_BYTES} bytes")):

@@ -20,6 +20,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
+from kip848_client.assignors import Assignor
 from kip848_client.errors import ConfigError
 from mock_coordinator.core.profile import Profile
 from mock_coordinator.core.profiles import DEFAULT_PROFILE, profile_named
@@ -111,6 +112,8 @@ class BrokerConfig:
     ``client_assignors``: whether members may compute assignments, and whether there are Connect
     groups, whose workers do: no Kafka offers that. It is no setting, so that clients see none that
     Kafka does not have.
+
+    ``assignors``: what ``group.consumer.assignors`` may name beside Kafka's own, by that text.
     """
 
     def __init__(
@@ -119,8 +122,10 @@ class BrokerConfig:
         values: Mapping[str, str] | None = None,
         *,
         client_assignors: bool = True,
+        assignors: Mapping[str, Assignor] | None = None,
     ) -> None:
         self.client_assignors: Final = client_assignors
+        self.assignors: Final[Mapping[str, Assignor]] = assignors or {}
         self.profile: Final = profile or profile_named(DEFAULT_PROFILE)
         self._static: dict[str, str] = _texts(values or {})
         node_id = self._static.get("node.id") or self._static.get("broker.id") or "1"
@@ -141,7 +146,12 @@ class BrokerConfig:
         values |= {"node.id": str(node_id), "broker.id": str(node_id)}
         if rack is not None:
             values["broker.rack"] = rack
-        other = BrokerConfig(self.profile, values, client_assignors=self.client_assignors)
+        other = BrokerConfig(
+            self.profile,
+            values,
+            client_assignors=self.client_assignors,
+            assignors=self.assignors,
+        )
         other._cluster = self._cluster
         other._groups = self._groups
         other._siblings = self._siblings

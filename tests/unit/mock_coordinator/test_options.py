@@ -16,7 +16,15 @@ from mock_coordinator.options import BrokerOptions, CheckedOptions
 from mock_coordinator.threaded import BrokerThread, ClusterThread
 
 EVERYWHERE = [MockBroker, MockCluster, BrokerThread, ClusterThread]
-NOT_FROM_A_SHELL = {"racks", "listen", "clock", "new_uuid", "log_size", "check_ownership"}
+NOT_FROM_A_SHELL = {
+    "racks",
+    "listen",
+    "clock",
+    "new_uuid",
+    "log_size",
+    "check_ownership",
+    "assignors",  # by group.consumer.assignors=module:Class
+}
 
 
 def test_what_may_be_written_is_what_is_checked() -> None:
@@ -56,6 +64,8 @@ def test_a_name_that_is_no_option_is_refused_with_a_near_one(kind: Any) -> None:
         ("log_size", -1),
         ("check_ownership", None),
         ("draft_protocols", "false"),
+        ("assignors", "uniform"),
+        ("assignors", [object()]),
     ],
 )
 def test_a_value_that_cannot_be_meant_is_refused_by_its_name(name: str, value: object) -> None:

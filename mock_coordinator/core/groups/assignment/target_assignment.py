@@ -24,6 +24,7 @@ from kip848_client.assignors import (
     subscription_type,
 )
 from kip848_client.error_codes import ErrorCode
+from mock_coordinator.core.groups.assignment.own_assignors import OwnAssignorFailed
 from mock_coordinator.core.groups.assignment.subscriptions import (
     prospective_regexes,
     prospective_topics,
@@ -119,6 +120,8 @@ def compute_target(
     assignor = env.assignors[elected_assignor(env, group, sender)]
     try:
         result = assignor.assign(spec, topics).members
+    except OwnAssignorFailed as err:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(err)) from err
     except AssignorError as err:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR) from err  # why is only in a broker's log
     known = dict(group.targets)

@@ -96,14 +96,21 @@ class Decision(Generic[R_co]):
 def configured_assignors(config: BrokerConfig) -> dict[str, Assignor]:
     """The assignors of ``group.consumer.assignors``, by short name.
 
-    Raises ``ConfigError`` for one that Kafka does not bundle: Java classes cannot be loaded here.
+    Raises ``ConfigError`` for one that neither Kafka bundles nor the user gave: Java classes cannot
+    be loaded here.
     """
     chosen: dict[str, Assignor] = {}
     for configured in config.listing("group.consumer.assignors"):
+        own = config.assignors.get(configured)
+        if own is not None:
+            chosen[own.name] = own
+            continue
         name = _CLASS_NAMES.get(configured, configured)
         if name not in BUILTIN:
+            known = ", ".join((*BUILTIN, *config.assignors))
             raise ConfigError(
-                f"group.consumer.assignors: {configured!r} is none of {', '.join(BUILTIN)}"
+                f"group.consumer.assignors: {configured!r} is none of {known}; one of your own is "
+                "an option of the broker, assignors=[...], or named as module:Class"
             )
         chosen[name] = BUILTIN[name]
     return chosen

@@ -1,0 +1,66 @@
+"""Assignors of a user's own: given as objects, or named in ``group.consumer.assignors`` as
+``module:Class``, where Kafka's brokers load a Java class by its name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kip848_client.assignors import BUILTIN, Assignor
+from kip848_client.errors import ConfigError
+
+__all__ = ["own_assignors"]
+
+_SETTING: Final = "group.consumer.assignors"
+
+
+def own_assignors(
+    given: Sequence[object], config: Mapping[str, str] | None
+) -> tuple[dict[str, Assignor], dict[str, str]]:
+    """The assignors by the text that names each in ``group.consumer.assignors``, and ``config``.
+
+    Where that does not say which to offer, those that were ``given`` come after Kafka's. Raises
+    ``ConfigError`` for what is no assignor and for a name that is taken.
+    """
+    settings = dict(config or {})
+    found: dict[str, Assignor] = {}
+    for each in given:
+        assignor = _checked(each, f"assignors: {each!r}")
+        _require_new(assignor.name, found)
+        found[assignor.name] = assignor
+    if _SETTING not in settings:
+        if found:
+            settings[_SETTING] = ",".join((*BUILTIN, *found))
+        return found, settings
+    names = set(found)
+    for text in settings[_SETTING].split(","):
+        path = text.strip()
+        if ":" in path:
+            loaded = _checked(_loaded(path), f"{_SETTING}: {path!r}")
+            _require_new(loaded.name, names)
+            names.add(loaded.name)
+            found[path] = loaded
+    return found, settings
+
+
+def _require_new(name: str, taken: Mapping[str, object] | set[str]) -> None:
+    if name in BUILTIN or name in taken:
+        raise ConfigError(f"there is an assignor of the name {name!r} already; give it another")
+
+
+def _loaded(path: str) -> object:
+    module, _, name = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)()
+    except Exception as err:
+        raise ConfigError(f"{_SETTING}: {path!r}: {type(err).__name__}: {err}") from err
+
+
+def _checked(assignor: Any, where: str) -> Assignor:
+    name = getattr(assignor, "name", None)
+    if not isinstance(name, str) or not name.strip() or set(name) & set(",:"):
+        raise ConfigError(f"{where}: its name is {name!r}; expected a text without comma and colon")
+    if not callable(getattr(assignor, "assign", None)):
+        raise ConfigError(f"{where}: expected an object with a method assign(group, topics)")
+    return assignor  # type: ignore[no-any-return]  # its parts were just looked at
