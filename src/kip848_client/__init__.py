@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client._types import TopicPartition
 from kip848_client.errors import (
+    AdminFailed,
     BootstrapFailed,
     BrokerError,
     CallbackError,
@@ -39,6 +40,7 @@ from kip848_client.errors import (
 )
 
 if TYPE_CHECKING:
+    from kip848_client.admin import Admin
     from kip848_client.config import ConsumerConfig, ProducerConfig
     from kip848_client.consumer import (
         Consumer,
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
     from kip848_client.producer import Producer, RecordMetadata, Transaction
 
 __all__ = [
+    "Admin",
+    "AdminFailed",
     "BootstrapFailed",
     "BrokerError",
     "CallbackError",
@@ -101,6 +105,7 @@ __all__ = [
 ]
 
 _LAZY: Final = {
+    "Admin": "kip848_client.admin",
     "Consumer": "kip848_client.consumer",
     "ConsumerConfig": "kip848_client.config",
     "ExactlyOnceProcessor": "kip848_client.exactly_once._processor",

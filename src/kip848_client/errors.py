@@ -34,7 +34,8 @@
     │   └── DeliveryTimedOut               records that no broker took, or answered for, in time
     ├── CallbackError                      a rebalance listener raised or overran its time
     ├── ConsumerClosed                     the consumer is closed, or was never started
-    └── NotAssigned                        this partition is not assigned to this consumer
+    ├── NotAssigned                        this partition is not assigned to this consumer
+    └── AdminFailed                        some of what an admin asked for was refused
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from typing import Any, Final
 from kip848_client.error_codes import ErrorCode
 
 __all__ = [
+    "AdminFailed",
     "BootstrapFailed",
     "BrokerError",
     "CallbackError",
@@ -394,6 +396,23 @@ class ConsumerClosed(Kip848Error):
 
 class NotAssigned(Kip848Error):
     """The partition is not assigned to this consumer at the moment."""
+
+
+class AdminFailed(Kip848Error):
+    """Some of what an admin asked for was refused, or not answered in time.
+
+    ``errors`` maps each group, topic or partition concerned to its error, ``done`` the others to
+    their results: what is in there has been done. ``__cause__`` is the first error. Way out: look
+    at ``errors``; what is in there can be asked for again.
+    """
+
+    def __init__(
+        self, message: str, *, errors: Mapping[Any, Kip848Error], done: Mapping[Any, Any]
+    ) -> None:
+        super().__init__(message)
+        self.errors = dict(errors)
+        self.done = dict(done)
+        self.__cause__ = next(iter(self.errors.values()), None)
 
 
 def not_assigned(topic: str, partition: int) -> NotAssigned:

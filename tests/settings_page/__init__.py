@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from kip848_client.config import ConsumerConfig, ProducerConfig
+from kip848_client.config import AdminConfig, ConsumerConfig, ProducerConfig
 from kip848_client.config._client import ClientConfig
 
 __all__ = ["Setting", "page", "settings_of"]
@@ -24,9 +24,10 @@ milliseconds, sizes in bytes. Names are aiokafka's, meanings and defaults Kafka'
 raises `ConfigError`, which says what is accepted; an unknown one names near ones.
 """
 _PARTS: Final = (
-    ("Consumers and producers", ClientConfig),
+    ("Every client", ClientConfig),
     ("`Consumer`", ConsumerConfig),
     ("`Producer`", ProducerConfig),
+    ("`Admin`", AdminConfig),
 )
 _PLAIN: Final = {"Int32": "int", "Int64": "int", "WireText": "str"}
 _FROM: Final = "ge"

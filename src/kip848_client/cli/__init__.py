@@ -19,8 +19,10 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS: Final[dict[str, str]] = {
     "demo": "watch a consumer group at work: members join, leave, crash and come back",
+    "groups": "list, describe, reset, delete and watch consumer groups",
     "mock": "run a Kafka broker for tests, with a KIP-848 group coordinator",
     "simulate": "play consumer groups in virtual time on a bad network, one world a seed",
+    "topics": "list, describe, create, delete and alter topics",
 }
 """Name of the subcommand, which is also its module in this package: one line of help."""
 

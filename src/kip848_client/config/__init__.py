@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kip848_client.config._admin import AdminConfig, AdminSettings
 from kip848_client.config._client import ClientConfig
 from kip848_client.config._consumer import (
     CLASSIC_ONLY,
@@ -13,6 +14,8 @@ from kip848_client.config._producer import ProducerConfig, ProducerSettings
 
 __all__ = [
     "CLASSIC_ONLY",
+    "AdminConfig",
+    "AdminSettings",
     "ClientConfig",
     "ConsumerConfig",
     "ConsumerSettings",

@@ -1,0 +1,203 @@
+"""What a user may pass to an admin, checked where it comes in. Raises ``ConfigError``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, get_args
+
+from kip848_client._arguments import (
+    checked_count,
+    checked_offset,
+    checked_partition,
+    checked_partitions,
+    checked_time_ms,
+    checked_topic,
+    checked_wire_text,
+)
+from kip848_client._shown import shown
+from kip848_client._types import TopicPartition
+from kip848_client.admin._model import CommittedOffset, NewTopic
+from kip848_client.admin._offset_wire import EARLIEST, LATEST
+from kip848_client.admin._reset import (
+    ByDuration,
+    OffsetReset,
+    ShiftBy,
+    ToOffset,
+    ToPlan,
+    ToTime,
+)
+from kip848_client.errors import ConfigError
+
+__all__ = [
+    "checked_changes",
+    "checked_counts",
+    "checked_group",
+    "checked_groups",
+    "checked_list_times",
+    "checked_new_topics",
+    "checked_offsets",
+    "checked_reset",
+    "checked_some_partitions",
+    "checked_topic",
+    "checked_topic_names",
+    "checked_words",
+]
+
+_RESETS: Final = get_args(OffsetReset)
+_SHIFT_MAX: Final = 2**63 - 1
+_INT16_MAX: Final = 2**15 - 1
+_INT32_MAX: Final = 2**31 - 1
+
+
+def checked_words(words: object, known: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """Some of ``known``, in upper or lower case."""
+    if words is None:
+        return ()
+    by_lower = {each.lower(): each for each in known}
+    found: list[str] = []
+    for word in _several(words, name):
+        if not isinstance(word, str) or word.lower() not in by_lower:
+            raise ConfigError(f"{name}: {shown(word)} is none of {', '.join(known)}")
+        found.append(by_lower[word.lower()])
+    return tuple(dict.fromkeys(found))
+
+
+def checked_group(group: object) -> str:
+    """A group's id."""
+    text = checked_wire_text(group, "a group id")
+    if not text:
+        raise ConfigError("a group id must not be empty")
+    return text
+
+
+def checked_groups(groups: object) -> tuple[str, ...]:
+    """Ids of groups, each once."""
+    return tuple(dict.fromkeys(checked_group(each) for each in _several(groups, "groups")))
+
+
+def checked_topic_names(topics: object) -> tuple[str, ...]:
+    """Names of topics, each once."""
+    return tuple(dict.fromkeys(checked_topic(each) for each in _several(topics, "topics")))
+
+
+def checked_some_partitions(partitions: object) -> tuple[TopicPartition, ...]:
+    """Partitions, at least one."""
+    found = checked_partitions(partitions)
+    if not found:
+        raise ConfigError("partitions: at least one must be given")
+    return found
+
+
+def checked_offsets(offsets: object) -> dict[TopicPartition, CommittedOffset]:
+    """Offsets, or ``CommittedOffset``s, by partition."""
+    found: dict[TopicPartition, CommittedOffset] = {}
+    for tp, value in _mapping(offsets, "offsets are given as {partition: offset}"):
+        if isinstance(value, CommittedOffset):
+            checked_offset(value.offset)
+            checked_wire_text(value.metadata, "the metadata of an offset")
+            found[checked_partition(tp)] = value
+        else:
+            found[checked_partition(tp)] = CommittedOffset(checked_offset(value))
+    return found
+
+
+def checked_list_times(times: object) -> dict[TopicPartition, int]:
+    """Times, ``EARLIEST`` or ``LATEST`` by partition."""
+    return {
+        checked_partition(tp): (
+            value
+            if isinstance(value, int) and value in (EARLIEST, LATEST)
+            else checked_time_ms(value, "a time")
+        )
+        for tp, value in _mapping(times, "times are given as {partition: ms since 1970}")
+    }
+
+
+def checked_reset(reset: object) -> OffsetReset:
+    """Where to reset to, numbers included."""
+    if isinstance(reset, type) and reset in _RESETS:
+        raise ConfigError(f"write {reset.__name__}(...), not {reset.__name__}")
+    match reset:
+        case ToOffset(offset):
+            checked_offset(offset)
+        case ToTime(time_ms):
+            checked_time_ms(time_ms, "timestamp_ms")
+        case ByDuration(duration_ms):
+            checked_time_ms(duration_ms, "duration_ms")
+        case ShiftBy(records):
+            if (
+                not isinstance(records, int)
+                or isinstance(records, bool)
+                or abs(records) > _SHIFT_MAX
+            ):
+                raise ConfigError(f"ShiftBy takes an int, not {shown(records)}")
+        case ToPlan(offsets):
+            return ToPlan({tp: each.offset for tp, each in checked_offsets(offsets).items()})
+        case _ if not isinstance(reset, _RESETS):
+            names = ", ".join(each.__name__ for each in _RESETS)
+            raise ConfigError(f"a reset is one of {names}; not {shown(reset)}")
+        case _:
+            pass
+    found: Any = reset
+    return found  # type: ignore[no-any-return]  # one of the union, as was just seen
+
+
+def checked_new_topics(topics: object) -> tuple[NewTopic, ...]:
+    """Topics to be created, each name once."""
+    found: dict[str, NewTopic] = {}
+    for each in _several(topics, "topics"):
+        if not isinstance(each, NewTopic):
+            raise ConfigError(f"a topic to create is a NewTopic, not {shown(each)}")
+        name = checked_topic(each.name)
+        if name in found:
+            raise ConfigError(f"topic {name!r} is given twice")
+        _checked_up_to(each.partitions, _INT32_MAX, "partitions")
+        _checked_up_to(each.replication_factor, _INT16_MAX, "replication_factor")
+        for key, value in each.configs:
+            checked_wire_text(key, "the name of a setting")
+            checked_wire_text(value, f"setting {key}")
+        found[name] = each
+    return tuple(found.values())
+
+
+def checked_counts(counts: object) -> dict[str, int]:
+    """Numbers of partitions by topic."""
+    says = "counts are given as {topic: number of partitions}"
+    found: dict[str, int] = {}
+    for topic, count in _mapping(counts, says):
+        _checked_up_to(count, _INT32_MAX, "a number of partitions")
+        found[checked_topic(topic)] = checked_count(count, "a number of partitions")
+    return found
+
+
+def checked_changes(
+    changes: object, checked_name: Callable[[object], str]
+) -> dict[str, dict[str, str | None]]:
+    """New values of settings by group or topic; ``None`` for the default."""
+    says = "changes are given as {name: {setting: value or None}}"
+    found: dict[str, dict[str, str | None]] = {}
+    for name, settings in _mapping(changes, says):
+        of_one = found[checked_name(name)] = {}
+        for key, value in _mapping(settings, says):
+            text = checked_wire_text(key, "the name of a setting")
+            of_one[text] = None if value is None else checked_wire_text(value, f"setting {text}")
+        if not of_one:
+            raise ConfigError(f"{says}: nothing is to be changed of {shown(name)}")
+    return found
+
+
+def _checked_up_to(number: object, at_most: int, name: str) -> None:
+    if number is not None and checked_count(number, name) > at_most:
+        raise ConfigError(f"{name} is {at_most} at most, not {shown(number)}")
+
+
+def _several(values: object, name: str) -> Iterable[object]:
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping):
+        return values
+    raise ConfigError(f"{name} is a list, not {shown(values)}")
+
+
+def _mapping(values: object, says: str) -> Iterable[tuple[object, object]]:
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{says}, not {shown(values)}")
+    return values.items()

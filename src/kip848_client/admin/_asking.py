@@ -1,0 +1,305 @@
+"""Sends what an admin asks: to any broker, to each, to coordinators and to leaders, until it is
+answered or the time is over. The rules are in ``_rounds``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, Final, TypeVar
+
+from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client._driver._backoff import Backoff
+from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
+from kip848_client._types import TopicPartition
+from kip848_client.admin._model import Node
+from kip848_client.admin._rounds import Refusal, Rounds, refusal
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import (
+    CoordinatorUnavailable,
+    Kip848Error,
+    RequestTimedOut,
+    TransportError,
+)
+from kip848_client.wire.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from kip848_client.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+
+__all__ = ["Asking"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_FIND_VERSIONS: Final[VersionLimits] = (4, 32767)
+"""Version 4 asks for a list of keys (KIP-699)."""
+_GROUP_KEY_TYPE: Final = 0
+_LEADERLESS: Final = -1
+_ANYONE: Final = -1
+
+Asked = Callable[[int, tuple[T, ...]], Awaitable[Mapping[T, R | Refusal]]]
+"""Ask a broker for some targets; returns what it said of each."""
+
+
+class Asking:
+    """What is common to all questions of one admin."""
+
+    def __init__(
+        self, transport: KafkaTransport, clock: Clock, backoff: Backoff, request_timeout_ms: int
+    ) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._backoff = backoff
+        self._request_timeout_ms = request_timeout_ms
+        self._coordinators: dict[str, int] = {}
+        self._nodes: dict[int, Node] = {}
+
+    def deadline_ms(self, timeout_ms: float) -> int:
+        """Until when a call that begins now may take."""
+        return self._clock.now_ms() + int(timeout_ms)
+
+    def left_ms(self, deadline_ms: int) -> int:
+        """How long a request may take now: not longer than is left, and at least a moment."""
+        left_ms = deadline_ms - self._clock.now_ms()
+        return max(1, min(left_ms, self._request_timeout_ms))
+
+    def node(self, node_id: int) -> Node:
+        """A broker that was told of."""
+        return self._nodes[node_id]
+
+    # -- one broker ------------------------------------------------------------------------------
+
+    async def to(
+        self,
+        node_id: int,
+        request: Any,
+        deadline_ms: int,
+        versions: VersionLimits = ANY_VERSION,
+    ) -> Any:
+        """Ask one broker, once."""
+        return await self._transport.broker(
+            node_id, request, versions=versions, timeout_ms=self.left_ms(deadline_ms)
+        )
+
+    async def any_broker(self, request: Any, deadline_ms: int) -> Any:
+        """Ask any broker until one answers. Raises the last error when the time is over."""
+        failures = 0
+        while True:
+            try:
+                return await self._transport.any_broker(
+                    request, timeout_ms=self.left_ms(deadline_ms)
+                )
+            except TransportError:
+                failures += 1
+                if not await self._pause(failures, deadline_ms):
+                    raise
+
+    async def _pause(self, failures: int, deadline_ms: int) -> bool:
+        """Wait before another attempt; false when there is no time for one."""
+        pause_s = self._backoff.pause_s(failures)
+        if self._clock.left_s(deadline_ms) <= pause_s:
+            return False
+        await asyncio.sleep(pause_s)
+        return True
+
+    # -- all brokers -----------------------------------------------------------------------------
+
+    async def brokers(self, deadline_ms: int) -> tuple[Node, ...]:
+        """The brokers of the cluster."""
+        answer = await self.any_broker(
+            MetadataRequest(topics=(), allow_auto_topic_creation=False), deadline_ms
+        )
+        return self._learn(answer)
+
+    def _learn(self, answer: MetadataResponse) -> tuple[Node, ...]:
+        nodes = tuple(
+            Node(each.node_id, each.host, each.port, each.rack) for each in answer.brokers
+        )
+        self._nodes |= {each.node_id: each for each in nodes}
+        self._transport.learn_brokers((each.node_id, each.host, each.port) for each in nodes)
+        return nodes
+
+    async def of_each(
+        self, ask: Asked[int, R], deadline_ms: int
+    ) -> tuple[dict[int, R], dict[int, Kip848Error]]:
+        """Ask each broker of the cluster; node id to what it said, and to why it did not."""
+        rounds: Rounds[int, R] = Rounds(each.node_id for each in await self.brokers(deadline_ms))
+
+        async def find(targets: tuple[int, ...]) -> None:
+            there = {each.node_id for each in await self.brokers(deadline_ms)}
+            for each in targets:
+                if each in there:
+                    rounds.found(each, each)
+                else:
+                    rounds.fail([each], NotSent(f"broker {each} has left the cluster"))
+
+        await self._play(rounds, find, ask, deadline_ms)
+        return rounds.done, rounds.failed
+
+    async def of_the_cluster(
+        self,
+        names: Collection[str],
+        ask: Callable[[tuple[str, ...]], Any],
+        read: Callable[[Any], Mapping[str, R | Refusal]],
+        deadline_ms: int,
+        done_before: Mapping[int, R] | None = None,
+    ) -> tuple[dict[str, R], dict[str, Kip848Error]]:
+        """Ask any broker, which passes on to the controller what is for that: ``ask`` makes the
+        request for some names, ``read`` takes the answer apart."""
+        rounds: Rounds[str, R] = Rounds(names, done_before)
+
+        async def find(targets: tuple[str, ...]) -> None:
+            for each in targets:
+                rounds.found(each, _ANYONE)
+
+        async def put(_: int, targets: tuple[str, ...]) -> Mapping[str, R | Refusal]:
+            answer = await self._transport.any_broker(
+                ask(targets), timeout_ms=self.left_ms(deadline_ms)
+            )
+            return read(answer)
+
+        await self._play(rounds, find, put, deadline_ms)
+        return rounds.done, rounds.failed
+
+    # -- whoever is responsible ------------------------------------------------------------------
+
+    async def of_coordinators(
+        self,
+        groups: Collection[str],
+        ask: Asked[str, R],
+        deadline_ms: int,
+        done_before: Mapping[int, R] | None = None,
+    ) -> tuple[dict[str, R], dict[str, Kip848Error]]:
+        """Ask the coordinators of groups; group to what it said, and to why it did not."""
+        rounds: Rounds[str, R] = Rounds(groups, done_before)
+        for group in groups:
+            if group in self._coordinators:
+                rounds.found(group, self._coordinators.pop(group))
+
+        async def find(targets: tuple[str, ...]) -> None:
+            request = FindCoordinatorRequest(key_type=_GROUP_KEY_TYPE, coordinator_keys=targets)
+            answer = await self._transport.any_broker(
+                request, versions=_FIND_VERSIONS, timeout_ms=self.left_ms(deadline_ms)
+            )
+            self._found(rounds, answer)
+
+        asked_of = await self._play(rounds, find, ask, deadline_ms)
+        self._coordinators |= {group: asked_of[group] for group in rounds.done}
+        return rounds.done, rounds.failed
+
+    def _found(self, rounds: Rounds[str, R], answer: FindCoordinatorResponse) -> None:
+        for each in answer.coordinators:
+            if each.error_code:
+                error = refusal(each.error_code, each.error_message, "FindCoordinator")
+                rounds.refused(each.key, error)
+                continue
+            known = self._nodes.get(each.node_id)
+            rack = None if known is None else known.rack
+            self._nodes[each.node_id] = Node(each.node_id, each.host, each.port, rack)
+            self._transport.add_brokers([(each.node_id, each.host, each.port)])
+            rounds.found(each.key, each.node_id)
+
+    async def of_leaders(
+        self,
+        partitions: Collection[TopicPartition],
+        ask: Asked[TopicPartition, R],
+        deadline_ms: int,
+    ) -> tuple[dict[TopicPartition, R], dict[TopicPartition, Kip848Error]]:
+        """Ask the leaders of partitions; as ``of_coordinators``."""
+        rounds: Rounds[TopicPartition, R] = Rounds(partitions)
+
+        async def find(targets: tuple[TopicPartition, ...]) -> None:
+            topics = sorted({tp.topic for tp in targets})
+            request = MetadataRequest(
+                topics=tuple(MetadataRequestTopic(name=each) for each in topics),
+                allow_auto_topic_creation=False,
+            )
+            answer = await self._transport.any_broker(request, timeout_ms=self.left_ms(deadline_ms))
+            self._learn(answer)
+            for tp, (leader, code) in _leaders(answer, targets).items():
+                if code:
+                    rounds.refused(tp, refusal(code, None, "Metadata"))
+                else:
+                    rounds.found(tp, leader)
+
+        await self._play(rounds, find, ask, deadline_ms)
+        return rounds.done, rounds.failed
+
+    async def _play(
+        self,
+        rounds: Rounds[T, R],
+        find: Callable[[tuple[T, ...]], Awaitable[None]],
+        ask: Asked[T, R],
+        deadline_ms: int,
+    ) -> dict[T, int]:
+        """Go on until there is an answer or an error for each target; returns who was asked last
+        for each."""
+        asked_of: dict[T, int] = {}
+        failures = 0
+        while not rounds.is_over:
+            missing = rounds.to_find()
+            if missing:
+                try:
+                    await find(missing)
+                except TransportError as err:
+                    rounds.lost(missing, err)
+            asks = rounds.asks()
+            asked_of |= {target: node for node, targets in asks.items() for target in targets}
+            async with asyncio.TaskGroup() as tasks:
+                for node, targets in asks.items():
+                    tasks.create_task(_ask(rounds, ask, node, targets))
+            failures += 1
+            if not rounds.is_over and not await self._pause(failures, deadline_ms):
+                rounds.give_up(_in_vain)
+        return asked_of
+
+
+async def _ask(rounds: Rounds[T, R], ask: Asked[T, R], node: int, targets: tuple[T, ...]) -> None:
+    try:
+        answers = await ask(node, targets)
+    except TransportError as err:
+        rounds.lost(targets, err)
+    except Kip848Error as err:
+        rounds.fail(targets, err)
+    else:
+        rounds.answered(answers, targets, f"broker {node}")
+
+
+def _leaders(
+    answer: MetadataResponse, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, tuple[int, int]]:
+    """Leader and error code of each partition that was asked for."""
+    codes = {topic.name: topic.error_code for topic in answer.topics}
+    leaders = {
+        (topic.name, each.partition_index): each.leader_id
+        for topic in answer.topics
+        for each in topic.partitions
+    }
+    found: dict[TopicPartition, tuple[int, int]] = {}
+    for tp in partitions:
+        code = codes.get(tp.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        leader = leaders.get((tp.topic, tp.partition))
+        if not code and leader is None:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if not code and leader == _LEADERLESS:
+            code = ErrorCode.LEADER_NOT_AVAILABLE
+        found[tp] = (_LEADERLESS if leader is None else leader, code)
+    return found
+
+
+def _in_vain(target: object, last: Kip848Error | None) -> Kip848Error:
+    said = "nobody said why" if last is None else str(last)
+    error: Kip848Error
+    if isinstance(target, str):
+        error = CoordinatorUnavailable(
+            f"group {target!r} could not be asked about within the time allowed: {said}"
+        )
+    else:
+        error = RequestTimedOut(f"{target!r}: no answer within the time allowed: {said}")
+    error.__cause__ = last
+    return error

@@ -1,0 +1,33 @@
+"""One error for what failed of many things that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+from kip848_client.errors import AdminFailed, Kip848Error
+
+__all__ = ["all_of"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_NAMED_MAX: Final = 3
+
+
+def all_of(what: str, done: Mapping[T, R], failed: Mapping[T, Kip848Error]) -> dict[T, R]:
+    """``done``, if nothing failed. Raises ``AdminFailed``."""
+    if not failed:
+        return dict(done)
+    told = [f"{_named(each)}: {error}" for each, error in list(failed.items())[:_NAMED_MAX]]
+    more = len(failed) - len(told)
+    rest = f"; and {more} more" if more else ""
+    raise AdminFailed(
+        f"{what} failed for {len(failed)} of {len(failed) + len(done)}: {'; '.join(told)}{rest}",
+        errors=failed,
+        done=done,
+    )
+
+
+def _named(target: Any) -> str:
+    return f"{target[0]}-{target[1]}" if isinstance(target, tuple) else repr(target)

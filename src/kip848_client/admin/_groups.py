@@ -1,0 +1,91 @@
+"""Listing, describing and deleting groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kip848_client.admin._asking import Asking
+from kip848_client.admin._failures import all_of
+from kip848_client.admin._group_wire import (
+    NOT_A_CONSUMER_GROUP,
+    classic_groups,
+    consumer_groups,
+    deleted_groups,
+    listed_groups,
+)
+from kip848_client.admin._model import GroupDescription, GroupListing
+from kip848_client.admin._rounds import Refusal, refusal
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, UnsupportedVersion
+from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kip848_client.wire.messages.groups import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+)
+
+__all__ = ["delete_groups", "describe_groups", "list_groups"]
+
+
+async def list_groups(
+    asking: Asking, states: tuple[str, ...], types: tuple[str, ...], deadline_ms: int
+) -> tuple[GroupListing, ...]:
+    """Each broker tells of the groups that it coordinates."""
+
+    async def ask(
+        node: int, _: tuple[int, ...]
+    ) -> Mapping[int, tuple[GroupListing, ...] | Refusal]:
+        request = ListGroupsRequest(states_filter=states, types_filter=types)
+        answer = await asking.to(node, request, deadline_ms)
+        if answer.error_code:
+            return {node: refusal(answer.error_code, None, "ListGroups")}
+        return {node: listed_groups(answer)}
+
+    done, failed = await asking.of_each(ask, deadline_ms)
+    by_broker = all_of("listing the groups of brokers", done, failed)
+    # A group that moves meanwhile is told twice.
+    found = {each.group_id: each for groups in by_broker.values() for each in groups}
+    return tuple(found[name] for name in sorted(found))
+
+
+async def describe_groups(
+    asking: Asking, groups: tuple[str, ...], deadline_ms: int
+) -> dict[str, GroupDescription]:
+    """As groups of KIP-848 first; what is none is asked for again, as a classic group."""
+
+    async def ask(node: int, targets: tuple[str, ...]) -> Mapping[str, GroupDescription | Refusal]:
+        coordinator = asking.node(node)
+        found: dict[str, GroupDescription | Refusal] = {}
+        try:
+            request = ConsumerGroupDescribeRequest(group_ids=targets)
+            found = consumer_groups(await asking.to(node, request, deadline_ms), coordinator)
+        except UnsupportedVersion:
+            pass  # a broker without KIP-848: all its groups are classic
+        others = tuple(each for each in targets if _may_be_classic(found.get(each)))
+        if others:
+            classic = await asking.to(node, DescribeGroupsRequest(groups=others), deadline_ms)
+            found |= classic_groups(classic, coordinator)
+        return found
+
+    done, failed = await asking.of_coordinators(groups, ask, deadline_ms)
+    described = all_of("describing groups", done, failed)
+    return {group: described[group] for group in groups}
+
+
+def _may_be_classic(found: GroupDescription | Refusal | None) -> bool:
+    if found is None:
+        return True
+    return isinstance(found, BrokerError) and found.code in NOT_A_CONSUMER_GROUP
+
+
+async def delete_groups(asking: Asking, groups: tuple[str, ...], deadline_ms: int) -> None:
+    """Each coordinator deletes its own."""
+
+    async def ask(node: int, targets: tuple[str, ...]) -> Mapping[str, Refusal | None]:
+        request = DeleteGroupsRequest(groups_names=targets)
+        return deleted_groups(await asking.to(node, request, deadline_ms))
+
+    done, failed = await asking.of_coordinators(
+        groups, ask, deadline_ms, {ErrorCode.GROUP_ID_NOT_FOUND: None}
+    )
+    all_of("deleting groups", done, failed)

@@ -1,0 +1,216 @@
+"""What an ``Admin`` returns: groups, members, offsets, topics, settings. All frozen.
+
+States, types and sources are Kafka's own words, kept as text: a newer broker may know more of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from kip848_client._types import TopicPartition
+
+__all__ = [
+    "GROUP_STATES",
+    "GROUP_TYPES",
+    "CommittedOffset",
+    "ConfigEntry",
+    "ConfigSource",
+    "GroupDescription",
+    "GroupListing",
+    "ListedOffset",
+    "MemberDescription",
+    "NewTopic",
+    "Node",
+    "PartitionDescription",
+    "TopicDescription",
+    "TopicListing",
+]
+
+GROUP_STATES: Final = (
+    "Stable",
+    "Empty",
+    "Dead",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Assigning",
+    "Reconciling",
+    "NotReady",
+    "Unknown",
+)
+"""The states that a group can be in, of whatever type."""
+
+GROUP_TYPES: Final = ("Consumer", "Classic", "Share", "Streams", "Connect")
+"""The types that a group can have. ``Connect`` is this project's own draft."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A broker."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupListing:
+    """A group, as ``Admin.list_groups`` finds it."""
+
+    group_id: str
+    type: str
+    """``Consumer`` (KIP-848), ``Classic`` or another of Kafka's; empty from a broker that does not
+    say."""
+    state: str
+    protocol_type: str
+    """``consumer``, or what a classic group's members have agreed on; empty for a group that has
+    nothing but offsets."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberDescription:
+    """A member of a group."""
+
+    member_id: str
+    instance_id: str | None
+    """``group_instance_id`` of a static member."""
+    client_id: str
+    host: str
+    """As the broker says it, with a slash: ``/10.0.0.7``."""
+    assignment: tuple[TopicPartition, ...]
+    """What it has, sorted."""
+    target_assignment: tuple[TopicPartition, ...] | None = None
+    """What it is to have, sorted; ``None`` in a classic group."""
+    epoch: int | None = None
+    """Of the member; ``None`` in a classic group."""
+    rack: str | None = None
+    subscribed_topics: tuple[str, ...] = ()
+    """Empty in a classic group, which does not tell."""
+    subscribed_pattern: str | None = None
+    is_classic: bool | None = None
+    """Whether it speaks the classic protocol; ``None`` where the broker does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription:
+    """A consumer group, of KIP-848 or classic."""
+
+    group_id: str
+    type: str
+    """``Consumer`` or ``Classic``."""
+    state: str
+    assignor: str
+    """The name that the broker or, in a classic group, the members have chosen; may be empty."""
+    coordinator: Node
+    members: tuple[MemberDescription, ...]
+    """By member id."""
+    group_epoch: int | None = None
+    """``None`` in a classic group."""
+    target_assignment_epoch: int | None = None
+    """Of the target assignment; smaller than ``group_epoch`` while a new one is computed. ``None``
+    in a classic group."""
+    protocol_type: str = "consumer"
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """What a group has committed for a partition."""
+
+    offset: int
+    leader_epoch: int | None = None
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedOffset:
+    """An offset that was asked for: the begin, the end, or the first one from some time on."""
+
+    offset: int
+    """-1 when there is no record from that time on."""
+    timestamp_ms: int = -1
+    leader_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicListing:
+    """A topic, as ``Admin.list_topics`` finds it."""
+
+    name: str
+    topic_id: str
+    """In Kafka's text form."""
+    is_internal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDescription:
+    """A partition of a topic."""
+
+    partition: int
+    leader: int | None
+    """Node id; ``None`` while there is no leader."""
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    in_sync_replicas: tuple[int, ...]
+    offline_replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """A topic with its partitions."""
+
+    name: str
+    topic_id: str
+    is_internal: bool
+    partitions: tuple[PartitionDescription, ...]
+    """In order."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic to be created; what is ``None`` is the brokers' default."""
+
+    name: str
+    partitions: int | None = None
+    replication_factor: int | None = None
+    configs: tuple[tuple[str, str], ...] = ()
+    """(name, value) of settings."""
+
+
+class ConfigSource(IntEnum):
+    """Where the value of a setting comes from."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    CLIENT_METRICS_CONFIG = 7
+    GROUP_CONFIG = 8
+
+    @classmethod
+    def _missing_(cls, _: object) -> ConfigSource:
+        return cls.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """A setting of a group or a topic."""
+
+    name: str
+    value: str | None
+    """``None`` where it is a secret, or has no value."""
+    source: ConfigSource
+    is_read_only: bool = False
+    is_sensitive: bool = False
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nobody has set it for this group or topic."""
+        return self.source not in (
+            ConfigSource.DYNAMIC_TOPIC_CONFIG,
+            ConfigSource.GROUP_CONFIG,
+        )

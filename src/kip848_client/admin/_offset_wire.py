@@ -1,0 +1,198 @@
+"""Offsets between an admin's terms and the wire's: pure translation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Final
+
+from kip848_client._types import TopicPartition
+from kip848_client.admin._model import CommittedOffset, ListedOffset
+from kip848_client.admin._rounds import Refusal, refusal
+from kip848_client.wire.messages.list_offsets import (
+    ListOffsetsRequest,
+    ListOffsetsRequestListOffsetsPartition,
+    ListOffsetsRequestListOffsetsTopic,
+    ListOffsetsResponse,
+)
+from kip848_client.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from kip848_client.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from kip848_client.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+)
+
+__all__ = [
+    "BY_NAME",
+    "EARLIEST",
+    "LATEST",
+    "commit_request",
+    "committed",
+    "deletion_request",
+    "fetch_request",
+    "fetched",
+    "list_request",
+    "listed",
+    "removed",
+]
+
+BY_NAME: Final = (8, 9)
+"""Versions of OffsetCommit and OffsetFetch that name topics: an admin means the topic of that name,
+whichever id it has."""
+
+EARLIEST: Final = -2
+LATEST: Final = -1
+_NO_EPOCH: Final = -1
+_CONSUMER: Final = -1
+"""Replica id of whoever is no broker."""
+
+
+def fetch_request(groups: Iterable[str], *, stable: bool = False) -> OffsetFetchRequest:
+    """Ask for all that some groups have committed. ``stable``: not before open transactions that
+    commit offsets are over."""
+    return OffsetFetchRequest(
+        groups=tuple(OffsetFetchRequestGroup(group_id=each, topics=None) for each in groups),
+        require_stable=stable,
+    )
+
+
+def fetched(
+    answer: OffsetFetchResponse,
+) -> dict[str, dict[TopicPartition, CommittedOffset] | Refusal]:
+    """What each group has committed, sorted. An error of one partition is one of the group."""
+    found: dict[str, dict[TopicPartition, CommittedOffset] | Refusal] = {}
+    for group in answer.groups:
+        rows = [
+            (TopicPartition(topic.name, each.partition_index), each)
+            for topic in group.topics
+            for each in topic.partitions
+            if each.committed_offset >= 0 or each.error_code
+        ]
+        code = group.error_code or next((each.error_code for _, each in rows if each.error_code), 0)
+        if code:
+            found[group.group_id] = refusal(code, None, "OffsetFetch")
+            continue
+        found[group.group_id] = {
+            tp: CommittedOffset(
+                each.committed_offset,
+                None if each.committed_leader_epoch == _NO_EPOCH else each.committed_leader_epoch,
+                each.metadata or "",
+            )
+            for tp, each in sorted(rows, key=lambda row: row[0])
+        }
+    return found
+
+
+def commit_request(
+    group: str, offsets: Mapping[TopicPartition, CommittedOffset]
+) -> OffsetCommitRequest:
+    """Commit in nobody's name, as only a group without members allows."""
+    return OffsetCommitRequest(
+        group_id=group,
+        topics=tuple(
+            OffsetCommitRequestTopic(
+                name=topic,
+                partitions=tuple(
+                    OffsetCommitRequestPartition(
+                        partition_index=tp.partition,
+                        committed_offset=offsets[tp].offset,
+                        committed_leader_epoch=_epoch(offsets[tp]),
+                        committed_metadata=offsets[tp].metadata,
+                    )
+                    for tp in partitions
+                ),
+            )
+            for topic, partitions in groupby(sorted(offsets), key=lambda tp: tp.topic)
+        ),
+    )
+
+
+def _epoch(offset: CommittedOffset) -> int:
+    return _NO_EPOCH if offset.leader_epoch is None else offset.leader_epoch
+
+
+def committed(answer: OffsetCommitResponse) -> dict[TopicPartition, Refusal | None]:
+    """``None`` for each partition whose offset is stored."""
+    return {
+        TopicPartition(topic.name, each.partition_index): (
+            refusal(each.error_code, None, "OffsetCommit") if each.error_code else None
+        )
+        for topic in answer.topics
+        for each in topic.partitions
+    }
+
+
+def deletion_request(group: str, partitions: Iterable[TopicPartition]) -> OffsetDeleteRequest:
+    """Forget what was committed for some partitions."""
+    return OffsetDeleteRequest(
+        group_id=group,
+        topics=tuple(
+            OffsetDeleteRequestTopic(
+                name=topic,
+                partitions=tuple(
+                    OffsetDeleteRequestPartition(partition_index=tp.partition) for tp in each
+                ),
+            )
+            for topic, each in groupby(sorted(partitions), key=lambda tp: tp.topic)
+        ),
+    )
+
+
+def removed(answer: OffsetDeleteResponse) -> dict[TopicPartition, Refusal | None]:
+    """``None`` for each partition whose offset is gone. (An error of the whole is the caller's.)"""
+    return {
+        TopicPartition(topic.name, each.partition_index): (
+            refusal(each.error_code, None, "OffsetDelete") if each.error_code else None
+        )
+        for topic in answer.topics
+        for each in topic.partitions
+    }
+
+
+def list_request(times: Mapping[TopicPartition, int], timeout_ms: int) -> ListOffsetsRequest:
+    """Ask for the first offset from some time on, ``EARLIEST`` or ``LATEST``."""
+    return ListOffsetsRequest(
+        replica_id=_CONSUMER,
+        isolation_level=0,
+        topics=tuple(
+            ListOffsetsRequestListOffsetsTopic(
+                name=topic,
+                partitions=tuple(
+                    ListOffsetsRequestListOffsetsPartition(
+                        partition_index=tp.partition, timestamp=times[tp]
+                    )
+                    for tp in each
+                ),
+            )
+            for topic, each in groupby(sorted(times), key=lambda tp: tp.topic)
+        ),
+        timeout_ms=timeout_ms,
+    )
+
+
+def listed(answer: ListOffsetsResponse) -> dict[TopicPartition, ListedOffset | Refusal]:
+    """What was found."""
+    return {
+        TopicPartition(topic.name, each.partition_index): (
+            refusal(each.error_code, None, "ListOffsets")
+            if each.error_code
+            else ListedOffset(
+                each.offset,
+                each.timestamp,
+                None if each.leader_epoch == _NO_EPOCH else each.leader_epoch,
+            )
+        )
+        for topic in answer.topics
+        for each in topic.partitions
+    }

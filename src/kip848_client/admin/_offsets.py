@@ -1,0 +1,170 @@
+"""Offsets of groups: read, committed in nobody's name, removed, reset; offsets of partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from kip848_client._types import TopicPartition
+from kip848_client.admin import _offset_wire as wire
+from kip848_client.admin._asking import Asking
+from kip848_client.admin._failures import all_of
+from kip848_client.admin._groups import describe_groups
+from kip848_client.admin._model import CommittedOffset, ListedOffset
+from kip848_client.admin._reset import (
+    KnownOffsets,
+    OffsetReset,
+    ToPlan,
+    new_offsets,
+    time_wanted_ms,
+)
+from kip848_client.admin._rounds import LATER, LOOK_UP_AGAIN, Refusal, refusal
+from kip848_client.errors import (
+    AdminFailed,
+    BrokerError,
+    GroupIdNotFound,
+    Kip848Error,
+    LocalProtocolError,
+)
+
+__all__ = ["commit", "delete", "fetch", "list_offsets", "plan_reset"]
+
+_ByPartition = Mapping[TopicPartition, Refusal | None]
+
+_INACTIVE = frozenset({"Empty", "Dead"})
+"""States in which offsets can be committed in nobody's name."""
+
+
+async def fetch(
+    asking: Asking, groups: tuple[str, ...], deadline_ms: int, *, stable: bool = False
+) -> dict[str, dict[TopicPartition, CommittedOffset]]:
+    """All that groups have committed."""
+
+    async def ask(
+        node: int, targets: tuple[str, ...]
+    ) -> Mapping[str, dict[TopicPartition, CommittedOffset] | Refusal]:
+        request = wire.fetch_request(targets, stable=stable)
+        return wire.fetched(await asking.to(node, request, deadline_ms, wire.BY_NAME))
+
+    done, failed = await asking.of_coordinators(groups, ask, deadline_ms)
+    return all_of("reading offsets of groups", done, failed)
+
+
+async def commit(
+    asking: Asking,
+    group: str,
+    offsets: Mapping[TopicPartition, CommittedOffset],
+    deadline_ms: int,
+) -> None:
+    """Store offsets."""
+
+    async def ask(node: int, _: tuple[str, ...]) -> Mapping[str, _ByPartition | Refusal]:
+        request = wire.commit_request(group, offsets)
+        answer = await asking.to(node, request, deadline_ms, wire.BY_NAME)
+        return {group: _of_the_group(wire.committed(answer))}
+
+    done, failed = await asking.of_coordinators((group,), ask, deadline_ms)
+    _check(f"committing offsets of group {group!r}", group, sorted(offsets), done, failed)
+
+
+async def delete(
+    asking: Asking, group: str, partitions: Collection[TopicPartition], deadline_ms: int
+) -> None:
+    """Remove offsets."""
+
+    async def ask(node: int, _: tuple[str, ...]) -> Mapping[str, _ByPartition | Refusal]:
+        answer = await asking.to(node, wire.deletion_request(group, partitions), deadline_ms)
+        if answer.error_code:
+            return {group: refusal(answer.error_code, None, "OffsetDelete")}
+        return {group: _of_the_group(wire.removed(answer))}
+
+    done, failed = await asking.of_coordinators((group,), ask, deadline_ms)
+    _check(f"deleting offsets of group {group!r}", group, sorted(partitions), done, failed)
+
+
+def _check(
+    what: str,
+    group: str,
+    partitions: Collection[TopicPartition],
+    done: Mapping[str, _ByPartition],
+    failed: Mapping[str, Kip848Error],
+) -> None:
+    """Raise ``AdminFailed`` by partition; an error of the group is one of each."""
+    if group in failed:
+        all_of(what, {}, dict.fromkeys(partitions, failed[group]))
+    answers = done[group]
+    errors = {tp: each for tp, each in answers.items() if each is not None}
+    all_of(what, {tp: None for tp, each in answers.items() if each is None}, errors)
+
+
+def _of_the_group(answers: _ByPartition) -> _ByPartition | Refusal:
+    """An error that is told of partitions, but is one of the coordinator."""
+    for each in answers.values():
+        if isinstance(each, BrokerError) and each.code in LOOK_UP_AGAIN | LATER:
+            return each
+    return answers
+
+
+async def list_offsets(
+    asking: Asking, times: Mapping[TopicPartition, int], deadline_ms: int
+) -> dict[TopicPartition, ListedOffset]:
+    """Each leader tells of its partitions."""
+
+    async def ask(
+        node: int, targets: tuple[TopicPartition, ...]
+    ) -> Mapping[TopicPartition, ListedOffset | Refusal]:
+        wanted = {tp: times[tp] for tp in targets}
+        request = wire.list_request(wanted, asking.left_ms(deadline_ms))
+        return wire.listed(await asking.to(node, request, deadline_ms))
+
+    done, failed = await asking.of_leaders(sorted(times), ask, deadline_ms)
+    return all_of("looking offsets up", done, failed)
+
+
+async def plan_reset(
+    asking: Asking,
+    group: str,
+    reset: OffsetReset,
+    partitions: Collection[TopicPartition] | None,
+    now_ms: int,
+    deadline_ms: int,
+    *,
+    create: bool,
+) -> dict[TopicPartition, int]:
+    """What a reset would commit. Raises ``LocalProtocolError`` for a group with members."""
+    await _check_inactive(asking, group, deadline_ms, create=create)
+    committed = (await fetch(asking, (group,), deadline_ms))[group]
+    chosen = partitions
+    if chosen is None:
+        chosen = tuple(reset.offsets if isinstance(reset, ToPlan) else committed)
+    if isinstance(reset, ToPlan):
+        chosen = tuple(tp for tp in chosen if tp in reset.offsets)
+
+    async def at(time_ms: int) -> dict[TopicPartition, int]:
+        found = await list_offsets(asking, dict.fromkeys(chosen, time_ms), deadline_ms)
+        return {tp: each.offset for tp, each in found.items()}
+
+    wanted_ms = time_wanted_ms(reset, now_ms)
+    known = KnownOffsets(
+        committed={tp: each.offset for tp, each in committed.items()},
+        begin=await at(wire.EARLIEST),
+        end=await at(wire.LATEST),
+        by_time={} if wanted_ms is None else await at(wanted_ms),
+    )
+    return new_offsets(reset, chosen, known)
+
+
+async def _check_inactive(asking: Asking, group: str, deadline_ms: int, *, create: bool) -> None:
+    try:
+        found = (await describe_groups(asking, (group,), deadline_ms))[group]
+    except AdminFailed as err:
+        cause = err.errors.get(group)
+        if isinstance(cause, GroupIdNotFound):
+            if create:
+                return
+            raise cause from None
+        raise
+    if found.state not in _INACTIVE:
+        raise LocalProtocolError(
+            f"Assignments can only be reset if the group '{group}' is inactive, but the current "
+            f"state is {found.state}."
+        )

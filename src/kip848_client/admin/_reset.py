@@ -1,0 +1,210 @@
+"""What a reset of committed offsets computes: pure rules, no I/O.
+
+A reset is described by one of the values below. ``new_offsets`` makes offsets of it and of what is
+known of the partitions; as in Kafka's own tool, an offset beyond the log becomes the nearest one in
+it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from kip848_client._shown import shown
+from kip848_client._types import TopicPartition
+from kip848_client.errors import ConfigError
+
+__all__ = [
+    "ByDuration",
+    "KnownOffsets",
+    "OffsetReset",
+    "ShiftBy",
+    "ToCurrent",
+    "ToEarliest",
+    "ToLatest",
+    "ToOffset",
+    "ToPlan",
+    "ToTime",
+    "new_offsets",
+    "parse_datetime_ms",
+    "parse_plan",
+    "time_wanted_ms",
+    "written_plan",
+]
+
+_NUMBER: Final = re.compile(r"[0-9]{1,19}")
+_OF_ONE_GROUP: Final = 3
+_OF_GROUPS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ToEarliest:
+    """To the first offset that the log has."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToLatest:
+    """To the end of the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToCurrent:
+    """To what is committed now; where nothing is, to the end of the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToOffset:
+    """To one offset, in each partition."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftBy:
+    """So many records on from what is committed, or back if it is negative."""
+
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToTime:
+    """To the first record whose timestamp is so late; where there is none, to the end."""
+
+    timestamp_ms: int
+    """Since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByDuration:
+    """As ``ToTime``, so long before now."""
+
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToPlan:
+    """To an offset for each partition, as a file or a program says."""
+
+    offsets: Mapping[TopicPartition, int]
+
+
+OffsetReset = ToEarliest | ToLatest | ToCurrent | ToOffset | ShiftBy | ToTime | ByDuration | ToPlan
+
+
+@dataclass(frozen=True, slots=True)
+class KnownOffsets:
+    """What is known of the partitions that are to be reset."""
+
+    committed: Mapping[TopicPartition, int]
+    begin: Mapping[TopicPartition, int]
+    end: Mapping[TopicPartition, int]
+    by_time: Mapping[TopicPartition, int]
+    """Of a reset by time; -1 where no record is so late."""
+
+
+def time_wanted_ms(reset: OffsetReset, now_ms: int) -> int | None:
+    """The time whose offsets must be known, if any."""
+    if isinstance(reset, ToTime):
+        return reset.timestamp_ms
+    if isinstance(reset, ByDuration):
+        return max(0, now_ms - reset.duration_ms)
+    return None
+
+
+def new_offsets(
+    reset: OffsetReset, partitions: Iterable[TopicPartition], known: KnownOffsets
+) -> dict[TopicPartition, int]:
+    """The offset to commit for each partition, sorted.
+
+    Raises ``ConfigError`` where the reset needs an offset that is not there.
+    """
+    rule = _rule(reset, known)
+    return {tp: rule(tp) for tp in sorted(set(partitions))}
+
+
+def _rule(reset: OffsetReset, known: KnownOffsets) -> Callable[[TopicPartition], int]:
+    def in_the_log(tp: TopicPartition, offset: int) -> int:
+        return min(max(offset, known.begin[tp]), known.end[tp])
+
+    def shifted(tp: TopicPartition, records: int) -> int:
+        if tp not in known.committed:
+            raise ConfigError(
+                f"Cannot shift offset for partition {tp.topic}-{tp.partition} since there is no "
+                "current committed offset"
+            )
+        return in_the_log(tp, known.committed[tp] + records)
+
+    def by_time(tp: TopicPartition) -> int:
+        found = known.by_time[tp]
+        return known.end[tp] if found < 0 else found
+
+    match reset:
+        case ToEarliest():
+            return lambda tp: known.begin[tp]
+        case ToLatest():
+            return lambda tp: known.end[tp]
+        case ToCurrent():
+            return lambda tp: known.committed.get(tp, known.end[tp])
+        case ToOffset(offset):
+            return lambda tp: in_the_log(tp, offset)
+        case ShiftBy(records):
+            return lambda tp: shifted(tp, records)
+        case ToTime() | ByDuration():
+            return by_time
+        case ToPlan(offsets):
+            return lambda tp: in_the_log(tp, offsets[tp])
+
+
+def parse_datetime_ms(text: str) -> int:
+    """``2026-01-01T00:00:00.000``, with a zone or in UTC, as milliseconds since 1970.
+
+    Raises ``ConfigError``.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or "T" not in text:
+        raise ConfigError(
+            f"{text!r} is not a date and time such as 2026-01-01T00:00:00.000 (UTC), or with a zone"
+        )
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0, round(moment.timestamp() * 1000))
+
+
+def parse_plan(text: str, groups: Sequence[str]) -> dict[str, dict[TopicPartition, int]]:
+    """Read what ``written_plan`` writes: lines of ``topic,partition,offset``, or, for several
+    groups, of ``group,topic,partition,offset``. Raises ``ConfigError`` that names the line."""
+    found: dict[str, dict[TopicPartition, int]] = {}
+    for number, fields in enumerate(csv.reader(io.StringIO(text, newline="")), 1):
+        if not fields:
+            continue
+        is_short = len(fields) == _OF_ONE_GROUP and len(groups) == 1
+        row = [groups[0], *fields] if is_short else fields
+        group, topic, partition, offset = row if len(row) == _OF_GROUPS else ("", "", "", "")
+        if not (_NUMBER.fullmatch(partition) and _NUMBER.fullmatch(offset) and topic):
+            raise ConfigError(
+                f"line {number} is {shown(','.join(row))}: expected topic,partition,offset, or "
+                "group,topic,partition,offset for several groups"
+            )
+        if group not in groups:
+            raise ConfigError(f"line {number} is about group {group!r}, which is not asked for")
+        found.setdefault(group, {})[TopicPartition(topic, int(partition))] = int(offset)
+    return found
+
+
+def written_plan(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> str:
+    """Lines that ``parse_plan`` reads; of one group without its name, as Kafka's tool does."""
+    single = len(offsets) == 1
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    for group, of_group in offsets.items():
+        for tp, offset in of_group.items():
+            rows.writerow([*(() if single else (group,)), tp.topic, tp.partition, offset])
+    return text.getvalue()

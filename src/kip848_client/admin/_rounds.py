@@ -1,0 +1,151 @@
+"""Who is to be asked for what, again and again, until each target has an answer or an error.
+
+A *target* is a group or a partition: some broker is responsible for it (the group's coordinator,
+the partition's leader), which has to be found first and may change. The driver performs the steps:
+
+1. ``to_find``: the targets whose broker is not known; it looks for them (``found``, ``refused``).
+2. ``asks``: what to ask of which broker; it asks (``answered``, ``refused``, ``lost``).
+3. ``is_over``; otherwise a pause, and again. When the time is up: ``give_up``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Final, Generic, TypeVar
+
+from kip848_client._ports import NotSent
+from kip848_client.error_codes import ErrorCode, error_name, is_retriable
+from kip848_client.errors import BrokerError, Kip848Error, broker_error
+
+__all__ = ["LATER", "LOOK_UP_AGAIN", "Refusal", "Rounds", "refusal"]
+
+T = TypeVar("T", bound=Hashable)
+R = TypeVar("R")
+
+Refusal = BrokerError
+"""What a broker answered instead of a result."""
+
+LOOK_UP_AGAIN: Final = frozenset(
+    {
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+"""The broker is not, or not any more, the one to ask."""
+
+LATER: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        ErrorCode.REQUEST_TIMED_OUT,
+    }
+)
+"""The broker is the right one and cannot answer yet."""
+
+
+def refusal(code: int, message: str | None, api: str, hint: str = "") -> BrokerError:
+    """The exception for an error code of an answer."""
+    return broker_error(
+        code, error_name(code), message, api=api, retriable=is_retriable(code), hint=hint
+    )
+
+
+class Rounds(Generic[T, R]):
+    """See the module. Nothing here waits or sends."""
+
+    def __init__(self, targets: Iterable[T], done_before: Mapping[int, R] | None = None) -> None:
+        """``done_before``: what it means when a target is refused with this code although the
+        answer to an earlier attempt was lost: that attempt has done it."""
+        self._node_of: dict[T, int | None] = dict.fromkeys(targets)
+        self._done_before = done_before or {}
+        self._in_doubt: set[T] = set()
+        self._last: dict[T, Kip848Error] = {}
+        self.done: Final[dict[T, R]] = {}
+        self.failed: Final[dict[T, Kip848Error]] = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether each target has its answer or its error."""
+        return not self._node_of
+
+    def to_find(self) -> tuple[T, ...]:
+        """The targets whose broker is not known."""
+        return tuple(target for target, node in self._node_of.items() if node is None)
+
+    def asks(self) -> dict[int, tuple[T, ...]]:
+        """What to ask of whom: node id to targets."""
+        by_node: dict[int, list[T]] = {}
+        for target, node in self._node_of.items():
+            if node is not None:
+                by_node.setdefault(node, []).append(target)
+        return {node: tuple(targets) for node, targets in by_node.items()}
+
+    def found(self, target: T, node: int) -> None:
+        """The broker that is responsible for a target."""
+        if target in self._node_of:
+            self._node_of[target] = node
+
+    def answered(self, answers: Mapping[T, R | Refusal], asked: Iterable[T], api: str) -> None:
+        """What a broker answered to what it was asked for."""
+        for target in asked:
+            if target not in self._node_of:
+                continue
+            if target not in answers:
+                self._fail(target, Kip848Error(f"{api}: the answer says nothing about {target!r}"))
+                continue
+            answer = answers[target]
+            if isinstance(answer, BrokerError):
+                self.refused(target, answer)
+            else:
+                self._succeed(target, answer)
+
+    def refused(self, target: T, error: Refusal) -> None:
+        """A broker refused this target: for good, for now, or because another one has it."""
+        if target not in self._node_of:
+            return
+        self._last[target] = error
+        if error.code == ErrorCode.REQUEST_TIMED_OUT:
+            self._in_doubt.add(target)
+        if error.code in LOOK_UP_AGAIN:
+            self._node_of[target] = None
+        elif target in self._in_doubt and error.code in self._done_before:
+            self._succeed(target, self._done_before[error.code])
+        elif error.code not in LATER:
+            self._fail(target, error)
+
+    def lost(self, targets: Iterable[T], error: Kip848Error) -> None:
+        """The broker could not be reached, or broke off: another one may have its targets now."""
+        for target in targets:
+            if target in self._node_of:
+                self._last[target] = error
+                self._node_of[target] = None
+                if not isinstance(error, NotSent):
+                    self._in_doubt.add(target)
+
+    def fail(self, targets: Iterable[T], error: Kip848Error) -> None:
+        """What no repetition cures."""
+        for target in targets:
+            if target in self._node_of:
+                self._fail(target, error)
+
+    def give_up(self, error: Callable[[T, Kip848Error | None], Kip848Error]) -> None:
+        """The time is up: ``error`` makes the exception from a target and its last error."""
+        for target in tuple(self._node_of):
+            self._fail(target, error(target, self._last.get(target)))
+
+    def _succeed(self, target: T, result: R) -> None:
+        self.done[target] = result
+        del self._node_of[target]
+
+    def _fail(self, target: T, error: Kip848Error) -> None:
+        self.failed[target] = error
+        del self._node_of[target]

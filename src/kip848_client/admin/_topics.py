@@ -1,0 +1,128 @@
+"""Topics and settings: described, created, deleted, changed. Any broker is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kip848_client._types import format_topic_id
+from kip848_client.admin import _topic_wire as wire
+from kip848_client.admin._asking import Asking
+from kip848_client.admin._failures import all_of
+from kip848_client.admin._model import ConfigEntry, NewTopic, TopicDescription, TopicListing
+from kip848_client.admin._topic_wire import GROUP, TOPIC
+from kip848_client.error_codes import ErrorCode
+
+__all__ = [
+    "GROUP",
+    "TOPIC",
+    "alter_configs",
+    "create_partitions",
+    "create_topics",
+    "delete_topics",
+    "describe_configs",
+    "describe_topics",
+    "list_topics",
+]
+
+
+async def list_topics(asking: Asking, deadline_ms: int) -> tuple[TopicListing, ...]:
+    """All topics."""
+    answer = await asking.any_broker(wire.topics_request(None), deadline_ms)
+    return tuple(
+        TopicListing(each.name, format_topic_id(each.topic_id), each.is_internal)
+        for each in sorted(answer.topics, key=lambda each: each.name or "")
+        if each.name is not None
+    )
+
+
+async def describe_topics(
+    asking: Asking, topics: tuple[str, ...], deadline_ms: int
+) -> dict[str, TopicDescription]:
+    """Some topics."""
+    done, failed = await asking.of_the_cluster(
+        topics, wire.topics_request, wire.described_topics, deadline_ms
+    )
+    found = all_of("describing topics", done, failed)
+    return {name: found[name] for name in topics}
+
+
+async def create_topics(
+    asking: Asking, topics: tuple[NewTopic, ...], deadline_ms: int, *, validate_only: bool
+) -> None:
+    """New topics."""
+    by_name = {each.name: each for each in topics}
+    done, failed = await asking.of_the_cluster(
+        tuple(by_name),
+        lambda names: wire.creation_request(
+            [by_name[name] for name in names],
+            asking.left_ms(deadline_ms),
+            validate_only=validate_only,
+        ),
+        wire.created,
+        deadline_ms,
+        {ErrorCode.TOPIC_ALREADY_EXISTS: None},
+    )
+    all_of("creating topics", done, failed)
+
+
+async def delete_topics(asking: Asking, topics: tuple[str, ...], deadline_ms: int) -> None:
+    """Away with them."""
+    done, failed = await asking.of_the_cluster(
+        topics,
+        lambda names: wire.deletion_request(names, asking.left_ms(deadline_ms)),
+        wire.deleted,
+        deadline_ms,
+        {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: None},
+    )
+    all_of("deleting topics", done, failed)
+
+
+async def create_partitions(
+    asking: Asking, counts: Mapping[str, int], deadline_ms: int, *, validate_only: bool
+) -> None:
+    """More partitions. (Where the answer to an earlier attempt was lost, INVALID_PARTITIONS may
+    say that it was that attempt, or not: it stays an error.)"""
+    done, failed = await asking.of_the_cluster(
+        tuple(counts),
+        lambda names: wire.growth_request(
+            {name: counts[name] for name in names},
+            asking.left_ms(deadline_ms),
+            validate_only=validate_only,
+        ),
+        wire.grown,
+        deadline_ms,
+    )
+    all_of("creating partitions", done, failed)
+
+
+async def describe_configs(
+    asking: Asking, kind: int, names: tuple[str, ...], deadline_ms: int
+) -> dict[str, tuple[ConfigEntry, ...]]:
+    """Settings of topics or groups."""
+    done, failed = await asking.of_the_cluster(
+        names,
+        lambda some: wire.describe_configs_request(kind, some),
+        wire.described_configs,
+        deadline_ms,
+    )
+    return all_of("describing settings", done, failed)
+
+
+async def alter_configs(
+    asking: Asking,
+    kind: int,
+    changes: Mapping[str, Mapping[str, str | None]],
+    deadline_ms: int,
+    *,
+    validate_only: bool,
+) -> None:
+    """Settings of topics or groups are changed, one by one."""
+    done, failed = await asking.of_the_cluster(
+        tuple(changes),
+        lambda names: wire.alter_configs_request(
+            kind, {name: changes[name] for name in names}, validate_only=validate_only
+        ),
+        wire.altered_configs,
+        deadline_ms,
+    )
+    all_of("changing settings", done, failed)

@@ -1,0 +1,85 @@
+"""Settings on the command line: ``--config``, ``--add-config``, ``--delete-config``; shown."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kip848_client.admin import ConfigEntry
+from kip848_client.errors import ConfigError
+
+__all__ = ["add_changes", "changes_of", "configs_data", "configs_text", "parse_settings"]
+
+
+def add_changes(parser: argparse.ArgumentParser) -> None:
+    """Declare how settings are changed, by the names of kafka-configs."""
+    parser.add_argument(
+        "--add-config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set a setting; may be given more than once",
+    )
+    parser.add_argument(
+        "--delete-config",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="give a setting back to its default; may be given more than once",
+    )
+
+
+def changes_of(arguments: argparse.Namespace) -> dict[str, str | None]:
+    """New values by name; ``None`` for the default. Raises ``ConfigError``."""
+    changes: dict[str, str | None] = dict(parse_settings(arguments.add_config, "--add-config"))
+    for key in arguments.delete_config:
+        if key in changes:
+            raise ConfigError(f"{key} is both set and given back to its default")
+        changes[key] = None
+    return changes
+
+
+def parse_settings(texts: Iterable[str], option: str) -> dict[str, str]:
+    """``KEY=VALUE`` texts. Raises ``ConfigError``."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, separator, value = text.partition("=")
+        if not separator or not key.strip():
+            raise ConfigError(f"{option} {text!r}: expected KEY=VALUE")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def configs_text(
+    kind: str, configs: Mapping[str, Iterable[ConfigEntry]], *, everything: bool
+) -> str:
+    """A section a group or topic; those that were set, or ``everything``."""
+    lines: list[str] = []
+    for name, entries in configs.items():
+        which = "All" if everything else "Dynamic"
+        lines.append(f"{which} configs for {kind} {name} are:")
+        lines += [
+            f"  {each.name}={each.value} sensitive={str(each.is_sensitive).lower()} "
+            f"source={each.source.name}"
+            for each in entries
+            if everything or not each.is_default
+        ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def configs_data(configs: Mapping[str, Iterable[ConfigEntry]]) -> dict[str, list[dict[str, Any]]]:
+    """For ``--json``."""
+    return {
+        name: [
+            {
+                "name": each.name,
+                "value": each.value,
+                "source": each.source.name,
+                "is_read_only": each.is_read_only,
+                "is_sensitive": each.is_sensitive,
+            }
+            for each in entries
+        ]
+        for name, entries in configs.items()
+    }

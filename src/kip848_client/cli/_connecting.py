@@ -1,0 +1,94 @@
+"""``--bootstrap-server`` and ``--command-config``, as Kafka's tools have them; running a command
+with an ``Admin``; saying what went wrong."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from kip848_client.admin import Admin
+from kip848_client.cli._command_config import settings_from
+from kip848_client.error_codes import default_message
+from kip848_client.errors import AdminFailed, BrokerError, ConfigError, Kip848Error
+
+__all__ = ["add_connection", "error", "put", "put_json", "run_with_admin", "said"]
+
+_TIMEOUT_MS: Final = 30_000
+
+Work = Callable[[Admin, argparse.Namespace], Awaitable[int]]
+
+
+def add_connection(parser: argparse.ArgumentParser) -> None:
+    """Declare what every command that asks brokers takes."""
+    parser.add_argument(
+        "--bootstrap-server",
+        required=True,
+        metavar="HOST:PORT",
+        help="the brokers to ask first, separated by commas",
+    )
+    parser.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="Kafka properties: security.protocol, sasl.*, ssl.*, client.id, timeouts",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=int,
+        default=_TIMEOUT_MS,
+        metavar="MS",
+        help="how long to go on trying (%(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+
+
+def run_with_admin(work: Work, arguments: argparse.Namespace) -> int:
+    """Connect, do it, disconnect; the exit code. Raises ``ConfigError``."""
+    if arguments.timeout < 1:
+        raise ConfigError(f"--timeout {arguments.timeout}: must be a positive number of ms")
+    settings: dict[str, Any] = {
+        "client_id": "kip848-cli",
+        **settings_from(arguments.command_config),
+        "bootstrap_servers": arguments.bootstrap_server,
+        "default_api_timeout_ms": arguments.timeout,
+    }
+
+    async def run() -> int:
+        async with Admin(**settings) as admin:
+            return await work(admin, arguments)
+
+    try:
+        return asyncio.run(run())
+    except ConfigError:
+        raise
+    except AdminFailed as err:
+        for each in err.errors.values():
+            error(said(each))
+    except Kip848Error as err:
+        error(said(err))
+    return 1
+
+
+def said(err: BaseException) -> str:
+    """The broker's own words, or Kafka's for its error code."""
+    if not isinstance(err, BrokerError):
+        return str(err)
+    return err.broker_message or default_message(err.code) or str(err)
+
+
+def error(text: str) -> None:
+    """Say that something failed, where Kafka's tools say it."""
+    put(f"\nError: {text}\n")
+
+
+def put(text: str) -> None:
+    """Print as it is."""
+    sys.stdout.write(text)
+
+
+def put_json(data: object) -> None:
+    """Print data."""
+    put(json.dumps(data, indent=2) + "\n")

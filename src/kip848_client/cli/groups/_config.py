@@ -1,0 +1,40 @@
+"""``kip848 groups config``."""
+
+from __future__ import annotations
+
+import argparse
+
+from kip848_client.admin import Admin
+from kip848_client.cli._configs import add_changes, changes_of, configs_data, configs_text
+from kip848_client.cli._connecting import add_connection, put, put_json, run_with_admin
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_connection(parser)
+    parser.add_argument("--group", required=True, metavar="GROUP", help="the group")
+    add_changes(parser)
+    parser.add_argument("--all", action="store_true", help="show defaults, too")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show the settings, or change some."""
+    arguments.changes = changes_of(arguments)
+    return run_with_admin(_config, arguments)
+
+
+async def _config(admin: Admin, arguments: argparse.Namespace) -> int:
+    group = arguments.group
+    if arguments.changes:
+        await admin.alter_group_configs({group: arguments.changes})
+        if not arguments.json:
+            put(f"Completed updating config for group {group}.\n")
+            return 0
+    configs = await admin.describe_group_configs([group])
+    if arguments.json:
+        put_json(configs_data(configs))
+    else:
+        put(configs_text("group", configs, everything=arguments.all))
+    return 0

@@ -1,0 +1,71 @@
+"""``kip848 groups list``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from kip848_client.admin import Admin
+from kip848_client.cli._connecting import add_connection, put, put_json, run_with_admin
+from kip848_client.cli.groups._selection import is_for_consumers
+from kip848_client.cli.groups._views import listing_data, listing_table
+from kip848_client.errors import ConfigError
+
+__all__ = ["configure", "run"]
+
+_ALL: Final = ""
+_STATES: Final = (
+    "Stable",
+    "Empty",
+    "Dead",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Assigning",
+    "Reconciling",
+)
+_TYPES: Final = ("Consumer", "Classic")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_connection(parser)
+    parser.add_argument(
+        "--state",
+        nargs="?",
+        const=_ALL,
+        metavar="STATES",
+        help=f"show states; or only groups in some of them, separated by commas: "
+        f"{', '.join(_STATES)}",
+    )
+    parser.add_argument(
+        "--type",
+        nargs="?",
+        const=_ALL,
+        metavar="TYPES",
+        help=f"show types; or only groups of some, separated by commas: {', '.join(_TYPES)}",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the groups by name."""
+    arguments.states = _chosen(arguments.state, _STATES, "state")
+    arguments.types = _chosen(arguments.type, _TYPES, "type")
+    return run_with_admin(_list, arguments)
+
+
+async def _list(admin: Admin, arguments: argparse.Namespace) -> int:
+    found = await admin.list_groups(states=arguments.states, types=arguments.types or _TYPES)
+    groups = [each for each in found if is_for_consumers(each)]
+    if arguments.json:
+        put_json(listing_data(groups))
+    else:
+        shown = {"types": arguments.type is not None, "states": arguments.state is not None}
+        put(listing_table(groups, **shown))
+    return 0
+
+
+def _chosen(given: str | None, known: tuple[str, ...], what: str) -> list[str]:
+    words = [each.strip().lower() for each in (given or "").split(",") if each.strip()]
+    if not set(words) <= {each.lower() for each in known}:
+        raise ConfigError(f"Invalid {what}s list '{given}'. Valid {what}s are: {', '.join(known)}")
+    return words

@@ -1,0 +1,371 @@
+"""What ``kip848 groups describe`` shows of a group, as tables and as JSON: pure.
+
+Columns, their order and their widths are those of kafka-consumer-groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+from kip848_client._types import TopicPartition
+from kip848_client.admin import (
+    CommittedOffset,
+    GroupDescription,
+    GroupListing,
+    MemberDescription,
+)
+from kip848_client.cli._tables import NOTHING, Column, table
+
+__all__ = [
+    "GroupOffsets",
+    "OffsetRow",
+    "assignment_text",
+    "group_data",
+    "group_offsets",
+    "listing_data",
+    "listing_table",
+    "members_data",
+    "members_table",
+    "moving",
+    "new_offsets_table",
+    "offsets_data",
+    "offsets_table",
+    "state_data",
+    "state_table",
+]
+
+_LIST_WIDTH: Final = 20
+_STATE_WIDTH: Final = 20
+_COORDINATOR_WIDTH: Final = 25
+_ASSIGNMENT_WIDTH: Final = 20
+_PARTITION_WIDTH: Final = 10
+
+
+# -- list ----------------------------------------------------------------------------------------
+
+
+def listing_table(groups: Sequence[GroupListing], *, types: bool, states: bool) -> str:
+    """Names alone, or a table."""
+    if not types and not states:
+        return "".join(f"{each.group_id}\n" for each in groups)
+    columns = [Column("GROUP", 25, grows=True)]
+    columns += [Column("TYPE", _LIST_WIDTH)] if types else []
+    columns += [Column("STATE", _LIST_WIDTH)] if states else []
+    rows = [
+        (each.group_id, *((each.type,) if types else ()), *((each.state,) if states else ()))
+        for each in groups
+    ]
+    return table(columns, rows)
+
+
+def listing_data(groups: Iterable[GroupListing]) -> list[dict[str, Any]]:
+    """For ``--json``."""
+    return [
+        {
+            "group": each.group_id,
+            "type": each.type,
+            "state": each.state,
+            "protocol_type": each.protocol_type,
+        }
+        for each in groups
+    ]
+
+
+# -- offsets -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRow:
+    """A partition that a group has a member or an offset for."""
+
+    partition: TopicPartition
+    committed: CommittedOffset | None
+    end: int | None
+    """``None`` where the broker does not tell, for instance of a topic that is gone."""
+    member: MemberDescription | None
+
+    @property
+    def lag(self) -> int | None:
+        """Records that are there and not committed."""
+        if self.committed is None or self.end is None:
+            return None
+        return self.end - self.committed.offset
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffsets:
+    """A group with the partitions that it has to do with."""
+
+    group: GroupDescription
+    rows: tuple[OffsetRow, ...]
+
+
+def group_offsets(
+    group: GroupDescription,
+    committed: Mapping[TopicPartition, CommittedOffset],
+    ends: Mapping[TopicPartition, int],
+) -> GroupOffsets:
+    """Members with most partitions first, then partitions that nobody has."""
+    by_size = sorted(group.members, key=lambda each: (-len(each.assignment), each.member_id))
+    rows = [
+        OffsetRow(tp, committed.get(tp), ends.get(tp), member)
+        for member in by_size
+        for tp in member.assignment
+    ]
+    owned = {row.partition for row in rows}
+    rows += [
+        OffsetRow(tp, offset, ends.get(tp), None)
+        for tp, offset in sorted(committed.items())
+        if tp not in owned
+    ]
+    return GroupOffsets(group, tuple(rows))
+
+
+def offsets_table(of_group: GroupOffsets, *, verbose: bool) -> str:
+    """Positions and lag."""
+    columns = [
+        Column("GROUP", grows=True),
+        Column("TOPIC", grows=True),
+        Column("PARTITION", _PARTITION_WIDTH),
+        *([Column("LEADER-EPOCH")] if verbose else []),
+        Column("CURRENT-OFFSET"),
+        Column("LOG-END-OFFSET"),
+        Column("LAG"),
+        Column("CONSUMER-ID", grows=True),
+        Column("HOST", grows=True),
+        Column("CLIENT-ID", 0),
+    ]
+    return table(columns, (_offset_cells(of_group, row, verbose) for row in of_group.rows))
+
+
+def _offset_cells(of_group: GroupOffsets, row: OffsetRow, verbose: bool) -> tuple[object, ...]:
+    committed, member = row.committed, row.member
+    epoch = None if committed is None else committed.leader_epoch
+    return (
+        of_group.group.group_id,
+        row.partition.topic,
+        row.partition.partition,
+        *((epoch,) if verbose else ()),
+        None if committed is None else committed.offset,
+        row.end,
+        row.lag,
+        *(
+            (None, None, None)
+            if member is None
+            else (member.member_id, member.host, member.client_id)
+        ),
+    )
+
+
+def offsets_data(of_group: GroupOffsets) -> list[dict[str, Any]]:
+    """For ``--json``."""
+    return [
+        {
+            "topic": row.partition.topic,
+            "partition": row.partition.partition,
+            "leader_epoch": None if row.committed is None else row.committed.leader_epoch,
+            "current_offset": None if row.committed is None else row.committed.offset,
+            "log_end_offset": row.end,
+            "lag": row.lag,
+            "consumer_id": None if row.member is None else row.member.member_id,
+            "host": None if row.member is None else row.member.host,
+            "client_id": None if row.member is None else row.member.client_id,
+        }
+        for row in of_group.rows
+    ]
+
+
+# -- members -------------------------------------------------------------------------------------
+
+
+def assignment_text(partitions: Sequence[TopicPartition] | None) -> str:
+    """``orders:0,1;payments:2``."""
+    if not partitions:
+        return NOTHING
+    return ";".join(
+        f"{topic}:{','.join(str(tp.partition) for tp in of_topic)}"
+        for topic, of_topic in groupby(partitions, key=lambda tp: tp.topic)
+    )
+
+
+def members_table(group: GroupDescription, *, verbose: bool) -> str:
+    """Who is in the group."""
+    static = any(each.instance_id is not None for each in group.members)
+    mixed = verbose and _is_mixed(group)
+    columns = [
+        Column("GROUP", grows=True),
+        Column("CONSUMER-ID", grows=True),
+        *([Column("GROUP-INSTANCE-ID", 17, grows=True)] if static else []),
+        Column("HOST", grows=True),
+        Column("CLIENT-ID", grows=True),
+        Column("#PARTITIONS"),
+    ]
+    if verbose:
+        columns += [
+            Column("CURRENT-EPOCH"),
+            Column("CURRENT-ASSIGNMENT", _ASSIGNMENT_WIDTH, grows=True),
+            Column("TARGET-EPOCH"),
+            Column("TARGET-ASSIGNMENT", _ASSIGNMENT_WIDTH, grows=True),
+        ]
+    if mixed:
+        columns.append(Column("UPGRADED"))
+    rows = [
+        (
+            group.group_id,
+            each.member_id,
+            *((each.instance_id or "",) if static else ()),
+            each.host,
+            each.client_id,
+            len(each.assignment),
+            *(_epochs_and_assignments(group, each) if verbose else ()),
+            *((_upgraded(each),) if mixed else ()),
+        )
+        for each in sorted(group.members, key=lambda each: (-len(each.assignment), each.member_id))
+    ]
+    return table(columns, rows, end="" if verbose else " ")
+
+
+def _epochs_and_assignments(
+    group: GroupDescription, member: MemberDescription
+) -> tuple[object, ...]:
+    target = member.target_assignment
+    return (
+        member.epoch,
+        assignment_text(member.assignment),
+        None if target is None else group.target_assignment_epoch,
+        assignment_text(target),
+    )
+
+
+def _is_mixed(group: GroupDescription) -> bool:
+    """Whether members of both protocols are in a group of KIP-848."""
+    return group.type == "Consumer" and any(each.is_classic for each in group.members)
+
+
+def _upgraded(member: MemberDescription) -> str | None:
+    if member.is_classic is None:
+        return None
+    return "false" if member.is_classic else "true"
+
+
+def members_data(group: GroupDescription) -> list[dict[str, Any]]:
+    """For ``--json``."""
+    return [
+        {
+            "consumer_id": each.member_id,
+            "group_instance_id": each.instance_id,
+            "host": each.host,
+            "client_id": each.client_id,
+            "rack": each.rack,
+            "current_epoch": each.epoch,
+            "current_assignment": _by_topic(each.assignment),
+            "target_epoch": group.target_assignment_epoch,
+            "target_assignment": (
+                None if each.target_assignment is None else _by_topic(each.target_assignment)
+            ),
+            "subscribed_topics": list(each.subscribed_topics),
+            "subscribed_pattern": each.subscribed_pattern,
+            "is_classic": each.is_classic,
+        }
+        for each in group.members
+    ]
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    return {
+        topic: [tp.partition for tp in of_topic]
+        for topic, of_topic in groupby(partitions, key=lambda tp: tp.topic)
+    }
+
+
+# -- state ---------------------------------------------------------------------------------------
+
+
+def state_table(group: GroupDescription, *, verbose: bool) -> str:
+    """The group as a whole."""
+    node = group.coordinator
+    columns = [
+        Column("GROUP", grows=True),
+        Column("COORDINATOR (ID)", _COORDINATOR_WIDTH, grows=True),
+        Column("ASSIGNMENT-STRATEGY", _STATE_WIDTH),
+        Column("STATE", _STATE_WIDTH),
+        *([Column("GROUP-EPOCH"), Column("TARGET-ASSIGNMENT-EPOCH", 25)] if verbose else []),
+        Column("#MEMBERS", 0),
+    ]
+    row = (
+        group.group_id,
+        f"{node.host}:{node.port}  ({node.node_id})",
+        group.assignor or NOTHING,
+        group.state,
+        *((group.group_epoch, group.target_assignment_epoch) if verbose else ()),
+        len(group.members),
+    )
+    return table(columns, [row])
+
+
+def state_data(group: GroupDescription) -> dict[str, Any]:
+    """For ``--json``."""
+    node = group.coordinator
+    return {
+        "coordinator": {"id": node.node_id, "host": node.host, "port": node.port},
+        "assignment_strategy": group.assignor or None,
+        "state": group.state,
+        "group_epoch": group.group_epoch,
+        "target_assignment_epoch": group.target_assignment_epoch,
+        "members": len(group.members),
+    }
+
+
+def group_data(group: GroupDescription) -> dict[str, Any]:
+    """What every JSON of a group begins with."""
+    return {"group": group.group_id, "type": group.type, "state": group.state}
+
+
+# -- reset ---------------------------------------------------------------------------------------
+
+
+def new_offsets_table(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> str:
+    """What a reset sets."""
+    columns = [
+        Column("GROUP", grows=True),
+        Column("TOPIC", grows=True),
+        Column("PARTITION", _PARTITION_WIDTH),
+        Column("NEW-OFFSET", 0),
+    ]
+    rows = [
+        (group, tp.topic, tp.partition, offset)
+        for group, of_group in offsets.items()
+        for tp, offset in of_group.items()
+    ]
+    return table(columns, rows)
+
+
+# -- watch ---------------------------------------------------------------------------------------
+
+
+def moving(group: GroupDescription) -> list[str]:
+    """What keeps the group from being stable: a line for each partition that is to move, and for
+    each member that lags behind."""
+    owners = {tp: each for each in group.members for tp in each.assignment}
+    lines: list[str] = []
+    for member in group.members:
+        if member.target_assignment is None:
+            continue
+        for tp in member.target_assignment:
+            owner = owners.get(tp)
+            if owner is None:
+                lines.append(f"{tp.topic}-{tp.partition} is to go to {member.member_id}")
+            elif owner is not member:
+                lines.append(
+                    f"{tp.topic}-{tp.partition} is to go to {member.member_id}; "
+                    f"{owner.member_id} ({owner.host}) has not given it up"
+                )
+        if member.epoch is not None and member.epoch != group.target_assignment_epoch:
+            lines.append(
+                f"{member.member_id} is at epoch {member.epoch}, "
+                f"the target assignment at {group.target_assignment_epoch}"
+            )
+    return lines

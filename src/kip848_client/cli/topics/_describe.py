@@ -1,0 +1,87 @@
+"""``kip848 topics describe``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import Any
+
+from kip848_client.admin import Admin, ConfigEntry, TopicDescription
+from kip848_client.cli._connecting import add_connection, put, put_json, run_with_admin
+
+__all__ = ["configure", "run", "topic_data", "topic_text"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_connection(parser)
+    parser.add_argument(
+        "--topic",
+        action="append",
+        default=[],
+        metavar="TOPIC",
+        help="a topic; may be given more than once (all of them)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a section a topic."""
+    return run_with_admin(_describe, arguments)
+
+
+async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
+    names = arguments.topic or [each.name for each in await admin.list_topics()]
+    topics = await admin.describe_topics(names) if names else {}
+    configs = await admin.describe_topic_configs(names) if names else {}
+    if arguments.json:
+        put_json([topic_data(each, configs[each.name]) for each in topics.values()])
+    else:
+        put("".join(topic_text(each, configs[each.name]) for each in topics.values()))
+    return 0
+
+
+def _set_by_somebody(configs: Iterable[ConfigEntry]) -> dict[str, str | None]:
+    return {each.name: each.value for each in configs if not each.is_default}
+
+
+def topic_text(topic: TopicDescription, configs: Iterable[ConfigEntry]) -> str:
+    """As kafka-topics prints it; without the replicas that may become leaders (KIP-966)."""
+    changed = ",".join(f"{name}={value}" for name, value in _set_by_somebody(configs).items())
+    replicas = len(topic.partitions[0].replicas) if topic.partitions else 0
+    text = (
+        f"Topic: {topic.name}\tTopicId: {topic.topic_id}\t"
+        f"PartitionCount: {len(topic.partitions)}\tReplicationFactor: {replicas}\t"
+        f"Configs: {changed}\n"
+    )
+    for each in topic.partitions:
+        leader = "none" if each.leader is None else each.leader
+        text += (
+            f"\tTopic: {topic.name}\tPartition: {each.partition}\tLeader: {leader}\t"
+            f"Replicas: {_listed(each.replicas)}\tIsr: {_listed(each.in_sync_replicas)}\n"
+        )
+    return text
+
+
+def _listed(nodes: Iterable[int]) -> str:
+    return ",".join(map(str, nodes))
+
+
+def topic_data(topic: TopicDescription, configs: Iterable[ConfigEntry]) -> dict[str, Any]:
+    """For ``--json``."""
+    return {
+        "topic": topic.name,
+        "topic_id": topic.topic_id,
+        "is_internal": topic.is_internal,
+        "configs": _set_by_somebody(configs),
+        "partitions": [
+            {
+                "partition": each.partition,
+                "leader": each.leader,
+                "leader_epoch": each.leader_epoch,
+                "replicas": list(each.replicas),
+                "isr": list(each.in_sync_replicas),
+                "offline": list(each.offline_replicas),
+            }
+            for each in topic.partitions
+        ],
+    }

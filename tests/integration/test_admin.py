@@ -1,0 +1,268 @@
+"""``Admin`` on our broker, over TCP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+
+from kip848_client import (
+    Admin,
+    AdminFailed,
+    BrokerError,
+    ConfigError,
+    Consumer,
+    LocalProtocolError,
+    TopicPartition,
+)
+from kip848_client.admin import (
+    EARLIEST,
+    LATEST,
+    CommittedOffset,
+    ConfigSource,
+    NewTopic,
+    ShiftBy,
+    ToEarliest,
+    ToLatest,
+    ToPlan,
+)
+from kip848_client.errors import GroupIdNotFound
+from mock_coordinator import MockBroker, MockCluster
+
+pytestmark = pytest.mark.asyncio
+
+FAST = {
+    "group.consumer.heartbeat.interval.ms": "50",
+    "group.consumer.min.heartbeat.interval.ms": "50",
+    "group.consumer.assignment.interval.ms": "0",
+    "group.initial.rebalance.delay.ms": "0",
+}
+PATIENCE_S = 30
+
+
+@asynccontextmanager
+async def serving() -> AsyncGenerator[tuple[MockBroker, Admin]]:
+    async with (
+        MockBroker(topics={"orders": 3, "other": 1}, config=FAST) as broker,
+        Admin(bootstrap_servers=broker.bootstrap) as admin,
+    ):
+        yield broker, admin
+
+
+def tp(partition: int, topic: str = "orders") -> TopicPartition:
+    return TopicPartition(topic, partition)
+
+
+def is_stable(broker: MockBroker, group: str) -> bool:
+    snapshot = broker.snapshot(group)
+    return snapshot is not None and snapshot.state == "Stable"
+
+
+async def test_a_group_with_members_is_described_with_epochs_and_assignments() -> None:
+    async with serving() as (broker, admin):
+        consumer = Consumer(
+            "orders",
+            bootstrap_servers=broker.bootstrap,
+            group_id="g",
+            group_instance_id="i",
+            client_id="c",
+            client_rack="r",
+        )
+        async with consumer:
+            await consumer.wait_assigned()
+            await broker.wait_for(lambda: is_stable(broker, "g"))
+            found = (await admin.describe_groups(["g"]))["g"]
+            (member,) = found.members
+            assert (found.type, found.state, found.assignor) == ("Consumer", "Stable", "uniform")
+            assert found.group_epoch == found.target_assignment_epoch == member.epoch
+            assert (found.coordinator.host, found.coordinator.port) == (broker.host, broker.port)
+            assert member.assignment == member.target_assignment == (tp(0), tp(1), tp(2))
+            assert (member.instance_id, member.client_id, member.rack) == ("i", "c", "r")
+            assert member.subscribed_topics == ("orders",)
+            assert member.is_classic is False
+            listed = await admin.list_groups()
+            assert [(each.group_id, each.type, each.state) for each in listed] == [
+                ("g", "Consumer", "Stable")
+            ]
+            assert await admin.list_groups(states=["empty"]) == ()
+            assert await admin.list_groups(types=["classic"]) == ()
+            with pytest.raises(AdminFailed, match="NON_EMPTY_GROUP") as refused:
+                await admin.delete_groups(["g"])
+            assert isinstance(refused.value.errors["g"], BrokerError)
+            with pytest.raises(LocalProtocolError, match="current state is Stable"):
+                await admin.reset_group_offsets("g", ToEarliest())
+
+
+async def test_a_classic_group_is_described_as_one() -> None:
+    async with serving() as (broker, admin):
+        consumer = AIOKafkaConsumer("orders", bootstrap_servers=broker.bootstrap, group_id="old")
+        await consumer.start()
+        try:
+            await broker.wait_for(lambda: is_stable(broker, "old"))
+            found = (await admin.describe_groups(["old"]))["old"]
+        finally:
+            await consumer.stop()
+        (member,) = found.members
+        assert (found.type, found.state, found.assignor) == ("Classic", "Stable", "roundrobin")
+        assert found.group_epoch is found.target_assignment_epoch is member.epoch is None
+        assert member.assignment == (tp(0), tp(1), tp(2))
+        assert member.target_assignment is None
+
+
+async def test_what_fails_is_told_by_group_and_what_is_done_beside_it() -> None:
+    async with serving() as (_, admin):
+        await admin.alter_group_offsets("simple", {tp(0): 0})
+        with pytest.raises(AdminFailed, match="Group nowhere not found") as failed:
+            await admin.describe_groups(["nowhere", "simple"])
+        assert isinstance(failed.value.errors["nowhere"], GroupIdNotFound)
+        assert failed.value.done["simple"].state == "Empty"
+        assert failed.value.__cause__ is failed.value.errors["nowhere"]
+        with pytest.raises(AdminFailed):
+            await admin.delete_groups(["nowhere", "simple"])
+        assert await admin.list_groups() == ()
+
+
+async def test_offsets_are_altered_reset_and_deleted() -> None:
+    async with serving() as (broker, admin):
+        broker.produce("orders", b"1", b"2", b"3", partition=0)
+        await admin.alter_group_offsets("g", {tp(0): 1, tp(1): CommittedOffset(0, 0, "note")})
+        assert await admin.list_group_offsets("g") == {
+            tp(0): CommittedOffset(1),
+            tp(1): CommittedOffset(0, 0, "note"),
+        }
+        planned = await admin.reset_group_offsets("g", ToLatest(), dry_run=True)
+        assert planned == {tp(0): 3, tp(1): 0}
+        assert (await admin.list_group_offsets("g"))[tp(0)].offset == 1
+        assert await admin.reset_group_offsets("g", ShiftBy(1), [tp(0)]) == {tp(0): 2}
+        assert (await admin.list_group_offsets("g"))[tp(0)].offset == 2
+        plan = ToPlan({tp(0): 99, tp(2): 5})
+        assert await admin.reset_group_offsets("g", plan) == {tp(0): 3, tp(2): 0}
+        await admin.delete_group_offsets("g", [tp(0), tp(1)])
+        assert list(await admin.list_group_offsets("g")) == [tp(2)]
+        with pytest.raises(AdminFailed) as unknown:
+            await admin.delete_group_offsets("nowhere", [tp(0)])
+        assert isinstance(unknown.value.errors[tp(0)], GroupIdNotFound)
+        with pytest.raises(GroupIdNotFound):
+            await admin.reset_group_offsets("new", ToEarliest(), [tp(0)])
+        assert await admin.reset_group_offsets("new", ToEarliest(), [tp(0)], create=True)
+        found = await admin.list_offsets({tp(0): LATEST, tp(1): EARLIEST})
+        assert {each: where.offset for each, where in found.items()} == {tp(0): 3, tp(1): 0}
+        with pytest.raises(AdminFailed, match="UNKNOWN_TOPIC_OR_PARTITION") as gone:
+            await admin.list_offsets({tp(0): LATEST, tp(9): LATEST})
+        assert set(gone.value.done) == {tp(0)}
+
+
+async def test_a_consumer_begins_where_its_group_was_reset_to() -> None:
+    async with serving() as (broker, admin):
+        broker.produce("other", b"1", b"2", b"3", partition=0)
+        await admin.alter_group_offsets("g", {tp(0, "other"): 2})
+        async with Consumer("other", bootstrap_servers=broker.bootstrap, group_id="g") as consumer:
+            async with asyncio.timeout(PATIENCE_S):
+                record = await consumer.getone()
+            assert record.value == b"3"
+
+
+async def test_settings_of_groups_and_topics_are_changed_one_by_one() -> None:
+    async with serving() as (_, admin):
+        await admin.alter_group_configs({"g": {"consumer.session.timeout.ms": "50000"}})
+        found = {each.name: each for each in (await admin.describe_group_configs(["g"]))["g"]}
+        mine = found["consumer.session.timeout.ms"]
+        assert (mine.value, mine.source, mine.is_default) == (
+            "50000",
+            ConfigSource.GROUP_CONFIG,
+            False,
+        )
+        assert found["consumer.heartbeat.interval.ms"].is_default
+        await admin.alter_group_configs({"g": {"consumer.session.timeout.ms": None}})
+        found = {each.name: each for each in (await admin.describe_group_configs(["g"]))["g"]}
+        assert found["consumer.session.timeout.ms"].is_default
+        await admin.alter_topic_configs({"orders": {"retention.ms": "1000"}})
+        of_topic = (await admin.describe_topic_configs(["orders"]))["orders"]
+        assert next(each for each in of_topic if each.name == "retention.ms").value == "1000"
+        with pytest.raises(AdminFailed, match="INVALID_CONFIG"):
+            await admin.alter_topic_configs({"orders": {"retention.ms": "soon"}})
+
+
+async def test_topics_are_created_described_grown_and_deleted() -> None:
+    async with serving() as (_, admin):
+        new = NewTopic("new", 2, 1, (("retention.ms", "1000"),))
+        await admin.create_topics([new], validate_only=True)
+        assert [each.name for each in await admin.list_topics()] == ["orders", "other"]
+        await admin.create_topics([new])
+        found = (await admin.describe_topics(["new"]))["new"]
+        assert [each.partition for each in found.partitions] == [0, 1]
+        assert found.partitions[0].replicas == found.partitions[0].in_sync_replicas
+        with pytest.raises(AdminFailed, match="TOPIC_ALREADY_EXISTS") as twice:
+            await admin.create_topics([new, NewTopic("newer")])
+        assert set(twice.value.done) == {"newer"}
+        await admin.create_partitions({"new": 3})
+        assert len((await admin.describe_topics(["new"]))["new"].partitions) == 3
+        with pytest.raises(AdminFailed, match="INVALID_PARTITIONS"):
+            await admin.create_partitions({"new": 1})
+        await admin.delete_topics(["new"])
+        with pytest.raises(AdminFailed, match="UNKNOWN_TOPIC_OR_PARTITION"):
+            await admin.describe_topics(["new"])
+
+
+async def test_a_coordinator_that_moves_is_found_again() -> None:
+    async with (
+        MockCluster(topics={"orders": 3}, brokers=3, config=FAST) as cluster,
+        Admin(bootstrap_servers=cluster.bootstrap) as admin,
+    ):
+        groups = [f"g{number}" for number in range(12)]
+        for group in groups:
+            await admin.alter_group_offsets(group, {tp(0): 0})
+        before = await admin.describe_groups(groups)
+        assert len({each.coordinator.node_id for each in before.values()}) > 1
+        assert [each.group_id for each in await admin.list_groups()] == sorted(groups)
+        for group in groups:
+            old = before[group].coordinator.node_id
+            cluster.move_coordinator(group, next(each for each in (1, 2, 3) if each != old))
+        after = await admin.describe_groups(groups)
+        for group in groups:
+            assert after[group].coordinator.node_id != before[group].coordinator.node_id
+        await admin.delete_groups(groups)
+        assert await admin.list_groups() == ()
+
+
+async def test_wrong_arguments_are_refused() -> None:
+    async with serving() as (_, admin):
+        wrong: Any
+        for wrong in ("g", None, [""], [7], ["x" * 40_000]):
+            with pytest.raises(ConfigError):
+                await admin.describe_groups(wrong)
+        with pytest.raises(ConfigError, match="Stable"):
+            await admin.list_groups(states=["nonsense"])
+        with pytest.raises(ConfigError):
+            await admin.alter_group_offsets("g", {tp(0): -1})
+        wrong = "earliest"
+        with pytest.raises(ConfigError, match="ToEarliest"):
+            await admin.reset_group_offsets("g", wrong)
+        wrong = ToLatest
+        with pytest.raises(ConfigError, match=r"write ToLatest\(\.\.\.\)"):
+            await admin.reset_group_offsets("g", wrong)
+        with pytest.raises(ConfigError):
+            await admin.create_topics([NewTopic("a/b")])
+        with pytest.raises(ConfigError):
+            await admin.create_partitions({"orders": 0})
+        with pytest.raises(ConfigError):
+            await admin.alter_group_configs({"g": {}})
+
+
+async def test_an_admin_that_is_not_there_says_so() -> None:
+    wrong: Any = {"bootstrap_server": "x"}
+    with pytest.raises(ConfigError, match="did you mean bootstrap_servers"):
+        Admin(**wrong)
+    async with MockBroker() as broker:
+        admin = Admin(bootstrap_servers=broker.bootstrap)
+        with pytest.raises(LocalProtocolError, match="not started"):
+            await admin.list_groups()
+        await admin.start()
+        await admin.stop()
+        await admin.stop()
+        with pytest.raises(LocalProtocolError, match="stopped"):
+            await admin.list_groups()

@@ -1,0 +1,90 @@
+"""Who is asked again, whom else, and when a target has failed."""
+
+from __future__ import annotations
+
+from kip848_client._ports import ConnectionBroken, NotSent
+from kip848_client.admin._rounds import Rounds, refusal
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import CoordinatorUnavailable, Kip848Error
+
+
+def found(*targets: str, node: int = 1) -> Rounds[str, str]:
+    rounds: Rounds[str, str] = Rounds(targets, {ErrorCode.GROUP_ID_NOT_FOUND: "gone"})
+    assert rounds.to_find() == targets
+    assert rounds.asks() == {}
+    for target in targets:
+        rounds.found(target, node)
+    return rounds
+
+
+def test_each_broker_is_asked_once_for_all_that_is_its_own() -> None:
+    rounds = found("a", "b", "c")
+    rounds.found("c", 2)
+    assert rounds.asks() == {1: ("a", "b"), 2: ("c",)}
+    rounds.answered({"a": "A", "b": "B"}, ("a", "b"), "Api")
+    assert rounds.asks() == {2: ("c",)}
+    rounds.answered({"c": "C"}, ("c",), "Api")
+    assert rounds.is_over
+    assert rounds.done == {"a": "A", "b": "B", "c": "C"}
+
+
+def test_a_broker_that_is_not_the_one_is_looked_up_again() -> None:
+    rounds = found("a", "b")
+    refused = refusal(ErrorCode.NOT_COORDINATOR, None, "Api")
+    rounds.answered({"a": refused, "b": "B"}, ("a", "b"), "Api")
+    assert rounds.to_find() == ("a",)
+    assert not rounds.is_over
+
+
+def test_a_broker_that_loads_is_asked_again() -> None:
+    rounds = found("a")
+    rounds.refused("a", refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, None, "Api"))
+    assert rounds.to_find() == ()
+    assert rounds.asks() == {1: ("a",)}
+
+
+def test_a_broker_that_is_lost_is_looked_up_again() -> None:
+    rounds = found("a")
+    rounds.lost(("a",), NotSent("no"))
+    assert rounds.to_find() == ("a",)
+
+
+def test_any_other_refusal_is_the_end() -> None:
+    rounds = found("a")
+    refused = refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, None, "Api")
+    rounds.refused("a", refused)
+    assert rounds.is_over
+    assert rounds.failed == {"a": refused}
+
+
+def test_what_is_not_answered_has_failed() -> None:
+    rounds = found("a")
+    rounds.answered({}, ("a",), "Api")
+    assert "says nothing" in str(rounds.failed["a"])
+
+
+def test_what_a_lost_attempt_has_done_counts_as_done() -> None:
+    rounds = found("a", "b")
+    rounds.lost(("a",), ConnectionBroken("cut"))
+    rounds.lost(("b",), NotSent("never left"))
+    for target in ("a", "b"):
+        rounds.found(target, 1)
+        rounds.refused(target, refusal(ErrorCode.GROUP_ID_NOT_FOUND, None, "Api"))
+    assert rounds.done == {"a": "gone"}
+    assert set(rounds.failed) == {"b"}
+
+
+def test_giving_up_tells_the_last_error_of_each() -> None:
+    rounds = found("a", "b")
+    refused = refusal(ErrorCode.NOT_COORDINATOR, None, "Api")
+    rounds.refused("a", refused)
+    said: dict[str, Kip848Error | None] = {}
+
+    def error(target: str, last: Kip848Error | None) -> Kip848Error:
+        said[target] = last
+        return CoordinatorUnavailable(target)
+
+    rounds.give_up(error)
+    assert said == {"a": refused, "b": None}
+    assert rounds.is_over
+    assert set(rounds.failed) == {"a", "b"}
