@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from kip848_client._types import GroupId, MemberId, TopicId, TopicPartition
@@ -30,6 +31,7 @@ from kip848_client.wire.messages.client_assignors import (
     ConsumerGroupPrepareAssignmentResponse,
     ConsumerGroupPrepareAssignmentResponseMember,
 )
+from kip848_client.wire.messages.metadata import MetadataResponse
 
 __all__ = [
     "install_outcome",
@@ -37,6 +39,7 @@ __all__ = [
     "prepare_outcome",
     "prepare_request",
     "topic_partitions",
+    "with_racks",
 ]
 
 _INSTALL: Final = "ConsumerGroupInstallAssignment"
@@ -67,6 +70,24 @@ def prepare_outcome(
     members = {each.member_id: _member(each, names) for each in response.members}
     group = PreparedGroup(response.group_epoch, response.assignor_name, members, topics)
     return AssignmentPrepared(number, group)
+
+
+def with_racks(group: PreparedGroup, metadata: MetadataResponse) -> PreparedGroup:
+    """The group, with the racks of replicas as a broker tells them."""
+    rack_of = {each.node_id: each.rack for each in metadata.brokers}
+    racks: dict[TopicId, dict[int, frozenset[str]]] = {}
+    for topic in metadata.topics:
+        racks[TopicId(topic.topic_id)] = {
+            each.partition_index: frozenset(
+                rack for rack in map(rack_of.get, each.replica_nodes) if rack
+            )
+            for each in topic.partitions
+        }
+    topics = {
+        name: replace(topic, racks=racks.get(topic.topic_id, {}))
+        for name, topic in group.topics.items()
+    }
+    return replace(group, topics=topics)
 
 
 def _member(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any
@@ -19,6 +20,7 @@ from kip848_client.client_assignors import (
     GroupTopic,
     MemberAssignment,
     NewAssignment,
+    RackAwareAssignor,
 )
 from mock_coordinator import MockBroker
 
@@ -222,3 +224,119 @@ async def test_a_broker_without_them_is_named_at_the_start() -> None:
         )
         with pytest.raises(ProtocolUnsupported, match="leave group_local_assignors away"):
             await consumer.start()
+
+
+class Slow(ByCapacity):
+    """Never returns when it is not alone; ``how``: in a thread, or as a coroutine."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(1)
+        self.how = how
+        self.released = threading.Event()
+
+    def assign(self, members: Members, topics: Topics) -> Any:
+        good = super().assign(members, topics)
+        if len(members) == 1:
+            return good
+        if self.how == "coroutine":
+            return asyncio.get_running_loop().create_future()
+        self.released.wait(30)
+        return good
+
+
+class Awaited:
+    """``ByCapacity`` in the event loop."""
+
+    name = "awaited"
+    minimum_version = 0
+    maximum_version = 0
+
+    def __init__(self, capacity: int) -> None:
+        self._plain = ByCapacity(capacity)
+        self.metadata = self._plain.metadata
+        self.told = self._plain.told
+
+    async def assign(self, members: Members, topics: Topics) -> GroupAssignment:
+        await asyncio.sleep(0)
+        return self._plain.assign(members, topics)
+
+    async def on_assignment(self, assignment: NewAssignment) -> None:
+        self.told.append(assignment)
+        raise ValueError("only logged")
+
+
+async def test_who_computes_too_long_is_passed_over() -> None:
+    async with MockBroker(topics={"t": 4}, config=FAST) as broker, Group(broker) as group:
+        slow, sound = Slow("thread"), ByCapacity(1)
+        consumer = await group.join(slow, rebalance_callback_timeout_ms=200)
+        await group.shared(4)
+        await group.join(sound)
+        await broker.wait_for(lambda: slow.computed == 2)
+        await group.shared(2, 2)
+        assert sound.computed == 1
+        await consumer.commit({("t", 0): 1})  # it lives on
+        slow.released.set()
+
+
+async def test_assignors_may_be_coroutines_and_fail_in_on_assignment() -> None:
+    async with MockBroker(topics={"t": 4}, config=FAST) as broker, Group(broker) as group:
+        first, second = Awaited(1), Awaited(3)
+        await group.join(first)
+        await group.join(second)
+        await group.shared(1, 3)
+        await broker.wait_for(
+            lambda: (
+                [each.told[-1].data for each in (first, second)]
+                == [
+                    b"1 of them",
+                    b"3 of them",
+                ]
+            )
+        )
+
+
+class Racks(RackAwareAssignor):
+    """Remembers what it was given."""
+
+    def __init__(self) -> None:
+        self.seen: list[Topics] = []
+
+    def assign(self, members: Members, topics: Topics) -> GroupAssignment:
+        self.seen.append(topics)
+        return super().assign(members, topics)
+
+
+async def test_partitions_go_to_the_rack_of_their_replicas() -> None:
+    racks = ["x", "y", "z"]
+    async with (
+        MockBroker(config=FAST, brokers=3, racks=racks) as broker,
+        Group(broker) as group,
+    ):
+        broker.create_topic("t", 6, replication_factor=1)
+        assignors = [Racks() for _ in racks]
+        for rack, assignor in zip(racks, assignors, strict=True):
+            await group.join(assignor, client_rack=rack)
+        await group.shared(2, 2, 2)
+        seen = assignors[0].seen + assignors[1].seen + assignors[2].seen
+        of = seen[0]["t"].racks
+        assert {next(iter(each)) for each in of.values()} == set(racks)
+        for rack, consumer in zip(racks, group.consumers, strict=True):
+            assert all(of[tp.partition] == {rack} for tp in consumer.assignment())
+
+
+async def test_the_assignors_are_upgraded_one_by_one() -> None:
+    """Members of versions 0 to 1 and 1 to 2 go together; only those compute who read both."""
+
+    class Newer(ByCapacity):
+        maximum_version = 2
+
+        def metadata(self) -> AssignorMetadata:
+            return AssignorMetadata(str(self.capacity).encode(), version=2)
+
+    async with MockBroker(topics={"t": 6}, config=FAST) as broker, Group(broker) as group:
+        old, new = ByCapacity(1), Newer(1)
+        await group.join(old)
+        await group.shared(6)
+        await group.join(new)
+        await group.shared(3, 3)
+        assert (old.computed, new.computed) == (1, 1)

@@ -1,6 +1,6 @@
 """Assignors that run in a member: the protocol, what they are given, and what they return.
 
-Write a ``ClientAssignor``, or use one of those that are here, and give it to
+Write a ``ClientAssignor``, or use ``StickyAssignor`` or ``RackAwareAssignor``, and give it to
 ``Consumer(group_local_assignors=[...])``. Only brokers with the client-side assignors of KIP-848's
 text can use them (docs/reference/draft-protocols.md).
 """
@@ -24,6 +24,8 @@ from kip848_client.client_assignors._model import (
     NewAssignment,
     PreparedGroup,
 )
+from kip848_client.client_assignors._rack_aware import RackAwareAssignor
+from kip848_client.client_assignors._sticky import StickyAssignor
 
 __all__ = [
     "ASSIGNOR_FAILED",
@@ -38,5 +40,7 @@ __all__ = [
     "MemberRow",
     "NewAssignment",
     "PreparedGroup",
+    "RackAwareAssignor",
+    "StickyAssignor",
     "checked_assignment",
 ]

@@ -14,6 +14,7 @@ from kip848_client._assignor_wire import (
     install_request,
     prepare_outcome,
     prepare_request,
+    with_racks,
 )
 from kip848_client._heartbeat_wire import (
     HEARTBEAT_VERSIONS,
@@ -29,6 +30,7 @@ from kip848_client._offsets_wire import (
 )
 from kip848_client._ports import ConnectionBroken, TopicView, Transport
 from kip848_client._types import GroupId, MemberId, TopicId
+from kip848_client.client_assignors import PreparedGroup
 from kip848_client.errors import (
     BrokerError,
     Kip848Error,
@@ -40,6 +42,7 @@ from kip848_client.errors import (
 from kip848_client.group import (
     AssignmentImpossible,
     AssignmentLost,
+    AssignmentPrepared,
     CommittedAnswered,
     CommittedImpossible,
     CommittedLost,
@@ -61,10 +64,14 @@ from kip848_client.member import (
     TopicsResolved,
 )
 from kip848_client.offsets import CommitAnswered, CommitImpossible, CommitLost, SendCommit
+from kip848_client.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 __all__ = ["GroupRequests"]
 
 _log = logging.getLogger("kip848_client")
+
+_BY_ID: Final = (12, 32767)
+"""Metadata versions that take topic ids."""
 
 
 class GroupRequests:
@@ -192,7 +199,25 @@ class GroupRequests:
         answer = await self._of_coordinator(command, request)
         if isinstance(answer, AssignmentLost | AssignmentImpossible):
             return answer
-        return prepare_outcome(command.number, answer)
+        prepared = prepare_outcome(command.number, answer)
+        group = prepared.group
+        if group is None or not any(each.rack_id for each in group.members.values()):
+            return prepared
+        return AssignmentPrepared(command.number, await self._with_racks(group))
+
+    async def _with_racks(self, group: PreparedGroup) -> PreparedGroup:
+        """The group, with the racks of its replicas if a broker tells them."""
+        topics = tuple(
+            MetadataRequestTopic(topic_id=topic.topic_id, name=None)
+            for topic in group.topics.values()
+        )
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        try:
+            answer = await self._transport.any_broker(request, versions=_BY_ID)
+        except Kip848Error as err:
+            _log.info("racks of replicas could not be learnt: %s", err)
+            return group
+        return with_racks(group, answer)
 
     async def install(self, command: InstallAssignment) -> Input:
         """ConsumerGroupInstallAssignment, to the coordinator, which is looked up if need be."""

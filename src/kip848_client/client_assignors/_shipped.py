@@ -1,0 +1,25 @@
+"""What the assignors that are here have in common: they say nothing, and are told nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kip848_client.client_assignors._model import AssignorMetadata, NewAssignment
+
+__all__ = ["ShippedAssignor"]
+
+_NOTHING: Final = AssignorMetadata()
+
+
+class ShippedAssignor:
+    """Metadata of version 0, without a byte in it."""
+
+    minimum_version: Final = 0
+    maximum_version: Final = 0
+
+    def metadata(self) -> AssignorMetadata:
+        """Nothing."""
+        return _NOTHING
+
+    def on_assignment(self, assignment: NewAssignment) -> None:
+        """Nothing to do."""

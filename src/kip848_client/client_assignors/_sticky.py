@@ -1,0 +1,69 @@
+"""``sticky``: as even as can be, and whoever has a partition keeps it if that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kip848_client._types import MemberId, TopicId, TopicPartition
+from kip848_client.assignors import (
+    GroupSpec,
+    MemberSpec,
+    SubscriptionType,
+    TopicMetadata,
+    UniformAssignor,
+)
+from kip848_client.client_assignors._model import (
+    GroupAssignment,
+    GroupMember,
+    GroupTopic,
+    MemberAssignment,
+)
+from kip848_client.client_assignors._shipped import ShippedAssignor
+
+__all__ = ["StickyAssignor"]
+
+
+class StickyAssignor(ShippedAssignor):
+    """What Kafka's ``uniform`` computes on the broker, computed in a member."""
+
+    name: Final = "sticky"
+
+    def assign(
+        self, members: Mapping[str, GroupMember], topics: Mapping[str, GroupTopic]
+    ) -> GroupAssignment:
+        """See ``ClientAssignor``."""
+        names = {topic.topic_id: name for name, topic in topics.items()}
+        specs = {MemberId(each): _spec(members[each], topics) for each in sorted(members)}
+        alike = len({member.topics for member in members.values()}) <= 1
+        kind = SubscriptionType.HOMOGENEOUS if alike else SubscriptionType.HETEROGENEOUS
+        metadata = {
+            topic.topic_id: TopicMetadata(name, topic.partition_count)
+            for name, topic in topics.items()
+        }
+        result = UniformAssignor().assign(GroupSpec(specs, kind), metadata)
+        return GroupAssignment(
+            {
+                member_id: MemberAssignment(
+                    [
+                        TopicPartition(names[topic_id], number)
+                        for topic_id, numbers in partitions.items()
+                        for number in numbers
+                    ]
+                )
+                for member_id, partitions in result.members.items()
+            }
+        )
+
+
+def _spec(member: GroupMember, topics: Mapping[str, GroupTopic]) -> MemberSpec:
+    target: dict[TopicId, list[int]] = {}
+    for tp in member.target:
+        if tp.topic in topics:
+            target.setdefault(topics[tp.topic].topic_id, []).append(tp.partition)
+    return MemberSpec(
+        topic_ids=tuple(topics[each].topic_id for each in member.topics),
+        target={topic_id: tuple(numbers) for topic_id, numbers in target.items()},
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+    )
