@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from kip848_client import (
     BrokerError,
     ConfigError,
     Consumer,
+    CoordinatorUnavailable,
     LocalProtocolError,
+    RequestTimedOut,
     TopicPartition,
 )
 from kip848_client.admin import (
@@ -30,8 +33,20 @@ from kip848_client.admin import (
     ToLatest,
     ToPlan,
 )
-from kip848_client.errors import GroupIdNotFound
-from mock_coordinator import MockBroker, MockCluster
+from kip848_client.cli._command_config import settings_from
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import GroupAuthorizationFailed, GroupIdNotFound
+from mock_coordinator import Fault, Match, MockBroker, MockCluster
+from mock_coordinator.core.faults import Disconnect, Drop, Moment, Refuse
+from tests.integration.test_foreign_security import (
+    WAYS,
+    Certificates,
+    aiokafka_options,
+    certificates,
+    secured,
+)
+
+__all__ = ["certificates"]
 
 pytestmark = pytest.mark.asyncio
 
@@ -266,3 +281,104 @@ async def test_an_admin_that_is_not_there_says_so() -> None:
         await admin.stop()
         with pytest.raises(LocalProtocolError, match="stopped"):
             await admin.list_groups()
+
+
+async def test_a_coordinator_that_loads_or_moves_is_asked_again_until_the_time_is_over() -> None:
+    async with serving() as (broker, admin):
+        loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        await admin.alter_group_offsets("g", {tp(0): 0})
+        for code in (loading, ErrorCode.NOT_COORDINATOR):
+            broker.faults.add(Fault(Refuse(code), Match(api="ConsumerGroupDescribe"), times=3))
+            assert (await admin.describe_groups(["g"]))["g"].state == "Empty"
+        broker.faults.add(Fault(Refuse(loading), Match(api="ListGroups")))
+        assert [each.group_id for each in await admin.list_groups()] == ["g"]
+        broker.faults.add(Fault(Refuse(ErrorCode.NOT_COORDINATOR), Match(api="OffsetCommit")))
+        await admin.alter_group_offsets("g", {tp(0): 0})
+        broker.faults.add(Fault(Refuse(loading), Match(api="OffsetFetch"), times=None))
+        with pytest.raises(AdminFailed, match="COORDINATOR_LOAD_IN_PROGRESS") as failed:
+            await admin.list_group_offsets("g", timeout_ms=300)
+        assert isinstance(failed.value.errors["g"], CoordinatorUnavailable)
+
+
+async def test_a_broker_that_does_not_answer_ends_a_call_in_time() -> None:
+    async with serving() as (broker, admin):
+        broker.faults.add(Fault(Drop(Moment.REQUEST), Match(api="Metadata"), times=None))
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(RequestTimedOut):
+                await admin.list_topics(timeout_ms=100)
+            with pytest.raises(AdminFailed) as failed:
+                await admin.create_topics([NewTopic("new")], timeout_ms=100)
+        assert isinstance(failed.value.errors["new"], RequestTimedOut)
+
+
+async def test_what_was_done_although_the_answer_was_lost_is_done() -> None:
+    async with serving() as (broker, admin):
+        for api in ("CreateTopics", "DeleteTopics", "DeleteGroups"):
+            broker.faults.add(Fault(Disconnect(), Match(api=api)))
+        await admin.alter_group_offsets("g", {tp(0): 0})
+        await admin.create_topics([NewTopic("new")])
+        await admin.delete_topics(["new"])
+        await admin.delete_groups(["g"])
+        assert len(broker.faults.hits) == 3
+        assert [each.name for each in await admin.list_topics() if not each.is_internal] == [
+            "orders",
+            "other",
+        ]
+
+
+async def test_a_call_that_is_cancelled_leaves_the_admin_as_it_was() -> None:
+    async with serving() as (broker, admin):
+        await admin.alter_group_offsets("g", {tp(0): 0})
+        broker.faults.add(Fault(Drop(), Match(api="ConsumerGroupDescribe")))
+        call = asyncio.create_task(admin.describe_groups(["g"]))
+        await broker.wait_for(lambda: bool(broker.requests("ConsumerGroupDescribe")))
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert len(await admin.list_groups()) == 1
+
+
+async def test_a_call_ends_when_the_admin_is_stopped() -> None:
+    async with serving() as (broker, admin):
+        broker.faults.add(Fault(Drop(Moment.REQUEST), Match(api="Metadata"), times=None))
+        call = asyncio.create_task(admin.list_topics())
+        asked = len(broker.requests("Metadata"))
+        await broker.wait_for(lambda: len(broker.requests("Metadata")) > asked)
+        await admin.stop()
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(LocalProtocolError, match="stopped"):
+                await call
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+async def test_every_way_in(certificates: Certificates, way: tuple[str, str]) -> None:
+    async with secured(certificates) as broker:
+        options = aiokafka_options(broker, certificates, way)
+        async with Admin(**options) as admin:
+            await admin.alter_group_offsets("g", {tp(0, "t"): 0})
+            assert [each.group_id for each in await admin.list_groups()] == ["g"]
+            with pytest.raises(AdminFailed) as refused:
+                await admin.describe_groups(["not-mine", "g"])
+            assert isinstance(refused.value.errors["not-mine"], GroupAuthorizationFailed)
+
+
+async def test_the_command_config_gets_in_with_a_certificate_and_with_a_password(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    chain, key = map(Path, certificates.client)
+    both = tmp_path / "both.pem"
+    both.write_text(key.read_text() + chain.read_text())
+    trust = f"ssl.truststore.type=PEM\nssl.truststore.location={certificates.ca}\n"
+    login = (
+        "sasl.mechanism=SCRAM-SHA-256\nsasl.jaas.config=org.apache.kafka.common.security.scram."
+        'ScramLoginModule required username="alice" password="an apple, a day";\n'
+    )
+    mine = f"ssl.keystore.type=PEM\nssl.keystore.location={both}\n"
+    file = tmp_path / "client.properties"
+    async with secured(certificates) as broker:
+        for protocol, text in (("SSL", trust + mine), ("SASL_SSL", trust + login)):
+            file.write_text(f"security.protocol={protocol}\n{text}")
+            settings = settings_from(str(file))
+            address = broker.bootstrap_of(protocol)
+            async with Admin(bootstrap_servers=address, **settings) as admin:
+                await admin.alter_group_offsets("g", {tp(0, "t"): 0})

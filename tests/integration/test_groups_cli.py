@@ -287,7 +287,13 @@ def test_topics_are_managed(shell: Shell) -> None:
     shell("topics", "alter", "--topic", "new", ends_with=WRONG)
     assert shell("topics", "delete", "--topic", "new") == ""
     assert "new" not in [each["topic"] for each in shell.json("topics", "list")]
-    shell("topics", "describe", "--topic", "new", ends_with=FAILED)
+    both = ("--topic", "new", "--topic", "orders")
+    text = shell("topics", "describe", *both, ends_with=FAILED)
+    assert text.startswith("Topic: orders\t")
+    assert text.endswith("\nError: topic new: This server does not host this topic-partition.\n")
+    found = shell.json("topics", "describe", *both, ends_with=FAILED)
+    assert [each["topic"] for each in found] == ["orders"]
+    assert shell.errors.startswith("Error: topic new: ")
 
 
 def test_a_broker_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

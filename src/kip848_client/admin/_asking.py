@@ -5,6 +5,7 @@ answered or the time is over. The rules are in ``_rounds``.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Final, TypeVar
 
@@ -40,10 +41,25 @@ _FIND_VERSIONS: Final[VersionLimits] = (4, 32767)
 """Version 4 asks for a list of keys (KIP-699)."""
 _GROUP_KEY_TYPE: Final = 0
 _LEADERLESS: Final = -1
-_ANYONE: Final = -1
 
 Asked = Callable[[int, tuple[T, ...]], Awaitable[Mapping[T, R | Refusal]]]
 """Ask a broker for some targets; returns what it said of each."""
+
+
+def _in_vain(target: object, last: Kip848Error | None) -> Kip848Error:
+    said = "nobody said why" if last is None else str(last)
+    error = RequestTimedOut(f"{target!r}: no answer within the time allowed: {said}")
+    error.__cause__ = last
+    return error
+
+
+def _no_coordinator(group: str, last: Kip848Error | None) -> Kip848Error:
+    said = "nobody said why" if last is None else str(last)
+    error = CoordinatorUnavailable(
+        f"the coordinator of group {group!r} did not answer within the time allowed: {said}"
+    )
+    error.__cause__ = last
+    return error
 
 
 class Asking:
@@ -90,14 +106,21 @@ class Asking:
         """Ask any broker until one answers. Raises the last error when the time is over."""
         failures = 0
         while True:
+            asked = self._transport.any_broker(request, timeout_ms=self.left_ms(deadline_ms))
             try:
-                return await self._transport.any_broker(
-                    request, timeout_ms=self.left_ms(deadline_ms)
-                )
+                return await self._in_time(asked, deadline_ms)
             except TransportError:
                 failures += 1
                 if not await self._pause(failures, deadline_ms):
                     raise
+
+    async def _in_time(self, asked: Awaitable[R], deadline_ms: int) -> R:
+        """Wait no longer than is allowed: opening a connection takes time as well."""
+        try:
+            async with asyncio.timeout(self._clock.left_s(deadline_ms)):
+                return await asked
+        except TimeoutError as err:
+            raise RequestTimedOut("the time allowed is over") from err
 
     async def _pause(self, failures: int, deadline_ms: int) -> bool:
         """Wait before another attempt; false when there is no time for one."""
@@ -154,14 +177,14 @@ class Asking:
         rounds: Rounds[str, R] = Rounds(names, done_before)
 
         async def find(targets: tuple[str, ...]) -> None:
+            # Not the transport's "any": it would ask another broker by itself when an answer is
+            # lost, and nobody would know that the first one may have done it.
+            anyone = random.choice(await self.brokers(deadline_ms))
             for each in targets:
-                rounds.found(each, _ANYONE)
+                rounds.found(each, anyone.node_id)
 
-        async def put(_: int, targets: tuple[str, ...]) -> Mapping[str, R | Refusal]:
-            answer = await self._transport.any_broker(
-                ask(targets), timeout_ms=self.left_ms(deadline_ms)
-            )
-            return read(answer)
+        async def put(node: int, targets: tuple[str, ...]) -> Mapping[str, R | Refusal]:
+            return read(await self.to(node, ask(targets), deadline_ms))
 
         await self._play(rounds, find, put, deadline_ms)
         return rounds.done, rounds.failed
@@ -188,7 +211,7 @@ class Asking:
             )
             self._found(rounds, answer)
 
-        asked_of = await self._play(rounds, find, ask, deadline_ms)
+        asked_of = await self._play(rounds, find, ask, deadline_ms, _no_coordinator)
         self._coordinators |= {group: asked_of[group] for group in rounds.done}
         return rounds.done, rounds.failed
 
@@ -236,6 +259,7 @@ class Asking:
         find: Callable[[tuple[T, ...]], Awaitable[None]],
         ask: Asked[T, R],
         deadline_ms: int,
+        in_vain: Callable[[T, Kip848Error | None], Kip848Error] = _in_vain,
     ) -> dict[T, int]:
         """Go on until there is an answer or an error for each target; returns who was asked last
         for each."""
@@ -245,29 +269,35 @@ class Asking:
             missing = rounds.to_find()
             if missing:
                 try:
-                    await find(missing)
+                    await self._in_time(find(missing), deadline_ms)
                 except TransportError as err:
                     rounds.lost(missing, err)
             asks = rounds.asks()
             asked_of |= {target: node for node, targets in asks.items() for target in targets}
             async with asyncio.TaskGroup() as tasks:
                 for node, targets in asks.items():
-                    tasks.create_task(_ask(rounds, ask, node, targets))
+                    tasks.create_task(self._put(rounds, ask, node, targets, deadline_ms))
             failures += 1
             if not rounds.is_over and not await self._pause(failures, deadline_ms):
-                rounds.give_up(_in_vain)
+                rounds.give_up(in_vain)
         return asked_of
 
-
-async def _ask(rounds: Rounds[T, R], ask: Asked[T, R], node: int, targets: tuple[T, ...]) -> None:
-    try:
-        answers = await ask(node, targets)
-    except TransportError as err:
-        rounds.lost(targets, err)
-    except Kip848Error as err:
-        rounds.fail(targets, err)
-    else:
-        rounds.answered(answers, targets, f"broker {node}")
+    async def _put(
+        self,
+        rounds: Rounds[T, R],
+        ask: Asked[T, R],
+        node: int,
+        targets: tuple[T, ...],
+        deadline_ms: int,
+    ) -> None:
+        try:
+            answers = await self._in_time(ask(node, targets), deadline_ms)
+        except TransportError as err:
+            rounds.lost(targets, err)
+        except Kip848Error as err:
+            rounds.fail(targets, err)
+        else:
+            rounds.answered(answers, targets, f"broker {node}")
 
 
 def _leaders(
@@ -290,16 +320,3 @@ def _leaders(
             code = ErrorCode.LEADER_NOT_AVAILABLE
         found[tp] = (_LEADERLESS if leader is None else leader, code)
     return found
-
-
-def _in_vain(target: object, last: Kip848Error | None) -> Kip848Error:
-    said = "nobody said why" if last is None else str(last)
-    error: Kip848Error
-    if isinstance(target, str):
-        error = CoordinatorUnavailable(
-            f"group {target!r} could not be asked about within the time allowed: {said}"
-        )
-    else:
-        error = RequestTimedOut(f"{target!r}: no answer within the time allowed: {said}")
-    error.__cause__ = last
-    return error

@@ -7,7 +7,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 from kip848_client.admin import Admin
@@ -15,7 +15,7 @@ from kip848_client.cli._command_config import settings_from
 from kip848_client.error_codes import default_message
 from kip848_client.errors import AdminFailed, BrokerError, ConfigError, Kip848Error
 
-__all__ = ["add_connection", "error", "put", "put_json", "run_with_admin", "said"]
+__all__ = ["add_connection", "error", "put", "put_json", "report", "run_with_admin", "said"]
 
 _TIMEOUT_MS: Final = 30_000
 
@@ -65,11 +65,19 @@ def run_with_admin(work: Work, arguments: argparse.Namespace) -> int:
     except ConfigError:
         raise
     except AdminFailed as err:
-        for each in err.errors.values():
-            error(said(each))
+        report(map(said, err.errors.values()), arguments)
     except Kip848Error as err:
-        error(said(err))
+        report([said(err)], arguments)
     return 1
+
+
+def report(texts: Iterable[str], arguments: argparse.Namespace) -> None:
+    """Say what failed: where Kafka's tools say it, or beside the JSON."""
+    for text in texts:
+        if arguments.json:
+            sys.stderr.write(f"Error: {text}\n")
+        else:
+            error(text)
 
 
 def said(err: BaseException) -> str:

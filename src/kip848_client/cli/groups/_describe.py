@@ -15,9 +15,9 @@ from kip848_client.admin import (
 )
 from kip848_client.cli._connecting import (
     add_connection,
-    error,
     put,
     put_json,
+    report,
     run_with_admin,
     said,
 )
@@ -68,10 +68,7 @@ async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
             put(f"\n{text}")
     if arguments.json:
         put_json(data)
-        sys.stderr.write("".join(f"Error: {text}\n" for text in failed))
-    else:
-        for text in failed:
-            error(text)
+    report(failed, arguments)
     return 1 if failed else 0
 
 

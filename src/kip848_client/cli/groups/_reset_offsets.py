@@ -24,9 +24,9 @@ from kip848_client.admin import (
 )
 from kip848_client.cli._connecting import (
     add_connection,
-    error,
     put,
     put_json,
+    report,
     run_with_admin,
     said,
 )
@@ -157,6 +157,7 @@ def _plans(file: str | None, groups: list[str]) -> dict[str, dict[TopicPartition
 def _show(
     done: dict[str, dict[TopicPartition, int]], failed: list[str], arguments: argparse.Namespace
 ) -> None:
+    report(failed, arguments)
     if arguments.json:
         put_json(
             [
@@ -170,8 +171,5 @@ def _show(
                 for tp, offset in of_group.items()
             ]
         )
-        sys.stderr.write("".join(f"Error: {text}\n" for text in failed))
         return
-    for text in failed:
-        error(text)
     put(f"{written_plan(done)}\n" if arguments.export else f"\n{new_offsets_table(done)}")

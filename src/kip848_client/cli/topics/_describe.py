@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from kip848_client.admin import Admin, ConfigEntry, TopicDescription
-from kip848_client.cli._connecting import add_connection, put, put_json, run_with_admin
+from kip848_client.cli._connecting import (
+    add_connection,
+    put,
+    put_json,
+    report,
+    run_with_admin,
+    said,
+)
+from kip848_client.errors import AdminFailed
 
 __all__ = ["configure", "run", "topic_data", "topic_text"]
 
@@ -31,13 +39,25 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
     names = arguments.topic or [each.name for each in await admin.list_topics()]
-    topics = await admin.describe_topics(names) if names else {}
-    configs = await admin.describe_topic_configs(names) if names else {}
+    topics, failed = await _those_there(admin, names)
+    configs = await admin.describe_topic_configs(list(topics)) if topics else {}
     if arguments.json:
         put_json([topic_data(each, configs[each.name]) for each in topics.values()])
     else:
         put("".join(topic_text(each, configs[each.name]) for each in topics.values()))
-    return 0
+    report(failed, arguments)
+    return 1 if failed else 0
+
+
+async def _those_there(
+    admin: Admin, names: list[str]
+) -> tuple[dict[str, TopicDescription], list[str]]:
+    """Topics, and what is to be said of those that cannot be described."""
+    try:
+        return await admin.describe_topics(names), []
+    except AdminFailed as err:
+        topics = {each: err.done[each] for each in names if each in err.done}
+        return topics, [f"topic {name}: {said(why)}" for name, why in err.errors.items()]
 
 
 def _set_by_somebody(configs: Iterable[ConfigEntry]) -> dict[str, str | None]:
