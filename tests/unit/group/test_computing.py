@@ -210,6 +210,8 @@ def test_a_stale_epoch_waits_for_the_next_heartbeat() -> None:
     member.hear(2, should_compute=False)
     again = member.take(InstallAssignment)
     assert (again.member_epoch, again.group_epoch, again.result) == (4, 7, install.result)
+    member.hear(3, should_compute=False)
+    assert not member.out
 
 
 @pytest.mark.parametrize("code", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE])

@@ -29,6 +29,7 @@ from kip848_client.member import (
     MemberCore,
     MemberSettings,
     MemberState,
+    OfferedAssignor,
     OffsetsFlushed,
     PartitionsReleased,
     PartitionsStarted,
@@ -115,6 +116,7 @@ class Settings(TypedDict, total=False):
     auto_commit: bool
     unreleased_instance_limit_ms: int
     extra_heartbeats: bool
+    client_assignors: tuple[OfferedAssignor, ...]
 
 
 class MemberHarness:

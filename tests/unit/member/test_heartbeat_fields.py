@@ -7,10 +7,12 @@ import pytest
 from kip848_client._types import MemberId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.member import (
+    AssignorsOffered,
     HeartbeatIntent,
     LossReason,
     MemberSettings,
     MemberState,
+    OfferedAssignor,
     Polled,
 )
 from kip848_client.member._heartbeat import IntentBuilder, Subscription
@@ -356,3 +358,51 @@ class TestBuilder:
         builder.build(1, subscription, lambda: owned, Held(held, 0))
         assert builder.build(1, subscription, lambda: owned, Held(held, 0)).owned is None
         assert builder.build(1, subscription, lambda: owned, Held(held, 2)).owned == owned
+
+
+class TestAssignors:
+    """What client-side assignors say goes along in complete heartbeats, and when it changes."""
+
+    OLD = OfferedAssignor("a", 0, 1, metadata_version=1, metadata=b"x")
+    NEW = OfferedAssignor("a", 0, 1, metadata_version=1, metadata=b"y")
+
+    def harness(self) -> MemberHarness:
+        harness = MemberHarness(client_assignors=(self.OLD,)).join("t")
+        assert harness.intent.client_assignors == (self.OLD,)
+        harness.accept(1, assignment(t=[0]))
+        harness.started()
+        assert harness.intent.owned is not None
+        assert harness.intent.client_assignors is None
+        harness.accept(1)
+        return harness
+
+    def test_a_change_is_sent_at_once_and_once(self) -> None:
+        harness = self.harness()
+        attempt = harness.attempt
+        harness.feed(AssignorsOffered((self.OLD,)))
+        assert harness.attempt == attempt
+        harness.feed(AssignorsOffered((self.NEW,)))
+        assert harness.attempt == attempt + 1
+        assert harness.intent.client_assignors == (self.NEW,)
+        harness.accept(1)
+        harness.feed(AssignorsOffered((self.NEW,)), after=20_000)
+        assert harness.intent.client_assignors is None
+
+    def test_to_offer_nothing_any_more_is_said(self) -> None:
+        harness = self.harness()
+        harness.feed(AssignorsOffered(()))
+        assert harness.intent.client_assignors == ()
+
+    def test_after_a_loss_all_is_said_again(self) -> None:
+        harness = self.harness()
+        harness.advance(10_000)
+        harness.lose()
+        harness.advance(1_000)
+        assert harness.intent.is_complete
+        assert harness.intent.client_assignors == (self.OLD,)
+
+    def test_without_assignors_nothing_is_said(self) -> None:
+        harness = MemberHarness().join("t")
+        assert harness.intent.client_assignors is None
+        harness.feed(AssignorsOffered(()))
+        assert harness.intent.client_assignors is None
