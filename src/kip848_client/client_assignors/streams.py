@@ -1,0 +1,238 @@
+"""What Kafka Streams says to its assignor and is told by it (KIP-848, informative part), as values
+that an assignor of your own can use.
+
+The KIP names the fields and what they are for. It gives no bytes; those here are in Kafka's
+flexible format, version 0. The versions, reasons and errors of the protocol are not in them.
+"""
+
+from __future__ import annotations
+
+import enum
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import ClassVar, Final, NamedTuple
+
+from kip848_client._types import TopicPartition
+from kip848_client.wire import decode, encode
+from kip848_client.wire._fields import array, data, int32, int64, string
+from kip848_client.wire._fields import uuid as uuid_field
+
+__all__ = [
+    "AssignmentError",
+    "MemberReason",
+    "StreamsAssignmentMetadata",
+    "StreamsMemberMetadata",
+    "TaskId",
+]
+
+_VERSION: Final = 0
+_NO_HASH: Final = uuid.UUID(int=0)
+
+
+class MemberReason(enum.IntEnum):
+    """Why a member's metadata changed: ``AssignorMetadata.reason``."""
+
+    NONE = 0
+    SHUTDOWN = 1
+    WARM_UP_READY = 2
+    WARM_UP_FAILED = 3
+    TOPOLOGY_CHANGED = 4
+
+
+class AssignmentError(enum.IntEnum):
+    """Why a group cannot be assigned: ``GroupAssignment.error``."""
+
+    NONE = 0
+    SHUTDOWN = 1
+    ASSIGNMENT_ERROR = 2
+    INCONSISTENT_TOPOLOGY = 3
+
+
+class TaskId(NamedTuple):
+    """A task of a topology: which sub-topology, which partition of its topics."""
+
+    subtopology: int
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMemberMetadata:
+    """What a member says. ``topology_hash`` and ``task_lags`` may change only with a reason other
+    than ``MemberReason.NONE``."""
+
+    process_id: uuid.UUID
+    """The process, which may have several consumers."""
+    user_end_point: bytes = b""
+    """Where its state can be asked for."""
+    client_tags: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Where it is, for standby tasks elsewhere."""
+    topology_hash: uuid.UUID = _NO_HASH
+    task_lags: Mapping[TaskId, int] = field(default_factory=lambda: MappingProxyType({}))
+    """How many records the state of each task is behind."""
+
+    def encode(self) -> bytes:
+        """As ``AssignorMetadata.data``. Raises ``WireError`` for what does not fit."""
+        return encode(
+            _MemberMetadata(
+                process_id=self.process_id.bytes,
+                user_end_point=self.user_end_point,
+                client_tags=tuple(
+                    _Tag(key=key, value=value) for key, value in sorted(self.client_tags.items())
+                ),
+                topology_hash=self.topology_hash.bytes,
+                task_lags=tuple(
+                    _Lag(subtopology=task.subtopology, partition=task.partition, lag=lag)
+                    for task, lag in sorted(self.task_lags.items())
+                ),
+            ),
+            _VERSION,
+        )
+
+    @classmethod
+    def decode(cls, raw: bytes) -> StreamsMemberMetadata:
+        """What ``encode`` wrote. Raises ``WireError`` for anything else."""
+        read = decode(_MemberMetadata, _VERSION, raw)
+        return cls(
+            uuid.UUID(bytes=read.process_id),
+            read.user_end_point,
+            {each.key: each.value for each in read.client_tags},
+            uuid.UUID(bytes=read.topology_hash),
+            {TaskId(each.subtopology, each.partition): each.lag for each in read.task_lags},
+        )
+
+
+Tasks = Mapping[TaskId, tuple[TopicPartition, ...]]
+"""Each task with the partitions that it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsAssignmentMetadata:
+    """What a member is told. Partitions may not be there yet when it hears of their tasks: the
+    assigned partitions are the truth."""
+
+    active_tasks: tuple[TaskId, ...] = ()
+    standby_tasks: Tasks = field(default_factory=lambda: MappingProxyType({}))
+    warmup_tasks: Tasks = field(default_factory=lambda: MappingProxyType({}))
+    partitions_by_host: Mapping[str, tuple[TopicPartition, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    """``host:port`` -> what it has, for queries."""
+
+    def encode(self) -> bytes:
+        """As ``MemberAssignment.data``. Raises ``WireError`` for what does not fit."""
+        return encode(
+            _AssignmentMetadata(
+                active_tasks=tuple(_Task(subtopology=s, partition=p) for s, p in self.active_tasks),
+                standby_tasks=_reading(self.standby_tasks),
+                warmup_tasks=_reading(self.warmup_tasks),
+                partitions_by_host=tuple(
+                    _Host(host=host, partitions=_places(partitions))
+                    for host, partitions in sorted(self.partitions_by_host.items())
+                ),
+            ),
+            _VERSION,
+        )
+
+    @classmethod
+    def decode(cls, raw: bytes) -> StreamsAssignmentMetadata:
+        """What ``encode`` wrote. Raises ``WireError`` for anything else."""
+        read = decode(_AssignmentMetadata, _VERSION, raw)
+        return cls(
+            tuple(TaskId(each.subtopology, each.partition) for each in read.active_tasks),
+            _tasks(read.standby_tasks),
+            _tasks(read.warmup_tasks),
+            {each.host: _partitions(each.partitions) for each in read.partitions_by_host},
+        )
+
+
+# -- the bytes -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tag:
+    key: str = string()
+    value: str = string()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Lag:
+    subtopology: int = int32()
+    partition: int = int32()
+    lag: int = int64()
+
+
+@dataclass(slots=True, kw_only=True)
+class _MemberMetadata:
+    API_KEY: ClassVar[int] = -1
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    FLEXIBLE: ClassVar[int] = 0
+
+    process_id: bytes = uuid_field()
+    user_end_point: bytes = data()
+    client_tags: tuple[_Tag, ...] = array(_Tag)
+    topology_hash: bytes = uuid_field()
+    task_lags: tuple[_Lag, ...] = array(_Lag)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Place:
+    topic: str = string()
+    partition: int = int32()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Task:
+    subtopology: int = int32()
+    partition: int = int32()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    subtopology: int = int32()
+    partition: int = int32()
+    partitions: tuple[_Place, ...] = array(_Place)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Host:
+    host: str = string()
+    partitions: tuple[_Place, ...] = array(_Place)
+
+
+@dataclass(slots=True, kw_only=True)
+class _AssignmentMetadata:
+    API_KEY: ClassVar[int] = -1
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    FLEXIBLE: ClassVar[int] = 0
+
+    active_tasks: tuple[_Task, ...] = array(_Task)
+    standby_tasks: tuple[_Reading, ...] = array(_Reading)
+    warmup_tasks: tuple[_Reading, ...] = array(_Reading)
+    partitions_by_host: tuple[_Host, ...] = array(_Host)
+
+
+def _places(partitions: tuple[TopicPartition, ...]) -> tuple[_Place, ...]:
+    return tuple(_Place(topic=topic, partition=number) for topic, number in partitions)
+
+
+def _partitions(places: tuple[_Place, ...]) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(each.topic, each.partition) for each in places)
+
+
+def _reading(tasks: Tasks) -> tuple[_Reading, ...]:
+    return tuple(
+        _Reading(
+            subtopology=task.subtopology,
+            partition=task.partition,
+            partitions=_places(partitions),
+        )
+        for task, partitions in sorted(tasks.items())
+    )
+
+
+def _tasks(reading: tuple[_Reading, ...]) -> dict[TaskId, tuple[TopicPartition, ...]]:
+    return {
+        TaskId(each.subtopology, each.partition): _partitions(each.partitions) for each in reading
+    }
