@@ -169,8 +169,17 @@ def test_a_mixed_group_says_who_is_upgraded() -> None:
         BILLING, members=(replace(FIRST, is_classic=True), replace(SECOND, is_classic=False))
     )
     head, *rows = views.members_table(mixed, verbose=True).splitlines()
-    assert head.split()[-1] == "UPGRADED"
-    assert [row.split()[-1] for row in rows] == ["false", "true"]
+    assert head.endswith(" UPGRADED")
+    assert [row.split(" ")[-1] for row in rows] == ["false", "true"]
+    for all_alike in (True, False, None):
+        members = tuple(replace(each, is_classic=all_alike) for each in mixed.members)
+        assert "UPGRADED" not in views.members_table(replace(mixed, members=members), verbose=True)
+
+
+def test_topics_of_an_assignment_are_in_the_order_of_their_texts() -> None:
+    partitions = [TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("a-b", 2)]
+    assert views.assignment_text(partitions) == "a-b:2;a:0,1"
+    assert views.assignment_text([]) == views.assignment_text(None) == "-"
 
 
 def test_states() -> None:
@@ -197,6 +206,11 @@ def test_lists() -> None:
         "GROUP                     TYPE                 STATE               |",
         "billing                   Consumer             Stable              |",
         "old-style                 Classic              Stable              |",
+    )
+    long = [replace(groups[0], group_id="a-name-of-twenty-let")]
+    assert views.listing_table(long, types=True, states=False) == lines(
+        "GROUP                          TYPE                |",
+        "a-name-of-twenty-let           Consumer            |",
     )
 
 

@@ -53,6 +53,8 @@ async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
     for group in groups:
         if not group.members and not arguments.json:
             sys.stderr.write(f"\nConsumer group '{group.group_id}' has no active members.\n")
+        if group.state in views.REBALANCING and not arguments.json:
+            sys.stderr.write(f"\nWarning: Consumer group '{group.group_id}' is rebalancing.\n")
         head = views.group_data(group)
         if arguments.members:
             text = views.members_table(group, verbose=arguments.verbose)

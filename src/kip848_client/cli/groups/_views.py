@@ -20,6 +20,7 @@ from kip848_client.admin import (
 from kip848_client.cli._tables import NOTHING, Column, table
 
 __all__ = [
+    "REBALANCING",
     "GroupOffsets",
     "OffsetRow",
     "assignment_text",
@@ -38,10 +39,18 @@ __all__ = [
 ]
 
 _LIST_WIDTH: Final = 20
+_NAME_WIDTH: Final = 15
+_NAME_MARGIN: Final = 10
 _STATE_WIDTH: Final = 20
 _COORDINATOR_WIDTH: Final = 25
 _ASSIGNMENT_WIDTH: Final = 20
 _PARTITION_WIDTH: Final = 10
+
+
+REBALANCING: Final = frozenset(
+    {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}
+)
+"""States that do not last."""
 
 
 # -- list ----------------------------------------------------------------------------------------
@@ -51,7 +60,8 @@ def listing_table(groups: Sequence[GroupListing], *, types: bool, states: bool) 
     """Names alone, or a table."""
     if not types and not states:
         return "".join(f"{each.group_id}\n" for each in groups)
-    columns = [Column("GROUP", 25, grows=True)]
+    longest = max((len(each.group_id) for each in groups), default=0)
+    columns = [Column("GROUP", max(longest, _NAME_WIDTH) + _NAME_MARGIN)]
     columns += [Column("TYPE", _LIST_WIDTH)] if types else []
     columns += [Column("STATE", _LIST_WIDTH)] if states else []
     rows = [
@@ -186,8 +196,10 @@ def assignment_text(partitions: Sequence[TopicPartition] | None) -> str:
     if not partitions:
         return NOTHING
     return ";".join(
-        f"{topic}:{','.join(str(tp.partition) for tp in of_topic)}"
-        for topic, of_topic in groupby(partitions, key=lambda tp: tp.topic)
+        sorted(
+            f"{topic}:{','.join(str(tp.partition) for tp in of_topic)}"
+            for topic, of_topic in groupby(partitions, key=lambda tp: tp.topic)
+        )
     )
 
 
@@ -211,7 +223,7 @@ def members_table(group: GroupDescription, *, verbose: bool) -> str:
             Column("TARGET-ASSIGNMENT", _ASSIGNMENT_WIDTH, grows=True),
         ]
     if mixed:
-        columns.append(Column("UPGRADED"))
+        columns.append(Column("UPGRADED", 0))
     rows = [
         (
             group.group_id,
@@ -242,7 +254,7 @@ def _epochs_and_assignments(
 
 def _is_mixed(group: GroupDescription) -> bool:
     """Whether members of both protocols are in a group of KIP-848."""
-    return group.type == "Consumer" and any(each.is_classic for each in group.members)
+    return group.type == "Consumer" and {True, False} <= {each.is_classic for each in group.members}
 
 
 def _upgraded(member: MemberDescription) -> str | None:
