@@ -7,6 +7,7 @@ text can use them (docs/reference/draft-protocols.md).
 
 from __future__ import annotations
 
+from kip848_client.client_assignors import streams
 from kip848_client.client_assignors._checked import (
     CheckedAssignment,
     MemberRow,
@@ -43,4 +44,5 @@ __all__ = [
     "RackAwareAssignor",
     "StickyAssignor",
     "checked_assignment",
+    "streams",
 ]
