@@ -19,6 +19,8 @@ from kip848_client import TopicPartition
 from kip848_client._types import LEAVE_EPOCH
 from kip848_client.cli import main
 from kip848_client.wire import api_named
+from mock_coordinator import Fault, Match
+from mock_coordinator.core.faults import Drop
 from mock_coordinator.threaded import BrokerThread
 from tests.support.wire_connection import WireConnection
 
@@ -265,6 +267,15 @@ def test_a_group_is_watched(shell: Shell) -> None:
         assert "member-1" in text
         first, _ = map(json.loads, shell("groups", "watch", "g", *looks, "--json").splitlines())
         assert (first["group"], first["moving"]) == ("g", [])
+
+
+def test_a_broker_that_is_away_for_a_while_does_not_end_a_watch(shell: Shell) -> None:
+    shell.broker.inject(Fault(Drop(), Match(api="OffsetFetch")))
+    looks = ("--count", "2", "--interval", "0.01", "--timeout", "200", "--json")
+    with member(shell.broker, "g"):
+        first, second = map(json.loads, shell("groups", "watch", "g", *looks).splitlines())
+        assert "did not answer within the time allowed" in first["errors"][0]
+        assert second["state"] == "Stable"
 
 
 def test_topics_are_managed(shell: Shell) -> None:

@@ -6,13 +6,13 @@ import argparse
 import asyncio
 import json
 import sys
-from typing import Final
+from typing import Any, Final
 
-from kip848_client.admin import Admin, GroupDescription
-from kip848_client.cli._connecting import add_connection, put, run_with_admin
+from kip848_client.admin import Admin
+from kip848_client.cli._connecting import add_connection, put, run_with_admin, said
 from kip848_client.cli.groups import _views as views
 from kip848_client.cli.groups._describe import described, offsets_of
-from kip848_client.errors import ConfigError
+from kip848_client.errors import ConfigError, Kip848Error
 
 __all__ = ["configure", "run"]
 
@@ -43,11 +43,8 @@ async def _watch(admin: Admin, arguments: argparse.Namespace) -> int:
     clear = _CLEAR if sys.stdout.isatty() else ""
     looks = 0
     while True:
-        groups, failed = await described(admin, [arguments.group])
-        if arguments.json:
-            put(json.dumps(await _data(admin, groups, failed)) + "\n")
-        else:
-            put(clear + await _picture(admin, groups, failed))
+        data, text, failed = await _look(admin, arguments.group)
+        put(json.dumps(data) + "\n" if arguments.json else clear + text)
         sys.stdout.flush()
         looks += 1
         if arguments.count is not None and looks >= arguments.count:
@@ -55,28 +52,36 @@ async def _watch(admin: Admin, arguments: argparse.Namespace) -> int:
         await asyncio.sleep(arguments.interval)
 
 
-async def _picture(admin: Admin, groups: list[GroupDescription], failed: list[str]) -> str:
-    """State, members that are not where they are to be, and lag."""
-    text = "".join(f"Error: {each}\n" for each in failed)
-    for group in groups:
-        offsets = await offsets_of(admin, group)
-        text += views.state_table(group, verbose=True)
-        text += f"\n{views.members_table(group, verbose=True)}"
-        text += "".join(f"{line}\n" for line in views.moving(group))
-        text += f"\n{views.offsets_table(offsets, verbose=False)}\n"
-    return text
-
-
-async def _data(
-    admin: Admin, groups: list[GroupDescription], failed: list[str]
-) -> dict[str, object]:
-    if not groups:
-        return {"errors": failed}
-    group = groups[0]
-    return {
+async def _look(admin: Admin, name: str) -> tuple[dict[str, Any], str, list[str]]:
+    """The group as data, as a text, and what failed: a broker that is away for a while is no reason
+    to look no more."""
+    try:
+        groups, failed = await described(admin, [name])
+        offsets = [await offsets_of(admin, each) for each in groups]
+    except ConfigError:
+        raise
+    except Kip848Error as err:
+        offsets, failed = [], [said(err)]
+    if failed:
+        return {"errors": failed}, "".join(f"Error: {each}\n" for each in failed), failed
+    (found,) = offsets
+    group = found.group
+    data = {
         **views.group_data(group),
         **views.state_data(group),
         "members": views.members_data(group),
         "moving": views.moving(group),
-        "offsets": views.offsets_data(await offsets_of(admin, group)),
+        "offsets": views.offsets_data(found),
     }
+    return data, _picture(found), []
+
+
+def _picture(found: views.GroupOffsets) -> str:
+    """State, members, what is moving, and lag."""
+    group = found.group
+    moving = "".join(f"{line}\n" for line in views.moving(group))
+    return (
+        f"{views.state_table(group, verbose=True)}\n"
+        f"{views.members_table(group, verbose=True)}{moving}\n"
+        f"{views.offsets_table(found, verbose=False)}\n"
+    )
