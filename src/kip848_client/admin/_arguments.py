@@ -95,6 +95,8 @@ def checked_offsets(offsets: object) -> dict[TopicPartition, CommittedOffset]:
         if isinstance(value, CommittedOffset):
             checked_offset(value.offset)
             checked_wire_text(value.metadata, "the metadata of an offset")
+            if value.leader_epoch is not None:
+                _checked_epoch(value.leader_epoch)
             found[checked_partition(tp)] = value
         else:
             found[checked_partition(tp)] = CommittedOffset(checked_offset(value))
@@ -153,9 +155,7 @@ def checked_new_topics(topics: object) -> tuple[NewTopic, ...]:
             raise ConfigError(f"topic {name!r} is given twice")
         _checked_up_to(each.partitions, _INT32_MAX, "partitions")
         _checked_up_to(each.replication_factor, _INT16_MAX, "replication_factor")
-        for key, value in each.configs:
-            checked_wire_text(key, "the name of a setting")
-            checked_wire_text(value, f"setting {key}")
+        _checked_configs(each.configs)
         found[name] = each
     return tuple(found.values())
 
@@ -184,6 +184,19 @@ def checked_changes(
         if not of_one:
             raise ConfigError(f"{says}: nothing is to be changed of {shown(name)}")
     return found
+
+
+def _checked_epoch(epoch: object) -> None:
+    if not isinstance(epoch, int) or isinstance(epoch, bool) or not 0 <= epoch <= _INT32_MAX:
+        raise ConfigError(f"a leader epoch is an int from 0 to {_INT32_MAX}, not {shown(epoch)}")
+
+
+def _checked_configs(configs: object) -> None:
+    for each in _several(configs, "configs"):
+        if not isinstance(each, tuple | list) or len(each) != 2:
+            raise ConfigError(f"configs are pairs of name and value, not {shown(each)}")
+        checked_wire_text(each[0], "the name of a setting")
+        checked_wire_text(each[1], f"setting {shown(each[0])}")
 
 
 def _checked_up_to(number: object, at_most: int, name: str) -> None:
