@@ -185,7 +185,8 @@ class GroupMaxSizeReached(BrokerError):
 
 
 class UnsupportedAssignor(BrokerError):
-    """UNSUPPORTED_ASSIGNOR: the broker does not offer this server-side assignor."""
+    """UNSUPPORTED_ASSIGNOR: the broker does not offer this server-side assignor, or the versions of
+    our client-side ones do not go together with those of the other members."""
 
 
 class InvalidRegularExpression(BrokerError):

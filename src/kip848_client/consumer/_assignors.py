@@ -41,6 +41,8 @@ class LocalAssignors:
             for name, each in self._assignors.items()
         }
         self._offered: dict[str, OfferedAssignor] = {}
+        self._silent: set[str] = set()
+        """Whose metadata could not be had when they were asked last."""
         self._running: tuple[int, asyncio.Task[Any]] | None = None
 
     def __bool__(self) -> bool:
@@ -55,9 +57,12 @@ class LocalAssignors:
         try:
             said = _checked(self._assignors[name].metadata(), low, high)
         except Exception as err:  # noqa: BLE001 - whatever a user's code raises
-            _log.error("metadata() of assignor %s failed: %r", name, err, exc_info=err)
+            if name not in self._silent:  # told once, not with every heartbeat
+                self._silent.add(name)
+                _log.error("metadata() of assignor %s failed: %r", name, err, exc_info=err)
             said = AssignorMetadata(version=high)
             return self._offered.setdefault(name, _offered(name, low, high, said))
+        self._silent.discard(name)
         offered = self._offered[name] = _offered(name, low, high, said)
         return offered
 

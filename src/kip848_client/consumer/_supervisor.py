@@ -351,7 +351,8 @@ class Supervisor:
         for name, assignor in self._assignors.named():
             hook = partial(assignor.on_assignment, assignment)
             where = f"{name}.on_assignment"
-            failure = await call_hook(hook, where, self._callback_timeout_ms)
+            limit_ms = self._callback_timeout_ms
+            failure = await call_hook(hook, where, limit_ms, began=self._note_task)
             if failure is not None:
                 failed = True
                 cause = failure.__cause__

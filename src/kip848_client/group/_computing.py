@@ -150,6 +150,7 @@ class Computing:
 
     def heard(self, now_ms: int, attempt: int, *, should_compute: bool) -> None:
         """The answer to heartbeat ``attempt`` was accepted."""
+        self._expire(now_ms)
         running = self._round
         if running is not None and running.is_stale:
             running.is_stale = False
@@ -165,17 +166,15 @@ class Computing:
 
     def go_on(self, now_ms: int) -> None:
         """Something is due."""
+        self._expire(now_ms)
         running = self._round
-        if running is None:
-            return
-        if now_ms >= running.until_ms:
-            self._end()
-            self._report(AssignorFailed(_TOO_LATE))
-        elif running.retry_ms is not None and now_ms >= running.retry_ms:
+        due_ms = None if running is None else running.retry_ms
+        if running is not None and due_ms is not None and now_ms >= due_ms:
             self._ask(now_ms, running)
 
     def answered(self, now_ms: int, answer: Answer) -> None:
         """The driver answered a question; one that is not open any more does not count."""
+        self._expire(now_ms)
         running = self._round
         if running is None or running.number != answer.number:
             return
@@ -200,6 +199,12 @@ class Computing:
                     self._on_refused(now_ms, running, answer.refusal)
 
     # -- inside ------------------------------------------------------------------------------
+
+    def _expire(self, now_ms: int) -> None:
+        running = self._round
+        if running is not None and now_ms >= running.until_ms:
+            self._end()
+            self._report(AssignorFailed(_TOO_LATE))
 
     def _compute(self, now_ms: int, running: _Round, group: PreparedGroup) -> None:
         running.stage = _Stage.COMPUTE

@@ -85,9 +85,10 @@ class IntentBuilder:
         self._sent = None
 
     def offer(self, assignors: tuple[OfferedAssignor, ...]) -> bool:
-        """These are offered from now on; returns whether the broker has to be told."""
+        """These are offered from now on; returns whether the broker has to be told
+        before a complete request tells it anyway."""
         self._offer = assignors
-        return self._sent is None or self._sent.offer != assignors
+        return self._sent is not None and self._sent.offer != assignors
 
     def is_news(self, subscription: Subscription) -> bool:
         """Whether ``subscription`` differs from what was sent to the broker."""

@@ -93,7 +93,10 @@ _HINTS: Final[Mapping[int, str]] = {
         "another member holds this group_instance_id; stop it, or wait until its session has "
         "expired"
     ),
-    ErrorCode.UNSUPPORTED_ASSIGNOR: "name one of the broker's group.consumer.assignors",
+    ErrorCode.UNSUPPORTED_ASSIGNOR: (
+        "name one of the broker's group.consumer.assignors; client-side assignors need versions "
+        "that go together with those of the other members"
+    ),
     ErrorCode.INVALID_REGULAR_EXPRESSION: (
         "server-side patterns are RE2: no look-around, no back-references, whole-name match"
     ),

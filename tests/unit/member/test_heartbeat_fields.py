@@ -406,3 +406,14 @@ class TestAssignors:
         assert harness.intent.client_assignors is None
         harness.feed(AssignorsOffered(()))
         assert harness.intent.client_assignors is None
+
+    def test_what_the_next_complete_heartbeat_says_anyway_hastens_none(self) -> None:
+        harness = self.harness()
+        harness.advance(10_000)
+        harness.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        attempt, due_ms = harness.attempt, harness.core.deadline_ms
+        harness.feed(AssignorsOffered((self.NEW,)))
+        assert (harness.attempt, harness.core.deadline_ms) == (attempt, due_ms)
+        assert not harness.core._membership.expedite
+        harness.advance(1_000)
+        assert harness.intent.client_assignors == (self.NEW,)
