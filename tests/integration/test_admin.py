@@ -34,6 +34,7 @@ from kip848_client.admin import (
     ToPlan,
 )
 from kip848_client.cli._command_config import settings_from
+from kip848_client.cli.groups._views import members_table
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import GroupAuthorizationFailed, GroupIdNotFound
 from mock_coordinator import Fault, Match, MockBroker, MockCluster
@@ -126,6 +127,34 @@ async def test_a_classic_group_is_described_as_one() -> None:
         assert found.group_epoch is found.target_assignment_epoch is member.epoch is None
         assert member.assignment == (tp(0), tp(1), tp(2))
         assert member.target_assignment is None
+
+
+async def test_members_of_both_protocols_are_told_apart() -> None:
+    async with serving() as (broker, admin):
+        new = Consumer("orders", bootstrap_servers=broker.bootstrap, group_id="g", client_id="new")
+        old = AIOKafkaConsumer(
+            "orders",
+            bootstrap_servers=broker.bootstrap,
+            group_id="g",
+            client_id="old",
+            heartbeat_interval_ms=50,
+        )
+        async with new:
+            await new.wait_assigned()
+            await old.start()
+            try:
+                await broker.wait_for(lambda: is_stable(broker, "g") and bool(old.assignment()))
+                found = (await admin.describe_groups(["g"]))["g"]
+            finally:
+                await old.stop()
+        assert {each.client_id: each.is_classic for each in found.members} == {
+            "new": False,
+            "old": True,
+        }
+        table = members_table(found, verbose=True)
+        assert table.splitlines()[0].endswith(" UPGRADED")
+        by_client = {line.split()[3]: line.split()[-1] for line in table.splitlines()[1:]}
+        assert by_client == {"new": "true", "old": "false"}
 
 
 async def test_what_fails_is_told_by_group_and_what_is_done_beside_it() -> None:

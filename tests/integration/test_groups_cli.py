@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 import textwrap
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -305,6 +308,22 @@ def test_topics_are_managed(shell: Shell) -> None:
     found = shell.json("topics", "describe", *both, ends_with=FAILED)
     assert [each["topic"] for each in found] == ["orders"]
     assert shell.errors.startswith("Error: topic new: ")
+
+
+def test_a_reader_that_has_enough_is_no_error_to_shout_about(shell: Shell) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [sys.executable, "-m", "kip848_client", "topics", "list"]
+    with os.fdopen(writes, "wb") as nobody:
+        done = subprocess.run(
+            [*command, "--bootstrap-server", shell.broker.bootstrap],
+            stdout=nobody,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert (done.returncode, done.stderr) == (FAILED, "")
 
 
 def test_a_broker_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

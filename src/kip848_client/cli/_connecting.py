@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
@@ -61,13 +62,20 @@ def run_with_admin(work: Work, arguments: argparse.Namespace) -> int:
             return await work(admin, arguments)
 
     try:
-        return asyncio.run(run())
+        code = asyncio.run(run())
+        sys.stdout.flush()
     except ConfigError:
         raise
+    except BrokenPipeError:
+        # Whoever reads has enough ("| head"); Python would complain of it once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except AdminFailed as err:
         report(map(said, err.errors.values()), arguments)
     except Kip848Error as err:
         report([said(err)], arguments)
+    else:
+        return code
     return 1
 
 
