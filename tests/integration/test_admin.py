@@ -340,6 +340,14 @@ async def test_a_broker_that_does_not_answer_ends_a_call_in_time() -> None:
         assert isinstance(failed.value.errors["new"], RequestTimedOut)
 
 
+async def test_a_leader_that_has_not_heard_of_its_topic_is_asked_again() -> None:
+    async with serving() as (broker, admin):
+        broker.faults.add(
+            Fault(Refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), Match(api="ListOffsets"), times=2)
+        )
+        assert (await admin.list_offsets({tp(0): LATEST}))[tp(0)].offset == 0
+
+
 async def test_what_was_done_although_the_answer_was_lost_is_done() -> None:
     async with serving() as (broker, admin):
         for api in ("CreateTopics", "DeleteTopics", "DeleteGroups"):

@@ -234,7 +234,9 @@ class Asking:
         deadline_ms: int,
     ) -> tuple[dict[TopicPartition, R], dict[TopicPartition, Kip848Error]]:
         """Ask the leaders of partitions; as ``of_coordinators``."""
-        rounds: Rounds[TopicPartition, R] = Rounds(partitions)
+        rounds: Rounds[TopicPartition, R] = Rounds(
+            partitions, not_there_yet=frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+        )
 
         async def find(targets: tuple[TopicPartition, ...]) -> None:
             topics = sorted({tp.topic for tp in targets})

@@ -62,10 +62,18 @@ def refusal(code: int, message: str | None, api: str, hint: str = "") -> BrokerE
 class Rounds(Generic[T, R]):
     """See the module. Nothing here waits or sends."""
 
-    def __init__(self, targets: Iterable[T], done_before: Mapping[int, R] | None = None) -> None:
+    def __init__(
+        self,
+        targets: Iterable[T],
+        done_before: Mapping[int, R] | None = None,
+        not_there_yet: frozenset[int] = frozenset(),
+    ) -> None:
         """``done_before``: what it means when a target is refused with this code although the
-        answer to an earlier attempt was lost: that attempt has done it."""
+        answer to an earlier attempt was lost: that attempt has done it. ``not_there_yet``: codes of
+        brokers that may not have heard of a target; it is looked up again, and looking it up tells
+        whether it is there at all."""
         self._node_of: dict[T, int | None] = dict.fromkeys(targets)
+        self._not_there_yet = not_there_yet
         self._done_before = done_before or {}
         self._in_doubt: set[T] = set()
         self._last: dict[T, Kip848Error] = {}
@@ -103,7 +111,10 @@ class Rounds(Generic[T, R]):
                 self._fail(target, Kip848Error(f"{api}: the answer says nothing about {target!r}"))
                 continue
             answer = answers[target]
-            if isinstance(answer, BrokerError):
+            if isinstance(answer, BrokerError) and answer.code in self._not_there_yet:
+                self._last[target] = answer
+                self._node_of[target] = None
+            elif isinstance(answer, BrokerError):
                 self.refused(target, answer)
             else:
                 self._succeed(target, answer)

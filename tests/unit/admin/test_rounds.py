@@ -88,3 +88,15 @@ def test_giving_up_tells_the_last_error_of_each() -> None:
     assert said == {"a": refused, "b": None}
     assert rounds.is_over
     assert set(rounds.failed) == {"a", "b"}
+
+
+def test_a_broker_that_has_not_heard_of_a_target_does_not_have_the_last_word() -> None:
+    unknown = refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None, "Api")
+    rounds: Rounds[str, str] = Rounds(
+        ["a"], not_there_yet=frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+    )
+    rounds.found("a", 1)
+    rounds.answered({"a": unknown}, ("a",), "Api")
+    assert rounds.to_find() == ("a",)
+    rounds.refused("a", unknown)
+    assert rounds.failed == {"a": unknown}
