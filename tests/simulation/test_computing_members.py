@@ -34,6 +34,7 @@ def test_a_hundred_members_share_a_thousand_partitions() -> None:
     before = group.owners()
     leaving = group.alive[50]
     leaving.leave()
+    dead = group.members[:0]
     for _ in range(30):
         group.clock.advance(1_000)
         dead = [each for each in group.members if not each.alive]

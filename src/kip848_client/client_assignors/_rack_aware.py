@@ -8,7 +8,6 @@ racks, KIP-392, KIP-881); then they stay where they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from kip848_client._types import TopicPartition
 from kip848_client.client_assignors._model import (
@@ -26,7 +25,7 @@ class RackAwareAssignor(ShippedAssignor):
     """Set ``client_rack`` of the consumers and ``broker.rack`` of the brokers for it. A partition
     or a member of which no rack is known suits anybody."""
 
-    name: Final = "rack-aware"
+    name: str = "rack-aware"
 
     def assign(
         self, members: Mapping[str, GroupMember], topics: Mapping[str, GroupTopic]

@@ -14,8 +14,8 @@ _NOTHING: Final = AssignorMetadata()
 class ShippedAssignor:
     """Metadata of version 0, without a byte in it."""
 
-    minimum_version: Final = 0
-    maximum_version: Final = 0
+    minimum_version: int = 0
+    maximum_version: int = 0
 
     def metadata(self) -> AssignorMetadata:
         """Nothing."""

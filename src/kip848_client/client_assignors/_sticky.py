@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from kip848_client._types import MemberId, TopicId, TopicPartition
 from kip848_client.assignors import (
@@ -27,7 +26,7 @@ __all__ = ["StickyAssignor"]
 class StickyAssignor(ShippedAssignor):
     """What Kafka's ``uniform`` computes on the broker, computed in a member."""
 
-    name: Final = "sticky"
+    name: str = "sticky"
 
     def assign(
         self, members: Mapping[str, GroupMember], topics: Mapping[str, GroupTopic]

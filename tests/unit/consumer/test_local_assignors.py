@@ -17,8 +17,8 @@ class Versions(StickyAssignor):
     """With other versions, and with whatever metadata."""
 
     def __init__(self, low: Any = 0, high: Any = 0, name: Any = "v") -> None:
-        self.minimum_version, self.maximum_version = low, high  # type: ignore[misc]  # for a test
-        self.name = name  # type: ignore[misc]  # for a test
+        self.minimum_version, self.maximum_version = low, high
+        self.name = name
         self.said: Any = AssignorMetadata()
 
     def metadata(self) -> AssignorMetadata:

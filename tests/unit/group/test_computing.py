@@ -259,20 +259,18 @@ def test_a_round_has_the_rebalance_timeout() -> None:
 def test_what_is_answered_when_the_time_is_over_is_too_late(stage: str) -> None:
     member = Harness()
     member.hear()
-    answer: AssignmentPrepared | AssignmentComputed
+    late = 60_000  # in a loop that was held up: the timer has not fired yet
     if stage == "prepare":
-        answer = AssignmentPrepared(member.take(PrepareAssignment).number, GROUP)
+        number = member.take(PrepareAssignment).number
+        member.computing.answered(late, AssignmentPrepared(number, GROUP))
     elif stage == "compute":
-        answer = AssignmentComputed(member.prepared().number, GOOD)
+        member.computing.answered(late, AssignmentComputed(member.prepared().number, GOOD))
     else:
         number = member.take(PrepareAssignment).number
         stale = refusal(ErrorCode.STALE_MEMBER_EPOCH)
         member.computing.answered(0, AssignmentPrepared(number, refusal=stale))
-    member.now = 60_000  # a loop that was held up: the timer has not fired yet
-    if stage == "stale":
+        member.now = late
         member.hear(2, should_compute=False)
-    else:
-        member.computing.answered(member.now, answer)
     assert isinstance(member.out[-1], Report)
     assert not [each for each in member.out if isinstance(each, ComputeAssignment)]
     assert not [each for each in member.out if isinstance(each, InstallAssignment)]
