@@ -215,15 +215,15 @@ async def test_settings_of_groups_and_topics_are_changed_one_by_one() -> None:
         await admin.alter_group_configs({"g": {"consumer.session.timeout.ms": "50000"}})
         found = {each.name: each for each in (await admin.describe_group_configs(["g"]))["g"]}
         mine = found["consumer.session.timeout.ms"]
-        assert (mine.value, mine.source, mine.is_default) == (
-            "50000",
-            ConfigSource.GROUP_CONFIG,
-            False,
-        )
-        assert found["consumer.heartbeat.interval.ms"].is_default
+        assert (mine.value, mine.source) == ("50000", ConfigSource.DYNAMIC_GROUP_CONFIG)
+        assert mine.is_own
+        assert not mine.is_default
+        of_the_broker = found["consumer.heartbeat.interval.ms"]
+        assert (of_the_broker.is_own, of_the_broker.is_default) == (False, False)
         await admin.alter_group_configs({"g": {"consumer.session.timeout.ms": None}})
         found = {each.name: each for each in (await admin.describe_group_configs(["g"]))["g"]}
-        assert found["consumer.session.timeout.ms"].is_default
+        back = found["consumer.session.timeout.ms"]
+        assert (back.is_own, back.is_default) == (False, True)
         await admin.alter_topic_configs({"orders": {"retention.ms": "1000"}})
         of_topic = (await admin.describe_topic_configs(["orders"]))["orders"]
         assert next(each for each in of_topic if each.name == "retention.ms").value == "1000"

@@ -29,7 +29,7 @@ from tests.support.wire_connection import WireConnection
 
 pytestmark = pytest.mark.mock_broker(
     {"orders": 2, "other": 1},
-    config={"group.consumer.assignment.interval.ms": "0", "offsets.topic.num.partitions": "1"},
+    config={"group.consumer.assignment.interval.ms": "0", "min.insync.replicas": "1"},
 )
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "how-to" / "administer.md"
@@ -252,7 +252,7 @@ def test_settings_of_a_group_are_shown_and_changed(shell: Shell) -> None:
     assert f"  {key}=45000 sensitive=false" in shell(*config, "--all")
     text = shell(*config, "--add-config", f"{key}=50000")
     assert text == "Completed updating config for group g.\n"
-    assert f"  {key}=50000 sensitive=false source=GROUP_CONFIG\n" in shell(*config)
+    assert f"  {key}=50000 sensitive=false source=DYNAMIC_GROUP_CONFIG\n" in shell(*config)
     found = shell.json(*config, "--delete-config", key)["g"]
     assert next(each for each in found if each["name"] == key)["value"] == "45000"
     text = shell(*config, "--add-config", f"{key}=1", ends_with=FAILED)
@@ -291,7 +291,7 @@ def test_topics_are_managed(shell: Shell) -> None:
     text = shell("topics", "describe", "--topic", "new")
     head, first, _ = text.splitlines()
     assert "PartitionCount: 2\tReplicationFactor: 1\t" in head
-    assert "retention.ms=1000" in head
+    assert head.endswith("\tConfigs: min.insync.replicas=1,retention.ms=1000")
     assert first.startswith("\tTopic: new\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1")
     options = ("--partitions", "3", "--add-config", "retention.ms=2000")
     assert shell("topics", "alter", "--topic", "new", *options) == ""

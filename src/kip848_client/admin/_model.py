@@ -188,8 +188,8 @@ class ConfigSource(IntEnum):
     STATIC_BROKER_CONFIG = 4
     DEFAULT_CONFIG = 5
     DYNAMIC_BROKER_LOGGER_CONFIG = 6
-    CLIENT_METRICS_CONFIG = 7
-    GROUP_CONFIG = 8
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
 
     @classmethod
     def _missing_(cls, _: object) -> ConfigSource:
@@ -209,8 +209,13 @@ class ConfigEntry:
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody has set it for this group or topic."""
-        return self.source not in (
+        """Whether nobody has set it, neither here nor for the brokers."""
+        return self.source is ConfigSource.DEFAULT_CONFIG
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was set for this group or topic."""
+        return self.source in (
             ConfigSource.DYNAMIC_TOPIC_CONFIG,
-            ConfigSource.GROUP_CONFIG,
+            ConfigSource.DYNAMIC_GROUP_CONFIG,
         )

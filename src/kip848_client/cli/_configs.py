@@ -63,7 +63,7 @@ def configs_text(
             f"  {each.name}={each.value} sensitive={str(each.is_sensitive).lower()} "
             f"source={each.source.name}"
             for each in entries
-            if everything or not each.is_default
+            if everything or each.is_own
         ]
     return "".join(f"{line}\n" for line in lines)
 

@@ -60,13 +60,13 @@ async def _those_there(
         return topics, [f"topic {name}: {said(why)}" for name, why in err.errors.items()]
 
 
-def _set_by_somebody(configs: Iterable[ConfigEntry]) -> dict[str, str | None]:
+def _not_default(configs: Iterable[ConfigEntry]) -> dict[str, str | None]:
     return {each.name: each.value for each in configs if not each.is_default}
 
 
 def topic_text(topic: TopicDescription, configs: Iterable[ConfigEntry]) -> str:
     """As kafka-topics prints it; without the replicas that may become leaders (KIP-966)."""
-    changed = ",".join(f"{name}={value}" for name, value in _set_by_somebody(configs).items())
+    changed = ",".join(f"{name}={value}" for name, value in _not_default(configs).items())
     replicas = len(topic.partitions[0].replicas) if topic.partitions else 0
     text = (
         f"Topic: {topic.name}\tTopicId: {topic.topic_id}\t"
@@ -92,7 +92,7 @@ def topic_data(topic: TopicDescription, configs: Iterable[ConfigEntry]) -> dict[
         "topic": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.is_internal,
-        "configs": _set_by_somebody(configs),
+        "configs": _not_default(configs),
         "partitions": [
             {
                 "partition": each.partition,
