@@ -154,6 +154,7 @@ def test_all_groups_are_described_a_section_each(shell: Shell, tmp_path: Path) -
     shell.commit("b", "orders,0,0", folder=tmp_path)
     text = shell("groups", "describe", "--all-groups", "--state")
     assert [part.split()[6] for part in text.split("\n\n")] == ["a", "b"]
+    assert shell("groups", "describe", "--group", "b", "--group", "a", "--state") == text
 
 
 def test_a_group_that_is_not_there_is_an_error_beside_the_others(

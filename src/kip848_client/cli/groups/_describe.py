@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
-    groups, failed = await described(admin, await chosen_groups(admin, arguments))
+    groups, failed = await described(admin, sorted(await chosen_groups(admin, arguments)))
     data: list[dict[str, Any]] = []
     for group in groups:
         if not group.members and not arguments.json:
