@@ -340,3 +340,30 @@ async def test_the_assignors_are_upgraded_one_by_one() -> None:
         await group.join(new)
         await group.shared(3, 3)
         assert (old.computed, new.computed) == (1, 1)
+
+
+@pytest.mark.everything("a hundred consumers take seconds to start")
+async def test_a_hundred_consumers_share_a_thousand_partitions() -> None:
+    quick = FAST | {
+        "group.consumer.min.heartbeat.interval.ms": "500",
+        "group.consumer.heartbeat.interval.ms": "500",
+    }
+    async with MockBroker(topics={"t": 1_000}, config=quick) as broker, Group(broker) as group:
+        broken = Broken("raises")
+        await group.join(broken)
+        await group.shared(1_000)
+        await asyncio.gather(*(group.join(ByCapacity(1)) for _ in range(98)))
+        await broker.wait_for(lambda: _is_shared(group, 1_000, 1), timeout_s=60)
+        await group.join(ByCapacity(1))
+        await broker.wait_for(lambda: _is_shared(group, 1_000, 0), timeout_s=60)
+        assert broken.computed >= 2  # who computed last is asked first
+
+
+def _is_shared(group: Group, partitions: int, spread: int) -> bool:
+    """Whether all are with somebody, and nobody has more than ``spread`` more than another."""
+    sizes: list[int] = []
+    for each in group.consumers:
+        sizes.append(len(each.assignment()))
+        if max(sizes) - min(sizes) > spread:
+            return False  # as long as members wait, which is soon seen
+    return sum(sizes) == partitions
