@@ -103,6 +103,7 @@ CALLS: Final[dict[str, Call]] = {
     "pause": lambda consumer, value: consumer.pause(value),
     "resume": lambda consumer, value: consumer.resume(value),
     "commit": lambda consumer, value: consumer.commit(value),
+    "offsets_for_transaction": lambda consumer, value: consumer.offsets_for_transaction(value),
     "committed": lambda consumer, value: consumer.committed(value),
     "beginning_offsets": lambda consumer, value: consumer.beginning_offsets(value),
     "end_offsets": lambda consumer, value: consumer.end_offsets(value),

@@ -235,7 +235,7 @@ async def test_an_output_that_a_broker_refuses_ends_it(cluster: Cluster) -> None
     assert await job.committed() == 0
 
 
-@pytest.mark.parametrize("result", [5, b"value", "value", {"a": 1}, [b"value"], object()], ids=repr)
+@pytest.mark.parametrize("result", [5, b"value", "value", {"a": 1}, [b"value"], ...], ids=repr)
 async def test_a_function_that_returns_what_is_no_output(cluster: Cluster, result: object) -> None:
     job = await Job(cluster).prepare(1)
     with pytest.raises(ConfigError, match="the function returns None, a ProducerRecord"):

@@ -95,6 +95,7 @@ class Situations:
         if level == 1:
             assert raw.add_partitions(name, producer, [(TOPIC, 0)])[1][0][3] == 0
         version = 12 if level == 2 else 11
+        code = None
         for _ in _patiently():
             code = raw.produce(name, producer, 0, {(TOPIC, 0): [b"v"]}, version)[0][2]
             if code == 0:

@@ -193,7 +193,11 @@ async def test_our_producer_takes_the_transactional_id_of_javas_over(side: Clust
         if process.returncode is None:
             process.kill()
             await process.wait()
-    assert b"has been claimed by another process" in printed, printed[-2000:]
+    # Which call of Java's producer hears of it first differs, and with that its error. A commit
+    # that comes when the coordinator has just aborted for us is in an invalid state.
+    fenced = (b"ProducerFenced", b"InvalidProducerEpoch", b"InvalidTxnState")
+    said = [line for line in printed.splitlines() if b"xception" in line or b"rror" in line]
+    assert any(name in printed for name in fenced), said
     assert process.returncode != 0
     read = await read_committed(side, target, b"ours")
     assert read == [*values[: len(read) - 1], b"ours"]

@@ -15,11 +15,14 @@ from mock_coordinator.sim.exactly_once.probes import PROCESS_PROBES
 from mock_coordinator.sim.exactly_once.world import ProcessResult, simulate_exactly_once
 from mock_coordinator.sim.swarm import with_changes
 from mock_coordinator.sim.verdict import Failure
+from tests.simulation.few import missing
 
 _CHUNK: Final = 3
 _CHUNKS: Final = range(1)
 _VARIED_CHUNKS: Final = range(40)
 """Together they take every path that is known to be rare."""
+_FEW: Final = (32, 54, 58, 73, 85)
+"""So do these few, for every run: ``python -m tests.simulation.few exactly-once`` chooses them."""
 _MORE_CHUNKS: Final = range(len(_CHUNKS), 50)
 _MORE: Final = pytest.mark.everything("more of the same dice")
 
@@ -55,10 +58,17 @@ def test_each_input_is_in_one_committed_transaction(chunk: int, folder: Path) ->
         assert result.virtual_ms > result.options.safety_ms
 
 
+@pytest.mark.timeout(120)
+def test_a_few_seeds_reach_every_rare_path() -> None:
+    """A path that no seed takes is not tested by any of them."""
+    found = [simulate_exactly_once(draw_process_options(seed)).probes for seed in _FEW]
+    assert missing(PROCESS_PROBES, found) == set(), "python -m tests.simulation.few exactly-once"
+
+
 @pytest.mark.everything("it takes many more seeds than every run")
 @pytest.mark.timeout(1_200)
 def test_the_seeds_reach_every_rare_path(folder: Path) -> None:
-    """A path that no seed takes is not tested by any of them."""
+    """The same, with worlds enough to be so after most changes."""
     results = [result for chunk in _VARIED_CHUNKS for result in _played(chunk, folder)]
     reached = {name for result in results for name, count in result.probes.items() if count}
     assert set(PROCESS_PROBES) - reached == set()

@@ -20,7 +20,7 @@ _CHUNK: Final = 10
 _CHUNKS: Final = range(6)
 _VARIED_CHUNKS: Final = range(12)
 """Together they take every path that is known to be rare."""
-_MORE_CHUNKS: Final = range(len(_CHUNKS), 100)
+_MORE_CHUNKS: Final = range(len(_CHUNKS), 50)
 _MORE: Final = pytest.mark.everything("more of the same dice")
 
 

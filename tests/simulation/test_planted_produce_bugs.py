@@ -226,7 +226,8 @@ BUGS: Final = (
             Plant(
                 Transactions,
                 "_do_what_is_due",
-                "self._is_quiet():\n                    self._requests.want_producer_id(self._who)",
+                "self._is_quiet():\n                    "
+                "self._requests.want_producer_id(self._txn.asks_as or self._who)",
                 "self._is_quiet():\n                    self._requests.want_producer_id(NOBODY)",
             ),
         ),

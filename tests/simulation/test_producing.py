@@ -15,12 +15,15 @@ from mock_coordinator.sim.producing.probes import PRODUCE_PROBES
 from mock_coordinator.sim.producing.world import ProduceResult, simulate_producing
 from mock_coordinator.sim.swarm import with_changes
 from mock_coordinator.sim.verdict import Failure
+from tests.simulation.few import missing
 
 _CHUNK: Final = 5
 _CHUNKS: Final = range(1)
 _VARIED_CHUNKS: Final = range(30)
 """Together they take every path that is known to be rare."""
-_MORE_CHUNKS: Final = range(len(_CHUNKS), 400)
+_FEW: Final = (1, 7, 13, 16, 19, 40, 45, 72, 95, 105, 114, 118, 131, 142, 143)
+"""So do these few, for every run: ``python -m tests.simulation.few producing`` chooses them."""
+_MORE_CHUNKS: Final = range(len(_CHUNKS), 120)
 _MORE: Final = pytest.mark.everything("more of the same dice")
 
 
@@ -57,10 +60,17 @@ def test_what_users_are_told_is_so(chunk: int, folder: Path) -> None:
         assert result.virtual_ms > result.options.safety_ms
 
 
+@pytest.mark.timeout(120)
+def test_a_few_seeds_reach_every_rare_path() -> None:
+    """A path that no seed takes is not tested by any of them."""
+    found = [simulate_producing(draw_produce_options(seed)).probes for seed in _FEW]
+    assert missing(PRODUCE_PROBES, found) == set(), "python -m tests.simulation.few producing"
+
+
 @pytest.mark.everything("it takes many more seeds than every run")
 @pytest.mark.timeout(600)
 def test_the_seeds_reach_every_rare_path(folder: Path) -> None:
-    """A path that no seed takes is not tested by any of them."""
+    """The same, with worlds enough to be so after most changes."""
     results = [result for chunk in _VARIED_CHUNKS for result in _played(chunk, folder)]
     reached = {name for result in results for name, count in result.probes.items() if count}
     assert reached == set(PRODUCE_PROBES)

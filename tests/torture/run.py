@@ -186,6 +186,7 @@ async def _read_by_aiokafka(brokers: Brokers, topic: str) -> dict[int, list[byte
     async with asyncio.timeout(_PATIENCE_S), consumer:
         consumer.assign([TopicPartition(topic, number) for number in values])
         while not _is_whole(values):
-            for tp, records in (await consumer.getmany(timeout_ms=500)).items():
+            got: dict[Any, list[Any]] = await consumer.getmany(timeout_ms=500)
+            for tp, records in got.items():
                 values[tp.partition] += [record.value for record in records]
     return _without_end(values)

@@ -186,7 +186,11 @@ class ProcessorCore:
             is_in_work or self._progress.touches(partitions)
         ):
             gone = listed(sorted(partitions))
-            self._harmed(NotAssigned(f"the group has taken {gone} during the transaction"))
+            why = (
+                "the function took longer than max_poll_interval_ms, the event loop was blocked "
+                "for longer than the group's session time-out, or an administrator did it"
+            )
+            self._harmed(NotAssigned(f"the group has taken {gone} during the transaction: {why}"))
         self._forget(partitions)
         self._out.append(do.Drop(partitions))
         if is_in_work:

@@ -146,6 +146,7 @@ def test_a_loss_aborts_at_once_although_the_function_runs() -> None:
     h.open(portion(P0, 5, 3), portion(P1, 7, 1))
     h.post(ev.Lost((P0,)))
     assert h.asked(do.Drop).partitions == {P0}
+    assert "max_poll_interval_ms" in h.newest(do.Notice).text, "who can do something about it"
     assert h.asked(do.Cut).discard
     h.asked(do.Abort)
     h.done(do.Abort)
