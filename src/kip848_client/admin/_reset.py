@@ -38,6 +38,8 @@ __all__ = [
 ]
 
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
+_BARE_AT_MOST: Final = 24
+_NOT_BARE: Final = re.compile(r"[\x00-,\\]")  # up to the comma, and the backslash
 _OF_ONE_GROUP: Final = 3
 _OF_GROUPS: Final = 4
 
@@ -202,9 +204,16 @@ def parse_plan(text: str, groups: Sequence[str]) -> dict[str, dict[TopicPartitio
 def written_plan(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> str:
     """Lines that ``parse_plan`` reads; of one group without its name, as Kafka's tool does."""
     single = len(offsets) == 1
-    text = io.StringIO(newline="")
-    rows = csv.writer(text, lineterminator="\n")
+    lines: list[str] = []
     for group, of_group in offsets.items():
+        whose = () if single else (_csv_text(group),)
         for tp, offset in of_group.items():
-            rows.writerow([*(() if single else (group,)), tp.topic, tp.partition, offset])
-    return text.getvalue()
+            lines.append(",".join([*whose, _csv_text(tp.topic), str(tp.partition), str(offset)]))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _csv_text(text: str) -> str:
+    """A field as Kafka's tool writes it: in quotes where it is long, too, whatever is in it."""
+    if len(text) <= _BARE_AT_MOST and not _NOT_BARE.search(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'

@@ -91,6 +91,24 @@ def test_a_plan_is_read_as_it_was_written() -> None:
     assert parse_plan(written_plan(two), ["g", "h,i"]) == two
 
 
+@pytest.mark.parametrize(
+    ("topic", "written"),
+    [
+        ("a" * 24, "a" * 24),
+        ("a" * 25, '"' + "a" * 25 + '"'),
+        ("a.b-c_D:9", "a.b-c_D:9"),
+        ("a b", '"a b"'),
+        ("a+b", '"a+b"'),
+        ("a\\b", '"a\\b"'),
+        ('say "a"', '"say ""a"""'),
+    ],
+)
+def test_a_name_is_in_quotes_where_kafkas_tool_has_them(topic: str, written: str) -> None:
+    plan = {"g": {TopicPartition(topic, 0): 5}}
+    assert written_plan(plan) == f"{written},0,5\n"
+    assert parse_plan(written_plan(plan), ["g"]) == plan
+
+
 @pytest.mark.parametrize("text", ["t,0", "t,x,5", "t,0,-5", ",0,5", "g,t,0,5,6", "t,0,٣"])
 def test_a_line_that_is_no_plan_is_named(text: str) -> None:
     with pytest.raises(ConfigError, match="line 2"):

@@ -221,6 +221,9 @@ def test_new_offsets() -> None:
         "emptied         gone            0          5",
         "emptied         gone            1          5",
     )
+    assert views.new_offsets_table({"a-name-of-18-chars": {}}) == lines(
+        "GROUP              TOPIC           PARTITION  NEW-OFFSET",
+    )
 
 
 def test_what_is_moving_is_told_with_who_holds_it_up() -> None:

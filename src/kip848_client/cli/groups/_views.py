@@ -340,9 +340,10 @@ def group_data(group: GroupDescription) -> dict[str, Any]:
 
 
 def new_offsets_table(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> str:
-    """What a reset sets."""
+    """What a reset sets. A group of which it sets nothing has a name that takes its room."""
+    longest = max(map(len, offsets), default=0)
     columns = [
-        Column("GROUP", grows=True),
+        Column("GROUP", max(longest, _NAME_WIDTH)),
         Column("TOPIC", grows=True),
         Column("PARTITION", _PARTITION_WIDTH),
         Column("NEW-OFFSET", 0),
