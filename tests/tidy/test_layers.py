@@ -159,6 +159,18 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "producer",
         ),
     ),
+    (
+        "kip848_client.aiokafka",
+        (
+            *GROUND,
+            "config",
+            "member",
+            "producing",
+            "_aiokafka",
+            "consumer",
+            "producer",
+        ),
+    ),
 )
 
 LAYERS_OF_THE_MOCK: tuple[tuple[str, tuple[str, ...]], ...] = (

@@ -117,7 +117,7 @@ class KafkaTransport:
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
     ) -> Any:
         last: Kip848Error = NotSent("no broker is known")
-        for link in self._candidates():
+        for link in self.candidates():
             try:
                 return await link.send(request, versions, timeout_ms or self._timeout_ms)
             except TransportError as err:
@@ -132,7 +132,7 @@ class KafkaTransport:
         versions: VersionLimits = ANY_VERSION,
         timeout_ms: int | None = None,
     ) -> Any:
-        link = self._links.to(*self._address(node_id))
+        link = self.link_to(node_id)
         return await link.send(request, versions, timeout_ms or self._timeout_ms)
 
     async def fetch(
@@ -160,6 +160,10 @@ class KafkaTransport:
         broker that was restarted may have learnt something."""
         address = self._nodes.get(node_id)
         return 0 if address is None else self._links.to(*address).opened
+
+    def link_to(self, node_id: int) -> Link:
+        """The connection to one broker for everything but fetches and records."""
+        return self._links.to(*self._address(node_id))
 
     def _address(self, node_id: int) -> tuple[str, int]:
         address = self._nodes.get(node_id)
@@ -211,7 +215,7 @@ class KafkaTransport:
             )
         self._coordinator = self._links.to(found.host, found.port)
 
-    def _candidates(self) -> list[Link]:
+    def candidates(self) -> list[Link]:
         """Every broker worth asking: those that throttle us last, of the others connected ones
         first and the bootstrap servers last (KIP-899)."""
         links = [self._links.to(host, port) for host, port in self._nodes.values()]

@@ -1,0 +1,145 @@
+"""aiokafka's client on our connections, for those who look below a consumer or a producer.
+
+Instrumentation asks it for the cluster's id, some libraries for topics and partitions. It has no
+connection and no task of its own: it borrows the links of the consumer or producer that it belongs
+to, with their login. It answers or raises, and never waits for ever, before the start and after the
+end, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, Self
+
+from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import KafkaError
+from aiokafka.protocol.metadata import MetadataRequest
+
+from kip848_client._aiokafka._links import Link
+from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client.errors import Kip848Error
+
+__all__ = ["LinkedClient"]
+
+_NO_TOPICS: Final[tuple[str, ...]] = ()
+
+Learn = Callable[[str], Awaitable[set[int]]]
+"""Finds the partitions of a topic that is written to."""
+
+
+class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no types
+    """See the module. Made by ``like``, from the client that aiokafka's constructor has made."""
+
+    _transport: KafkaTransport | None
+    _learn: Learn | None
+    _refreshes: set[asyncio.Task[bool]]
+
+    @classmethod
+    def like(cls, client: Any) -> Self:
+        """One with the settings of aiokafka's ``client``, which was not used yet."""
+        made = cls.__new__(cls)
+        made.__dict__.update(vars(client))
+        made._transport = made._learn = None
+        made._refreshes = set()
+        return made
+
+    async def begin(self, transport: KafkaTransport, learn: Learn | None = None) -> None:
+        """Live on the links of ``transport`` from now on. Learns which brokers there are."""
+        self._transport, self._learn = transport, learn
+        await self._ask(self.cluster, MetadataRequest(list(_NO_TOPICS)))
+
+    async def partitions_of(self, topics: Iterable[str]) -> set[tuple[str, int]]:
+        """All partitions of topics, asked for anew. Raises aiokafka's error for one that is not
+        there, or that we may not see."""
+        self._topics |= set(topics)
+        await self.force_metadata_update()
+        found: set[tuple[str, int]] = set()
+        for name in topics:
+            found |= {(name, number) for number in await super()._wait_on_metadata(name)}
+        return found
+
+    async def partitions_where(self, fits: Callable[[str], bool]) -> set[tuple[str, int]]:
+        """All partitions of the topics whose names fit. Raises ``KafkaError``."""
+        cluster = await self.fetch_all_metadata()
+        names = [name for name in cluster.topics() if fits(name)]
+        return {(name, n) for name in names for n in cluster.partitions_for_topic(name)}
+
+    # -- aiokafka's methods ----------------------------------------------------------------------
+
+    async def bootstrap(self) -> None:
+        """There is nothing to do: the consumer or producer connects."""
+
+    async def close(self) -> None:
+        """The links are closed by those who own them."""
+        self._transport = None
+        self._conns.clear()
+        refreshes = list(self._refreshes)
+        for each in refreshes:
+            each.cancel()
+        await asyncio.gather(*refreshes, return_exceptions=True)
+
+    def set_topics(self, topics: Iterable[str]) -> asyncio.Future[bool]:
+        """Note what ``force_metadata_update`` is about. The consumer itself asks for it."""
+        self._topics = set(topics)
+        return self._done(found=True)
+
+    def force_metadata_update(self) -> asyncio.Future[bool]:
+        """Ask for the topics that were added; the result tells whether a broker has answered."""
+        if self._transport is None:
+            return self._done(found=False)
+        refresh = self._loop.create_task(self._metadata_update(self.cluster, self._topics))
+        self._refreshes.add(refresh)
+        refresh.add_done_callback(self._refreshes.discard)
+        return asyncio.shield(refresh)
+
+    async def _metadata_update(self, cluster_metadata: Any, topics: Iterable[str] | None) -> bool:
+        named = list(topics) if topics else None
+        return await self._ask(cluster_metadata, MetadataRequest(named))
+
+    async def _wait_on_metadata(self, topic: str) -> Any:
+        if self._learn is not None and self._transport is not None:
+            return await self._learn(topic)
+        return await super()._wait_on_metadata(topic)
+
+    async def _get_conn(self, node_id: Any, *, group: Any = 0, no_hint: bool = False) -> Any:
+        _ = no_hint
+        transport = self._transport
+        if transport is None:
+            return None
+        try:
+            connection = await transport.link_to(node_id).connect()
+        except Kip848Error:
+            return None
+        self._conns[node_id, group] = connection
+        return connection
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    async def _ask(self, cluster_metadata: Any, request: Any) -> bool:
+        transport = self._transport
+        for link in [] if transport is None else transport.candidates():
+            answer = await self._answer(link, request)
+            if answer is not None and answer.brokers:
+                cluster_metadata.update_metadata(answer)
+                return True
+        return False
+
+    async def _answer(self, link: Link, request: Any) -> Any:
+        with contextlib.suppress(Kip848Error, KafkaError, OSError, TimeoutError):
+            async with asyncio.timeout(self._request_timeout_ms / 1000):
+                connection = await link.connect()
+                return await connection.send(request)
+        return None
+
+    def _done(self, *, found: bool) -> asyncio.Future[bool]:
+        done: asyncio.Future[bool] = self._loop.create_future()
+        done.set_result(found)
+        return done
+
+    def get_random_node(self) -> int | None:
+        """A broker, if one is known."""
+        nodes = [each.nodeId for each in self.cluster.brokers()]
+        return random.choice(nodes) if nodes else None

@@ -1,0 +1,25 @@
+"""aiokafka's classes for those who take their place: ``kip848_client.aiokafka`` builds on these.
+
+They come from the modules that define them, so they are aiokafka's own also while
+``kip848_client.aiokafka.install`` has put others in their public places.
+"""
+
+from __future__ import annotations
+
+from aiokafka import abc, consumer, errors, producer, structs
+from aiokafka.client import AIOKafkaClient
+from aiokafka.consumer.consumer import AIOKafkaConsumer
+from aiokafka.producer.message_accumulator import BatchBuilder
+from aiokafka.producer.producer import AIOKafkaProducer
+
+__all__ = [
+    "AIOKafkaClient",
+    "AIOKafkaConsumer",
+    "AIOKafkaProducer",
+    "BatchBuilder",
+    "abc",
+    "consumer",
+    "errors",
+    "producer",
+    "structs",
+]

@@ -1,0 +1,36 @@
+"""aiokafka's classes on KIP-848: change one import, and the program is migrated.
+
+    from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+They are subclasses of aiokafka's own: records are ``aiokafka.ConsumerRecord``s, errors aiokafka's,
+and what wraps aiokafka's methods (OpenTelemetry, ddtrace) goes on working. docs/how-to has a page.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kip848_client._aiokafka._theirs import abc
+from kip848_client._aiokafka._theirs import errors as _errors
+from kip848_client.aiokafka._consumer import AIOKafkaConsumer
+from kip848_client.aiokafka.structs import (
+    ConsumerRecord,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    TopicPartition,
+)
+
+__all__ = [
+    "AIOKafkaConsumer",
+    "ConsumerRebalanceListener",
+    "ConsumerRecord",
+    "ConsumerStoppedError",
+    "IllegalOperation",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "TopicPartition",
+]
+
+ConsumerRebalanceListener: Final[Any] = abc.ConsumerRebalanceListener
+ConsumerStoppedError: Final[Any] = _errors.ConsumerStoppedError
+IllegalOperation: Final[Any] = _errors.IllegalOperation

@@ -1,0 +1,150 @@
+"""``AIOKafkaConsumer``: aiokafka's class with our consumer inside.
+
+What instrumentation wraps on aiokafka's class (``getone``, ``getmany``, ``__anext__``, ``commit``)
+is inherited, so that it is reached whichever comes first, the wrapping or the swap. Overridden is
+what lives below: start, stop, and what would wait for aiokafka's own insides.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+from kip848_client._aiokafka._client import LinkedClient
+from kip848_client._aiokafka._theirs import AIOKafkaConsumer as TheirConsumer
+from kip848_client._aiokafka._theirs import errors
+from kip848_client.aiokafka._inner import InnerConsumer
+from kip848_client.aiokafka._organs import Coordinator, Fetcher
+from kip848_client.aiokafka._settings import consumer_settings
+from kip848_client.aiokafka._subscription import Subscription
+from kip848_client.aiokafka._whole_topics import WholeTopics
+from kip848_client.aiokafka.errors import Translating
+from kip848_client.aiokafka.structs import TopicPartition
+from kip848_client.consumer import GroupMetadata, MemberView
+from kip848_client.errors import CallbackError
+
+__all__ = ["AIOKafkaConsumer"]
+
+_log = logging.getLogger("kip848_client")
+
+_translating: Final = Translating()
+
+
+class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no types
+    """``aiokafka.AIOKafkaConsumer`` on KIP-848. Arguments, methods, results and errors are
+    aiokafka's; docs/how-to/come-from-aiokafka.md says what differs.
+
+    Takes the settings of ``kip848_client.Consumer`` beside aiokafka's, ``group_remote_assignor`` or
+    ``strict`` for instance. Those of the classic protocol are accepted and reported once, each with
+    what to set on the broker instead; ``strict=True`` refuses them, with ``ValueError``.
+    """
+
+    _closed: bool | None
+
+    def __init__(self, *topics: str, **settings: Any) -> None:
+        for_theirs, for_ours = consumer_settings(settings)
+        with _translating:
+            inner = InnerConsumer(**for_ours)
+        super().__init__(**for_theirs)
+        self._inner = inner
+        self._client: Any = LinkedClient.like(self._client)
+        self._whole_topics: WholeTopics | None = None
+        if self._group_id is None:
+            self._whole_topics = WholeTopics(inner, self._client, inner.config.metadata_max_age_ms)
+        self._subscription: Any = Subscription(inner, self._whole_topics)
+        self._coordinator: Any = Coordinator(inner, self._group_id)
+        self._fetcher: Any = Fetcher(inner, self._subscription)
+        if topics:
+            self._subscription.subscribe(self._validate_topics(topics))
+
+    def __repr__(self) -> str:
+        return f"<AIOKafkaConsumer of kip848_client, group={self._group_id!r}>"
+
+    # -- ours ------------------------------------------------------------------------------------
+
+    @property
+    def member(self) -> MemberView | None:
+        """What the membership looks like now; see ``kip848_client.Consumer.member``."""
+        return self._inner.member
+
+    def group_metadata(self) -> GroupMetadata:
+        """Who this member is, for ``AIOKafkaProducer.send_offsets_to_transaction``."""
+        with _translating:
+            return self._inner.group_metadata()
+
+    # -- aiokafka's ------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Connect, join the group, and wait for the first assignment, even of nothing, for at most
+        ``request_timeout_ms``. Raises ``KafkaConnectionError`` when no broker answers,
+        ``UnsupportedVersionError`` for one without KIP-848."""
+        inner = self._inner
+        assert not inner.was_started, "Did you call `start` twice?"
+        try:
+            with _translating:
+                await inner.start()
+                await self._client.begin(inner.transport)
+                if self._whole_topics is not None:
+                    await self._whole_topics.begin()
+                await inner.settled(self._request_timeout_ms / 1000)
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Let the tasks that hold records come back, commit what is done (with auto-commit), leave
+        the group, disconnect. See ``kip848_client.Consumer.stop``."""
+        if self._closed:
+            return
+        try:
+            with _translating:
+                await self._stop_inner()
+        finally:
+            self._closed = self._inner.is_over or not self._inner.was_started
+            if self._closed:
+                if self._whole_topics is not None:
+                    await self._whole_topics.end()
+                await self._client.close()
+
+    async def _stop_inner(self) -> None:
+        try:
+            await self._inner.stop()
+        except CallbackError:  # aiokafka logs what a listener raises
+            _log.exception("the rebalance listener failed")
+
+    async def position(self, partition: Any) -> int:
+        """The offset of the next record, waiting until it is known. Raises ``IllegalStateError``
+        for a partition that is not ours, or not any more."""
+        with _translating:
+            return await self._inner.position(partition)
+
+    def partitions_for_topic(self, topic: str) -> set[int] | None:
+        """The partitions of a topic, ``None`` where they are not known."""
+        found: Any = None
+        if self._inner.was_started and not self._inner.is_over:
+            found = self._inner.partitions_for_topic(topic)
+        return set(found) if found else self._client.cluster.partitions_for_topic(topic)
+
+    async def seek_to_beginning(self, *partitions: Any) -> bool:
+        """Go on at the first offset of these partitions, or of all that are ours."""
+        with _translating:
+            return await self._inner.seek_to_beginning(*_checked(partitions))
+
+    async def seek_to_end(self, *partitions: Any) -> bool:
+        """Go on after the last record of these partitions, or of all that are ours."""
+        with _translating:
+            return await self._inner.seek_to_end(*_checked(partitions))
+
+    async def seek_to_committed(self, *partitions: Any) -> dict[Any, int | None]:
+        """Go on at the committed offsets, and return them."""
+        if self._group_id is None:
+            raise errors.IllegalOperation("Requires group_id")
+        with _translating:
+            found = await self._inner.seek_to_committed(*_checked(partitions))
+        return {TopicPartition(*tp): offset for tp, offset in found.items()}
+
+
+def _checked(partitions: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not all(isinstance(each, TopicPartition) for each in partitions):
+        raise TypeError("partitions must be TopicPartition instances")
+    return partitions

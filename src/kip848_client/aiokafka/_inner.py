@@ -1,0 +1,72 @@
+"""Our ``Consumer``, with the little more that an aiokafka-shaped one asks of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client._types import TopicPartition
+from kip848_client.consumer import Consumer, Record
+from kip848_client.member import MemberState
+
+__all__ = ["InnerConsumer"]
+
+
+class InnerConsumer(Consumer[Any, Any]):
+    """Does the work of one ``kip848_client.aiokafka.AIOKafkaConsumer``."""
+
+    @property
+    def transport(self) -> KafkaTransport:
+        """The connections of a consumer that runs."""
+        return self._run().transport
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether ``stop`` was called."""
+        return self._closing is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was stopped to the end."""
+        return self._closing is not None and self._closing.over
+
+    def check(self) -> None:
+        """Raise what ended the consumer, if something did."""
+        if self._engine is not None:
+            self._engine.errors.check_fatal()
+
+    async def next(self) -> Record[Any, Any]:
+        """The next record of any partition. As ``__anext__``, but it raises ``ConsumerClosed``."""
+        record = self._take()
+        if record is not None:
+            return record
+        return await self._run().poller.next()
+
+    async def settled(self, timeout_s: float) -> bool:
+        """Wait until the group has nothing for us to do, with partitions or without. False when
+        that takes longer. Raises what ends the consumer meanwhile."""
+        supervisor = self._run().supervisor
+        if supervisor is None:
+            return True
+        try:
+            async with asyncio.timeout(timeout_s):
+                while supervisor.member.state is not MemberState.STABLE:
+                    await supervisor.change()
+                    self._run()
+        except TimeoutError:
+            return False
+        return True
+
+    def may_commit(self, tp: TopicPartition) -> bool:
+        """Whether the partition is ours, or was: then the coordinator decides."""
+        engine = self._engine
+        return tp in self.assignment() or (engine is not None and engine.tracker.was_ours(tp))
+
+    def is_paused(self, tp: TopicPartition) -> bool:
+        """Whether the application paused the partition."""
+        return self._engine is not None and tp in self._engine.core.paused
+
+    def position_now(self, tp: TopicPartition) -> int | None:
+        """The offset of the next record to be handed out, if it is known."""
+        return None if self._engine is None else self._engine.core.position(tp)

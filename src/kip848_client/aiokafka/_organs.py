@@ -1,0 +1,167 @@
+"""What stands below aiokafka's consumer instead of its coordinator and its fetcher.
+
+aiokafka's own methods (``getone``, ``getmany``, ``commit``, ...) are inherited, because others wrap
+them, and reach into these by aiokafka's names. Everything is done by our ``Consumer``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from kip848_client._aiokafka._theirs import errors
+from kip848_client._types import TopicPartition as OurPartition
+from kip848_client.aiokafka._inner import InnerConsumer
+from kip848_client.aiokafka._subscription import Subscription
+from kip848_client.aiokafka.errors import Translating
+from kip848_client.aiokafka.structs import (
+    ConsumerRecord,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    TopicPartition,
+)
+from kip848_client.errors import CallbackError
+
+__all__ = ["Coordinator", "Fetcher"]
+
+_log = logging.getLogger("kip848_client")
+
+_translating: Final = Translating()
+_AFTER_FAILED_LISTENER_S: Final = 1.0
+"""The pause before a listener that has failed is called again."""
+
+
+class Coordinator:
+    """The membership, as aiokafka's methods and those who look below them ask for it."""
+
+    def __init__(self, inner: InnerConsumer, group_id: str | None) -> None:
+        self._inner = inner
+        self.group_id = group_id
+        self.coordinator_id: int | None = None
+        self._metadata_snapshot: dict[str, int] = {}
+
+    @property
+    def member_id(self) -> str:
+        """Our member id, chosen before the join."""
+        member = self._inner.member
+        return "" if member is None else member.member_id
+
+    @property
+    def generation(self) -> int:
+        """The member epoch, -1 outside of the group."""
+        member = self._inner.member
+        return -1 if member is None else member.member_epoch
+
+    def check_errors(self) -> None:
+        """Raise what ended the membership."""
+        if not self._inner.was_started:
+            raise errors.IllegalStateError(
+                "the consumer is not started; call start() or use 'async with'"
+            )
+        with _translating:
+            self._inner.check()
+
+    async def commit_offsets(self, assignment: object, offsets: Mapping[Any, Any]) -> None:
+        """Commit, or raise ``CommitFailedError``."""
+        everything = getattr(assignment, "everything", None)
+        with _translating:
+            await self._inner.commit(None if offsets is everything else offsets)
+
+    async def fetch_committed_offsets(self, partitions: Collection[Any]) -> dict[Any, Any]:
+        """What is committed, without the partitions for which nothing is."""
+        found: dict[Any, Any] = {}
+        with _translating:
+            for tp in partitions:
+                offset = await self._inner.committed(tp)
+                if offset is not None:
+                    found[tp] = OffsetAndMetadata(offset, "")
+        return found
+
+    def start_commit_offsets_refresh_task(self, assignment: object) -> None:
+        """Ours looks committed offsets up by itself."""
+
+    def maybe_leave_group(self) -> None:
+        """``unsubscribe`` has said so already."""
+
+    async def close(self) -> None:
+        """The consumer's ``stop`` closes everything."""
+
+
+class Fetcher:
+    """The way of records, for aiokafka's ``getone`` and ``getmany``."""
+
+    def __init__(self, inner: InnerConsumer, subscription: Subscription) -> None:
+        self._inner = inner
+        self._subscriptions = subscription
+
+    @property
+    def _closed(self) -> bool:
+        return self._inner.is_over
+
+    async def next_record(self, partitions: Collection[Any]) -> Any:
+        """The next record, of these partitions if there are any."""
+        inner = self._inner
+        with _translating:
+            while True:
+                try:
+                    if partitions:
+                        return ConsumerRecord(*await inner.getone(*partitions))
+                    return ConsumerRecord(*await inner.next())
+                except CallbackError as err:
+                    await _after_failed_listener(err)
+
+    async def fetched_records(
+        self, partitions: Collection[Any], timeout: float = 0, max_records: int | None = None
+    ) -> dict[Any, list[Any]]:
+        """Records by partition; waits up to ``timeout`` seconds for the first."""
+        timeout_ms = round(timeout * 1000)
+        with _translating:
+            try:
+                found = await self._inner.getmany(
+                    *partitions, timeout_ms=timeout_ms, max_records=max_records
+                )
+            except CallbackError as err:
+                await _after_failed_listener(err)
+                return {}
+        if not found and self._inner.is_ending:
+            raise errors.ConsumerStoppedError
+        return {
+            TopicPartition(*tp): [ConsumerRecord(*each) for each in records]
+            for tp, records in found.items()
+        }
+
+    def seek_to(self, tp: Any, offset: int) -> None:
+        """Go on with this offset."""
+        with _translating:
+            self._inner.seek(tp, offset)
+
+    async def beginning_offsets(self, partitions: Collection[Any], _timeout_ms: int) -> Any:
+        """The first offset of each."""
+        with _translating:
+            return _by_theirs(await self._inner.beginning_offsets(partitions))
+
+    async def end_offsets(self, partitions: Collection[Any], _timeout_ms: int) -> Any:
+        """The offset after the last record of each."""
+        with _translating:
+            return _by_theirs(await self._inner.end_offsets(partitions))
+
+    async def get_offsets_by_times(self, timestamps: Mapping[Any, int], _timeout_ms: int) -> Any:
+        """The first record at or after a time, or ``None``."""
+        with _translating:
+            found = await self._inner.offsets_for_times(timestamps)
+        return {
+            TopicPartition(*tp): None if each is None else OffsetAndTimestamp(*each)
+            for tp, each in found.items()
+        }
+
+
+def _by_theirs(offsets: Mapping[OurPartition, int]) -> dict[Any, int]:
+    return {TopicPartition(*tp): offset for tp, offset in offsets.items()}
+
+
+async def _after_failed_listener(error: CallbackError) -> None:
+    """aiokafka logs it and goes on. Here the same partitions are given to the listener again."""
+    _log.error("the rebalance listener failed and is called again: %s", error, exc_info=error)
+    await asyncio.sleep(_AFTER_FAILED_LISTENER_S)

@@ -1,0 +1,93 @@
+"""What the arguments of aiokafka's constructors mean to ours.
+
+aiokafka's defaults stay: whoever swaps the import has tuned a program to them. Settings of the
+classic protocol have no meaning any more. Frameworks pass all of them, always, so one that has
+aiokafka's default is no wish: it is told once a process, at level INFO. Another value is told once,
+as a warning that says what to set instead, and refused under ``strict=True``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from kip848_client._aiokafka._theirs import AIOKafkaConsumer, AIOKafkaProducer
+from kip848_client.config import ConsumerConfig, ProducerConfig
+
+__all__ = ["consumer_settings", "producer_settings"]
+
+_log = logging.getLogger("kip848_client")
+
+Settings = dict[str, Any]
+
+
+def _defaults(constructor: Callable[..., Any]) -> Settings:
+    found = inspect.signature(constructor).parameters.values()
+    return {each.name: each.default for each in found if each.kind is each.KEYWORD_ONLY}
+
+
+_CONSUMER: Final = _defaults(AIOKafkaConsumer.__init__)
+_PRODUCER: Final = _defaults(AIOKafkaProducer.__init__)
+_MADE_HERE: Final = frozenset(["key_deserializer", "value_deserializer"])
+
+_told: set[str] = set()
+"""Settings without a meaning that were reported in this process."""
+
+
+def consumer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
+    """What aiokafka's constructor gets, and what ours gets."""
+    for_theirs = {name: value for name, value in given.items() if name in _CONSUMER}
+    settings = {**_CONSUMER, **given}
+    wanted = {*ConsumerConfig.model_fields, *_MADE_HERE, *(given.keys() - _CONSUMER.keys())}
+    for_ours = {name: value for name, value in settings.items() if name in wanted}
+    # One time says both, how long the application may be busy and how long the group waits for it:
+    # whoever gave a shorter one for the group does not want to be thrown out of it by that.
+    for_ours["max_poll_interval_ms"] = max(
+        settings["max_poll_interval_ms"], for_ours.pop("rebalance_timeout_ms") or 0
+    )
+    if settings["client_id"] is None:
+        del for_ours["client_id"]
+    _, meaningless = ConsumerConfig.without_meaning
+    return for_theirs, for_ours | _worth_telling(given, _CONSUMER, meaningless)
+
+
+def producer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
+    """The same for a producer. Its serializers and its partitioner are called by aiokafka's part
+    of it."""
+    for_theirs = {name: value for name, value in given.items() if name in _PRODUCER}
+    settings = {**_PRODUCER, **given}
+    ours_alone = given.keys() - _PRODUCER.keys()
+    wanted = {*ProducerConfig.model_fields, *ours_alone}
+    for_ours = {name: value for name, value in settings.items() if name in wanted}
+    idempotent = settings["enable_idempotence"] or settings["transactional_id"] is not None
+    for_ours["enable_idempotence"] = idempotent
+    if "acks" not in given:
+        for_ours["acks"] = "all" if idempotent else 1
+    if settings["client_id"] is None:
+        del for_ours["client_id"]
+    if not idempotent:  # what is sent again would overtake what follows it
+        for_ours.setdefault("max_in_flight_requests_per_connection", 1)
+    timeout_ms = settings["request_timeout_ms"]
+    for_ours.setdefault("delivery_timeout_ms", timeout_ms + settings["linger_ms"])
+    for_ours.setdefault("max_block_ms", timeout_ms)
+    _, meaningless = ProducerConfig.without_meaning
+    return for_theirs, for_ours | _worth_telling(given, _PRODUCER, meaningless)
+
+
+def _worth_telling(
+    given: Mapping[str, Any], defaults: Mapping[str, Any], meaningless: Mapping[str, str]
+) -> Settings:
+    """Of the settings without a meaning, those that our configuration shall report or refuse."""
+    there = {name: given[name] for name in meaningless if name in given}
+    wishes = {name: value for name, value in there.items() if value != defaults[name]}
+    silent = sorted(there.keys() - wishes.keys() - _told - {"loop"})
+    if silent:
+        _told.update(silent)
+        _log.info("settings with aiokafka's defaults have no meaning here: %s", ", ".join(silent))
+    if given.get("strict"):
+        return wishes
+    new = {name: value for name, value in wishes.items() if f"{name}={value!r}" not in _told}
+    _told.update(f"{name}={value!r}" for name, value in new.items())
+    return new

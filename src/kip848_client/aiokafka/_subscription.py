@@ -1,0 +1,274 @@
+"""What stands below aiokafka's consumer instead of its ``SubscriptionState``."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any, Final
+
+from kip848_client._types import TopicPartition as OurPartition
+from kip848_client.aiokafka._inner import InnerConsumer
+from kip848_client.aiokafka._whole_topics import WholeTopics
+from kip848_client.aiokafka.errors import Translating
+from kip848_client.aiokafka.structs import OffsetAndMetadata, TopicPartition
+from kip848_client.consumer._patterns import beginning_with
+from kip848_client.errors import ConsumerClosed
+
+__all__ = ["Subscription"]
+
+_translating: Final = Translating()
+_NO_CONTEXT: Final[AbstractContextManager[None]] = nullcontext()
+
+Partitions = Collection[Any]
+
+
+class Subscription:
+    """What is consumed, by aiokafka's names; also its own ``subscription``, while there is one."""
+
+    def __init__(self, inner: InnerConsumer, whole_topics: WholeTopics | None) -> None:
+        self._inner = inner
+        self._whole_topics = whole_topics
+        """Where topics are read without a group."""
+        self._topics: frozenset[str] = frozenset()
+        self._manual = False
+        self.subscribed_pattern: re.Pattern[str] | None = None
+        self.listener: Any = None
+        self._waiting: list[asyncio.Future[None]] = []
+
+    # -- what it is ------------------------------------------------------------------------------
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The names subscribed to; with a pattern those of what is assigned."""
+        if self.subscribed_pattern is None:
+            return self._topics
+        return frozenset(tp.topic for tp in self._inner.assignment())
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is subscribed to or assigned."""
+        return bool(self._topics) or self._manual or self.subscribed_pattern is not None
+
+    @property
+    def subscription(self) -> Subscription | None:
+        """This, while anything is subscribed to or assigned."""
+        return self if self.active else None
+
+    @property
+    def assignment(self) -> Assignment | None:
+        """What is assigned; ``None`` before the start."""
+        if not self._manual and not self._inner.was_started:
+            return None
+        return Assignment(self._inner)
+
+    def assigned_partitions(self) -> frozenset[Any]:
+        """aiokafka's ``TopicPartition``s."""
+        return frozenset(TopicPartition(*tp) for tp in self._inner.assignment())
+
+    def is_assigned(self, tp: Any) -> bool:
+        """Whether the partition is ours."""
+        return tp in self._inner.assignment()
+
+    def partitions_auto_assigned(self) -> bool:
+        """Whether it is a group that assigns."""
+        return self.active and not self._manual
+
+    # -- what changes it -------------------------------------------------------------------------
+
+    def subscribe(self, topics: AbstractSet[str], listener: Any = None) -> None:
+        """Consume these topics."""
+        with _translating:
+            if self._whole_topics is None:
+                self._inner.subscribe(topics, listener=self._listener(listener))
+            else:
+                self._whole_topics.want(frozenset(topics), None)
+        self._topics, self.listener = frozenset(topics), listener
+        self.subscribed_pattern = None
+
+    def subscribe_pattern(self, pattern: re.Pattern[str], listener: Any = None) -> None:
+        """Consume the topics that begin with a match of ``pattern``."""
+        with _translating:
+            if self._whole_topics is None:
+                text = beginning_with(pattern)
+                self._inner.subscribe(pattern=text, listener=self._listener(listener))
+            else:
+                self._whole_topics.want(frozenset(), pattern)
+        self._topics, self.listener = frozenset(), listener
+        self.subscribed_pattern = pattern
+
+    def assign_from_user(self, partitions: Partitions) -> None:
+        """Consume exactly these."""
+        with _translating:
+            if self._whole_topics is not None:
+                self._whole_topics.check_unused()
+            self._inner.assign(partitions)
+        self._topics = frozenset(tp.topic for tp in partitions)
+        self._manual = True
+        self._notify()
+
+    def unsubscribe(self) -> None:
+        """Consume nothing. A consumer that is stopped consumes nothing already."""
+        if self._whole_topics is not None:
+            self._whole_topics.want(frozenset(), None)
+        with suppress(ConsumerClosed):
+            self._inner.unsubscribe()
+        self._topics, self._manual = frozenset(), False
+        self.subscribed_pattern = self.listener = None
+
+    def pause(self, tp: Any) -> None:
+        """Hand nothing of it out."""
+        with _translating:
+            self._inner.pause(tp)
+
+    def resume(self, tp: Any) -> None:
+        """Undo ``pause``."""
+        with _translating:
+            self._inner.resume(tp)
+
+    def paused_partitions(self) -> set[Any]:
+        """Those that are paused."""
+        with _translating:
+            return {TopicPartition(*tp) for tp in self._inner.paused()}
+
+    def seek(self, tp: Any, offset: int) -> None:
+        """Go on with this offset."""
+        with _translating:
+            self._inner.seek(tp, offset)
+
+    # -- waiting ---------------------------------------------------------------------------------
+
+    def fetch_context(self) -> AbstractContextManager[None]:
+        """Ours notices by itself whether the application asks for records."""
+        return _NO_CONTEXT
+
+    def wait_for_assignment(self) -> asyncio.Future[None]:
+        """Done when the group has assigned something, or nothing, the next time."""
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        return waiting
+
+    def _notify(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
+
+    def _listener(self, listener: Any) -> _Listener:
+        return _Listener(listener, self._notify)
+
+
+class Assignment:
+    """What is assigned at the moment."""
+
+    def __init__(self, inner: InnerConsumer) -> None:
+        self._inner = inner
+        self.everything: dict[Any, Any] | None = None
+        """What ``all_consumed_offsets`` has returned, which a commit knows again."""
+        self.active = True
+
+    @property
+    def tps(self) -> AbstractSet[Any]:
+        """The partitions; those that were ours are contained, too, without being counted: whether
+        they may be committed the coordinator of the group decides."""
+        return _Ours(self._inner)
+
+    def state_value(self, tp: Any) -> PartitionState | None:
+        """How far the partition is."""
+        if tp not in self._inner.assignment():
+            return None
+        return PartitionState(self._inner, OurPartition(*tp))
+
+    def all_consumed_offsets(self) -> dict[Any, Any]:
+        """Where the application is, by partition."""
+        at = {tp: self._inner.position_now(tp) for tp in self._inner.assignment()}
+        self.everything = {
+            TopicPartition(*tp): OffsetAndMetadata(offset, "")
+            for tp, offset in at.items()
+            if offset is not None
+        }
+        return self.everything
+
+
+class PartitionState:
+    """How far one partition is, by aiokafka's names."""
+
+    def __init__(self, inner: InnerConsumer, tp: OurPartition) -> None:
+        self._inner = inner
+        self._tp = tp
+
+    @property
+    def highwater(self) -> int | None:
+        """The partition's end when it was last fetched."""
+        return self._inner.highwater(self._tp)
+
+    @property
+    def lso(self) -> int | None:
+        """The last stable offset when it was last fetched."""
+        return self._inner.last_stable_offset(self._tp)
+
+    @property
+    def timestamp(self) -> int | None:
+        """When it was last fetched, in ms since 1970."""
+        return self._inner.last_poll_timestamp(self._tp)
+
+    @property
+    def position(self) -> int | None:
+        """The offset of the next record."""
+        return self._inner.position_now(self._tp)
+
+    @property
+    def has_valid_position(self) -> bool:
+        """Whether that is known."""
+        return self.position is not None
+
+    @property
+    def paused(self) -> bool:
+        """Whether the application paused it."""
+        return self._inner.is_paused(self._tp)
+
+
+class _Ours(AbstractSet[Any]):
+    def __init__(self, inner: InnerConsumer) -> None:
+        self._inner = inner
+
+    def __contains__(self, tp: object) -> bool:
+        return isinstance(tp, tuple) and self._inner.may_commit(OurPartition(*tp))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (TopicPartition(*tp) for tp in self._inner.assignment())
+
+    def __len__(self) -> int:
+        return len(self._inner.assignment())
+
+
+class _Listener:
+    """Ours to the consumer, aiokafka's to the application."""
+
+    def __init__(self, listener: Any, notify: Callable[[], None]) -> None:
+        self._listener = listener
+        self._notify = notify
+        self._first = True
+
+    async def on_partitions_revoked(self, revoked: set[OurPartition]) -> None:
+        await self._call("on_partitions_revoked", revoked)
+
+    async def on_partitions_lost(self, lost: set[OurPartition]) -> None:
+        knows = hasattr(self._listener, "on_partitions_lost")
+        await self._call("on_partitions_lost" if knows else "on_partitions_revoked", lost)
+
+    async def on_partitions_assigned(self, assigned: set[OurPartition]) -> None:
+        self._notify()
+        if assigned or self._first:  # aiokafka has no assignment of nothing new
+            self._first = False
+            await self._call("on_partitions_assigned", assigned)
+
+    async def _call(self, name: str, partitions: set[OurPartition]) -> None:
+        if self._listener is None:
+            return
+        result = getattr(self._listener, name)({TopicPartition(*tp) for tp in partitions})
+        if inspect.isawaitable(result):
+            await result

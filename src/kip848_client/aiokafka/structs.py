@@ -1,0 +1,21 @@
+"""aiokafka's structs, as they are: what the swapped consumer and producer take and hand out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kip848_client._aiokafka._theirs import structs as theirs
+
+__all__ = [
+    "ConsumerRecord",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "RecordMetadata",
+    "TopicPartition",
+]
+
+ConsumerRecord: Any = theirs.ConsumerRecord
+OffsetAndMetadata: Any = theirs.OffsetAndMetadata
+OffsetAndTimestamp: Any = theirs.OffsetAndTimestamp
+RecordMetadata: Any = theirs.RecordMetadata
+TopicPartition: Any = theirs.TopicPartition

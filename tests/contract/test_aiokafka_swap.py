@@ -1,0 +1,152 @@
+"""What aiokafka's inherited methods reach below them: the organs that ``kip848_client.aiokafka``
+replaces have to have exactly this.
+
+When the pin of aiokafka moves, a difference here says which organ to look at.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+from typing import Any
+
+import aiokafka
+import pytest
+from aiokafka.client import AIOKafkaClient
+from aiokafka.structs import ConsumerRecord
+
+from kip848_client._aiokafka._client import LinkedClient
+from kip848_client.aiokafka import AIOKafkaConsumer
+from kip848_client.aiokafka._organs import Coordinator, Fetcher
+from kip848_client.aiokafka._subscription import Assignment, PartitionState, Subscription
+from kip848_client.consumer import Record
+
+INHERITED_BY_THE_CONSUMER = {
+    "__aenter__": (),
+    "__aexit__": (),
+    "__aiter__": (),
+    "__anext__": ("getone",),
+    "_validate_topics": (),
+    "assign": ("_client.set_topics", "_coordinator.start_commit_offsets_refresh_task",
+               "_subscription.assign_from_user", "_subscription.subscription.assignment"),
+    "assignment": ("_subscription.assigned_partitions",),
+    "beginning_offsets": ("_fetcher.beginning_offsets",),
+    "commit": ("_coordinator.commit_offsets", "_subscription.subscription"),
+    "committed": ("_coordinator.fetch_committed_offsets",),
+    "end_offsets": ("_fetcher.end_offsets",),
+    "getmany": ("_coordinator.check_errors", "_fetcher.fetched_records",
+                "_subscription.fetch_context"),
+    "getone": ("_coordinator.check_errors", "_fetcher.next_record", "_subscription.fetch_context"),
+    "highwater": ("_subscription.is_assigned", "_subscription.subscription.assignment"),
+    "last_poll_timestamp": ("_subscription.is_assigned", "_subscription.subscription.assignment"),
+    "last_stable_offset": ("_subscription.is_assigned", "_subscription.subscription.assignment"),
+    "offsets_for_times": ("_fetcher.get_offsets_by_times",),
+    "pause": ("_subscription.pause",),
+    "paused": ("_subscription.paused_partitions",),
+    "resume": ("_subscription.resume",),
+    "seek": ("_fetcher.seek_to",),
+    "subscribe": ("_client.force_metadata_update", "_client.set_topics",
+                  "_coordinator._metadata_snapshot", "_subscription.subscribe",
+                  "_subscription.subscribe_pattern", "_subscription.subscription.topics",
+                  "_validate_topics"),
+    "subscription": ("_subscription.topics",),
+    "topics": ("_client.fetch_all_metadata",),
+    "unsubscribe": ("_client.set_topics", "_coordinator.maybe_leave_group",
+                    "_subscription.unsubscribe"),
+}  # fmt: skip
+SETTINGS_ALONE = {
+    "_auto_commit_interval_ms", "_closed", "_group_id", "_loop", "_max_poll_records",
+    "_request_timeout_ms", "_source_traceback",
+}  # fmt: skip
+
+
+def reached(method: Any) -> set[str]:
+    """The longest chains of attributes of ``self`` in a method."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
+    chains: set[str] = set()
+    for node in ast.walk(tree):
+        names: list[str] = []
+        at = node
+        while isinstance(at, ast.Attribute):
+            names.insert(0, at.attr)
+            at = at.value
+        if names and isinstance(at, ast.Name) and at.id == "self":
+            chains.add(".".join(names))
+    inner = {one for one in chains for other in chains if other.startswith(one + ".")}
+    return chains - inner
+
+
+def own(theirs: type, ours: type) -> set[str]:
+    """The methods of aiokafka's class that ours does not have itself."""
+    functions = {name for name, each in vars(theirs).items() if inspect.isfunction(each)}
+    return functions - vars(ours).keys()
+
+
+def test_what_the_consumer_inherits() -> None:
+    inherited = own(aiokafka.AIOKafkaConsumer, AIOKafkaConsumer) - {"__del__", "_wait_topics"}
+    assert inherited == set(INHERITED_BY_THE_CONSUMER)
+
+
+@pytest.mark.parametrize("name", INHERITED_BY_THE_CONSUMER)
+def test_what_an_inherited_method_reaches(name: str) -> None:
+    found = reached(getattr(aiokafka.AIOKafkaConsumer, name)) - SETTINGS_ALONE
+    assert found - {"start", "stop"} == set(INHERITED_BY_THE_CONSUMER[name])
+
+
+ORGANS: dict[str, type] = {
+    "_client": LinkedClient,
+    "_coordinator": Coordinator,
+    "_fetcher": Fetcher,
+    "_subscription": Subscription,
+}
+
+
+def test_the_organs_have_what_is_reached() -> None:
+    for chains in INHERITED_BY_THE_CONSUMER.values():
+        for chain in chains:
+            organ, _, name = chain.partition(".")
+            if organ in ORGANS and name != "_metadata_snapshot":
+                assert hasattr(ORGANS[organ], name.split(".")[0]), chain
+
+
+def test_an_assignment_is_read_by_these_names() -> None:
+    commit = inspect.getsource(aiokafka.AIOKafkaConsumer.commit)
+    assert "offsets = assignment.all_consumed_offsets()" in commit
+    assert "if tp not in assignment.tps:" in commit
+    assert "await self._coordinator.commit_offsets(assignment, offsets)" in commit
+    for method, name in (
+        (aiokafka.AIOKafkaConsumer.highwater, "highwater"),
+        (aiokafka.AIOKafkaConsumer.last_stable_offset, "lso"),
+        (aiokafka.AIOKafkaConsumer.last_poll_timestamp, "timestamp"),
+    ):
+        assert f"assignment.state_value(partition).{name}" in inspect.getsource(method)
+        assert hasattr(PartitionState, name)
+    assert hasattr(Assignment, "state_value")
+
+
+def test_a_client_is_asked_by_these_names() -> None:
+    """``LinkedClient`` replaces what would connect; the rest of theirs goes through that."""
+    assert "_get_conn(" in inspect.getsource(AIOKafkaClient.ready)
+    send = inspect.getsource(AIOKafkaClient.send)
+    assert "self._conns[(node_id, group)].send(" in send
+    assert "self._metadata_update(cluster_md, None)" in inspect.getsource(
+        AIOKafkaClient.fetch_all_metadata
+    )
+    assert "self.force_metadata_update()" in inspect.getsource(AIOKafkaClient.add_topic)
+    waiting = reached(AIOKafkaClient._wait_on_metadata)
+    assert waiting == {
+        "_request_timeout_ms",
+        "_retry_backoff",
+        "add_topic",
+        "cluster.partitions_for_topic",
+        "cluster.unauthorized_topics",
+        "force_metadata_update",
+    }
+    settings = {"_bootstrap_servers", "_client_id", "_loop", "_topics", "_conns", "cluster"}
+    assert settings <= reached(AIOKafkaClient.__init__) | {"cluster"}
+
+
+def test_their_records_are_made_of_ours() -> None:
+    assert [each.name for each in dataclasses.fields(ConsumerRecord)] == list(Record._fields)
