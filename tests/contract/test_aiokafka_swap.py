@@ -15,13 +15,22 @@ from typing import Any
 import aiokafka
 import pytest
 from aiokafka.client import AIOKafkaClient
-from aiokafka.structs import ConsumerRecord
+from aiokafka.producer.message_accumulator import BatchBuilder
+from aiokafka.producer.producer import TransactionContext
+from aiokafka.structs import ConsumerRecord, RecordMetadata
 
 from kip848_client._aiokafka._client import LinkedClient
-from kip848_client.aiokafka import AIOKafkaConsumer
+from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from kip848_client.aiokafka._organs import Coordinator, Fetcher
+from kip848_client.aiokafka._producer_organs import (
+    Accumulator,
+    Routes,
+    Sender,
+    TransactionState,
+)
 from kip848_client.aiokafka._subscription import Assignment, PartitionState, Subscription
 from kip848_client.consumer import Record
+from kip848_client.producer import RecordMetadata as OurMetadata
 
 INHERITED_BY_THE_CONSUMER = {
     "__aenter__": (),
@@ -56,6 +65,25 @@ INHERITED_BY_THE_CONSUMER = {
     "unsubscribe": ("_client.set_topics", "_coordinator.maybe_leave_group",
                     "_subscription.unsubscribe"),
 }  # fmt: skip
+INHERITED_BY_THE_PRODUCER = {
+    "__aenter__": (),
+    "__aexit__": (),
+    "_ensure_transactional": ("_txn_manager.transactional_id",),
+    "_partition": ("_metadata.available_partitions_for_topic", "_metadata.partitions_for_topic",
+                   "_partitioner"),
+    "_serialize": ("_key_serializer", "_max_request_size", "_value_serializer"),
+    "create_batch": ("_key_serializer", "_message_accumulator.create_builder",
+                     "_value_serializer"),
+    "flush": ("_message_accumulator.flush",),
+    "partitions_for": ("client._wait_on_metadata",),
+    "send": ("_message_accumulator.add_message", "_partition", "_serialize",
+             "_txn_manager.is_in_transaction", "client._wait_on_metadata"),
+    "send_and_wait": ("send",),
+    "send_batch": ("_message_accumulator.add_batch", "_partition",
+                   "_txn_manager.is_in_transaction", "client._wait_on_metadata"),
+    "start": ("_sender.start", "client.bootstrap"),
+    "transaction": (),
+}  # fmt: skip
 SETTINGS_ALONE = {
     "_auto_commit_interval_ms", "_closed", "_group_id", "_loop", "_max_poll_records",
     "_request_timeout_ms", "_source_traceback",
@@ -76,6 +104,44 @@ def reached(method: Any) -> set[str]:
             chains.add(".".join(names))
     inner = {one for one in chains for other in chains if other.startswith(one + ".")}
     return chains - inner
+
+
+def test_what_the_producer_inherits() -> None:
+    inherited = own(aiokafka.AIOKafkaProducer, AIOKafkaProducer) - {"__del__"}
+    assert inherited == set(INHERITED_BY_THE_PRODUCER)
+
+
+@pytest.mark.parametrize("name", INHERITED_BY_THE_PRODUCER)
+def test_what_an_inherited_method_of_the_producer_reaches(name: str) -> None:
+    found = reached(getattr(aiokafka.AIOKafkaProducer, name)) - SETTINGS_ALONE
+    assert found - {"stop"} - ({"start"} - {name}) == set(INHERITED_BY_THE_PRODUCER[name])
+
+
+def test_the_organs_of_the_producer_have_what_is_reached() -> None:
+    for chains in INHERITED_BY_THE_PRODUCER.values():
+        for chain in chains:
+            organ, _, name = chain.partition(".")
+            if organ in ORGANS_OF_THE_PRODUCER and name != "transactional_id":
+                assert hasattr(ORGANS_OF_THE_PRODUCER[organ], name), chain
+
+
+def test_a_transaction_as_a_block_looks_below_the_producer() -> None:
+    source = inspect.getsource(TransactionContext)
+    assert "self._producer._txn_manager.is_fatal_error()" in source
+    assert hasattr(TransactionState, "is_fatal_error")
+
+
+def test_a_batch_is_built_by_these_names() -> None:
+    """``Batch`` keeps what is appended; aiokafka's builder says what fits."""
+    append = inspect.getsource(BatchBuilder.append)
+    assert "key_bytes, value_bytes = self._serialize(key, value)" in append
+    assert reached(BatchBuilder.append) == {
+        "_builder.append",
+        "_closed",
+        "_relative_offset",
+        "_serialize",
+        "close",
+    }
 
 
 def own(theirs: type, ours: type) -> set[str]:
@@ -100,6 +166,13 @@ ORGANS: dict[str, type] = {
     "_coordinator": Coordinator,
     "_fetcher": Fetcher,
     "_subscription": Subscription,
+}
+ORGANS_OF_THE_PRODUCER: dict[str, type] = {
+    "_message_accumulator": Accumulator,
+    "_metadata": Routes,
+    "_sender": Sender,
+    "_txn_manager": TransactionState,
+    "client": LinkedClient,
 }
 
 
@@ -150,3 +223,4 @@ def test_a_client_is_asked_by_these_names() -> None:
 
 def test_their_records_are_made_of_ours() -> None:
     assert [each.name for each in dataclasses.fields(ConsumerRecord)] == list(Record._fields)
+    assert RecordMetadata._fields == OurMetadata._fields

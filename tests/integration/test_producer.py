@@ -254,9 +254,9 @@ async def test_brokers_that_do_not_answer_any_more(cluster: Cluster) -> None:
         await producer.send_and_wait(topic, b"0")
         engine = producer._engine
         assert engine is not None
-        engine._transport._nodes = dict.fromkeys(engine._transport._nodes, ("127.0.0.1", 1))
-        engine._transport._servers = (("127.0.0.1", 1),)
-        await engine._transport._produce_links.close()
-        await engine._transport._links.close()
+        engine.transport._nodes = dict.fromkeys(engine.transport._nodes, ("127.0.0.1", 1))
+        engine.transport._servers = (("127.0.0.1", 1),)
+        await engine.transport._produce_links.close()
+        await engine.transport._links.close()
         with pytest.raises(DeliveryTimedOut):
             await producer.send_and_wait(topic, b"1")

@@ -169,7 +169,7 @@ async def test_a_life_that_is_cancelled_leaves_nothing(moment: Moment) -> None:
             engine = engine_of(producer)
             assert engine._task is None or engine._task.done()
             assert not any(
-                each.is_open for pool in engine._transport._pools for each in _links(pool)
+                each.is_open for pool in engine.transport._pools for each in _links(pool)
             )
             if task is None:
                 break

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, Self
 
 from aiokafka.client import AIOKafkaClient
@@ -26,7 +27,7 @@ __all__ = ["LinkedClient"]
 
 _NO_TOPICS: Final[tuple[str, ...]] = ()
 
-Learn = Callable[[str], Awaitable[set[int]]]
+Learn = Callable[[str], Awaitable[AbstractSet[int]]]
 """Finds the partitions of a topic that is written to."""
 
 
@@ -34,7 +35,8 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
     """See the module. Made by ``like``, from the client that aiokafka's constructor has made."""
 
     _transport: KafkaTransport | None
-    _learn: Learn | None
+    learn: Learn | None
+    """Of a producer: it knows the topics that are written to, and says whether it runs."""
     _refreshes: set[asyncio.Task[bool]]
 
     @classmethod
@@ -42,13 +44,19 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
         """One with the settings of aiokafka's ``client``, which was not used yet."""
         made = cls.__new__(cls)
         made.__dict__.update(vars(client))
-        made._transport = made._learn = None
+        made._transport = made.learn = None
         made._refreshes = set()
         return made
 
-    async def begin(self, transport: KafkaTransport, learn: Learn | None = None) -> None:
+    @property
+    def client_id(self) -> str:
+        """What brokers are told, which aiokafka may have made up."""
+        made: str = self._client_id
+        return made
+
+    async def begin(self, transport: KafkaTransport) -> None:
         """Live on the links of ``transport`` from now on. Learns which brokers there are."""
-        self._transport, self._learn = transport, learn
+        self._transport = transport
         await self._ask(self.cluster, MetadataRequest(list(_NO_TOPICS)))
 
     async def partitions_of(self, topics: Iterable[str]) -> set[tuple[str, int]]:
@@ -100,8 +108,8 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
         return await self._ask(cluster_metadata, MetadataRequest(named))
 
     async def _wait_on_metadata(self, topic: str) -> Any:
-        if self._learn is not None and self._transport is not None:
-            return await self._learn(topic)
+        if self.learn is not None:
+            return await self.learn(topic)
         return await super()._wait_on_metadata(topic)
 
     async def _get_conn(self, node_id: Any, *, group: Any = 0, no_hint: bool = False) -> Any:

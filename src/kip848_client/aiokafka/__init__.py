@@ -13,6 +13,7 @@ from typing import Any, Final
 from kip848_client._aiokafka._theirs import abc
 from kip848_client._aiokafka._theirs import errors as _errors
 from kip848_client.aiokafka._consumer import AIOKafkaConsumer
+from kip848_client.aiokafka._producer import AIOKafkaProducer
 from kip848_client.aiokafka.structs import (
     ConsumerRecord,
     OffsetAndMetadata,
@@ -22,6 +23,7 @@ from kip848_client.aiokafka.structs import (
 
 __all__ = [
     "AIOKafkaConsumer",
+    "AIOKafkaProducer",
     "ConsumerRebalanceListener",
     "ConsumerRecord",
     "ConsumerStoppedError",

@@ -14,6 +14,7 @@ from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._aiokafka._theirs import AIOKafkaConsumer as TheirConsumer
 from kip848_client._aiokafka._theirs import errors
 from kip848_client.aiokafka._inner import InnerConsumer
+from kip848_client.aiokafka._members import enlist
 from kip848_client.aiokafka._organs import Coordinator, Fetcher
 from kip848_client.aiokafka._settings import consumer_settings
 from kip848_client.aiokafka._subscription import Subscription
@@ -63,6 +64,11 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
     # -- ours ------------------------------------------------------------------------------------
 
     @property
+    def inner(self) -> InnerConsumer:
+        """The consumer that does the work."""
+        return self._inner
+
+    @property
     def member(self) -> MemberView | None:
         """What the membership looks like now; see ``kip848_client.Consumer.member``."""
         return self._inner.member
@@ -83,6 +89,7 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         try:
             with _translating:
                 await inner.start()
+                enlist(inner)
                 await self._client.begin(inner.transport)
                 if self._whole_topics is not None:
                     await self._whole_topics.begin()

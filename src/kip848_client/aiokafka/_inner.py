@@ -1,4 +1,4 @@
-"""Our ``Consumer``, with the little more that an aiokafka-shaped one asks of it."""
+"""Our ``Consumer`` and ``Producer``, with the little more that aiokafka-shaped ones ask of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._types import TopicPartition
 from kip848_client.consumer import Consumer, Record
+from kip848_client.errors import Kip848Error
 from kip848_client.member import MemberState
+from kip848_client.producer import Producer
+from kip848_client.producing import State
 
-__all__ = ["InnerConsumer"]
+__all__ = ["InnerConsumer", "InnerProducer"]
 
 
 class InnerConsumer(Consumer[Any, Any]):
@@ -70,3 +73,44 @@ class InnerConsumer(Consumer[Any, Any]):
     def position_now(self, tp: TopicPartition) -> int | None:
         """The offset of the next record to be handed out, if it is known."""
         return None if self._engine is None else self._engine.core.position(tp)
+
+    def may_name(self, group_id: str, servers: object) -> bool:
+        """Whether this is, here and now, a consumer of the group whose transactions others commit:
+        one that does not commit by itself."""
+        config = self._config
+        if config.group_id != group_id or config.bootstrap_servers != servers:
+            return False
+        if config.enable_auto_commit or self.is_ending:
+            return False
+        try:
+            self._run()
+        except Kip848Error:
+            return False
+        return True
+
+
+class InnerProducer(Producer[Any, Any]):
+    """Does the work of one ``kip848_client.aiokafka.AIOKafkaProducer``."""
+
+    @property
+    def transport(self) -> KafkaTransport:
+        """The connections of a producer that runs."""
+        return self._run().transport
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether ``stop`` was called."""
+        return self._engine is not None and self._engine.is_closing
+
+    @property
+    def transaction_state(self) -> State | None:
+        """Where a transactional producer is."""
+        return None if self._engine is None else self._engine.core.transaction_state
+
+    def partitions_known(self, topic: str) -> tuple[frozenset[int], frozenset[int]] | None:
+        """All partitions of a topic and those with a leader, if it is known."""
+        route = None if self._engine is None else self._engine.core.routes.get(topic)
+        if route is None:
+            return None
+        every = frozenset(range(len(route.partitions)))
+        return every, frozenset(tp.partition for tp in route.led)

@@ -65,8 +65,7 @@ def producer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
     for_ours["enable_idempotence"] = idempotent
     if "acks" not in given:
         for_ours["acks"] = "all" if idempotent else 1
-    if settings["client_id"] is None:
-        del for_ours["client_id"]
+    del for_ours["client_id"]  # aiokafka makes one up where there is none
     if not idempotent:  # what is sent again would overtake what follows it
         for_ours.setdefault("max_in_flight_requests_per_connection", 1)
     timeout_ms = settings["request_timeout_ms"]

@@ -206,14 +206,19 @@ def _refused(error: ours.BrokerError) -> Exception:
 
 
 class Translating:
-    """``with translating:`` raises aiokafka's errors instead of ours."""
+    """``with translating:`` raises aiokafka's errors instead of ours. It can be used by many at
+    once."""
 
     def __enter__(self) -> None:
-        """Nothing is kept; it can be used by many at once."""
+        """Nothing is kept."""
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, ours.Kip848Error):
-            raise translated(error)
+            raise self.instead_of(error)
+
+    def instead_of(self, error: ours.Kip848Error) -> Exception:
+        """What is raised."""
+        return translated(error)
 
 
 def __getattr__(name: str) -> Any:

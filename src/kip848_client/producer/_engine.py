@@ -83,7 +83,7 @@ class Engine:
         self.loop: Final = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self.clock: Final = LoopClock(self.loop)
-        self._transport = network(config, self.clock)
+        self.transport = network(config, self.clock)
         self.core: Final = ProducerCore(
             produce_settings(config),
             jittered,
@@ -91,7 +91,7 @@ class Engine:
             builder_maker(config.compression_type),
         )
         topics = TopicDirectory(
-            self._transport,
+            self.transport,
             self.clock,
             self._learnt,
             lambda: self._learnt(ClusterChanged()),
@@ -103,7 +103,7 @@ class Engine:
         self._topics = topics
         self.producing: Final = Producing(
             self.core,
-            self._transport,
+            self.transport,
             topics,
             self.clock,
             is_transactional=config.transactional_id is not None,
@@ -153,7 +153,7 @@ class Engine:
             raise LocalProtocolError("the producer was stopped while it started; make a new one")
 
     async def _open(self) -> None:
-        await self._transport.bootstrap()
+        await self.transport.bootstrap()
         await self._topics.refresh()
         self._task = self.loop.create_task(self.producing.run(), name="kip848-producer")
         self._task.add_done_callback(self._on_end)
@@ -212,4 +212,4 @@ class Engine:
             raise Kip848Error("a task of the producer does not end although it was cancelled")
 
     async def _disconnect(self) -> None:
-        await self._transport.close(closed())
+        await self.transport.close(closed())

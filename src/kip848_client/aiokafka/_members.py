@@ -1,0 +1,36 @@
+"""Which consumer of this process an application means by the name of its group.
+
+aiokafka's ``send_offsets_to_transaction`` takes a name. A coordinator that is told no member
+cannot refuse one that has lost its partitions; so we look for the consumer that read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+from weakref import WeakSet
+
+from kip848_client._types import TopicPartition
+from kip848_client.aiokafka._inner import InnerConsumer
+
+__all__ = ["enlist", "member_for"]
+
+_alive: WeakSet[InnerConsumer] = WeakSet()
+
+
+def enlist(consumer: InnerConsumer) -> None:
+    """This one was started."""
+    _alive.add(consumer)
+
+
+def member_for(group_id: str, servers: object, partitions: Collection[Any]) -> InnerConsumer | None:
+    """The consumer of the group that has, or had, these partitions; ``None`` where there is none
+    that has had any of them. One that has lost them is right, too: it refuses them."""
+    best, most = None, 0
+    for consumer in sorted(_alive, key=id):
+        if consumer.may_name(group_id, servers):
+            count = sum(consumer.may_commit(TopicPartition(*tp)) for tp in partitions)
+            owned = sum(tp in consumer.assignment() for tp in partitions)
+            if count + owned > most:
+                best, most = consumer, count + owned
+    return best

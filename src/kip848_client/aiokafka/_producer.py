@@ -1,0 +1,122 @@
+"""``AIOKafkaProducer``: aiokafka's class with our producer inside.
+
+``send``, ``send_and_wait``, ``create_batch``, ``send_batch``, ``flush`` and ``start`` are
+inherited, because they are what others wrap. Transactions are ours: aiokafka commits one in which a
+record was refused, and names no member with its offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kip848_client._aiokafka._client import LinkedClient
+from kip848_client._aiokafka._theirs import AIOKafkaProducer as TheirProducer
+from kip848_client.aiokafka._consumer import AIOKafkaConsumer
+from kip848_client.aiokafka._inner import InnerProducer
+from kip848_client.aiokafka._members import member_for
+from kip848_client.aiokafka._producer_organs import (
+    Accumulator,
+    ProducerTranslating,
+    Routes,
+    Sender,
+    TransactionState,
+)
+from kip848_client.aiokafka._settings import producer_settings
+from kip848_client.aiokafka.errors import Translating
+
+__all__ = ["AIOKafkaProducer"]
+
+
+class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no types
+    """``aiokafka.AIOKafkaProducer``, each record once and in order, with transactions that cannot
+    be committed when something of them was refused. Arguments, methods, results and errors are
+    aiokafka's; docs/how-to/come-from-aiokafka.md says what differs.
+
+    Takes the settings of ``kip848_client.Producer`` beside aiokafka's, whose defaults stay.
+    """
+
+    _closed: bool | None
+
+    def __init__(self, **settings: Any) -> None:
+        for_theirs, for_ours = producer_settings(settings)
+        super().__init__(**for_theirs)
+        client = LinkedClient.like(self.client)
+        try:
+            with Translating():
+                inner = InnerProducer(client_id=client.client_id, **for_ours)
+        except BaseException:
+            self._closed = True  # or its end would be missed
+            raise
+        routes = Routes(inner, client)
+        client.learn = routes.learn
+        self._inner = inner
+        self._translating = ProducerTranslating(inner)
+        self.client: Any = client
+        self._metadata: Any = routes
+        self._sender: Any = Sender(inner, client)
+        self._message_accumulator: Any = Accumulator(inner, inner.config.max_batch_size)
+        self._txn_manager: Any = TransactionState(inner) if inner.config.idempotent else None
+
+    def __repr__(self) -> str:
+        return f"<AIOKafkaProducer of kip848_client {self.client!r}>"
+
+    async def stop(self) -> None:
+        """Send what waits, abort an open transaction, disconnect. Takes ``request_timeout_ms`` and
+        ``linger_ms`` at most, 30 s with a transactional id."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            await self._sender.close()
+        finally:
+            await self.client.close()
+
+    # -- transactions ----------------------------------------------------------------------------
+
+    async def begin_transaction(self) -> None:
+        """Open a transaction."""
+        self._ensure_transactional()
+        with self._translating:
+            await self._inner.begin_transaction()
+
+    async def commit_transaction(self) -> None:
+        """Wait for everything that was sent in the transaction, and commit it.
+
+        Raises ``TransactionAbortedError`` when something of it was refused or lost: abort it then;
+        ``CommitInDoubtError`` when nobody answers in time: the same call again tells how it ended.
+        """
+        self._ensure_transactional()
+        with self._translating:
+            await self._inner.commit_transaction()
+
+    async def abort_transaction(self) -> None:
+        """Drop what waits, and abort the transaction."""
+        self._ensure_transactional()
+        with self._translating:
+            await self._inner.abort_transaction()
+
+    async def send_offsets_to_transaction(
+        self, offsets: Mapping[Any, Any] | None, group_id: Any
+    ) -> None:
+        """Commit ``offsets`` of a group with the transaction.
+
+        ``group_id`` is the name of the group: when a consumer of this process has read the
+        partitions, it is found, and the offsets are committed in its name. Or it is that
+        ``AIOKafkaConsumer`` (``offsets`` may be ``None`` then: after everything it has handed out),
+        or its ``group_metadata()``, taken together with the offsets.
+
+        Raises ``CommitFailedError`` for partitions that are not the consumer's any more; the
+        transaction can only be aborted then.
+        """
+        self._ensure_transactional()
+        group: Any = group_id
+        if isinstance(group_id, AIOKafkaConsumer):
+            group = group_id.inner
+        elif isinstance(group_id, str):
+            if not group_id or not offsets:
+                raise ValueError(offsets if group_id else group_id)
+            servers = self._inner.config.bootstrap_servers
+            group = member_for(group_id, servers, offsets) or group_id
+        with self._translating:
+            await self._inner.send_offsets_to_transaction(offsets, group)
