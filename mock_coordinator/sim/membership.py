@@ -31,12 +31,14 @@ from kip848_client.member import (
     Announce,
     AssignedPartition,
     CoordinatorRecovered,
+    EpochChanged,
     FindCoordinator,
     ForgetCoordinator,
     LeaveCompleted,
     MemberCore,
     MemberSettings,
     MemberState,
+    Note,
     Report,
     ResolveTopics,
     SendHeartbeat,
@@ -223,7 +225,7 @@ class Membership:
             case AutomaticCommitFailed(partitions=partitions):
                 named = ", ".join(f"{tp.topic}-{tp.partition}" for tp in partitions)
                 tell(name, "not committed", named)
-            case PollWanted() | CommitDone():
+            case PollWanted() | CommitDone() | EpochChanged() | Note():
                 pass  # each poll is reported anyway, and nothing waits for a commit
             case _:
                 raise AssertionError(command)

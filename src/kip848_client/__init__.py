@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from kip848_client.config import ConsumerConfig, ProducerConfig
     from kip848_client.consumer import (
         Consumer,
+        EventStream,
         GroupMetadata,
         MemberView,
         OffsetAndMetadata,
@@ -54,7 +55,9 @@ if TYPE_CHECKING:
     )
     from kip848_client.exactly_once._processor import ExactlyOnceProcessor, ProducerRecord
     from kip848_client.member import LeaveMode, MemberState
+    from kip848_client.metrics import Metrics
     from kip848_client.producer import Producer, RecordMetadata, Transaction
+    from kip848_client.watching import ConsumerHealth, MembershipEvent
 
 __all__ = [
     "Admin",
@@ -68,8 +71,10 @@ __all__ = [
     "Consumer",
     "ConsumerClosed",
     "ConsumerConfig",
+    "ConsumerHealth",
     "CoordinatorUnavailable",
     "DeliveryTimedOut",
+    "EventStream",
     "ExactlyOnceProcessor",
     "GroupMetadata",
     "Kip848Error",
@@ -78,6 +83,8 @@ __all__ = [
     "LogTruncated",
     "MemberState",
     "MemberView",
+    "MembershipEvent",
+    "Metrics",
     "NoOffsetForPartition",
     "NotAssigned",
     "OffsetAndMetadata",
@@ -108,11 +115,15 @@ _LAZY: Final = {
     "Admin": "kip848_client.admin",
     "Consumer": "kip848_client.consumer",
     "ConsumerConfig": "kip848_client.config",
+    "ConsumerHealth": "kip848_client.watching",
+    "EventStream": "kip848_client.consumer",
     "ExactlyOnceProcessor": "kip848_client.exactly_once._processor",
     "GroupMetadata": "kip848_client.consumer",
     "LeaveMode": "kip848_client.member",
     "MemberState": "kip848_client.member",
     "MemberView": "kip848_client.consumer",
+    "MembershipEvent": "kip848_client.watching",
+    "Metrics": "kip848_client.metrics",
     "OffsetAndMetadata": "kip848_client.consumer",
     "OffsetAndTimestamp": "kip848_client.consumer",
     "RebalanceListener": "kip848_client.consumer",

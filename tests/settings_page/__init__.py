@@ -36,6 +36,7 @@ _ACCEPTED: Final = {
     "acks": '`"all"`, `-1`, `1`, `0`',
     "group_protocol": "`'consumer'`",
     "group_local_assignors": "a list of `ClientAssignor`",
+    "metrics": "a `kip848_client.Metrics`",
     "auto_offset_reset": "`'earliest'`, `'latest'`, `'none'`, `'by_duration:...'`",
     "sasl_oauth_token_provider": "an object",
 }

@@ -19,6 +19,8 @@ PURE = (
     "kip848_client.client_assignors",
     "kip848_client.member",
     "kip848_client.group",
+    "kip848_client.metrics",
+    "kip848_client.watching",
     "kip848_client.cluster",
     "kip848_client.fetching",
     "kip848_client.producing",
@@ -78,6 +80,11 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.cluster", (*GROUND, "wire")),
     ("kip848_client.fetching", (*GROUND, "cluster", "wire")),
     ("kip848_client.producing", (*GROUND, "cluster", "wire")),
+    ("kip848_client.metrics", ()),
+    (
+        "kip848_client.watching",
+        (*GROUND, "member", "offsets", "group", "fetching", "metrics"),
+    ),
     ("kip848_client._heartbeat_wire", (*GROUND, "wire", "member")),
     ("kip848_client._assignor_wire", (*GROUND, "wire", "group", "client_assignors")),
     ("kip848_client._offsets_wire", (*GROUND, "wire", "offsets", "group", "_ports")),
@@ -87,7 +94,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client._bootstrap", ()),
     ("kip848_client._clock", ()),
     ("kip848_client._arguments", GROUND),
-    ("kip848_client.config", (*GROUND, "_bootstrap", "client_assignors")),
+    ("kip848_client.config", (*GROUND, "_bootstrap", "client_assignors", "metrics")),
     (
         "kip848_client._aiokafka",
         (*GROUND, "wire", "_ports", "_bootstrap"),
@@ -115,6 +122,8 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "cluster",
             "fetching",
             "records",
+            "metrics",
+            "watching",
         ),
     ),
     (

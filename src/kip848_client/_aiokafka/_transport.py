@@ -186,6 +186,12 @@ class KafkaTransport:
         """Whether the group's coordinator was found and not given up since."""
         return self._coordinator is not None
 
+    @property
+    def coordinator_address(self) -> str | None:
+        """``host:port`` of the group's coordinator, ``None`` while it is not known."""
+        link = self._coordinator
+        return None if link is None else f"{link.host}:{link.port}"
+
     async def find_coordinator(self) -> None:
         if self._coordinator is not None:
             return

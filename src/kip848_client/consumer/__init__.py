@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kip848_client.consumer._consumer import Consumer
+from kip848_client.consumer._event_streams import EventStream
 from kip848_client.consumer._listener import RebalanceListener
 from kip848_client.consumer._records import (
     GroupMetadata,
@@ -14,6 +15,7 @@ from kip848_client.records import Record, RecordBatchView
 
 __all__ = [
     "Consumer",
+    "EventStream",
     "GroupMetadata",
     "MemberView",
     "OffsetAndMetadata",

@@ -7,7 +7,6 @@ the broker, and sessions and heartbeats are set on the broker.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from re import Pattern
 from types import TracebackType
@@ -26,7 +25,6 @@ from kip848_client.cluster import NO_EPOCH
 from kip848_client.config import ConsumerConfig, ConsumerSettings
 from kip848_client.consumer._arguments import checked_deserializer, checked_leave
 from kip848_client.consumer._engine import Engine
-from kip848_client.consumer._inquiry import Inquiry
 from kip848_client.consumer._listener import RebalanceListener, checked_listener
 from kip848_client.consumer._patterns import checked_pattern
 from kip848_client.consumer._poller import Caller, calling_task
@@ -35,7 +33,7 @@ from kip848_client.consumer._records import (
     OffsetAndMetadata,
     OffsetForTransaction,
 )
-from kip848_client.consumer._view import MemberView, view_of
+from kip848_client.consumer._watched import Watched
 from kip848_client.errors import (
     ConfigError,
     ConsumerClosed,
@@ -43,7 +41,7 @@ from kip848_client.errors import (
     NotAssigned,
 )
 from kip848_client.fetching import EARLIEST, LATEST, Paused, Resumed
-from kip848_client.member import LeaveMode, MemberState
+from kip848_client.member import LeaveMode
 from kip848_client.offsets import CommittableOffset
 from kip848_client.records import Decoding, Record, RecordBatchView
 
@@ -59,7 +57,7 @@ _STOP_TIMEOUT_MS: Final = 30_000
 CommitOffset = int | tuple[int, str] | OffsetAndMetadata
 
 
-class Consumer(Inquiry[K, V]):
+class Consumer(Watched[K, V]):
     """Reads records of a Kafka cluster, as a member of a group (KIP-848) or alone.
 
     ::
@@ -164,7 +162,9 @@ class Consumer(Inquiry[K, V]):
         """
         if self._engine is not None:
             raise LocalProtocolError("a consumer can be started once")
-        engine: Engine[K, V] = Engine(self._config, self._decoding, lambda: self._listener)
+        engine: Engine[K, V] = Engine(
+            self._config, self._decoding, lambda: self._listener, events=self._events
+        )
         self._engine = engine
         self._take = engine.poller.take
         try:
@@ -299,21 +299,6 @@ class Consumer(Inquiry[K, V]):
         if self._engine is not None:
             self._run().assign(manual)
         self._manual = manual
-
-    async def wait_assigned(self, timeout_ms: int | None = None) -> frozenset[TopicPartition]:
-        """Wait until the group has nothing more for us to do (state STABLE) with at least one
-        partition; returns the assignment. Raises ``TimeoutError`` after ``timeout_ms`` (``None``:
-        never), after which waiting again is fine. It does not count as asking for records."""
-        engine = self._run()
-        supervisor = engine.supervisor
-        if supervisor is None:
-            return self.assignment()
-        timeout_s = None if timeout_ms is None else checked_timeout_ms(timeout_ms) / 1000
-        async with asyncio.timeout(timeout_s):
-            while supervisor.member.state is not MemberState.STABLE or not self.assignment():
-                await supervisor.change()
-                self._run()
-        return self.assignment()
 
     # -- records ---------------------------------------------------------------------------------
 
@@ -489,14 +474,6 @@ class Consumer(Inquiry[K, V]):
         return await engine.commit(None)
 
     # -- the membership --------------------------------------------------------------------------
-
-    @property
-    def member(self) -> MemberView | None:
-        """What the membership looks like now, ``None`` without one. A frozen snapshot."""
-        engine = self._engine
-        if engine is None or engine.supervisor is None:
-            return None
-        return view_of(engine.supervisor, engine.clock.now_ms(), engine.errors.fatal)
 
     def group_metadata(self) -> GroupMetadata:
         """Who this member is, for a transactional producer: a snapshot, to be taken for each

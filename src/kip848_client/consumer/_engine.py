@@ -29,6 +29,7 @@ from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._event_streams import EventHub
 from kip848_client.consumer._fetching import Fetching
 from kip848_client.consumer._parts import (
     connections,
@@ -42,6 +43,7 @@ from kip848_client.consumer._record_path import RecordPath
 from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._supervisor import Supervisor
+from kip848_client.consumer._watch import Watch
 from kip848_client.consumer._wishes import CommitWishes
 from kip848_client.errors import (
     ConsumerClosed,
@@ -61,6 +63,7 @@ from kip848_client.offsets import (
     OffsetTracker,
 )
 from kip848_client.records import Decoding
+from kip848_client.watching import FetchMeter
 
 __all__ = ["Engine"]
 
@@ -86,6 +89,7 @@ class Engine(Generic[K, V]):
         decoding: Decoding,
         listener: Callable[[], object | None],
         network: Callable[[ConsumerConfig, Clock], KafkaTransport] = connections,
+        events: EventHub | None = None,
     ) -> None:
         self.config = config
         self._listener = listener
@@ -93,6 +97,7 @@ class Engine(Generic[K, V]):
         self._thread = threading.get_ident()
         self.clock = LoopClock(self._loop)
         self.member_id = new_member_id()
+        self.watch = Watch(config, self.clock, events or EventHub())
         self.transport = network(config, self.clock)
         self.backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self.topics = self._build_topics()
@@ -101,16 +106,21 @@ class Engine(Generic[K, V]):
         self._membership = self._build_membership() if config.group_id is not None else None
         self.commits = None if self._membership is None else self._membership.commits
         self.core = fetch_core(config, self.clock)
+        meter = self.watch.fetch_meter(self.core)
         self.path: RecordPath[K, V] = RecordPath(
             self.core,
             self._post,
             self.tracker,
             decoding,
             self._on_moved,
+            None if meter is None else meter.handed_out,
         )
-        self.fetching = self._build_fetching()
+        self.fetching = self._build_fetching(meter)
         self.poller: Poller[K, V] = Poller(
-            self.path, self.errors, poll_interval_ms=config.poll_interval_ms
+            self.path,
+            self.errors,
+            poll_interval_ms=config.poll_interval_ms,
+            meter=self.watch.poll_meter(),
         )
         self.positions = Positions(
             self.fetching, self.errors, self.clock, patience_ms=config.default_api_timeout_ms
@@ -148,7 +158,7 @@ class Engine(Generic[K, V]):
             max_age_ms=config.metadata_max_age_ms,
         )
 
-    def _build_fetching(self) -> Fetching:
+    def _build_fetching(self, meter: FetchMeter | None) -> Fetching:
         return Fetching(
             self.core,
             self.transport,
@@ -158,6 +168,7 @@ class Engine(Generic[K, V]):
             self.clock,
             patience_ms=self.config.default_api_timeout_ms,
             request_timeout_ms=self.config.request_timeout_ms,
+            meter=meter,
         )
 
     def _build_wishes(self, commits: Commits) -> CommitWishes:
@@ -198,6 +209,7 @@ class Engine(Generic[K, V]):
             self,
             self.errors,
             self.clock,
+            self.watch,
             listener=self._listener,
             callback_timeout_ms=config.callback_timeout_ms,
             assignors=assignors,
@@ -314,6 +326,7 @@ class Engine(Generic[K, V]):
                     self._close_sessions,
                     self._end_tasks,
                     self.transport.close,
+                    self._end_watch,
                 )
             )
         elif deadline_ms < self._close_by_ms:
@@ -376,6 +389,9 @@ class Engine(Generic[K, V]):
         _, running = await asyncio.wait([self._task], timeout=_GRACE_S)
         if running:
             raise Kip848Error("a task of the consumer does not end although it was cancelled")
+
+    async def _end_watch(self) -> None:
+        self.watch.close()
 
     def _api_deadline_ms(self) -> int:
         return self.clock.now_ms() + self.config.default_api_timeout_ms

@@ -64,6 +64,7 @@ from kip848_client.fetching import (
     list_offsets_versions,
     listed_offsets,
 )
+from kip848_client.watching import FetchMeter
 
 __all__ = ["Application", "Fetching"]
 
@@ -93,7 +94,8 @@ class Application(Protocol):
 class Fetching:
     """Drives one fetch core. Run ``run`` in a task; ``post`` events to it.
 
-    ``commits`` looks up what the group has committed, ``None`` without a group.
+    ``commits`` looks up what the group has committed, ``None`` without a group. ``meter``: what
+    measures, if anything is measured.
     """
 
     def __init__(
@@ -107,7 +109,9 @@ class Fetching:
         *,
         patience_ms: int,
         request_timeout_ms: int,
+        meter: FetchMeter | None = None,
     ) -> None:
+        self._meter = meter
         self.core: Final = core
         self._transport = transport
         self._topics = topics
@@ -200,6 +204,8 @@ class Fetching:
             # The application's calls look at the state first; this one lost a race with an end.
             _log.debug("event %r was refused: %s", event, err)
             return
+        if self._meter is not None:
+            self._meter.took(self._clock.now_ms(), event, commands)
         if core.changes != self._changes:
             self._changes = core.changes
             self._application.changed()

@@ -18,6 +18,7 @@ from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._records import OffsetAndTimestamp
 from kip848_client.errors import ConsumerClosed, NotAssigned, not_assigned
 from kip848_client.fetching import EARLIEST, LATEST
+from kip848_client.watching import lag_of
 
 __all__ = ["Inquiry"]
 
@@ -86,6 +87,14 @@ class Inquiry(Generic[K, V]):
         """Where the first open transaction began, or the end, when it was last fetched, or
         ``None``. Raises ``NotAssigned``."""
         return self._look().core.last_stable_offset(self._assigned(partition))
+
+    def lag(self) -> dict[TopicPartition, int | None]:
+        """How many offsets the position is behind the end of each assigned partition, as it was
+        fetched last (with ``read_committed``: behind its last stable offset). ``None`` where that
+        is not known yet; of a partition that is paused it is as old as the pause. Asks nobody."""
+        core = self._look().core
+        committed = self._config.isolation_level == "read_committed"
+        return {tp: lag_of(core, tp, committed=committed) for tp in sorted(core.assigned)}
 
     def last_poll_timestamp(self, partition: tuple[str, int]) -> int | None:
         """When the partition was last fetched (ms since 1970), or ``None``. Raises

@@ -35,6 +35,7 @@ from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._record_path import Only, RecordPath
 from kip848_client.errors import ConsumerClosed, RecordUnreadable
 from kip848_client.records import Record, RecordBatchView
+from kip848_client.watching import PollMeter
 
 __all__ = ["Caller", "PollObserver", "Poller", "calling_task"]
 
@@ -79,7 +80,15 @@ class PollObserver(Protocol):
 class Poller(Generic[K, V]):
     """Hands records to the application."""
 
-    def __init__(self, path: RecordPath[K, V], errors: ErrorBox, *, poll_interval_ms: int) -> None:
+    def __init__(
+        self,
+        path: RecordPath[K, V],
+        errors: ErrorBox,
+        *,
+        poll_interval_ms: int,
+        meter: PollMeter | None = None,
+    ) -> None:
+        self._meter = meter
         self._path = path
         self._errors = errors
         self._observer: PollObserver | None = None
@@ -271,6 +280,8 @@ class Poller(Generic[K, V]):
         if caller is None:  # else it came back when it made the call
             caller = current_task(self._loop)
             self._path.hand_outs.came_back(caller)
+        if self._meter is not None:
+            self._meter.polled()
         now, wanted = self._now(), self._attention
         self._check(only)
         if wanted or monotonic() >= self._chores_at_s:
@@ -320,6 +331,8 @@ class Poller(Generic[K, V]):
 
     def _start_waiting(self) -> None:
         self._waiting += 1
+        if self._meter is not None:
+            self._meter.waits()
         if self._announcement is None and self._observer is not None:
             self._announcement = self._loop.call_later(self._polled_every_s, self._announce)
 
@@ -330,6 +343,8 @@ class Poller(Generic[K, V]):
 
     def _stop_waiting(self) -> None:
         self._waiting -= 1
+        if self._meter is not None and not self._waiting:
+            self._meter.goes_on()
         if self._waiting or self._announcement is None:
             return
         self._announcement.cancel()

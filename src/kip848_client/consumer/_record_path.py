@@ -65,7 +65,8 @@ class _Reading(NamedTuple):
 
 class RecordPath(Generic[K, V]):
     """Records of the assigned partitions. ``post`` gives the core an event; ``moved`` is called
-    when a position changed otherwise than by handing out."""
+    when a position changed otherwise than by handing out, ``handed_out`` with each slice that was
+    handed out to its end."""
 
     def __init__(
         self,
@@ -74,7 +75,9 @@ class RecordPath(Generic[K, V]):
         tracker: OffsetTracker,
         decoding: Decoding,
         moved: Callable[[], None],
+        handed_out: Callable[[Slice], None] | None = None,
     ) -> None:
+        self._handed_out = handed_out
         self._core = core
         self._post = post
         self._tracker = tracker
@@ -240,6 +243,8 @@ class RecordPath(Generic[K, V]):
 
     def _finish(self, slice_: Slice) -> None:
         self._readings.pop(slice_.tp, None)
+        if self._handed_out is not None:
+            self._handed_out(slice_)
         self._core.finish(slice_)
 
     def _finish_reading(self, finished: bool) -> bool:

@@ -25,8 +25,11 @@ from kip848_client.client_assignors import NewAssignment
 from kip848_client.consumer._assignors import LocalAssignors
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._group_log import GroupLog
 from kip848_client.consumer._listener import call_hook, call_listener, listener_method
+from kip848_client.consumer._loop_watch import LoopWatch
 from kip848_client.consumer._requests import GroupRequests
+from kip848_client.consumer._watch import Watch
 from kip848_client.errors import CallbackError, LocalProtocolError
 from kip848_client.group import (
     AbandonComputation,
@@ -58,11 +61,14 @@ from kip848_client.member import (
     AssignedPartition,
     AssignorsOffered,
     CoordinatorRecovered,
+    EpochChanged,
     FindCoordinator,
     ForgetCoordinator,
     HeartbeatAnswered,
     LeaveCompleted,
     MemberCore,
+    Note,
+    NotPolled,
     Polled,
     PollEnded,
     Report,
@@ -72,10 +78,14 @@ from kip848_client.member import (
     TimerFired,
 )
 from kip848_client.offsets import CommitDone, SendCommit
+from kip848_client.watching import is_blocked, what_happens_next
 
 __all__ = ["Assignment", "Supervisor"]
 
 _log = logging.getLogger("kip848_client")
+
+_LATE_MS: Final = 500
+"""A timer that is less late says nothing: a busy machine does that."""
 
 _LEAVE_GRACE_S: Final = 0.5
 """What the last leave gets beyond the time that the user gave: perhaps it is not even written."""
@@ -121,7 +131,7 @@ class Assignment(Protocol):
 class Supervisor:
     """Drives one group core. Run ``run`` in a task; ``post`` events to it.
 
-    ``listener`` gives the user's listener of the moment.
+    ``listener`` gives the user's listener of the moment. ``watch``: who watches the membership.
     """
 
     def __init__(
@@ -131,6 +141,7 @@ class Supervisor:
         assignment: Assignment,
         errors: ErrorBox,
         clock: Clock,
+        watch: Watch,
         *,
         listener: Callable[[], object | None],
         callback_timeout_ms: int,
@@ -141,12 +152,20 @@ class Supervisor:
         self._assignment = assignment
         self._errors = errors
         self._clock = clock
+        self._watch = watch
+        self._log = GroupLog(
+            requests.group_id,
+            watch.client_id,
+            core.member.member_id,
+            lambda: core.member.commit_epoch or 0,
+        )
         self._listener = listener
         self._callback_timeout_ms = callback_timeout_ms
         self._assignors = LocalAssignors(()) if assignors is None else assignors
         self._steps: Stepping[Input] = Stepping(
             self._step, lambda: core.deadline_ms, TimerFired, clock
         )
+        self._loop_watch = LoopWatch(clock, self._on_late)
         self._callback_task: asyncio.Task[None] | None = None
         self._leaves_in_flight = 0
         self._shown: tuple[object, object] = (None, None)
@@ -203,9 +222,11 @@ class Supervisor:
 
     async def run(self) -> None:
         """Drive the core until cancelled. Raises what shows a bug of ours."""
+        self._loop_watch.start()
         try:
             await self._steps.run()
         finally:
+            self._loop_watch.stop()
             self._changed.set()
 
     def post(self, event: Input) -> None:
@@ -222,6 +243,7 @@ class Supervisor:
             return
         for command in commands:
             self._perform(command)
+        self._watch.took(event, commands)
         # What may be fetched is the core's to say, in both directions and before anything is
         # awaited; a callback that has ended only counts once the core has heard of it.
         shown = self._core.fetchable, self._core.assigned_ids
@@ -284,38 +306,68 @@ class Supervisor:
 
     def _tell(self, command: Output) -> None:
         """Commands that only say something."""
-        group_id = self._requests.group_id
+        log = self._log
         match command:
             case ForgetCoordinator(why=why):
-                _log.info("group %s: coordinator unknown: %s", group_id, why)
+                log.say(logging.INFO, f"coordinator unknown: {why}", {"why": why})
                 self._requests.forget_coordinator()
             case Announce(old=old, new=new, why=why):
-                _log.info("group %s: %s -> %s: %s", group_id, old.value, new.value, why)
+                fields = {"old_state": old.value, "state": new.value, "why": why}
+                log.say(logging.INFO, f"{old.value} -> {new.value}: {why}", fields)
                 self._changed.set()
                 self._changed = anyio.Event()
             case Report():
                 self._report(command)
             case CoordinatorRecovered(silent_ms=silent_ms):
-                text = "group %s: the coordinator answers again, after %d ms"
-                _log.warning(text, group_id, silent_ms)
+                text = f"the coordinator answers again, after {silent_ms} ms"
+                log.say(logging.WARNING, text, {"silent_ms": silent_ms})
             case LeaveCompleted(error=error):
                 if error is not None:
-                    _log.warning("group %s was left without its knowing: %s", group_id, error)
+                    text = f"group {self._requests.group_id} was left without its knowing: {error}"
+                    log.say_only(logging.WARNING, text)
             case AutomaticCommitFailed(partitions=partitions, error=error, passing=passing):
                 level = logging.INFO if passing else logging.WARNING
-                _log.log(level, "automatic commit of %s: %s", listed(partitions), error)
+                log.say_only(level, f"automatic commit of {listed(partitions)}: {error}")
+            case NotPolled():
+                self._tell_stall(command)
+            case Note() | EpochChanged():
+                pass  # of interest to those who watch, who read along
             case _:
                 raise AssertionError(f"no such command: {command!r}")
+
+    def _tell_stall(self, told: NotPolled) -> None:
+        text = f"the application has not asked for records for {told.poll_age_ms / 1000:.0f} s"
+        then = "the member leaves the group, and joins again when it does"
+        if told.left_ms:
+            then = f"in {told.left_ms / 1000:.0f} s the member leaves the group"
+        hint = (
+            "its partitions go to others, and what is not committed is processed again; process "
+            "fewer records at a time (max_poll_records), or raise max_poll_interval_ms"
+        )
+        fields = {"poll_age_ms": told.poll_age_ms, "left_ms": told.left_ms}
+        self._log.say(logging.WARNING, f"{text}: {then}. Then {hint}", fields)
 
     def _report(self, command: Report) -> None:
         match command.severity:
             case Severity.NOTICE:
                 cause = command.error.__cause__
-                _log.warning("group %s: %s", self._requests.group_id, command.error, exc_info=cause)
+                self._log.say(logging.WARNING, str(command.error), cause=cause)
             case Severity.RAISE:
                 self._errors.raise_once(command.error)
             case Severity.FATAL:
                 self._errors.raise_always(command.error)
+
+    def _on_late(self, late_ms: int) -> None:
+        """A look at the clock came late: the event loop was busy with something else."""
+        self._watch.late(late_ms)
+        interval_ms = self.member.snapshot().heartbeat_interval_ms if late_ms >= _LATE_MS else 0
+        if not interval_ms or not is_blocked(late_ms, interval_ms):
+            return
+        heard_ms = self.last_heartbeat_ms
+        silent_ms = None if heard_ms is None else self._clock.now_ms() - heard_ms
+        fields = {"late_ms": late_ms, "silent_ms": silent_ms}
+        self._log.say(logging.WARNING, what_happens_next(late_ms, silent_ms), fields)
+        self._watch.blocked(late_ms, silent_ms)
 
     # -- what takes time ---------------------------------------------------------------------
 
@@ -356,7 +408,7 @@ class Supervisor:
             if failure is not None:
                 failed = True
                 cause = failure.__cause__
-                _log.error("group %s: %s", self._requests.group_id, failure, exc_info=cause)
+                self._log.say(logging.ERROR, str(failure), cause=cause)
         self.post(ListenerReturned(command.number, failed=failed))
 
     async def _call_listener(self, command: CallListener) -> None:
@@ -371,7 +423,7 @@ class Supervisor:
             )
         if failure is not None:
             cause = failure.__cause__
-            _log.error("group %s: %s", self._requests.group_id, failure, exc_info=cause)
+            self._log.say(logging.ERROR, str(failure), cause=cause)
             self.callback_failures.append(failure)
             self._errors.raise_once(failure)
         self.post(ListenerReturned(command.number, failed=failure is not None))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from kip848_client._types import TopicPartition
+from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._supervisor import Supervisor
 from kip848_client.errors import Kip848Error
 from kip848_client.member import MemberState
+from kip848_client.watching import ConsumerHealth
 
-__all__ = ["MemberView", "view_of"]
+__all__ = ["MemberView", "health_of", "view_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class MemberView:
 
 def view_of(supervisor: Supervisor, now_ms: int, fatal: Kip848Error | None) -> MemberView:
     """The membership that ``supervisor`` drives, or drove until ``fatal`` happened."""
-    seen = supervisor.member.snapshot()
+    seen = supervisor.member.snapshot(now_ms)
     last = supervisor.last_heartbeat_ms
     return MemberView(
         member_id=seen.member_id,
@@ -50,6 +53,43 @@ def view_of(supervisor: Supervisor, now_ms: int, fatal: Kip848Error | None) -> M
         heartbeats_sent=supervisor.heartbeats_sent,
         heartbeats_answered=supervisor.heartbeats_answered,
         last_heartbeat_age_ms=None if last is None else now_ms - last,
+        consecutive_fences=seen.consecutive_fences,
+        fatal_error=fatal,
+    )
+
+
+def health_of(engine: Engine[Any, Any]) -> ConsumerHealth:
+    """How a consumer is now."""
+    supervisor, now_ms = engine.supervisor, engine.clock.now_ms()
+    fatal = engine.errors.fatal
+    if supervisor is None:
+        return ConsumerHealth(
+            state=None,
+            member_epoch=0,
+            assigned=len(engine.core.assigned),
+            coordinator=engine.transport.coordinator_address,
+            heartbeat_age_ms=None,
+            heartbeat_interval_ms=None,
+            unreachable_ms=0,
+            poll_age_ms=None,
+            max_poll_interval_ms=engine.config.poll_interval_ms,
+            event_loop_late_ms=0,
+            consecutive_fences=0,
+            fatal_error=fatal,
+        )
+    seen = supervisor.member.snapshot(now_ms)
+    last_ms = supervisor.last_heartbeat_ms
+    return ConsumerHealth(
+        state=seen.state if fatal is None else MemberState.FATAL,
+        member_epoch=max(0, seen.member_epoch),
+        assigned=len(engine.core.assigned),
+        coordinator=engine.transport.coordinator_address,
+        heartbeat_age_ms=None if last_ms is None else now_ms - last_ms,
+        heartbeat_interval_ms=seen.heartbeat_interval_ms,
+        unreachable_ms=seen.coordinator_silent_ms,
+        poll_age_ms=seen.poll_age_ms,
+        max_poll_interval_ms=engine.config.poll_interval_ms,
+        event_loop_late_ms=engine.watch.event_loop_late_ms,
         consecutive_fences=seen.consecutive_fences,
         fatal_error=fatal,
     )

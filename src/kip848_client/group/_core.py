@@ -312,6 +312,7 @@ class GroupCore:
                 self._computing.note_epoch(command.member_epoch)
                 if command.member_epoch is None:
                     self._told_epoch = None
+                self._out_append(command)
             case SendHeartbeat():
                 self._computing.heartbeat_sent(command.attempt)
                 self._out_append(command)

@@ -10,6 +10,8 @@ the same shape::
             match command:
                 case EpochChanged():      committer.epoch = command.member_epoch
                 case Announce():          log(command)
+                case Note():              tell_whoever_watches(command)
+              case Note():              tell_whoever_watches(command)
                 case Report():            errors.put(command)
                 case ReleasePartitions():
                     fetcher.hold(command.partitions)   # before anything is awaited
@@ -50,11 +52,17 @@ from kip848_client.member._commands import (
     AssignorsHeard,
     Command,
     CoordinatorRecovered,
+    CoordinatorSilent,
     EpochChanged,
+    Fenced,
     FindCoordinator,
     FlushOffsets,
     ForgetCoordinator,
     LeaveCompleted,
+    Note,
+    NotPolled,
+    Phase,
+    PhaseBegan,
     ReleasePartitions,
     Report,
     ResolveTopics,
@@ -115,8 +123,10 @@ __all__ = [
     "CoordinatorLookupFailed",
     "CoordinatorLost",
     "CoordinatorRecovered",
+    "CoordinatorSilent",
     "EpochChanged",
     "Event",
+    "Fenced",
     "FindCoordinator",
     "FlushOffsets",
     "ForgetCoordinator",
@@ -136,10 +146,14 @@ __all__ = [
     "MemberSettings",
     "MemberSnapshot",
     "MemberState",
+    "NotPolled",
+    "Note",
     "OfferedAssignor",
     "OffsetsFlushed",
     "PartitionsReleased",
     "PartitionsStarted",
+    "Phase",
+    "PhaseBegan",
     "PollEnded",
     "Polled",
     "ReleasePartitions",

@@ -9,6 +9,7 @@ to be released is the bug that the whole protocol exists to prevent.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from kip848_client._types import TopicId
 from kip848_client.errors import Kip848Error
@@ -25,11 +26,17 @@ __all__ = [
     "AssignorsHeard",
     "Command",
     "CoordinatorRecovered",
+    "CoordinatorSilent",
     "EpochChanged",
+    "Fenced",
     "FindCoordinator",
     "FlushOffsets",
     "ForgetCoordinator",
     "LeaveCompleted",
+    "NotPolled",
+    "Note",
+    "Phase",
+    "PhaseBegan",
     "ReleasePartitions",
     "Report",
     "ResolveTopics",
@@ -144,7 +151,8 @@ class StartPartitions(Command):
 @dataclass(frozen=True, slots=True)
 class EpochChanged(Command):
     """The member epoch that commits and offset fetches must carry from now on; ``None`` when the
-    member is not in the group. Perform it before any request of the same step is sent."""
+    member is not in the group. Perform it before any request of the same step is sent. (A group
+    core passes it on to those who watch; its driver has nothing to do.)"""
 
     member_epoch: int | None
 
@@ -194,3 +202,53 @@ class LeaveCompleted(Command):
     """
 
     error: Kip848Error | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note(Command):
+    """Base of what is told to whoever watches the member. No answer; a driver that has nobody to
+    tell passes over all of them."""
+
+
+class Phase(Enum):
+    """What a reconciliation waits for."""
+
+    COMMITTING = "committing"
+    """The commit before partitions change hands."""
+    REVOKING = "revoking"
+    """The application and its revoked callback."""
+    ASSIGNING = "assigning"
+    """The assigned callback."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBegan(Note):
+    """A reconciliation is in this phase from now on, until the next such note or until the member
+    is not RECONCILING any more."""
+
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced(Note):
+    """The coordinator refused the member: ``cause`` is the name of its error, ``member_epoch`` the
+    epoch that the member had (0 while joining)."""
+
+    cause: str
+    member_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotPolled(Note):
+    """The application has not polled for half of ``max.poll.interval.ms`` (``left_ms`` is what is
+    left of it), or for all of it (0): then the member leaves, with this note before."""
+
+    poll_age_ms: int
+    left_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorSilent(Note):
+    """The coordinator has owed an answer for so long; comes with a ``Report`` of it, each time."""
+
+    silent_ms: int

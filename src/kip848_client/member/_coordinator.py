@@ -15,6 +15,7 @@ from kip848_client.errors import CoordinatorUnavailable
 from kip848_client.member._commands import (
     Command,
     CoordinatorRecovered,
+    CoordinatorSilent,
     FindCoordinator,
     ForgetCoordinator,
     Report,
@@ -123,7 +124,9 @@ class CoordinatorLink:
             return
         self._reported = True
         self._report_ms = now_ms + self._settings.unreachable_after_ms
-        seconds = self.silent_ms(now_ms) / 1_000
+        silent_ms = self.silent_ms(now_ms)
+        seconds = silent_ms / 1_000
+        self._emit(CoordinatorSilent(silent_ms))
         error = CoordinatorUnavailable(
             f"the group coordinator has not answered for {seconds:.0f} s; the member is "
             f"{state} and keeps trying"

@@ -25,6 +25,7 @@ from kip848_client.member import _events as ev
 from kip848_client.member import _states as st
 from kip848_client.member._application import Application
 from kip848_client.member._coordinator import CoordinatorLink
+from kip848_client.member._deadlines import Deadlines
 from kip848_client.member._heartbeat import HeartbeatClock, IntentBuilder, Subscription
 from kip848_client.member._instance import InstanceClaim
 from kip848_client.member._invariants import check
@@ -85,7 +86,7 @@ class MemberCore:
         """State and epoch, as others were told."""
         self._membership = Membership()
         """What ends with the membership; replaced when it does."""
-        self._application = Application(settings.max_poll_interval_ms)
+        self._application = Application(settings.max_poll_interval_ms, self._emit)
         """What the user subscribed to, and whether the application polls."""
         self._work = CallbackWork(settings, self._emit)
         """The assignment, and what the application is asked to do about it."""
@@ -100,6 +101,10 @@ class MemberCore:
         """Whether a former join of ours may hold the instance id."""
         self._names = NameLookup(settings, jitter, self._emit)
         """Asking for the names of topics."""
+        self._deadlines = Deadlines(
+            self._link, self._clock, self._work, self._names, self._application
+        )
+        """When it has to be woken."""
         self._leave: Leave | None = None
         """The leave that is under way."""
         self._attempts = 0
@@ -142,18 +147,19 @@ class MemberCore:
     @property
     def deadline_ms(self) -> int | None:
         """When to deliver ``TimerFired`` if nothing happens before; ``None`` for never."""
-        return min(self._due_times(), default=None)
+        return self._deadlines.next_ms(self._now, self.state, self._membership, self._leave)
 
-    def snapshot(self) -> MemberSnapshot:
-        """Everything the member knows, frozen."""
+    def snapshot(self, now_ms: int = 0) -> MemberSnapshot:
+        """Everything the member knows, frozen; what it measures from now, or the last step, if that
+        is later."""
         return take_snapshot(
             self.member_id,
             self._standing,
-            self._application.subscription,
+            self._application,
             self._work.assignment,
             self._link,
             self._clock,
-            now_ms=self._now,
+            now_ms=max(self._now, now_ms),
             stale_answers=self._stale_answers,
             closed=self.closed,
         )
@@ -231,6 +237,8 @@ class MemberCore:
             passes += 1
             assert passes < _PASSES_MAX, "the member does not settle"
         self._link.report_silence(self._now, self.state.value)
+        if self.state in st.TAKES_ASSIGNMENT:
+            self._application.report_stall(self._now)
 
     # -- the application ---------------------------------------------------------------------
 
@@ -293,11 +301,12 @@ class MemberCore:
         self._names.reset()
         self._fields.forget()
 
-    def _fence(self, why: str) -> None:
+    def _fence(self, cause: str) -> None:
+        self._emit(do.Fenced(cause, self._standing.epoch))
         self._end_membership()
         self._clock.fenced()
         self._standing.adopt(JOIN_EPOCH)
-        self._move(st.FencedOut, why)
+        self._move(st.FencedOut, f"fenced by {cause}")
         if self.state is MemberState.UNSUBSCRIBED:
             # It was leaving anyway: the goal is reached, callbacks that run may finish.
             self._work.abandon(lost=True)
@@ -324,6 +333,7 @@ class MemberCore:
         due = self._application.is_overdue(self._now)
         if not due or self.state not in st.TAKES_ASSIGNMENT or not self._link.known:
             return False
+        self._application.tell_stall(self._now)
         must_tell = self._leave_group(LeaveMode.DEFAULT)
         self._move(st.LeaveAsked, "the application has not polled for max.poll.interval.ms")
         self._move(st.CallbacksDone, "leaving without callbacks")
@@ -515,7 +525,7 @@ class MemberCore:
             case Verdict.FATAL:
                 self._fail(error_of(refused))
             case Verdict.FENCE:
-                self._fence(f"fenced by {refused.name}")
+                self._fence(refused.name)
             case Verdict.WAIT_FOR_INSTANCE:
                 self._clock.failed(self._now, self._settings.rejoin_backoff_max_ms)
             case Verdict.SURFACE:
@@ -579,21 +589,3 @@ class MemberCore:
         self._standing.move(trigger, why)
         if self.state not in st.HEARTBEATING:
             self._link.stop_expecting_answers()
-
-    def _due_times(self) -> list[int]:
-        state, link, leave = self.state, self._link, self._leave
-        times = [self._work.flush_by_ms]
-        if state in st.HEARTBEATING:
-            times += [link.next_lookup_ms(), link.report_due_ms()]
-        if state in st.TAKES_ASSIGNMENT:
-            times.append(self._names.due_ms(self._work.assignment.unresolved()))
-            if link.known:
-                times.append(self._application.poll_by_ms)
-        if link.known and state in st.IN_GROUP and self._membership.open is None:
-            times.append(
-                self._clock.next_ms(self._now, urgent=self._membership.is_urgent(self.state))
-            )
-        if leave is not None:
-            due_ms = leave.due_ms(coordinator_known=link.known)
-            times.append(due_ms if state is MemberState.LEAVING else leave.deadline_ms)
-        return [time for time in times if time is not None]

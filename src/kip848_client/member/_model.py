@@ -236,6 +236,8 @@ class MemberSnapshot:
     coordinator_known: bool
     coordinator_silent_ms: int
     """Since when no heartbeat was answered without an error, while one is wanted; else 0."""
+    poll_age_ms: int | None
+    """Since when the application has not polled: 0 while it polls, ``None`` before it ever did."""
     heartbeat_interval_ms: int
     consecutive_failures: int
     consecutive_fences: int

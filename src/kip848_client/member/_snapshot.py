@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kip848_client._types import MemberId
+from kip848_client.member._application import Application
 from kip848_client.member._coordinator import CoordinatorLink
-from kip848_client.member._heartbeat import HeartbeatClock, Subscription
+from kip848_client.member._heartbeat import HeartbeatClock
 from kip848_client.member._model import MemberSnapshot, group_by_topic
 from kip848_client.member._reconcile import AssignmentState
 from kip848_client.member._standing import Standing
@@ -15,7 +16,7 @@ __all__ = ["take_snapshot"]
 def take_snapshot(
     member_id: MemberId,
     standing: Standing,
-    subscription: Subscription | None,
+    application: Application,
     assignment: AssignmentState,
     link: CoordinatorLink,
     clock: HeartbeatClock,
@@ -26,6 +27,7 @@ def take_snapshot(
 ) -> MemberSnapshot:
     """The parts of a member, frozen."""
     current, target = assignment.current, assignment.target
+    subscription = application.subscription
     return MemberSnapshot(
         state=standing.state,
         member_id=member_id,
@@ -38,6 +40,7 @@ def take_snapshot(
         unresolved=assignment.unresolved(),
         coordinator_known=link.known,
         coordinator_silent_ms=link.silent_ms(now_ms),
+        poll_age_ms=application.poll_age_ms(now_ms),
         heartbeat_interval_ms=clock.interval_ms,
         consecutive_failures=clock.failures,
         consecutive_fences=clock.fences,

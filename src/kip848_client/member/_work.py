@@ -19,6 +19,8 @@ from kip848_client._types import TopicId, TopicIdPartition
 from kip848_client.member._commands import (
     Command,
     FlushOffsets,
+    Phase,
+    PhaseBegan,
     ReleasePartitions,
     StartPartitions,
 )
@@ -244,6 +246,8 @@ class CallbackWork:
 
     def _flush(self, work: _Work, revoked: frozenset[TopicIdPartition], by_ms: int) -> None:
         work.flush_by_ms = by_ms
+        if work.plan is not None:
+            self._emit(PhaseBegan(Phase.COMMITTING))
         self._emit(FlushOffsets(work.number, self.assignment.describe(revoked), by_ms))
 
     def _after_flush(self, work: _Work) -> None:
@@ -261,6 +265,7 @@ class CallbackWork:
         work.stage = _Stage.RELEASING
         self.assignment.release(revoked)
         named = self.assignment.describe(revoked)
+        self._emit(PhaseBegan(Phase.REVOKING))
         self._emit(ReleasePartitions(work.number, named, lost=False))
 
     def _release_all(self, work: _Work, *, lost: bool) -> None:
@@ -276,4 +281,5 @@ class CallbackWork:
             self.assignment.describe(added),
             self.assignment.describe(work.held.partitions),
         )
+        self._emit(PhaseBegan(Phase.ASSIGNING))
         self._emit(StartPartitions(work.number, new, everything))

@@ -14,9 +14,12 @@ import pytest
 
 from kip848_client._ports import ConnectionBroken, NotSent
 from kip848_client._types import GroupId, MemberId, TopicId, TopicPartition
+from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._errors import ErrorBox
+from kip848_client.consumer._event_streams import EventHub
 from kip848_client.consumer._requests import GroupRequests
 from kip848_client.consumer._supervisor import Supervisor
+from kip848_client.consumer._watch import Watch
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     BrokerError,
@@ -41,6 +44,7 @@ from kip848_client.offsets import (
     CommitterSettings,
     OffsetTracker,
 )
+from kip848_client.watching import EventLoopBlocked
 from kip848_client.wire import request_api
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
@@ -163,6 +167,7 @@ class SupervisorHarness:
         self.tracker = OffsetTracker()
         self.assignment = FakeAssignment(self.tracker)
         self.errors = ErrorBox(lambda: None)
+        self.hub = EventHub()
         topics = FakeTopics({"t": T})
         core = GroupCore(
             MemberCore(MemberSettings(auto_commit=False), MemberId("me"), lambda ms: ms),
@@ -182,6 +187,7 @@ class SupervisorHarness:
             self.assignment,
             self.errors,
             self.clock,
+            Watch(ConsumerConfig.of({"group_id": "g"}), self.clock, self.hub),
             listener=lambda: listener,
             callback_timeout_ms=60_000,
         )
@@ -436,3 +442,37 @@ async def test_an_event_that_came_too_late_is_no_bug() -> None:
         harness.supervisor.post(Subscribed(frozenset({"t"})))
         await some_rounds()
         assert harness.supervisor.member.closed
+
+
+async def test_log_lines_have_their_facts_as_fields(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "kip848_client")
+    async with running(SupervisorHarness()) as harness:
+        await harness.join()
+        (line,) = [each for each in caplog.records if "-> STABLE" in each.message]
+    assert line.message == "group g: ACKNOWLEDGING -> STABLE: acknowledged"
+    fields = {"group_id", "client_id", "member_id", "member_epoch", "old_state", "state", "why"}
+    assert {name: line.__dict__[name] for name in sorted(fields)} == {
+        "group_id": "g",
+        "client_id": "kip848-client",
+        "member_id": "me",
+        "member_epoch": 1,
+        "old_state": "ACKNOWLEDGING",
+        "state": "STABLE",
+        "why": "acknowledged",
+    }
+
+
+async def test_a_blocked_loop_is_told_when_a_heartbeat_was_left_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running(SupervisorHarness()) as harness:
+        await harness.join()
+        stream = harness.hub.stream(10)
+        harness.supervisor._on_late(4_999)
+        assert "event loop" not in caplog.text
+        harness.clock.ms += 6_000
+        harness.supervisor._on_late(5_000)
+        told = await anext(stream)
+    assert isinstance(told, EventLoopBlocked)
+    assert (told.late_ms, told.silent_ms) == (5_000, 6_000)
+    assert "the coordinator has not heard of this member for 6.0 s" in caplog.text

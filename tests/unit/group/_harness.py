@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from kip848_client._types import MemberId, TopicId, TopicPartition
@@ -88,6 +88,8 @@ class GroupHarness:
         self.lookups_are_answered = True
         self.history: list[Output] = []
         self.last: tuple[Output, ...] = ()
+        self.watchers: list[Callable[[int, Input, tuple[Output, ...]], None]] = []
+        """Who reads along."""
 
     # -- feeding -----------------------------------------------------------------------------
 
@@ -95,7 +97,11 @@ class GroupHarness:
         """Deliver events, and the answers to look-ups that follow."""
         queue, out = list(events), list[Output]()
         while queue:
-            for command in self.core.step(self.now, queue.pop(0)):
+            event = queue.pop(0)
+            commands = self.core.step(self.now, event)
+            for watcher in self.watchers:
+                watcher(self.now, event, commands)
+            for command in commands:
                 out.append(command)
                 if isinstance(command, FindCoordinator) and self.lookups_are_answered:
                     queue.append(CoordinatorFound(command.lookup))

@@ -158,7 +158,7 @@ class TestFence:
         """A fence drops partitions; it says nothing about offsets."""
         harness = in_state(MemberState.FENCED)
         kinds = {type(c).__name__ for c in harness.last}
-        assert kinds == {"EpochChanged", "Announce", "ReleasePartitions"}
+        assert kinds == {"EpochChanged", "Announce", "Fenced", "ReleasePartitions"}
 
     def test_repeated_fences_are_paced_and_lost_is_called_once(self) -> None:
         """KAFKA-19233: brokers 4.0 and 4.1 refuse epoch-0 joins of a member that they still

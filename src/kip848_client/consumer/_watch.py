@@ -1,0 +1,74 @@
+"""Everybody who watches one consumer: streams of events, metrics, the log.
+
+Without metrics and without streams nothing is done here but a look at each step of the group's
+core, of which there are a few a second; the way of records is not touched.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from kip848_client._ports import Clock
+from kip848_client.config import ConsumerConfig
+from kip848_client.consumer._event_streams import EventHub
+from kip848_client.fetching import FetchCore
+from kip848_client.group import Input, Output
+from kip848_client.metrics import ClientMetrics
+from kip848_client.watching import Chronicle, FetchMeter, GroupMeter, PollMeter
+
+__all__ = ["Watch"]
+
+
+class Watch:
+    """``hub`` has the streams. ``close`` ends everything that is seen of the consumer."""
+
+    def __init__(self, config: ConsumerConfig, clock: Clock, hub: EventHub) -> None:
+        self._clock = clock
+        self._hub = hub
+        self.client_id = config.client_id
+        self._store = config.metrics
+        self._metrics: ClientMetrics | None = None
+        if self._store is not None:
+            tags = {"client-id": config.client_id, "group-id": config.group_id or ""}
+            self._metrics = self._store.open(tags, clock.now_ms)
+        self._committed = config.isolation_level == "read_committed"
+        has_group = config.group_id is not None
+        self._meter = GroupMeter(self._metrics) if has_group and self._metrics else None
+        self._chronicle = Chronicle(int(time.time() * 1000) - clock.now_ms())
+        self.event_loop_late_ms = 0
+        """How late the newest look at the clock was."""
+
+    def fetch_meter(self, core: FetchCore) -> FetchMeter | None:
+        """What measures fetching, if anything is measured."""
+        if self._metrics is None:
+            return None
+        return FetchMeter(self._metrics, core, committed=self._committed)
+
+    def poll_meter(self) -> PollMeter | None:
+        """What measures calls for records, if anything is measured."""
+        return PollMeter(self._metrics) if self._metrics else None
+
+    def took(self, event: Input, commands: Sequence[Output]) -> None:
+        """The group's core has taken an event and asks for these."""
+        now_ms = self._clock.now_ms()
+        if self._meter is not None:
+            self._meter.took(now_ms, event, commands)
+        for told in self._chronicle.of(now_ms, event, commands):
+            self._hub.put(told)
+
+    def late(self, late_ms: int) -> None:
+        """The event loop ran a timer so late."""
+        self.event_loop_late_ms = late_ms
+        if self._meter is not None:
+            self._meter.late(self._clock.now_ms(), late_ms)
+
+    def blocked(self, late_ms: int, silent_ms: int | None) -> None:
+        """The event loop was blocked for longer than a heartbeat may wait."""
+        self._hub.put(self._chronicle.blocked(self._clock.now_ms(), late_ms, silent_ms))
+
+    def close(self) -> None:
+        """The consumer is stopped."""
+        if self._store is not None and self._metrics is not None:
+            self._store.close(self._metrics)
+        self._hub.close()

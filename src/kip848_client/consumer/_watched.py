@@ -1,0 +1,80 @@
+"""What can be seen of a consumer while it runs: its membership, its health, what happens to it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeVar
+
+from kip848_client._arguments import checked_count, checked_timeout_ms
+from kip848_client._types import TopicPartition
+from kip848_client.config import ConsumerConfig
+from kip848_client.consumer._event_streams import EventHub, EventStream
+from kip848_client.consumer._inquiry import Inquiry
+from kip848_client.consumer._view import MemberView, health_of, view_of
+from kip848_client.member import MemberState
+from kip848_client.watching import ConsumerHealth
+
+__all__ = ["Watched"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Watched(Inquiry[K, V]):
+    """The part of ``Consumer`` that is for looking at it."""
+
+    def __init__(self, config: ConsumerConfig) -> None:
+        super().__init__(config)
+        self._events = EventHub()
+
+    @property
+    def member(self) -> MemberView | None:
+        """What the membership looks like now, ``None`` without one. A frozen snapshot."""
+        engine = self._engine
+        if engine is None or engine.supervisor is None:
+            return None
+        return view_of(engine.supervisor, engine.clock.now_ms(), engine.errors.fatal)
+
+    def health(self) -> ConsumerHealth:
+        """How the consumer is now: facts, and ``live``, ``ready`` and ``problems`` for probes. Also
+        of one that has failed. Raises ``ConsumerClosed`` before ``start`` and after ``stop``."""
+        return health_of(self._look())
+
+    def events(self, *, size: int = 1_000) -> EventStream:
+        """What happens to the membership from now on, to be iterated over with ``async for``:
+        ``MembershipEvent``s of ``kip848_client.watching``, each with its time and member epoch.
+
+        It ends when the consumer is stopped. Legal before ``start``, so that nothing is missed.
+        Each stream has a queue of ``size`` events: whoever reads too slowly loses the oldest ones,
+        and gets an ``EventsMissed`` that says how many. Nothing waits for a reader.
+        """
+        return self._events.stream(checked_count(size, "size"))
+
+    async def wait_stable(self, timeout_ms: int | None = None) -> frozenset[TopicPartition]:
+        """Wait until the group has nothing more for us to do (state STABLE); returns the
+        assignment, which may be empty: there may be more members than partitions, and a coordinator
+        may answer a join before it has computed anything. Without a membership it returns at once.
+
+        Raises ``TimeoutError`` after ``timeout_ms`` (``None``: never), after which waiting again is
+        fine. It does not count as asking for records.
+        """
+        return await self._until_stable(timeout_ms, with_partitions=False)
+
+    async def wait_assigned(self, timeout_ms: int | None = None) -> frozenset[TopicPartition]:
+        """As ``wait_stable``, but until there is at least one partition."""
+        return await self._until_stable(timeout_ms, with_partitions=True)
+
+    async def _until_stable(
+        self, timeout_ms: int | None, *, with_partitions: bool
+    ) -> frozenset[TopicPartition]:
+        supervisor = self._run().supervisor
+        if supervisor is None:
+            return self.assignment()
+        timeout_s = None if timeout_ms is None else checked_timeout_ms(timeout_ms) / 1000
+        async with asyncio.timeout(timeout_s):
+            while supervisor.member.state is not MemberState.STABLE or (
+                with_partitions and not self.assignment()
+            ):
+                await supervisor.change()
+                self._run()
+        return self.assignment()

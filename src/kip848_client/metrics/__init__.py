@@ -1,0 +1,31 @@
+"""What consumers count and measure, by the names of Kafka's Java client. Pure.
+
+::
+
+    metrics = Metrics()
+    consumer = Consumer("orders", bootstrap_servers="...", group_id="billing", metrics=metrics)
+    ...
+    for sample in metrics.samples():
+        print(sample.name, sample.tags, sample.value)
+
+docs/reference/metrics.md lists all of them.
+"""
+
+from __future__ import annotations
+
+from kip848_client.metrics._sensors import BUCKETS_MS, Sensor, Statistic
+from kip848_client.metrics._store import ClientMetrics, Labels, Metrics, Reading, Sample
+from kip848_client.metrics.rows import TABLE, Row
+
+__all__ = [
+    "BUCKETS_MS",
+    "TABLE",
+    "ClientMetrics",
+    "Labels",
+    "Metrics",
+    "Reading",
+    "Row",
+    "Sample",
+    "Sensor",
+    "Statistic",
+]

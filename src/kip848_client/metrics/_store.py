@@ -1,0 +1,142 @@
+"""Where the metrics of all clients of a process are kept until somebody asks for them.
+
+One ``Metrics`` may be given to many clients. Each has a ``ClientMetrics`` in it from its start to
+its end. Readers (a web server's thread, an exporter's) may be in other threads: they take copies of
+what is there, and what they get of one sensor may be a record older than what they get of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from kip848_client.metrics._sensors import Sensor, Statistic
+from kip848_client.metrics.rows import Row
+
+__all__ = ["ClientMetrics", "Labels", "Metrics", "Reading", "Sample"]
+
+Labels = tuple[str, ...]
+"""Values of the labels of a row, in its order."""
+Reading = Mapping[Labels, float]
+"""What a gauge shows, by labels; ``()`` where it has none."""
+
+
+class Sample(NamedTuple):
+    """One metric as it is now."""
+
+    name: str
+    """Kafka's name, e.g. ``rebalance-latency-avg``."""
+    group: str
+    """Kafka's group of metrics, e.g. ``consumer-coordinator-metrics``."""
+    tags: Mapping[str, str]
+    """``client-id``, ``group-id`` and what else tells it from others of its name."""
+    value: float
+    """NaN for an average or a maximum where nothing happened for a minute."""
+    row: Row
+    statistic: Statistic
+
+
+class ClientMetrics:
+    """The metrics of one client. ``now_ms`` gives the time that it records by."""
+
+    def __init__(
+        self, tags: Mapping[str, str], now_ms: Callable[[], int], *, per_partition: bool
+    ) -> None:
+        self.tags = dict(tags)
+        self.now_ms = now_ms
+        self.per_partition = per_partition
+        """Whether gauges of single partitions are wanted."""
+        self._sensors: dict[tuple[Row, Labels], Sensor] = {}
+        self._gauges: dict[Row, Callable[[], Reading]] = {}
+
+    def sensor(self, row: Row, *labels: str) -> Sensor:
+        """What to record by. Keep it where things happen often."""
+        found = self._sensors.get((row, labels))
+        if found is None:
+            found = Sensor(self.now_ms(), buckets=row.is_timing and row.unit == "ms")
+            self._sensors[row, labels] = found
+        return found
+
+    def record(self, row: Row, now_ms: int, value: float, *labels: str) -> None:
+        """Record by a sensor that is not used often."""
+        self.sensor(row, *labels).record(now_ms, value)
+
+    def gauge(self, row: Row, read: Callable[[], Reading]) -> None:
+        """Whoever asks gets what ``read`` returns then; it may be called in any thread."""
+        self._gauges[row] = read
+
+    def sensors(self) -> list[tuple[Row, Labels, Sensor]]:
+        """All that recorded something, or may."""
+        return [(row, labels, each) for (row, labels), each in list(self._sensors.items())]
+
+    def gauges(self) -> Iterator[tuple[Row, Labels, float]]:
+        """What the gauges show now."""
+        for row, read in list(self._gauges.items()):
+            if self.per_partition or "partition" not in row.labels:
+                for labels, value in read().items():
+                    yield row, labels, value
+
+    def samples(self) -> Iterator[Sample]:
+        """Every metric as it is now."""
+        now_ms = self.now_ms()
+        for row, labels, sensor in self.sensors():
+            tags = self.tags_of(row, labels)
+            for name, statistic in zip(row.names, row.statistics, strict=True):
+                value = sensor.read(statistic, now_ms)
+                yield Sample(name, row.group, tags, value, row, statistic)
+        for row, labels, value in self.gauges():
+            tags = self.tags_of(row, labels)
+            yield Sample(row.name, row.group, tags, value, row, Statistic.VALUE)
+
+    def tags_of(self, row: Row, labels: Labels) -> dict[str, str]:
+        """The client's tags and those of a row."""
+        return {**self.tags, **dict(zip(row.labels, labels, strict=True))}
+
+
+class Metrics:
+    """The metrics of any number of consumers: ``Consumer(..., metrics=metrics)``.
+
+    ``samples`` gives them by Kafka's names; ``kip848_client.prometheus`` and ``kip848_client.otel``
+    hand them to monitoring systems. Those of a consumer end with its ``stop``. Without a
+    ``Metrics`` a consumer counts nothing.
+
+    ``per_partition=False`` leaves out what there is of each partition (``records-lag``,
+    ``records-lead``): with thousands of partitions it is most of all.
+    """
+
+    def __init__(self, *, per_partition: bool = True) -> None:
+        self._per_partition = per_partition
+        self._clients: list[ClientMetrics] = []
+
+    def __repr__(self) -> str:
+        return f"<Metrics of {len(self._clients)} clients>"
+
+    def open(self, tags: Mapping[str, str], now_ms: Callable[[], int]) -> ClientMetrics:
+        """Room for a client; ``close`` ends it. Clients call it."""
+        client = ClientMetrics(tags, now_ms, per_partition=self._per_partition)
+        self._clients.append(client)
+        return client
+
+    def close(self, client: ClientMetrics) -> None:
+        """Forget a client. Legal more than once."""
+        if client in self._clients:
+            self._clients.remove(client)
+
+    @property
+    def clients(self) -> tuple[ClientMetrics, ...]:
+        """Those that are open, for exporters."""
+        return tuple(self._clients)
+
+    def samples(self) -> list[Sample]:
+        """Every metric of every client, as it is now."""
+        return [sample for client in self.clients for sample in client.samples()]
+
+    def value(self, name: str, **tags: str) -> float:
+        """The sum of all metrics of this name and these tags (``_`` for ``-``), 0.0 if there are
+        none: ``metrics.value("fenced-total", cause="UNKNOWN_MEMBER_ID")``."""
+        wanted = {tag.replace("_", "-"): value for tag, value in tags.items()}
+        return sum(
+            each.value
+            for each in self.samples()
+            if each.name == name and wanted.items() <= each.tags.items()
+        )

@@ -1,0 +1,289 @@
+"""All metrics of a consumer: names, units, labels, meanings. One row for each sensor or gauge.
+
+Names and groups are those of Kafka's Java client, as far as it has the thing; rows with ``ours``
+say what it has no name for. The metric's name is the sensor's name and the statistic's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client.metrics._sensors import Statistic
+
+__all__ = [
+    "ASSIGNED_LATENCY",
+    "ASSIGNED_PARTITIONS",
+    "BYTES_CONSUMED",
+    "COMMIT",
+    "COMMIT_LATENCY",
+    "COMMIT_SYNC",
+    "FAILED_REBALANCE",
+    "FENCED",
+    "FETCH",
+    "FETCH_LATENCY",
+    "FETCH_SIZE",
+    "HEARTBEAT",
+    "HEARTBEAT_RESPONSE_TIME",
+    "LAST_HEARTBEAT",
+    "LAST_POLL",
+    "LAST_REBALANCE",
+    "LOOP_LAG",
+    "LOST_LATENCY",
+    "MEMBER_EPOCH",
+    "PHASE_TIME",
+    "POLLS",
+    "POLL_IDLE",
+    "REBALANCE",
+    "REBALANCE_LATENCY",
+    "RECORDS_CONSUMED",
+    "RECORDS_LAG",
+    "RECORDS_LAG_MAX",
+    "RECORDS_LEAD",
+    "RECORDS_LEAD_MIN",
+    "REVOKED_LATENCY",
+    "STALE_COMMIT",
+    "TABLE",
+    "THROTTLE",
+    "Row",
+]
+
+_COORDINATOR: Final = "consumer-coordinator-metrics"
+_CONSUMER: Final = "consumer-metrics"
+_FETCH: Final = "consumer-fetch-manager-metrics"
+
+_METER: Final = (Statistic.RATE, Statistic.TOTAL)
+_HOURLY: Final = (Statistic.HOURLY, Statistic.TOTAL)
+_TIMING: Final = (Statistic.AVG, Statistic.MAX)
+_SUMMED: Final = (Statistic.AVG, Statistic.MAX, Statistic.TOTAL)
+_TOTAL: Final = (Statistic.TOTAL,)
+_GAUGE: Final = (Statistic.VALUE,)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A sensor, or a gauge."""
+
+    name: str
+    """The beginning of the names of its metrics; a gauge's whole name."""
+    group: str
+    """The group of Kafka's metrics that it is in."""
+    statistics: tuple[Statistic, ...]
+    meaning: str
+    unit: str = ""
+    """``ms``, ``ns``, ``seconds``, ``bytes``, or none."""
+    labels: tuple[str, ...] = ()
+    """Beside ``client-id`` and ``group-id``, which all have."""
+    ours: bool = False
+    """Kafka's client has no such metric."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metrics that are made of it."""
+        return tuple(f"{self.name}-{each.value}".rstrip("-") for each in self.statistics)
+
+    @property
+    def is_gauge(self) -> bool:
+        """Whether it is looked at and not recorded."""
+        return self.statistics == _GAUGE
+
+    @property
+    def is_timing(self) -> bool:
+        """Whether its records are durations or sizes, of which more than the sum matters."""
+        return Statistic.MAX in self.statistics
+
+
+HEARTBEAT: Final = Row("heartbeat", _COORDINATOR, _METER, "Heartbeats that were sent.")
+HEARTBEAT_RESPONSE_TIME: Final = Row(
+    "heartbeat-response-time",
+    _COORDINATOR,
+    (Statistic.MAX,),
+    "How long the coordinator took to answer a heartbeat.",
+    "ms",
+)
+LAST_HEARTBEAT: Final = Row(
+    "last-heartbeat-seconds-ago",
+    _COORDINATOR,
+    _GAUGE,
+    "Since the last heartbeat was sent.",
+    "seconds",
+)
+REBALANCE: Final = Row(
+    "rebalance",
+    _COORDINATOR,
+    _HOURLY,
+    "Assignments of this member that changed and were carried out.",
+)
+REBALANCE_LATENCY: Final = Row(
+    "rebalance-latency",
+    _COORDINATOR,
+    _SUMMED,
+    "From the coordinator's new target to the moment in which it is carried out.",
+    "ms",
+)
+FAILED_REBALANCE: Final = Row(
+    "failed-rebalance",
+    _COORDINATOR,
+    _HOURLY,
+    "Targets that were not carried out: the member was fenced, failed or left meanwhile.",
+)
+LAST_REBALANCE: Final = Row(
+    "last-rebalance-seconds-ago",
+    _COORDINATOR,
+    _GAUGE,
+    "Since the last rebalance of this member ended.",
+    "seconds",
+)
+ASSIGNED_PARTITIONS: Final = Row(
+    "assigned-partitions", _COORDINATOR, _GAUGE, "Partitions that are assigned."
+)
+COMMIT: Final = Row("commit", _COORDINATOR, _METER, "OffsetCommit requests that were answered.")
+COMMIT_LATENCY: Final = Row(
+    "commit-latency", _COORDINATOR, _TIMING, "How long OffsetCommit took.", "ms"
+)
+ASSIGNED_LATENCY: Final = Row(
+    "partition-assigned-latency",
+    _COORDINATOR,
+    _TIMING,
+    "How long the listener's on_partitions_assigned took.",
+    "ms",
+)
+REVOKED_LATENCY: Final = Row(
+    "partition-revoked-latency",
+    _COORDINATOR,
+    _TIMING,
+    "How long the listener's on_partitions_revoked took.",
+    "ms",
+)
+LOST_LATENCY: Final = Row(
+    "partition-lost-latency",
+    _COORDINATOR,
+    _TIMING,
+    "How long the listener's on_partitions_lost took.",
+    "ms",
+)
+MEMBER_EPOCH: Final = Row(
+    "member-epoch",
+    _COORDINATOR,
+    _GAUGE,
+    "The member epoch; 0 while the member is not in the group.",
+    ours=True,
+)
+FENCED: Final = Row(
+    "fenced",
+    _COORDINATOR,
+    _TOTAL,
+    "How often the coordinator put this member out, by the error that said so.",
+    labels=("cause",),
+    ours=True,
+)
+STALE_COMMIT: Final = Row(
+    "stale-commit",
+    _COORDINATOR,
+    _TOTAL,
+    "OffsetCommit requests that were refused with STALE_MEMBER_EPOCH; most are repeated with the "
+    "new epoch.",
+    ours=True,
+)
+PHASE_TIME: Final = Row(
+    "reconciliation-phase-time",
+    _COORDINATOR,
+    _SUMMED,
+    "How long a phase of a rebalance took: committing before partitions change hands, revoking "
+    "(until the application and its listener are done), assigning (the listener).",
+    "ms",
+    labels=("phase",),
+    ours=True,
+)
+POLLS: Final = Row(
+    "time-between-poll",
+    _CONSUMER,
+    _TIMING,
+    "From one call for records to the next. While records flow it is measured every 10 ms.",
+    "ms",
+)
+LAST_POLL: Final = Row(
+    "last-poll-seconds-ago",
+    _CONSUMER,
+    _GAUGE,
+    "Since the application has asked for records last; 0 while it waits for some.",
+    "seconds",
+)
+POLL_IDLE: Final = Row(
+    "poll-idle-ratio",
+    _CONSUMER,
+    (Statistic.AVG,),
+    "Which part of the time the application spent waiting for records.",
+)
+COMMIT_SYNC: Final = Row(
+    "commit-sync-time-ns", _CONSUMER, _TOTAL, "How long calls of commit() took in all.", "ns"
+)
+LOOP_LAG: Final = Row(
+    "event-loop-lag",
+    _CONSUMER,
+    _TIMING,
+    "How late the event loop ran a timer that is due once a second.",
+    "ms",
+    ours=True,
+)
+FETCH: Final = Row("fetch", _FETCH, _METER, "Fetch requests that were answered.")
+FETCH_LATENCY: Final = Row(
+    "fetch-latency",
+    _FETCH,
+    _TIMING,
+    "How long a Fetch took, the broker's waiting for records included.",
+    "ms",
+)
+FETCH_SIZE: Final = Row(
+    "fetch-size", _FETCH, _TIMING, "Bytes of records in the answer to a Fetch.", "bytes"
+)
+THROTTLE: Final = Row(
+    "fetch-throttle-time",
+    _FETCH,
+    _TIMING,
+    "How long a broker that answered a Fetch takes nothing more of this client.",
+    "ms",
+)
+BYTES_CONSUMED: Final = Row(
+    "bytes-consumed",
+    _FETCH,
+    _METER,
+    "Bytes of records that were handed out, as they came (compressed), once all that was fetched "
+    "of a partition at a time is handed out.",
+    "bytes",
+)
+RECORDS_CONSUMED: Final = Row(
+    "records-consumed", _FETCH, _METER, "Records that were handed out, counted as their bytes are."
+)
+RECORDS_LAG_MAX: Final = Row(
+    "records-lag-max", _FETCH, _GAUGE, "The largest records-lag of all partitions now."
+)
+RECORDS_LEAD_MIN: Final = Row(
+    "records-lead-min", _FETCH, _GAUGE, "The smallest records-lead of all partitions now."
+)
+RECORDS_LAG: Final = Row(
+    "records-lag",
+    _FETCH,
+    _GAUGE,
+    "How many offsets the position is behind the end of the partition, as it was fetched last.",
+    labels=("topic", "partition"),
+)
+RECORDS_LEAD: Final = Row(
+    "records-lead",
+    _FETCH,
+    _GAUGE,
+    "How many offsets the position is before the start of the partition's log: near 0, retention "
+    "is about to delete what was not read.",
+    labels=("topic", "partition"),
+)
+
+TABLE: Final = (
+    *(HEARTBEAT, HEARTBEAT_RESPONSE_TIME, LAST_HEARTBEAT),
+    *(REBALANCE, REBALANCE_LATENCY, FAILED_REBALANCE, LAST_REBALANCE, ASSIGNED_PARTITIONS),
+    *(COMMIT, COMMIT_LATENCY, ASSIGNED_LATENCY, REVOKED_LATENCY, LOST_LATENCY),
+    *(MEMBER_EPOCH, FENCED, STALE_COMMIT, PHASE_TIME),
+    *(POLLS, LAST_POLL, POLL_IDLE, COMMIT_SYNC, LOOP_LAG),
+    *(FETCH, FETCH_LATENCY, FETCH_SIZE, THROTTLE, BYTES_CONSUMED, RECORDS_CONSUMED),
+    *(RECORDS_LAG_MAX, RECORDS_LEAD_MIN, RECORDS_LAG, RECORDS_LEAD),
+)
+"""Every row."""

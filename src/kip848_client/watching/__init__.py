@@ -1,0 +1,57 @@
+"""What of a consumer can be seen from outside: its events, its metrics, its health. Pure.
+
+Nothing here decides anything about the group: all of it reads along with what the cores take and
+ask for.
+"""
+
+from __future__ import annotations
+
+from kip848_client.watching._chronicle import Chronicle
+from kip848_client.watching._event_loop import is_blocked, what_happens_next
+from kip848_client.watching._events import (
+    ApplicationStalled,
+    CoordinatorBack,
+    CoordinatorLost,
+    CoordinatorUnreachable,
+    EventLoopBlocked,
+    EventsMissed,
+    MemberEpochChanged,
+    MemberFailed,
+    MemberFenced,
+    MembershipEvent,
+    PartitionsAssigned,
+    PartitionsLost,
+    PartitionsRevoked,
+    StaleCommit,
+    StateChanged,
+)
+from kip848_client.watching._fetch_meter import FetchMeter, lag_of
+from kip848_client.watching._group_meter import GroupMeter
+from kip848_client.watching._health import ConsumerHealth
+from kip848_client.watching._poll_meter import PollMeter
+
+__all__ = [
+    "ApplicationStalled",
+    "Chronicle",
+    "ConsumerHealth",
+    "CoordinatorBack",
+    "CoordinatorLost",
+    "CoordinatorUnreachable",
+    "EventLoopBlocked",
+    "EventsMissed",
+    "FetchMeter",
+    "GroupMeter",
+    "MemberEpochChanged",
+    "MemberFailed",
+    "MemberFenced",
+    "MembershipEvent",
+    "PartitionsAssigned",
+    "PartitionsLost",
+    "PartitionsRevoked",
+    "PollMeter",
+    "StaleCommit",
+    "StateChanged",
+    "is_blocked",
+    "lag_of",
+    "what_happens_next",
+]

@@ -1,0 +1,107 @@
+"""Whether a consumer is well, and what is wrong with it. Pure: facts in, a judgement out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from kip848_client.errors import Kip848Error
+from kip848_client.member import MemberState
+
+__all__ = ["UNREACHABLE_AFTER_MS", "ConsumerHealth"]
+
+UNREACHABLE_AFTER_MS: Final = 30_000
+"""A coordinator that owes an answer for so long counts as unreachable."""
+
+_IN_GROUP: Final = frozenset(
+    {MemberState.STABLE, MemberState.RECONCILING, MemberState.ACKNOWLEDGING}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerHealth:
+    """A consumer at one moment: facts, and what they mean (``live``, ``ready``, ``problems``)."""
+
+    state: MemberState | None
+    """Of the member; ``None`` without a membership (partitions assigned by hand, or nothing)."""
+    member_epoch: int
+    """0 out of the group."""
+    assigned: int
+    """How many partitions are assigned."""
+    coordinator: str | None
+    """``host:port`` of the group's coordinator; ``None`` while it is not known."""
+    heartbeat_age_ms: int | None
+    """Since the last heartbeat that was answered; ``None`` before the first."""
+    heartbeat_interval_ms: int | None
+    """How often the coordinator wants one."""
+    unreachable_ms: int
+    """Since when the coordinator owes an answer (also a join's, or a look-up's); 0 when all is
+    well."""
+    poll_age_ms: int | None
+    """Since the application has asked for records, to about a second; 0 while it waits for some,
+    ``None`` before it ever did."""
+    max_poll_interval_ms: int
+    """After that long without asking the member leaves its group."""
+    event_loop_late_ms: int
+    """How late the event loop ran the newest timer that is due once a second: more than a few ms
+    means that something blocks it."""
+    consecutive_fences: int
+    """How often the coordinator has put the member out since it accepted a heartbeat."""
+    fatal_error: Kip848Error | None = field(default=None)
+    """What ended the consumer, and is raised by every call."""
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the application has not asked for records for half of ``max_poll_interval_ms``,
+        or the member has left the group for that reason."""
+        if self.state is MemberState.STALE:
+            return True
+        age_ms = self.poll_age_ms
+        return age_ms is not None and 2 * age_ms >= self.max_poll_interval_ms
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether the coordinator has not answered for 30 s."""
+        return self.unreachable_ms >= UNREACHABLE_AFTER_MS
+
+    @property
+    def live(self) -> bool:
+        """For a liveness probe: false where nothing but a new consumer, or an application that goes
+        on, helps. An unreachable coordinator leaves it true: a restart does not cure that."""
+        overdue = self.poll_age_ms is not None and self.poll_age_ms >= self.max_poll_interval_ms
+        stale = self.state is MemberState.STALE
+        return self.fatal_error is None and not overdue and not stale
+
+    @property
+    def ready(self) -> bool:
+        """For a readiness probe: live, in the group (where there is one), and the coordinator
+        answers."""
+        in_group = self.state is None or self.state in _IN_GROUP
+        return self.live and in_group and not self.unreachable
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, in sentences; none when all is well."""
+        found: list[str] = []
+        if self.fatal_error is not None:
+            found.append(f"the consumer has ended: {self.fatal_error}")
+        if self.stalled:
+            found.append(self._stall())
+        if self.unreachable:
+            seconds = self.unreachable_ms / 1000
+            found.append(f"the group coordinator has not answered for {seconds:.0f} s")
+        if self.consecutive_fences > 1:
+            found.append(
+                f"the coordinator has put the member out {self.consecutive_fences} times in a row"
+            )
+        return tuple(found)
+
+    def _stall(self) -> str:
+        limit = f"max_poll_interval_ms is {self.max_poll_interval_ms}"
+        if self.state is MemberState.STALE:
+            return (
+                "the member has left its group because the application did not ask for records "
+                f"({limit}); it joins again with the next call"
+            )
+        seconds = (self.poll_age_ms or 0) / 1000
+        return f"the application has not asked for records for {seconds:.0f} s ({limit})"

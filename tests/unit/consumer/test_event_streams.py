@@ -1,0 +1,74 @@
+"""Streams of events: bounded, for any number of readers."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import pytest
+
+from kip848_client.consumer._event_streams import EventHub
+from kip848_client.watching import EventsMissed, MemberFenced, MembershipEvent
+
+pytestmark = pytest.mark.asyncio
+
+
+def event(number: int) -> MembershipEvent:
+    return MemberFenced(time_ms=number, member_epoch=1, cause="UNKNOWN_MEMBER_ID")
+
+
+async def test_each_reader_gets_each_event() -> None:
+    hub = EventHub()
+    streams = [hub.stream(10) for _ in range(2)]
+    for number in range(3):
+        hub.put(event(number))
+    hub.close()
+    for stream in streams:
+        assert [each.time_ms async for each in stream] == [0, 1, 2]
+
+
+async def test_a_reader_waits_for_the_next_event() -> None:
+    hub = EventHub()
+    stream = hub.stream(10)
+    reading = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0)
+    hub.put(event(1))
+    assert await reading == event(1)
+
+
+async def test_a_slow_reader_loses_the_oldest_and_is_told_how_many() -> None:
+    hub = EventHub()
+    stream = hub.stream(2)
+    for number in range(5):
+        hub.put(event(number))
+    assert await anext(stream) == EventsMissed(3, 1, 3)
+    assert [await anext(stream) for _ in range(2)] == [event(3), event(4)]
+    hub.put(event(5))
+    assert await anext(stream) == event(5), "they are told once"
+
+
+async def test_the_end_of_the_consumer_ends_the_streams() -> None:
+    hub = EventHub()
+    stream = hub.stream(2)
+    reading = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0)
+    hub.close()
+    with pytest.raises(StopAsyncIteration):
+        await reading
+    assert [each async for each in hub.stream(2)] == []
+
+
+async def test_a_closed_stream_takes_no_more() -> None:
+    hub = EventHub()
+    stream = hub.stream(2)
+    hub.put(event(1))
+    stream.close()
+    hub.put(event(2))
+    assert [each async for each in stream] == [event(1)]
+
+
+async def test_a_stream_that_nobody_has_any_more_costs_nothing() -> None:
+    hub = EventHub()
+    hub.stream(2)
+    gc.collect()
+    assert not list(hub._streams)

@@ -1,0 +1,82 @@
+"""Metrics of a fetch core that is played by hand, of records handed out, and of polls."""
+
+from __future__ import annotations
+
+from kip848_client.fetching import FetchAnswer, FetchAnswered, FetchIntent, FetchLost, SendFetch
+from kip848_client.metrics import Metrics
+from kip848_client.watching import FetchMeter, PollMeter, lag_of
+from tests.unit.consumer.fetched import A, B, PathHarness
+
+INTENT = FetchIntent(0, 0, (), (), 500, 1, 1_000, read_committed=False, rack="")
+
+
+def test_a_fetch_is_timed_and_its_answer_measured() -> None:
+    harness, metrics = PathHarness(), Metrics()
+    now = 0
+    meter = FetchMeter(metrics.open({}, lambda: now), harness.core, committed=False)
+    meter.took(100, FetchLost(0, "none"), [SendFetch(1, 1, INTENT, 1_000)])
+    meter.took(350, FetchAnswered(1, FetchAnswer(size_bytes=77, throttle_time_ms=5)), [])
+    assert metrics.value("fetch-total") == 1
+    assert metrics.value("fetch-latency-max") == 250
+    assert metrics.value("fetch-size-avg") == 77
+    assert metrics.value("fetch-throttle-time-max") == 5
+
+
+def test_a_fetch_that_was_lost_is_no_fetch() -> None:
+    harness, metrics = PathHarness(), Metrics()
+    meter = FetchMeter(metrics.open({}, lambda: 0), harness.core, committed=False)
+    meter.took(100, FetchLost(0, "none"), [SendFetch(1, 1, INTENT, 1_000)])
+    meter.took(200, FetchLost(1, "gone"), [])
+    assert metrics.value("fetch-total") == 0
+    assert not meter._sent
+
+
+def test_lag_and_lead_are_those_of_the_last_fetch() -> None:
+    harness, metrics = PathHarness(), Metrics()
+    FetchMeter(metrics.open({}, lambda: 0), harness.core, committed=False)
+    harness.grow(A, *[b"x"] * 4)
+    harness.grow(B, b"y")
+    harness.begin(A, B)
+    assert lag_of(harness.core, A, committed=False) == 4
+    assert metrics.value("records-lag", topic="t", partition="0") == 4
+    assert metrics.value("records-lag-max") == 4
+    assert harness.path.take_one([A]) is not None
+    assert metrics.value("records-lag", topic="t", partition="0") == 3
+    assert metrics.value("records-lead-min") == 0
+    assert metrics.value("assigned-partitions") == 2
+
+
+def test_what_was_handed_out_is_counted_with_its_slice() -> None:
+    harness, metrics = PathHarness(), Metrics()
+    meter = FetchMeter(metrics.open({}, lambda: 0), harness.core, committed=False)
+    harness.path._handed_out = meter.handed_out
+    harness.grow(A, b"a", b"b", b"c")
+    harness.begin(A)
+    harness.take(2)
+    assert metrics.value("records-consumed-total") == 0
+    harness.grow(A, b"d")
+    harness.take(2)
+    assert metrics.value("records-consumed-total") == 3
+    assert metrics.value("bytes-consumed-total") > 0
+
+
+def test_what_is_not_assigned_has_no_lag() -> None:
+    assert lag_of(PathHarness().core, A, committed=False) is None
+
+
+def test_polls_are_timed_from_one_to_the_next() -> None:
+    metrics = Metrics()
+    now = [1_000]
+    meter = PollMeter(metrics.open({}, lambda: now[0]))
+    assert metrics.value("last-poll-seconds-ago") == 0
+    meter.polled()
+    meter.waits()
+    now[0] += 300
+    assert metrics.value("last-poll-seconds-ago") == 0, "it waits for records"
+    meter.goes_on()
+    now[0] += 100
+    meter.polled()
+    assert metrics.value("time-between-poll-max") == 400
+    assert metrics.value("poll-idle-ratio-avg") == 0.75
+    now[0] += 2_000
+    assert metrics.value("last-poll-seconds-ago") == 2

@@ -1,0 +1,89 @@
+"""Facts in, a judgement out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kip848_client.errors import Kip848Error
+from kip848_client.member import MemberState
+from kip848_client.watching import ConsumerHealth
+
+WELL = ConsumerHealth(
+    state=MemberState.STABLE,
+    member_epoch=4,
+    assigned=2,
+    coordinator="kafka:9092",
+    heartbeat_age_ms=1_200,
+    heartbeat_interval_ms=5_000,
+    unreachable_ms=0,
+    poll_age_ms=0,
+    max_poll_interval_ms=300_000,
+    event_loop_late_ms=1,
+    consecutive_fences=0,
+)
+
+
+def test_all_is_well() -> None:
+    assert WELL.live
+    assert WELL.ready
+    assert not WELL.stalled
+    assert WELL.problems == ()
+
+
+def test_without_a_membership_all_is_well() -> None:
+    alone = replace(WELL, state=None, poll_age_ms=None, coordinator=None)
+    assert alone.live
+    assert alone.ready
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        MemberState.JOINING,
+        MemberState.FENCED,
+        MemberState.UNSUBSCRIBED,
+        MemberState.PREPARE_LEAVING,
+        MemberState.LEAVING,
+    ],
+)
+def test_out_of_the_group_it_is_live_and_not_ready(state: MemberState) -> None:
+    assert replace(WELL, state=state).live
+    assert not replace(WELL, state=state).ready
+
+
+def test_half_of_the_interval_without_a_poll_is_a_stall() -> None:
+    assert not replace(WELL, poll_age_ms=149_999).stalled
+    stalled = replace(WELL, poll_age_ms=150_000)
+    assert stalled.stalled
+    assert stalled.live, "there is time to go on"
+    assert "has not asked for records for 150 s" in stalled.problems[0]
+
+
+def test_an_application_that_does_not_go_on_is_not_live() -> None:
+    assert not replace(WELL, poll_age_ms=300_000).live
+    stale = replace(WELL, state=MemberState.STALE, poll_age_ms=1_000)
+    assert stale.stalled
+    assert not stale.live
+    assert "has left its group" in stale.problems[0]
+
+
+def test_an_unreachable_coordinator_is_not_cured_by_a_restart() -> None:
+    assert replace(WELL, unreachable_ms=29_999).ready
+    unreachable = replace(WELL, unreachable_ms=30_000)
+    assert unreachable.live
+    assert not unreachable.ready
+    assert "has not answered for 30 s" in unreachable.problems[0]
+
+
+def test_what_ended_it_is_told_first() -> None:
+    dead = replace(WELL, state=MemberState.FATAL, fatal_error=Kip848Error("no such group"))
+    assert not dead.live
+    assert not dead.ready
+    assert dead.problems[0] == "the consumer has ended: no such group"
+
+
+def test_one_fence_is_nothing_to_speak_of() -> None:
+    assert replace(WELL, consecutive_fences=1).problems == ()
+    assert "3 times in a row" in replace(WELL, consecutive_fences=3).problems[0]
