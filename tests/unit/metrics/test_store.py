@@ -36,7 +36,7 @@ def test_a_value_is_the_sum_of_what_fits() -> None:
 def test_a_gauge_is_looked_at_when_somebody_asks() -> None:
     metrics = Metrics()
     client = metrics.open({}, lambda: 0)
-    lags = {("t", "0"): 5.0}
+    lags: dict[tuple[str, ...], float] = {("t", "0"): 5.0}
     client.gauge(rows.RECORDS_LAG, lambda: lags)
     assert metrics.value("records-lag", topic="t", partition="0") == 5
     lags["t", "0"] = 6.0
