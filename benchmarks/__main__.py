@@ -12,6 +12,7 @@ BENCHMARKS: Final = {
     "coordinator": "the bundled coordinator under load, beside librdkafka's mock broker",
     "fetch_core": "the fetch core by itself: milliseconds a step with 4,000 partitions",
     "idle": "idle partitions, many partitions, many consumers: processor, memory, stalls",
+    "metrics": "what metrics cost the way of records, when they are off and when they are on",
     "settling": "what extra heartbeats cost the broker with 10,000 members, and what they gain",
     "rebalance": "how fast a group settles on real Kafka, beside confluent-kafka and aiokafka",
     "consume": "records a second out of Kafka, beside aiokafka and confluent-kafka",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client.metrics import TABLE, Row
+from kip848_client.prometheus import kind_of, prometheus_name
 
 __all__ = ["page"]
 
@@ -17,13 +18,19 @@ Kafka's Java client. `-rate` is a second, `-rate-per-hour` an hour; they, `-avg`
 the last 30 to 60 s, as in Kafka, and NaN where nothing happened. `-total` is since the start. Every
 metric has the tags `client-id` and `group-id`.
 """
+_COLUMNS: Final = """\
+| metric | unit | tags | in Prometheus | |
+|---|---|---|---|---|
+"""
 
 
 def page() -> str:
     """The page, as it is in the repository."""
     lines = [_HEAD]
     for group in dict.fromkeys(row.group for row in TABLE):
-        lines.append(f"\n## {group}\n\n| metric | unit | tags | |\n|---|---|---|---|\n")
+        lines.append(
+            f"\n## {group}\n\n| metric | unit | tags | in Prometheus | |\n|---|---|---|---|---|\n"
+        )
         lines += [_line(row) for row in TABLE if row.group == group]
     return "".join(lines)
 
@@ -32,4 +39,9 @@ def _line(row: Row) -> str:
     names = ", ".join(f"`{name}`" for name in row.names)
     labels = ", ".join(f"`{label}`" for label in row.labels)
     ours = " (Kafka's client has none such.)" if row.ours else ""
-    return f"| {names} | {row.unit} | {labels} | {row.meaning}{ours} |\n"
+    return f"| {names} | {row.unit} | {labels} | {_prometheus(row)} | {row.meaning}{ours} |\n"
+
+
+def _prometheus(row: Row) -> str:
+    kind = kind_of(row)
+    return f"`{prometheus_name(row)}{'_total' if kind == 'counter' else ''}`, {kind}"

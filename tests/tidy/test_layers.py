@@ -81,6 +81,8 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.fetching", (*GROUND, "cluster", "wire")),
     ("kip848_client.producing", (*GROUND, "cluster", "wire")),
     ("kip848_client.metrics", ()),
+    ("kip848_client.prometheus", (*GROUND, "metrics")),
+    ("kip848_client.otel", (*GROUND, "metrics")),
     (
         "kip848_client.watching",
         (*GROUND, "member", "offsets", "group", "fetching", "metrics"),
@@ -201,6 +203,8 @@ ONLY_IMPORTER = {
         "mock_coordinator.core.transaction_coordinator",
     ),
     "rich": ("kip848_client.cli",),
+    "prometheus_client": ("kip848_client.prometheus",),
+    "opentelemetry": ("kip848_client.otel",),
     "pyarrow": ("kip848_client.records._arrow",),
 }
 

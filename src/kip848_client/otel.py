@@ -1,0 +1,99 @@
+"""Metrics for OpenTelemetry (``pip install kip848-client[otel]``).
+
+::
+
+    from kip848_client import Consumer, Metrics
+    from kip848_client.otel import instrument
+
+    metrics = Metrics()
+    instrument(metrics)  # with the meter provider that the application has set
+    consumer = Consumer("orders", bootstrap_servers="...", group_id="billing", metrics=metrics)
+
+Instruments are called as OpenTelemetry's Java agent calls Kafka's: ``kafka.consumer.`` and Kafka's
+name in snake case (``kafka.consumer.rebalance_latency_max``). All of them are observed: nothing is
+computed until the application's reader asks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from kip848_client.errors import ConfigError
+from kip848_client.metrics import TABLE, Metrics, Row, Sample, Statistic
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+
+__all__ = ["instrument", "otel_name"]
+
+_PREFIX: Final = "kafka.consumer."
+_ATTRIBUTES: Final = {
+    "client-id": "messaging.client.id",
+    "group-id": "messaging.consumer.group.name",
+    "topic": "messaging.destination.name",
+    "partition": "messaging.destination.partition.id",
+}
+"""Tags that the semantic conventions for messaging have a name for."""
+_UNITS: Final = {"ms": "ms", "ns": "ns", "seconds": "s", "bytes": "By"}
+
+
+def instrument(metrics: Metrics, meter_provider: MeterProvider | None = None) -> None:
+    """Make an instrument for each metric, with ``meter_provider`` or the global one.
+
+    Call it once for each ``Metrics``. Raises ``ConfigError`` where opentelemetry-api is not
+    installed.
+    """
+    api = _library()
+    provider = api.get_meter_provider() if meter_provider is None else meter_provider
+    meter = provider.get_meter("kip848_client")
+    for row in TABLE:
+        for name, statistic in zip(row.names, row.statistics, strict=True):
+            observe = _observer(metrics, name, api.Observation)
+            is_total = statistic is Statistic.TOTAL
+            make: Callable[..., Any] = (
+                meter.create_observable_counter if is_total else meter.create_observable_gauge
+            )
+            make(otel_name(name), [observe], _unit(row, statistic), row.meaning)
+
+
+def otel_name(metric: str) -> str:
+    """What a metric of Kafka's name is called here."""
+    return _PREFIX + metric.replace("-", "_")
+
+
+def _unit(row: Row, statistic: Statistic) -> str:
+    unit = _UNITS.get(row.unit, "1")
+    match statistic:
+        case Statistic.RATE:
+            return f"{unit}/s"
+        case Statistic.HOURLY:
+            return f"{unit}/h"
+        case _:
+            return unit
+
+
+def _observer(
+    metrics: Metrics, name: str, observation: Callable[..., Observation]
+) -> Callable[[CallbackOptions], Iterable[Observation]]:
+    def observe(_options: CallbackOptions) -> Iterator[Observation]:
+        for sample in metrics.samples():
+            if sample.name == name and not math.isnan(sample.value):
+                yield observation(sample.value, _attributes(sample))
+
+    return observe
+
+
+def _attributes(sample: Sample) -> dict[str, str]:
+    return {_ATTRIBUTES.get(tag, tag): value for tag, value in sample.tags.items() if value}
+
+
+def _library() -> Any:
+    try:
+        import opentelemetry.metrics
+    except ImportError as err:
+        raise ConfigError(
+            "opentelemetry-api is not installed: pip install 'kip848-client[otel]'"
+        ) from err
+    return opentelemetry.metrics

@@ -1,0 +1,139 @@
+"""Metrics for Prometheus (``pip install kip848-client[prometheus]``).
+
+::
+
+    from prometheus_client import start_http_server
+    from kip848_client import Consumer, Metrics
+    from kip848_client.prometheus import register
+
+    metrics = Metrics()
+    register(metrics)
+    start_http_server(8000)
+    consumer = Consumer("orders", bootstrap_servers="...", group_id="billing", metrics=metrics)
+
+Names are Kafka's in Prometheus' manner: ``kip848_consumer_`` and the name in snake case, in base
+units. Times become histograms (``kip848_consumer_rebalance_latency_seconds``), other sizes
+summaries, totals counters; rates, averages and maxima are for the server to compute. Nothing is
+computed until somebody scrapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from kip848_client.errors import ConfigError
+from kip848_client.metrics import (
+    BUCKETS_MS,
+    TABLE,
+    ClientMetrics,
+    Labels,
+    Metrics,
+    Row,
+    Sensor,
+    Statistic,
+)
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
+
+__all__ = ["Collector", "kind_of", "prometheus_name", "register"]
+
+_PREFIX: Final = "kip848_consumer_"
+_SECONDS: Final = {"ms": 1_000, "ns": 1_000_000_000}
+"""How many of a unit are a second."""
+_BASE: Final = {"ms": "seconds", "ns": "seconds"}
+_COMMON: Final = ("client_id", "group_id")
+
+
+def register(metrics: Metrics, registry: CollectorRegistry | None = None) -> Collector:
+    """Have ``metrics`` scraped with everything else of ``registry`` (the default one of
+    prometheus_client). Returns what ``registry.unregister`` takes.
+
+    Raises ``ConfigError`` where prometheus_client is not installed.
+    """
+    core = _library()
+    collector = Collector(metrics)
+    (core.REGISTRY if registry is None else registry).register(collector)
+    return collector
+
+
+def prometheus_name(row: Row) -> str:
+    """What a row of the table is called here: ``heartbeat`` and ``-total`` are
+    ``kip848_consumer_heartbeat``, to which Prometheus adds ``_total``."""
+    name = row.name.replace("-", "_")
+    unit = _BASE.get(row.unit, row.unit)
+    if row.unit == "ns":
+        name = name.removesuffix("_ns")
+    if unit and unit not in name and not row.is_gauge:
+        name = f"{name}_{unit}"
+    return _PREFIX + name
+
+
+def kind_of(row: Row) -> str:
+    """What a row becomes: ``gauge``, ``histogram``, ``counter`` or ``summary``."""
+    if row.is_gauge:
+        return "gauge"
+    if row.is_timing and row.unit == "ms":
+        return "histogram"
+    return "counter" if Statistic.TOTAL in row.statistics else "summary"
+
+
+class Collector:
+    """A collector in the sense of prometheus_client, for a registry of your own."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._core = _library()
+
+    def describe(self) -> Iterator[Metric]:
+        """The names, without values: which consumers there will be, nobody knows."""
+        return (self._family(row) for row in TABLE)
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics of all consumers as they are now."""
+        found: dict[str, Any] = {}
+        for client in self._metrics.clients:
+            for row, labels, sensor in client.sensors():
+                family = found.setdefault(row.name, self._family(row))
+                _add(family, row, _values(client, labels), sensor)
+            for row, labels, value in client.gauges():
+                family = found.setdefault(row.name, self._family(row))
+                family.add_metric(_values(client, labels), value)
+        yield from found.values()
+
+    def _family(self, row: Row) -> Any:
+        kind = getattr(self._core, f"{kind_of(row).title()}MetricFamily")
+        labels = [*_COMMON, *(label.replace("-", "_") for label in row.labels)]
+        return kind(prometheus_name(row), row.meaning, labels=labels)
+
+
+def _add(family: Any, row: Row, labels: list[str], sensor: Sensor) -> None:
+    scale = _SECONDS.get(row.unit, 1)
+    if sensor.buckets is not None:
+        buckets: list[tuple[str, float]] = []
+        count = 0
+        bounds = [*(f"{bound / scale}" for bound in BUCKETS_MS), "+Inf"]
+        for bound, here in zip(bounds, list(sensor.buckets), strict=True):
+            count += here
+            buckets.append((bound, count))
+        family.add_metric(labels, buckets, sensor.total / scale)
+    elif kind_of(row) == "summary":
+        family.add_metric(labels, sensor.count, sensor.total / scale)
+    else:
+        family.add_metric(labels, sensor.total / scale)
+
+
+def _values(client: ClientMetrics, labels: Labels) -> list[str]:
+    return [*(client.tags.get(name.replace("_", "-"), "") for name in _COMMON), *labels]
+
+
+def _library() -> Any:
+    try:
+        import prometheus_client.core
+    except ImportError as err:
+        raise ConfigError(
+            "prometheus_client is not installed: pip install 'kip848-client[prometheus]'"
+        ) from err
+    return prometheus_client.core
