@@ -30,7 +30,7 @@ class PlainListener:
     async def accept(self) -> PlainSocket:
         """The next connection. Raises ``OSError``."""
         loop = asyncio.get_running_loop()
-        accepted, _ = await loop.sock_accept(self._socket)
+        accepted = await self._taken()
         # As Kafka's brokers do. asyncio forgets it where the listener was made without a protocol
         # number, and each second of two quick answers waits 40 ms for the client's delayed ACK.
         with contextlib.suppress(OSError):  # the client may be gone already
@@ -41,6 +41,18 @@ class PlainListener:
     async def aclose(self) -> None:
         """Stop listening."""
         await self._bound.aclose()
+
+    async def _taken(self) -> socket.socket:
+        """The next one; nothing is awaited once it is taken: the loop's own ``sock_accept`` leaves
+        it open for ever when it is cancelled in that very turn."""
+        while True:
+            try:
+                accepted, _ = self._socket.accept()
+            except (BlockingIOError, InterruptedError):
+                await anyio.wait_readable(self._socket)
+            else:
+                accepted.setblocking(False)
+                return accepted
 
     @property
     def extra_attributes(self) -> Mapping[Any, Callable[[], Any]]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import socket
 import struct
+import warnings
 
 import anyio
 import anyio.abc
@@ -159,3 +162,25 @@ async def test_answers_are_not_held_back_for_an_acknowledgement() -> None:
         assert raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
     writer.close()
     await listener.aclose()
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_listener_that_ends_while_somebody_connects_leaves_no_socket(turns: int) -> None:
+    """A connection that is taken in the turn of the loop in which the accepting ends belonged to
+    nobody."""
+    (bound,) = (await anyio.create_tcp_listener(local_host="127.0.0.1")).listeners
+    async with contextlib.aclosing(PlainListener(bound)) as listener:
+        accepting = asyncio.create_task(listener.accept())
+        await asyncio.sleep(0)
+        with socket.create_connection(bound.extra(anyio.abc.SocketAttribute.local_address)):
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            accepting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                async with await accepting:
+                    pass
+        del accepting
+        with warnings.catch_warnings(record=True) as left:
+            warnings.simplefilter("always", ResourceWarning)
+            gc.collect()
+        assert not left
