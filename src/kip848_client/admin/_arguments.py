@@ -127,12 +127,7 @@ def checked_reset(reset: object) -> OffsetReset:
         case ByDuration(duration_ms):
             checked_time_ms(duration_ms, "duration_ms")
         case ShiftBy(records):
-            if (
-                not isinstance(records, int)
-                or isinstance(records, bool)
-                or abs(records) > _SHIFT_MAX
-            ):
-                raise ConfigError(f"ShiftBy takes an int, not {shown(records)}")
+            _check_shift(records)
         case ToPlan(offsets):
             return ToPlan({tp: each.offset for tp, each in checked_offsets(offsets).items()})
         case _ if not isinstance(reset, _RESETS):
@@ -184,6 +179,11 @@ def checked_changes(
         if not of_one:
             raise ConfigError(f"{says}: nothing is to be changed of {shown(name)}")
     return found
+
+
+def _check_shift(records: object) -> None:
+    if not isinstance(records, int) or isinstance(records, bool) or abs(records) > _SHIFT_MAX:
+        raise ConfigError(f"ShiftBy takes an int, not {shown(records)}")
 
 
 def _checked_epoch(epoch: object) -> None:

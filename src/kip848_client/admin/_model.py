@@ -192,7 +192,8 @@ class ConfigSource(IntEnum):
     DYNAMIC_GROUP_CONFIG = 8
 
     @classmethod
-    def _missing_(cls, _: object) -> ConfigSource:
+    def _missing_(cls, value: object) -> ConfigSource:
+        del value  # whatever a newer broker says
         return cls.UNKNOWN
 
 

@@ -127,7 +127,7 @@ class GroupRequests:
         try:
             await self._transport.find_coordinator()
         except BrokerError as err:
-            return CoordinatorLookupFailed(command.lookup, None if err.retriable else err)
+            return CoordinatorLookupFailed(command.lookup, err)
         except UnsupportedVersion as err:
             return CoordinatorLookupFailed(command.lookup, self._unsupported(err))
         except Kip848Error as err:

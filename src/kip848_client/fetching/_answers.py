@@ -17,12 +17,12 @@ from typing import Final
 from kip848_client._backoff import Jitter, backoff_ms
 from kip848_client._partition_names import shown
 from kip848_client.cluster import NO_NODE, Leaders
-from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.error_codes import error_name
 from kip848_client.errors import Kip848Error, LogTruncated, RecordUnreadable, broker_error
 from kip848_client.fetching._assigned import Assigned
 from kip848_client.fetching._buffer import Buffer
 from kip848_client.fetching._commands import Command, Notice, Positioned, Readable, UseEndpoints
-from kip848_client.fetching._errors import QUIET_MS, fetch_error, rule_of
+from kip848_client.fetching._errors import QUIET_MS, fetch_error, rule_of, whole_of
 from kip848_client.fetching._model import (
     EpochEnd,
     FetchAnswer,
@@ -44,8 +44,6 @@ SHORTEST_WAIT_MS: Final = 20
 this time."""
 MOVES_MAX: Final = 3
 """So often in a row a partition follows the hints of brokers at once."""
-_USELESS: Final = (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.INVALID_REQUEST)
-"""Refusals of a whole request that asking again does not cure."""
 
 _Errors = dict[tuple[int, str], Kip848Error]
 """One error for all partitions of a topic that an answer refuses alike: it is told once."""
@@ -107,7 +105,7 @@ class Answers:
         if not verdict.usable:
             if verdict.rest:
                 self._rest(now_ms, node)
-            if answer.error_code in _USELESS and verdict.failures > 1:
+            if whole_of(answer.error_code).stops and verdict.failures > 1:
                 code = answer.error_code
                 where = f"broker {node.node}"
                 self._stop_all(node, broker_error(code, error_name(code), where, api="Fetch"))

@@ -1,4 +1,5 @@
-"""What an error of a partition in a Fetch answer leads to: one table.
+"""What an error code in a Fetch answer leads to: a table for those of a partition, and one for
+those of the whole answer.
 
 Where nothing else is said, the partition rests, each time longer, is left out of requests meanwhile
 and tried again. That is not told to the user before it has lasted for some time: leaders move.
@@ -14,7 +15,16 @@ from kip848_client._types import TopicPartition
 from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import Kip848Error, RecordUnreadable, broker_error
 
-__all__ = ["QUIET_MS", "Rule", "fetch_error", "rule_of"]
+__all__ = [
+    "OF_PARTITIONS",
+    "OF_WHOLES",
+    "QUIET_MS",
+    "Rule",
+    "Whole",
+    "fetch_error",
+    "rule_of",
+    "whole_of",
+]
 
 QUIET_MS: Final = 10_000
 """For so long trouble that may pass is not told."""
@@ -44,7 +54,7 @@ class Rule:
 _MOVED: Final = Rule(learn=True, hint=True)
 _LEARN: Final = Rule(learn=True)
 
-_RULES: Final[dict[int, Rule]] = {
+OF_PARTITIONS: Final[dict[int, Rule]] = {
     ErrorCode.UNKNOWN_SERVER_ERROR: Rule(),
     ErrorCode.OFFSET_OUT_OF_RANGE: Rule(check=True),
     ErrorCode.CORRUPT_MESSAGE: Rule(tries=3),
@@ -73,7 +83,41 @@ _OTHERS: Final = Rule(tries=10)
 
 def rule_of(code: int) -> Rule:
     """What this error code leads to."""
-    return _RULES.get(code, _OTHERS)
+    return OF_PARTITIONS.get(code, _OTHERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What to do when a broker refuses a whole Fetch. Whatever it is, the next request opens
+    another session."""
+
+    is_over: bool = False
+    """The broker has no session of ours any more: there is none to be closed."""
+    again: bool = False
+    """The first time in a row the next request goes out at once; else the broker is left alone
+    for a while, longer each time."""
+    learn: bool = False
+    """Ask for the leaders, and the ids, of all topics that were asked for."""
+    warns: bool = True
+    """It is logged."""
+    stops: bool = False
+    """When it comes again, its partitions stop and the user is told."""
+
+
+OF_WHOLES: Final[dict[int, Whole]] = {
+    ErrorCode.FETCH_SESSION_ID_NOT_FOUND: Whole(is_over=True, again=True, warns=False),
+    ErrorCode.INVALID_FETCH_SESSION_EPOCH: Whole(again=True, warns=False),
+    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR: Whole(learn=True, warns=False),
+    ErrorCode.UNSUPPORTED_VERSION: Whole(stops=True),
+    ErrorCode.INVALID_REQUEST: Whole(stops=True),
+}
+
+_OTHER_WHOLES: Final = Whole()
+
+
+def whole_of(code: int) -> Whole:
+    """What this error code of a whole answer leads to."""
+    return OF_WHOLES.get(code, _OTHER_WHOLES)
 
 
 def fetch_error(code: int, tp: TopicPartition, offset: int) -> Kip848Error:

@@ -37,7 +37,15 @@ from kip848_client.fetching._events import CommittedFailed, CommittedFound
 from kip848_client.fetching._model import EARLIEST, LATEST, FetchSettings, StoredOffset
 from kip848_client.fetching._queries import Found, Lookup, Queries
 
-__all__ = ["PositionFound", "PositionStands", "PositionTrouble", "Positions", "Result"]
+__all__ = [
+    "QUIET_MS",
+    "RETRY_MS",
+    "PositionFound",
+    "PositionStands",
+    "PositionTrouble",
+    "Positions",
+    "Result",
+]
 
 BELIEVED_AFTER: Final = 3
 """So often in a row a broker must call an offset out of range that is in its log."""

@@ -37,8 +37,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kip848_client._types import ZERO_TOPIC_ID, TopicIdPartition, format_topic_id
-from kip848_client.error_codes import ErrorCode, default_message, error_name
+from kip848_client.error_codes import default_message, error_name
 from kip848_client.errors import LocalProtocolError
+from kip848_client.fetching._errors import whole_of
 from kip848_client.fetching._model import FetchAnswer, PartitionAnswer, Wanted
 
 __all__ = ["Difference", "FetchSession", "SessionSnapshot", "Verdict"]
@@ -51,11 +52,6 @@ _FIRST_EPOCH: Final = 1
 _LAST_EPOCH: Final = 0x7FFFFFFF
 _ASK_FOR_A_SESSION_EVERY_MS: Final = 30_000
 """While the broker has no room for one."""
-
-_HEALED_BY_REOPENING: Final = (
-    ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
-    ErrorCode.INVALID_FETCH_SESSION_EPOCH,
-)
 
 
 class Difference(NamedTuple):
@@ -294,13 +290,16 @@ class FetchSession:
         it is closed, or it is what the broker fails at."""
         self._failures += 1
         self._asked = {}
-        over = code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND or sent.session_epoch <= _FULL
+        rule = whole_of(code)
+        over = rule.is_over or sent.session_epoch <= _FULL
         self._reset(_NO_SESSION if over else self._session_id)
-        again = self._failures > 1
-        if code in _HEALED_BY_REOPENING:
-            return Verdict(usable=False, rest=again, failures=self._failures)
-        if code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR:
-            return Verdict(usable=False, rest=True, learn_leaders=True, failures=self._failures)
+        if not rule.warns:
+            return Verdict(
+                usable=False,
+                rest=not rule.again or self._failures > 1,
+                learn_leaders=rule.learn,
+                failures=self._failures,
+            )
         return self._warn(
             f"broker {self._node} refused a Fetch: {error_name(code)} ({default_message(code)})"
         )

@@ -19,6 +19,7 @@ from kip848_client.group._commands import (
     FetchCommitted,
     GroupCommand,
 )
+from kip848_client.group._committed_errors import Reaction, reaction
 from kip848_client.group._events import (
     CommittedAnswered,
     CommittedAsked,
@@ -32,8 +33,6 @@ from kip848_client.offsets import CommittableOffset
 __all__ = ["CommittedLookups"]
 
 _NOTHING_COMMITTED: Final = -1
-_MOVED: Final = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
-_UNKNOWN_TOPIC: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 @dataclass(slots=True)
@@ -117,7 +116,7 @@ class CommittedLookups:
         codes = [event.error_code]
         for tp in lookup.partitions:
             row = event.rows.get(tp)
-            if row is None or row.error_code in _UNKNOWN_TOPIC:
+            if row is None or reaction(row.error_code) is Reaction.TOPIC:
                 continue  # silence about a partition is not "nothing committed"
             codes.append(row.error_code)
             found[tp] = _stored(row)
@@ -136,22 +135,20 @@ class CommittedLookups:
         self._emit(CommittedFound(lookup.ticket, found))
 
     def _on_error(self, now_ms: int, lookup: _Lookup, error: Kip848Error) -> None:
-        if isinstance(error, BrokerError) and self._is_worth_retrying(error):
-            self._retry(now_ms, lookup, str(error))
-        else:
+        if not isinstance(error, BrokerError):
             self._fail(lookup, error)
-
-    def _is_worth_retrying(self, error: BrokerError) -> bool:
-        if error.code in _MOVED:
+            return
+        found = reaction(error.code)
+        if found is Reaction.NEXT_EPOCH and self._epoch is None:
+            found = Reaction.FAIL  # out of the group a stale epoch cannot become a good one
+        if found is Reaction.REDISCOVER:
             self._suspect_coordinator(error.name)
-            return True
-        if error.code == ErrorCode.STALE_MEMBER_EPOCH and self._epoch is not None:
+        if found in (Reaction.NEXT_EPOCH, Reaction.FENCED):
             self._refresh_epoch()
-            return True
-        if error.code == ErrorCode.UNKNOWN_MEMBER_ID:
-            self._refresh_epoch()  # the member will be fenced, and give up what it has
-            return False
-        return error.retriable or error.code == ErrorCode.UNSTABLE_OFFSET_COMMIT
+        if found in (Reaction.FENCED, Reaction.FAIL):
+            self._fail(lookup, error)
+        else:
+            self._retry(now_ms, lookup, str(error))
 
     def _retry(self, now_ms: int, lookup: _Lookup, why: str) -> None:
         lookup.last = why

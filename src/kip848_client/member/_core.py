@@ -45,7 +45,7 @@ from kip848_client.member._model import (
     sanitise,
 )
 from kip848_client.member._names import NameLookup
-from kip848_client.member._policy import Verdict, error_of, judge
+from kip848_client.member._policy import Verdict, error_of, judge, to_tell
 from kip848_client.member._reports import ErrorReports
 from kip848_client.member._snapshot import take_snapshot
 from kip848_client.member._standing import Standing
@@ -571,7 +571,7 @@ class MemberCore:
         if not self._link.answered(self._now, event):
             self._stale_answers += 1
             return
-        error = event.error if isinstance(event, ev.CoordinatorLookupFailed) else None
+        error = to_tell(event.error) if isinstance(event, ev.CoordinatorLookupFailed) else None
         if error is not None and self.state in st.HEARTBEATING:
             self._reports.tell(self._now, "lookup", error, self._clock.interval_ms)
 

@@ -109,8 +109,7 @@ class CoordinatorFound(Event):
 class CoordinatorLookupFailed(Event):
     """Answer to ``FindCoordinator``: not found. It is retried with a backoff in any case.
 
-    ``error`` is what to tell the user, for errors that waiting does not cure (e.g.
-    GROUP_AUTHORIZATION_FAILED); ``None`` for the retriable ones.
+    ``error`` says why; ``None`` when no broker answered.
     """
 
     lookup: int

@@ -1,4 +1,5 @@
-"""What an error code on ConsumerGroupHeartbeat means for the member. Pure tables.
+"""What an error code on ConsumerGroupHeartbeat, and on the look-up of the coordinator, means for
+the member. Pure tables.
 
 The rules that Kafka leaves to the client are these: repeated fencing is retried with a growing
 pause; GROUP_ID_NOT_FOUND for a member that was in the group counts as a fence, because a group can
@@ -14,11 +15,11 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, broker_error
+from kip848_client.error_codes import ErrorCode, is_retriable
+from kip848_client.errors import BrokerError, Kip848Error, broker_error
 from kip848_client.member._model import HeartbeatRefused
 
-__all__ = ["LEFT_ANYWAY", "Verdict", "error_of", "judge"]
+__all__ = ["LEFT_ANYWAY", "RULES", "Verdict", "error_of", "judge", "judge_lookup", "to_tell"]
 
 
 class Verdict(Enum):
@@ -38,7 +39,7 @@ class Verdict(Enum):
     """The user must act."""
 
 
-_FIXED: Final[Mapping[int, Verdict]] = {
+RULES: Final[Mapping[int, Verdict]] = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Verdict.RETRY,
     ErrorCode.COORDINATOR_NOT_AVAILABLE: Verdict.REDISCOVER,
     ErrorCode.NOT_COORDINATOR: Verdict.REDISCOVER,
@@ -113,7 +114,20 @@ def judge(refused: HeartbeatRefused, *, member_epoch: int, may_hold_instance: bo
     if refused.code == ErrorCode.UNRELEASED_INSTANCE_ID:
         return Verdict.WAIT_FOR_INSTANCE if may_hold_instance else Verdict.FATAL
     default = Verdict.RETRY if refused.retriable else Verdict.FATAL
-    return _FIXED.get(refused.code, default)
+    return RULES.get(refused.code, default)
+
+
+def judge_lookup(code: int) -> Verdict:
+    """The reaction to a refusal of FindCoordinator. The look-up is repeated in any case; a commit
+    that waits for it ends when it is told, too."""
+    return Verdict.RETRY if is_retriable(code) else Verdict.SURFACE
+
+
+def to_tell(error: Kip848Error | None) -> Kip848Error | None:
+    """What the user hears of a look-up that failed with ``error``; ``None`` for nothing."""
+    if isinstance(error, BrokerError) and judge_lookup(error.code) is Verdict.RETRY:
+        return None
+    return error
 
 
 def error_of(refused: HeartbeatRefused) -> BrokerError:

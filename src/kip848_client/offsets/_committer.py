@@ -38,7 +38,8 @@ from kip848_client.errors import (
     RequestTimedOut,
     broker_error,
 )
-from kip848_client.offsets._kinds import COORDINATOR_MOVED, CommitKind, is_retried
+from kip848_client.offsets._errors import Reaction, is_retried, reaction
+from kip848_client.offsets._kinds import CommitKind
 from kip848_client.offsets._tracker import CommittableOffset, OffsetTracker
 
 __all__ = [
@@ -459,13 +460,12 @@ class CommitterCore:
                 self._note_stored(attempt, tp, offset)
                 continue
             ticket.last_error = f"{refusal.name} ({refusal.code})"
-            if refusal.code in COORDINATOR_MOVED:
+            found = reaction(refusal.code)
+            if found is Reaction.REDISCOVER:
                 moved = refusal.name
-            if refusal.code == ErrorCode.STALE_MEMBER_EPOCH and self._may_wait_for_epoch(
-                attempt, tp
-            ):
+            if found is Reaction.NEXT_EPOCH and self._may_wait_for_epoch(attempt, tp):
                 stale = True
-            elif is_retried(ticket.kind, refusal.code):
+            elif is_retried(ticket.kind, found):
                 retry = True
             elif tp not in ticket.failed:
                 ticket.failed[tp] = self._why_not(attempt, tp, refusal)

@@ -17,11 +17,11 @@ from kip848_client.producing._commands import Command, FindCoordinator
 from kip848_client.producing._events import CoordinatorFound, CoordinatorNotFound
 from kip848_client.producing._model import CoordinatorKind, ProduceSettings
 
-__all__ = ["Coordinators", "Key"]
+__all__ = ["PASSES", "Coordinators", "Key"]
 
 Key = tuple[CoordinatorKind, str]
 
-_PASSES: Final = frozenset(
+PASSES: Final = frozenset(
     {
         ErrorCode.NONE,  # no answer at all
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -140,7 +140,7 @@ class Coordinators:
         each.trouble = f"FindCoordinator: {error_name(code)}: {event.why}" if code else event.why
         each.not_before_ms = now_ms + self._pause_ms(each)
         error = event.fatal
-        if error is None and code not in _PASSES:
+        if error is None and code not in PASSES:
             hint = _HINTS.get(code, "")
             error = broker_error(
                 code, error_name(code), event.why, api="FindCoordinator", hint=hint

@@ -15,6 +15,7 @@ from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.errors import BrokerError, Kip848Error, broker_error
 
 __all__ = [
+    "COLUMNS",
     "MEMBER_REFUSED",
     "Api",
     "Reaction",
@@ -197,7 +198,7 @@ _END_TRANSACTION: Final[dict[int, Reaction]] = {
     ErrorCode.INVALID_PRODUCER_ID_MAPPING: Reaction.ABORT_AND_BUMP,
 }
 
-_COLUMNS: Final[dict[Api, tuple[dict[int, Reaction], Reaction]]] = {
+COLUMNS: Final[dict[Api, tuple[dict[int, Reaction], Reaction]]] = {
     Api.PRODUCE: (_PRODUCE, Reaction.ABORT_AND_BUMP),
     Api.INIT_PRODUCER_ID: (_INIT_PRODUCER_ID, Reaction.FATAL),
     Api.ADD_PARTITIONS: (_ADD, Reaction.FATAL),
@@ -236,7 +237,7 @@ _HINTS: Final[dict[int, str]] = {
 
 def reaction(api: Api, code: int) -> Reaction:
     """What this error code in the answer to this request leads to."""
-    named, others = _COLUMNS[api]
+    named, others = COLUMNS[api]
     return named.get(code, others)
 
 
@@ -249,7 +250,7 @@ def may_be_written(code: int) -> bool:
 
 def is_named(api: Api, code: int) -> bool:
     """Whether the column of this request has the code, so that it is known what it means."""
-    return code in _COLUMNS[api][0]
+    return code in COLUMNS[api][0]
 
 
 def refusal(api: Api, code: int, message: str | None = None) -> BrokerError:

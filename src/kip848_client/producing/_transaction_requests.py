@@ -40,7 +40,7 @@ from kip848_client.producing._transaction_jobs import (
     said_of,
 )
 
-__all__ = ["Heard", "Requests"]
+__all__ = ["GONE_MS", "Heard", "Requests"]
 
 _SOON_MS: Final = 2
 """Markers, or something else of the transaction, are being written; that takes little time."""
@@ -53,7 +53,7 @@ down (REQUEST_TIMED_OUT, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR) it may have
 
 _ADDING: Final = frozenset({Api.ADD_PARTITIONS, Api.ADD_OFFSETS, Api.COMMIT_OFFSETS})
 
-_GONE_MS: Final = 5_000
+GONE_MS: Final = 5_000
 """For so long a broker that has not heard of a new topic is asked again. An id that was deleted
 does not come back, though the topic may be created again under its name."""
 
@@ -403,7 +403,7 @@ class Requests:
             self._heard.refused(job, todo, error)
             return
         if not job.is_gone and ErrorCode.UNKNOWN_TOPIC_ID in (bad or {}).values():
-            job.give_up_by(now_ms + _GONE_MS)
+            job.give_up_by(now_ms + GONE_MS)
         if todo is Reaction.REFRESH:
             self._coordinators.forget(job.key, job.node, str(error))
         self._doubt(job, code not in _NOT_DONE)
@@ -448,7 +448,7 @@ class Requests:
     def _give_up(self, job: Job) -> None:
         self._jobs.remove(job)
         why = job.trouble or self._coordinators.trouble(job.key)
-        limit = f"{_GONE_MS} ms" if job.is_gone else "delivery_timeout_ms"
+        limit = f"{GONE_MS} ms" if job.is_gone else "delivery_timeout_ms"
         error = not_committed(job, f"not within {limit}; the last trouble: {why}")
         self._heard.refused(job, Reaction.ABORT, error)
 

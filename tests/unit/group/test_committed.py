@@ -16,6 +16,7 @@ from kip848_client.group import (
     CommittedRow,
     FetchCommitted,
 )
+from kip848_client.group._committed_errors import Reaction, reaction
 from kip848_client.member import (
     ForgetCoordinator,
     HeartbeatAccepted,
@@ -109,6 +110,17 @@ def test_an_error_that_stays_is_raised(code: ErrorCode) -> None:
     (failed,) = harness.out(CommittedFailed)
     assert isinstance(failed.error, BrokerError)
     assert failed.error.code == code
+
+
+@pytest.mark.parametrize("code", [*ErrorCode][2:], ids=lambda code: code.name)
+def test_no_error_ever_looks_like_nothing_committed(code: ErrorCode) -> None:
+    harness = asked()
+    answer(harness, a=CommittedRow(1), b=CommittedRow(-1, error_code=code))
+    assert not harness.out(CommittedFound)
+    ends = reaction(code) in (Reaction.FAIL, Reaction.FENCED)
+    assert bool(harness.out(CommittedFailed)) is ends
+    harness.advance(100)
+    assert len(harness.all(FetchCommitted)) == (1 if ends else 2)
 
 
 def test_an_error_of_one_partition_is_an_error() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kip848_client._backoff import backoff_ms
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import GroupAuthorizationFailed
+from kip848_client.errors import GroupAuthorizationFailed, broker_error
 from kip848_client.member import (
     CoordinatorFound,
     CoordinatorLookupFailed,
@@ -273,6 +273,16 @@ class TestCoordinator:
         harness.advance(200)
         harness.feed(CoordinatorFound(3))
         assert len(harness.heartbeats) == 1
+
+    def test_a_lookup_that_may_pass_is_repeated_in_silence(self) -> None:
+        harness = MemberHarness()
+        harness.auto_lookup = False
+        harness.join()
+        error = broker_error(15, "COORDINATOR_NOT_AVAILABLE")
+        harness.feed(CoordinatorLookupFailed(1, error))
+        harness.advance(100)
+        assert harness.out(Report) == []
+        assert harness.newest(FindCoordinator).lookup == 2
 
     @pytest.mark.parametrize("reason", [LossReason.DISCONNECTED, LossReason.TIMED_OUT])
     def test_a_dead_connection_means_looking_up_again(self, reason: LossReason) -> None:

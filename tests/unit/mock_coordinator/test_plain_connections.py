@@ -169,10 +169,11 @@ async def test_a_listener_that_ends_while_somebody_connects_leaves_no_socket(tur
     """A connection that is taken in the turn of the loop in which the accepting ends belonged to
     nobody."""
     (bound,) = (await anyio.create_tcp_listener(local_host="127.0.0.1")).listeners
+    port = bound.extra(anyio.abc.SocketAttribute.local_port)
     async with contextlib.aclosing(PlainListener(bound)) as listener:
         accepting = asyncio.create_task(listener.accept())
         await asyncio.sleep(0)
-        with socket.create_connection(bound.extra(anyio.abc.SocketAttribute.local_address)):
+        with socket.create_connection(("127.0.0.1", port)):
             for _ in range(turns):
                 await asyncio.sleep(0)
             accepting.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     GroupAuthorizationFailed,
     Kip848Error,
@@ -26,6 +27,7 @@ from kip848_client.offsets import (
     RefreshEpoch,
     SendCommit,
 )
+from kip848_client.offsets._errors import Reaction, reaction
 from tests.unit.offsets._harness import (
     LOADING,
     MOVED,
@@ -144,6 +146,17 @@ class TestManual:
         assert harness.done.committed == {B: CommittableOffset(20)}
         assert isinstance(harness.done.failed[A], error)
         assert "why" in str(harness.done.failed[A])
+
+    @pytest.mark.parametrize("code", [*ErrorCode][2:], ids=lambda code: code.name)
+    def test_no_refusal_ever_counts_as_stored(self, code: ErrorCode) -> None:
+        harness = CommitterHarness()
+        harness.ask({A: 10, B: 20})
+        harness.answer((A, CommitRefusal(code, code.name)))
+        fails = reaction(code) is Reaction.FAIL
+        assert harness.count(CommitDone) == (1 if fails else 0)
+        harness.advance(60_000)
+        assert A not in harness.done.committed
+        assert A in harness.done.failed
 
     def test_an_answer_that_leaves_a_partition_out_is_no_success(self) -> None:
         """franz-go bbc88fe2."""

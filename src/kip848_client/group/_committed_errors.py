@@ -1,0 +1,41 @@
+"""What an error code of OffsetFetch leads to: one table.
+
+No error ever counts as "nothing committed": then ``auto_offset_reset`` would decide.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from kip848_client.error_codes import ErrorCode, is_retriable
+
+__all__ = ["RULES", "Reaction", "reaction"]
+
+
+class Reaction(Enum):
+    """What to do."""
+
+    RETRY = "the same again, later"
+    REDISCOVER = "the same again, when the coordinator was looked up"
+    NEXT_EPOCH = "the same again, when a heartbeat has told the member's epoch"
+    TOPIC = "the same again, later: the broker may not have heard of the topic yet"
+    FENCED = "a heartbeat at once, which will tell the member that it is out of the group"
+    FAIL = "the look-up ends with the error"
+
+
+RULES: Final[dict[int, Reaction]] = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
+    ErrorCode.NOT_COORDINATOR: Reaction.REDISCOVER,
+    ErrorCode.UNSTABLE_OFFSET_COMMIT: Reaction.RETRY,
+    ErrorCode.STALE_MEMBER_EPOCH: Reaction.NEXT_EPOCH,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Reaction.TOPIC,
+    ErrorCode.UNKNOWN_TOPIC_ID: Reaction.TOPIC,
+    ErrorCode.UNKNOWN_MEMBER_ID: Reaction.FENCED,
+}
+"""Of everything else, what Kafka calls retriable is tried again."""
+
+
+def reaction(code: int) -> Reaction:
+    """What this error code leads to."""
+    return RULES.get(code, Reaction.RETRY if is_retriable(code) else Reaction.FAIL)

@@ -1,0 +1,144 @@
+"""The requests of a producer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kip848_client.producing._coordinators import PASSES
+from kip848_client.producing._errors import COLUMNS as TABLES
+from kip848_client.producing._errors import Api, Reaction, reaction
+from kip848_client.producing._transaction_requests import GONE_MS
+from tests.errors_page.columns import Column, Sees, Told
+
+__all__ = ["COLUMNS"]
+
+_PAUSES: Final = "pauses from `retry_backoff_ms` to `retry_backoff_max_ms`"
+_HARMED: Final = (
+    "the call raises `TransactionAborted` with the error as its cause, and so does the commit; the "
+    "producer goes on after the abort"
+)
+_ASKED: Final = (
+    "`TransactionTimedOut` if the coordinator had ended the transaction, and the producer goes on; "
+    "`ProducerFenced` if there is a successor"
+)
+_FAILED: Final = "every call raises `ProducerFailed` with the error as its cause"
+_SEND: Final = {
+    Reaction.RETRY: Sees(
+        "nothing; `DeliveryTimedOut` when time is over",
+        f"`delivery_timeout_ms`; {_PAUSES}",
+    ),
+    Reaction.REFRESH: Sees(
+        "nothing; `DeliveryTimedOut` when time is over",
+        f"`delivery_timeout_ms`; {_PAUSES}; at once where another leader is known",
+    ),
+    Reaction.ABORT: Sees(
+        "awaiting the record raises the error; in a transaction its commit raises "
+        "`TransactionAborted`",
+        "at once",
+    ),
+    Reaction.ABORT_AND_BUMP: Sees(
+        "as ABORT; later records are written in order, with sequence numbers that begin anew",
+        "at once",
+    ),
+    Reaction.ASK: Sees(
+        f"awaiting the record raises the error; in a transaction {_ASKED}", "at once"
+    ),
+    Reaction.RECOVER: Sees(
+        "awaiting the record raises the error, and every later call `ProducerFailed` or "
+        "`ProducerFenced`",
+        "at once; a new producer is the way on",
+    ),
+    Reaction.FATAL: Sees(
+        f"awaiting the record raises the error; {_FAILED}",
+        "at once; the error names what to mend",
+    ),
+    Reaction.DONE: Sees("nothing; the record's offset is -1", "at once"),
+    Reaction.SPLIT: Sees(
+        "nothing; a record that is alone and too large raises the error",
+        "until a batch is one record",
+    ),
+    Reaction.REORDER: Sees(
+        "nothing; `DeliveryTimedOut` where nobody can tell whether the batch was written; in a "
+        "transaction as ABORT_AND_BUMP",
+        "`delivery_timeout_ms`",
+    ),
+}
+
+_UNTIL: Final = {
+    Api.INIT_PRODUCER_ID: "`start`, `begin_transaction`: `max_block_ms`",
+    Api.ADD_PARTITIONS: "`delivery_timeout_ms` of the records that wait for it",
+    Api.ADD_OFFSETS: "`delivery_timeout_ms`",
+    Api.COMMIT_OFFSETS: f"`delivery_timeout_ms`; {GONE_MS // 1000} s for a topic that was deleted",
+    Api.END_TRANSACTION: "`max_block_ms`; then `CommitInDoubt`, of an abort `RequestTimedOut`",
+}
+
+
+def _asked(api: Api) -> dict[str, Told]:
+    """Reactions to one of the requests about transactions."""
+    again = f"{_UNTIL[api]}; {_PAUSES}"
+    late = "nothing; the call raises the trouble when time is over"
+    told: dict[Reaction, Sees] = {
+        Reaction.RETRY: Sees(late, again),
+        Reaction.REFRESH: Sees(late, again),
+        Reaction.ABORT: Sees(_HARMED, "at once"),
+        Reaction.ABORT_AND_BUMP: Sees(_HARMED, "at once"),
+        Reaction.ASK: Sees(_ASKED, "at once"),
+        Reaction.RECOVER: Sees(
+            "every call raises `ProducerFailed` or `ProducerFenced`",
+            "at once; a new producer is the way on",
+        ),
+        Reaction.FATAL: Sees(_FAILED, "at once; the error names what to mend"),
+    }
+    return {each.name: Told(each.value, *sees) for each, sees in told.items()}
+
+
+_INTROS: Final = {
+    Api.INIT_PRODUCER_ID: "When a producer starts, and when its epoch has to be another one.",
+    Api.ADD_PARTITIONS: "Of partitions, where the cluster has transactions of version 1.",
+    Api.ADD_OFFSETS: "Of a group, where the cluster has transactions of version 1.",
+    Api.COMMIT_OFFSETS: (
+        "The transactional commit of a group's offsets (`send_offsets`). That the group does not "
+        "know the member, or not in this epoch, harms the transaction: nothing of it is committed."
+    ),
+    Api.END_TRANSACTION: "Of commits and aborts.",
+}
+
+
+def _column(api: Api) -> Column:
+    return Column(
+        api.value,
+        _INTROS[api],
+        lambda code: reaction(api, code).name,
+        _asked(api),
+        TABLES[api][0],
+    )
+
+
+COLUMNS: Final = (
+    Column(
+        "Produce",
+        "Of one batch. Without a transactional id there is nothing to abort: the batch fails.",
+        lambda code: reaction(Api.PRODUCE, code).name,
+        {each.name: Told(each.value, *told) for each, told in _SEND.items()},
+        TABLES[Api.PRODUCE][0],
+    ),
+    *map(_column, _INTROS),
+    Column(
+        "FindCoordinator (producer)",
+        "Of the transactional id, and of a group whose offsets are committed.",
+        lambda code: "RETRY" if code in PASSES else "REFUSED",
+        {
+            "RETRY": Told(
+                "it is looked up again, of any broker",
+                "nothing; the call that waits for it raises the trouble when time is over",
+                f"as for the request that needs it; {_PAUSES}",
+            ),
+            "REFUSED": Told(
+                "what needs the coordinator ends",
+                "of the transactional id as FATAL of EndTxn, of a group as ABORT of its commit",
+                "at once; the error names what to mend",
+            ),
+        },
+        PASSES,
+    ),
+)

@@ -1,0 +1,154 @@
+"""The requests that read records."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kip848_client.error_codes import ErrorCode
+from kip848_client.fetching._errors import (
+    OF_PARTITIONS,
+    OF_WHOLES,
+    QUIET_MS,
+    Rule,
+    Whole,
+    rule_of,
+    whole_of,
+)
+from kip848_client.fetching._positions import RETRY_MS
+from kip848_client.fetching._queries import REMEDIES, Remedy, remedy_for
+from kip848_client.fetching._troubles import AGAIN_MS
+from tests.errors_page.columns import Column, Told
+
+__all__ = ["COLUMNS"]
+
+_REST: Final = "pauses from `retry_backoff_ms` to `retry_backoff_max_ms`"
+_QUIET: Final = f"nothing; what lasts {QUIET_MS // 1000} s is logged"
+_STOPPED: Final = (
+    "the next call for records raises the error, when what was fetched before it has been handed "
+    "out; other partitions go on"
+)
+_AGAIN: Final = f"after it was told, the partition is tried again, once in {AGAIN_MS // 1000} s"
+
+
+def _word(rule: Rule) -> str:
+    if rule.check:
+        return "CHECK"
+    if rule.tries is not None:
+        return "STOP" if rule.tries == 0 else f"STOP AFTER {rule.tries}"
+    if rule.learn:
+        learn = "FOLLOW" if rule.hint else "LEARN"
+        return f"{learn} LATE" if rule.learn_after_ms else learn
+    return "REST"
+
+
+def _told(rule: Rule) -> Told:
+    what = "the partition rests, and is fetched again"
+    sees, bounds = _QUIET, f"for ever; {_REST}"
+    if rule.check:
+        return Told(
+            "the leader is asked for the range of its log before the answer is believed",
+            "nothing if the position is in it; else what `auto_offset_reset` decides is logged, "
+            "or the next call for records raises `OffsetOutOfRange` or `LogTruncated`",
+            "as for ListOffsets",
+        )
+    if rule.hint:
+        what = "a leader that the answer names is asked at once; else "
+        what += "the partition rests, and is fetched again of whom metadata tells"
+    elif rule.learn:
+        what += " of whom metadata tells"
+    if rule.learn_after_ms:
+        what += (
+            f", which is asked for after {rule.learn_after_ms // 1000} s, and believed whatever we "
+            f"know after {(rule.doubt_after_ms or 0) // 1000} s"
+        )
+    if rule.tries is not None:
+        sees = _STOPPED
+        what = "the partition stops"
+        bounds = f"at once; {_AGAIN}"
+        if rule.tries:
+            times = "once" if rule.tries == 1 else f"{rule.tries} times"
+            what = f"it is fetched again {times}, then the partition stops"
+            bounds = f"{_REST}; {_AGAIN}"
+    return Told(what, sees, bounds)
+
+
+def _whole_word(rule: Whole) -> str:
+    if rule.stops:
+        return "STOP ALL"
+    if rule.learn:
+        return "REOPEN, LEARN"
+    return "REOPEN, REST" if not rule.again else "REOPEN"
+
+
+def _whole_told(rule: Whole) -> Told:
+    what = "a new session is opened"
+    what += ", at once the first time" if rule.again else ", after a rest"
+    what += "; the ids and leaders of its topics are asked for" if rule.learn else ""
+    sees = "it is logged, once" if rule.warns else "nothing"
+    bounds = f"for ever; {_REST}"
+    if rule.stops:
+        what += "; when it comes again, all partitions of this broker stop"
+        sees += "; then the next call for records raises the error"
+        bounds = f"{_REST}; {_AGAIN}"
+    return Told(what, sees, bounds)
+
+
+def _remedy_word(remedy: Remedy) -> str:
+    if remedy.tries is not None:
+        return "FAIL" if remedy.tries == 1 else f"FAIL AFTER {remedy.tries}"
+    if remedy.metadata_after_ms is None:
+        return "REST"
+    return "LEARN LATE" if remedy.metadata_after_ms else "LEARN"
+
+
+def _remedy_told(remedy: Remedy) -> Told:
+    sees = (
+        "`offsets_for_times()` and the like raise `RequestTimedOut` when time is over; a position "
+        f"that is not found for {QUIET_MS // 1000} s is logged"
+    )
+    bounds = "such calls: `default_api_timeout_ms`; for positions: for ever"
+    what = "it is asked again after a rest"
+    if remedy.metadata_after_ms is not None:
+        what += " of whom metadata tells"
+    if remedy.metadata_after_ms:
+        what += (
+            f", which is asked for after {remedy.metadata_after_ms // 1000} s, and believed "
+            f"whatever we know after {(remedy.doubt_after_ms or 0) // 1000} s"
+        )
+    if remedy.tries is not None:
+        sees = "such calls raise the error; for positions the next call for records does"
+        what = "the look-up ends"
+        if remedy.tries > 1:
+            what = f"after {remedy.tries} of them in a row {what}"
+        bounds = f"{_REST}; for positions it is asked again each {RETRY_MS // 1000} s"
+    return Told(what, sees, bounds)
+
+
+_CODES: Final = [code for code in ErrorCode if code is not ErrorCode.NONE]
+
+COLUMNS: Final = (
+    Column(
+        "Fetch (a partition)",
+        "Of one partition in an answer. A replica that was read instead of the leader is left for "
+        "the leader, whatever it is.",
+        lambda code: _word(rule_of(code)),
+        {_word(rule): _told(rule) for rule in map(rule_of, _CODES)},
+        OF_PARTITIONS,
+        "CORRUPT_MESSAGE is raised as `RecordUnreadable`, which names the offset to seek past.",
+    ),
+    Column(
+        "Fetch (whole)",
+        "Of a whole answer. Partitions keep their positions.",
+        lambda code: _whole_word(whole_of(code)),
+        {_whole_word(rule): _whole_told(rule) for rule in map(whole_of, _CODES)},
+        OF_WHOLES,
+    ),
+    Column(
+        "ListOffsets",
+        "Of resets, of range checks, of `offsets_for_times()`, `beginning_offsets()` and "
+        "`end_offsets()`.",
+        lambda code: _remedy_word(remedy_for(code)),
+        {_remedy_word(each): _remedy_told(each) for each in map(remedy_for, _CODES)},
+        REMEDIES,
+    ),
+)
