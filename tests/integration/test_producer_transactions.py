@@ -249,7 +249,7 @@ async def test_a_topic_created_again_does_not_get_the_offsets_of_its_forerunner(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where brokers take ids, since Kafka 4.4. By name nobody can tell the two apart."""
-    monkeypatch.setattr(_transaction_requests, "_GONE_MS", 300)
+    monkeypatch.setattr(_transaction_requests, "GONE_MS", 300)
     source = await a_topic(broker, "in")
     await broker.produce(source, {0: [b"0"]})
     here = TopicPartition(source, 0)
