@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import Any
 
 import aiokafka
@@ -139,10 +140,14 @@ test_no_broker_answers = pytest.mark.filterwarnings("ignore:The `api_version`")(
 )
 
 
+PLAIN = (1, False, 1)
+
+
 @pytest.mark.parametrize(
     ("given", "acks", "idempotent", "in_flight"),
     [
-        ({}, 1, False, 1),
+        ({}, *PLAIN),
+        ({"acks": inspect.signature(aiokafka.AIOKafkaProducer).parameters["acks"].default}, *PLAIN),
         ({"acks": 0}, 0, False, 1),
         ({"acks": "all"}, -1, False, 1),
         ({"enable_idempotence": True}, -1, True, 5),

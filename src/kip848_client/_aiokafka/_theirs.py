@@ -6,6 +6,7 @@ They come from the modules that define them, so they are aiokafka's own also whi
 
 from __future__ import annotations
 
+import aiokafka as package
 from aiokafka import abc, consumer, errors, producer, structs
 from aiokafka.client import AIOKafkaClient
 from aiokafka.consumer.consumer import AIOKafkaConsumer
@@ -20,6 +21,7 @@ __all__ = [
     "abc",
     "consumer",
     "errors",
+    "package",
     "producer",
     "structs",
 ]

@@ -3,7 +3,8 @@
     from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 They are subclasses of aiokafka's own: records are ``aiokafka.ConsumerRecord``s, errors aiokafka's,
-and what wraps aiokafka's methods (OpenTelemetry, ddtrace) goes on working. docs/how-to has a page.
+and what wraps aiokafka's methods (OpenTelemetry, ddtrace) goes on working. ``install()`` is for
+frameworks that name aiokafka's classes themselves. docs/how-to/come-from-aiokafka.md has the rest.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Final
 from kip848_client._aiokafka._theirs import abc
 from kip848_client._aiokafka._theirs import errors as _errors
 from kip848_client.aiokafka._consumer import AIOKafkaConsumer
+from kip848_client.aiokafka._install import Installation, install
 from kip848_client.aiokafka._producer import AIOKafkaProducer
 from kip848_client.aiokafka.structs import (
     ConsumerRecord,
@@ -28,9 +30,11 @@ __all__ = [
     "ConsumerRecord",
     "ConsumerStoppedError",
     "IllegalOperation",
+    "Installation",
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
     "TopicPartition",
+    "install",
 ]
 
 ConsumerRebalanceListener: Final[Any] = abc.ConsumerRebalanceListener

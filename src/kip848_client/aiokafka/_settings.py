@@ -63,7 +63,7 @@ def producer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
     for_ours = {name: value for name, value in settings.items() if name in wanted}
     idempotent = settings["enable_idempotence"] or settings["transactional_id"] is not None
     for_ours["enable_idempotence"] = idempotent
-    if "acks" not in given:
+    if settings["acks"] is _PRODUCER["acks"]:  # FastStream passes their mark for none
         for_ours["acks"] = "all" if idempotent else 1
     del for_ours["client_id"]  # aiokafka makes one up where there is none
     if not idempotent:  # what is sent again would overtake what follows it

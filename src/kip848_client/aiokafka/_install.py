@@ -1,0 +1,94 @@
+"""``install``: for frameworks that name aiokafka's classes themselves.
+
+It sets the names ``AIOKafkaConsumer`` and ``AIOKafkaProducer`` of aiokafka's public modules. What
+has read them before keeps what it has; that is said.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from types import ModuleType, TracebackType
+from typing import Any, Final, Self
+
+from kip848_client._aiokafka import _theirs as theirs
+from kip848_client.aiokafka._consumer import AIOKafkaConsumer
+from kip848_client.aiokafka._producer import AIOKafkaProducer
+
+__all__ = ["Installation", "install"]
+
+_log = logging.getLogger("kip848_client")
+
+_PLACES: Final[tuple[tuple[ModuleType, str, type], ...]] = (
+    (theirs.package, "AIOKafkaConsumer", AIOKafkaConsumer),
+    (theirs.consumer, "AIOKafkaConsumer", AIOKafkaConsumer),
+    (theirs.package, "AIOKafkaProducer", AIOKafkaProducer),
+    (theirs.producer, "AIOKafkaProducer", AIOKafkaProducer),
+)
+_PACKAGES: Final = ("aiokafka", "kip848_client")
+
+_before: Final[list[Any]] = []
+"""What stood in the places; empty while nothing is installed."""
+_installations: Final[list[Installation]] = []
+
+
+class Installation:
+    """What ``install`` has done; ``undo`` it, or leave the block. While there is another one, the
+    classes stay where they are."""
+
+    def undo(self) -> None:
+        """Put aiokafka's classes back. Objects that were made meanwhile stay what they are. Calling
+        it again does nothing."""
+        if self not in _installations:
+            return
+        _installations.remove(self)
+        if not _installations:
+            for (module, name, _), before in zip(_PLACES, _before, strict=True):
+                setattr(module, name, before)
+            _before.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.undo()
+
+
+def install() -> Installation:
+    """Let ``aiokafka.AIOKafkaConsumer`` and ``aiokafka.AIOKafkaProducer`` be ours, for everybody in
+    this process who looks them up from now on.
+
+    Call it before a framework makes its brokers (FastStream) or is imported (kstreams). Modules
+    and subclasses that have aiokafka's classes already are named in a warning.
+    """
+    if not _installations:
+        late = _late()
+        if late:
+            _log.warning(
+                "imported before install(), and keep aiokafka's own classes: %s", ", ".join(late)
+            )
+        _before.extend(getattr(module, name) for module, name, _ in _PLACES)
+        for module, name, ours in _PLACES:
+            setattr(module, name, ours)
+    installation = Installation()
+    _installations.append(installation)
+    return installation
+
+
+def _late() -> list[str]:
+    """Who has aiokafka's classes already."""
+    kept = (theirs.AIOKafkaConsumer, theirs.AIOKafkaProducer)
+    found = {
+        module
+        for module, each in list(sys.modules.items())
+        for name in ("AIOKafkaConsumer", "AIOKafkaProducer")
+        if any(vars(each).get(name) is one for one in kept)
+    }
+    for one in kept:
+        found |= {f"{each.__module__}.{each.__qualname__}" for each in one.__subclasses__()}
+    return sorted(each for each in found if each.split(".")[0] not in _PACKAGES)
