@@ -6,24 +6,35 @@ import logging
 import signal
 import sys
 from collections.abc import Mapping
-from typing import Unpack
+from typing import Final, Unpack
 
 import anyio
 
 from kip848_client.errors import BrokerError, ConfigError
 from mock_coordinator.core.faults import faults_from_json
+from mock_coordinator.metrics import as_text
+from mock_coordinator.metrics_server import MetricsServer
 from mock_coordinator.mock_cluster import MockCluster
 from mock_coordinator.options import BrokerOptions, CheckedOptions
 
 __all__ = ["serve"]
 
+_PORTS: Final = 65_536
 
-def serve(topics: Mapping[str, int], *, faults: str = "", **options: Unpack[BrokerOptions]) -> int:
+
+def serve(
+    topics: Mapping[str, int],
+    *,
+    faults: str = "",
+    metrics_port: int | None = None,
+    **options: Unpack[BrokerOptions],
+) -> int:
     """Run brokers until SIGINT or SIGTERM; returns the exit code.
 
     Prints ``listening on HOST:PORT`` when connections are accepted, with a comma between several;
     then a line ``NAME on HOST:PORT`` for each further listener of ``security``. ``faults`` is JSON
-    (``mock_coordinator.core.faults.as_json``). Members of a group that used what is not theirs are
+    (``mock_coordinator.core.faults.as_json``). With a ``metrics_port`` there is a line ``metrics on
+    http://HOST:PORT/metrics``, too. Members of a group that used what is not theirs are
     named on standard error in the end. Raises ``ConfigError`` for topics or settings that Kafka
     would refuse, and for a data folder that cannot be used.
     """
@@ -41,7 +52,7 @@ def serve(topics: Mapping[str, int], *, faults: str = "", **options: Unpack[Brok
     for name in broker.core.broker.config.without_effect:
         sys.stderr.write(f"kip848 mock: {name} is a setting of Kafka's, but has no effect here\n")
     try:
-        return anyio.run(_serve, broker)
+        return anyio.run(_serve, broker, _metrics_of(broker, given.host, metrics_port))
     except OSError as err:
         sys.stderr.write(f"kip848 mock: cannot listen on {given.host}:{given.port}: {err}\n")
         return 1
@@ -57,14 +68,33 @@ def serve(topics: Mapping[str, int], *, faults: str = "", **options: Unpack[Brok
             sys.stderr.write(f"kip848 mock: {violation}\n")
 
 
-async def _serve(broker: MockCluster) -> int:
+def _metrics_of(broker: MockCluster, host: str, port: int | None) -> MetricsServer | None:
+    """What shows the metrics of ``broker``, if there is a port for it. Raises ``ConfigError``."""
+    if port is None:
+        return None
+    if not 0 <= port < _PORTS:
+        raise ConfigError(f"--metrics-port {port}: a port is between 0 and {_PORTS - 1}")
+    return MetricsServer(lambda: as_text(broker.metrics()), host, port)
+
+
+async def _serve(broker: MockCluster, metrics: MetricsServer | None) -> int:
+    if metrics is not None:
+        try:
+            await metrics.listen()
+        except OSError as err:
+            raise ConfigError(f"--metrics-port {metrics.port}: {err}") from err
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with broker:
+        async with broker, anyio.create_task_group() as tasks:
+            if metrics is not None:
+                tasks.start_soon(metrics.serve)
             where = ",".join(f"{host}:{port}" for host, port in broker.addresses)
             sys.stdout.write(f"listening on {where}\n")
             for name in broker.core.broker.disk.security.addresses:
                 sys.stdout.write(f"{name} on {broker.bootstrap_of(name)}\n")
+            if metrics is not None:
+                sys.stdout.write(f"metrics on http://{metrics.host}:{metrics.port}/metrics\n")
             sys.stdout.flush()
             async for _ in signals:
                 break
+            tasks.cancel_scope.cancel()
     return 0

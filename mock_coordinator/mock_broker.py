@@ -28,7 +28,7 @@ from mock_coordinator.batches import NewRecord, StoredRecord, encode_batch, stor
 from mock_coordinator.core.authentication.distinguished_names import ANONYMOUS
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.faults import FaultInjector
-from mock_coordinator.core.groups import GroupSnapshot
+from mock_coordinator.core.groups import CoordinatorMetric, GroupSnapshot
 from mock_coordinator.core.groups.assignment.own_assignors import OwnAssignor
 from mock_coordinator.core.settings.broker_config import BrokerConfig
 from mock_coordinator.core.settings.tables.topic import TOPIC_ID_SETTING
@@ -367,6 +367,24 @@ class MockBroker:
     def snapshot(self, group_id: str) -> GroupSnapshot | None:
         """A group as it is now: epochs, members, assignments, offsets; ``None`` for none."""
         return self.core.groups.snapshot(group_id)
+
+    def metrics(self) -> tuple[CoordinatorMetric, ...]:
+        """What the group coordinators measure, by Kafka's names (``group-coordinator-metrics``):
+        groups by type and state, rebalances, committed offsets, partitions and their load times.
+        ``event-queue-size`` is how many requests a fault holds back."""
+        now_ms = self._driver.now_ms()
+        queue = CoordinatorMetric("event-queue-size", {}, self._driver.faults.held_requests)
+        found = [*self.core.groups.metrics(now_ms), queue]
+        return tuple(sorted(found, key=lambda each: each.name))
+
+    def metric(self, name: str, **tags: str) -> float:
+        """The sum of the metrics of this name and these tags:
+        ``broker.metric("consumer-group-count", state="stable")``. Raises ``KeyError`` for a name
+        that does not exist."""
+        named = [each for each in self.metrics() if each.name == name]
+        if not named:
+            raise KeyError(name)
+        return sum(each.value for each in named if tags.items() <= each.tags.items())
 
     def records(self, topic: str, partition: int | None = None) -> list[StoredRecord]:
         """The records of one partition, or of all in order of partition.

@@ -26,7 +26,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from kip848_client.errors import ConfigError
 from mock_coordinator.batches import NewRecord, StoredRecord
 from mock_coordinator.core.faults import Fault
-from mock_coordinator.core.groups import GroupSnapshot
+from mock_coordinator.core.groups import CoordinatorMetric, GroupSnapshot
 from mock_coordinator.core.nodes import Node
 from mock_coordinator.driver.core_driver import LoggedRequest
 from mock_coordinator.mock_broker import MockBroker
@@ -123,6 +123,10 @@ class _Threaded(Generic[B]):
     def requests(self, api: str | None = None) -> list[LoggedRequest]:
         """The latest requests of all clients, oldest first; of one API when it is named."""
         return self.call(lambda broker: broker.requests(api))
+
+    def metrics(self) -> tuple[CoordinatorMetric, ...]:
+        """As ``MockBroker.metrics``."""
+        return self.call(lambda broker: broker.metrics())
 
     def snapshot(self, group_id: str) -> GroupSnapshot | None:
         """A group as it is now; ``None`` for none."""

@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -68,6 +69,36 @@ def test_it_listens_says_so_and_stops_on_a_signal(module: str, number: signal.Si
         rest, _ = process.communicate(timeout=PATIENCE_S)
         assert rest == "", "it prints one line only"
         assert process.returncode == 0
+
+
+def test_metrics_are_shown_on_a_port_of_their_own() -> None:
+    with running("kip848_client", "--metrics-port", "0") as process:
+        address_of(process)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.fullmatch(r"metrics on (http://127.0.0.1:\d+/metrics)\n", line)
+        assert found is not None, line
+        with urllib.request.urlopen(found[1], timeout=PATIENCE_S) as answer:
+            text = answer.read().decode()
+        assert "kafka_server_group_coordinator_metrics_event_queue_size 0\n" in text
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0
+
+
+def test_a_port_for_metrics_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(
+            command("kip848_client", "--metrics-port", port),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    assert done.returncode != 0
+    assert f"--metrics-port {port}" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_settings_and_profile_are_taken_and_idle_ones_are_named() -> None:

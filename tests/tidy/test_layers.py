@@ -327,7 +327,8 @@ def test_the_client_works_without_the_coordinator() -> None:
 
 
 def test_the_coordinator_core_imports_only_the_shared_pure_layers() -> None:
-    allowed = tuple(f"kip848_client.{name}" for name in (*GROUND, "wire", "assignors"))
+    shared = (*GROUND, "wire", "assignors", "metrics")
+    allowed = tuple(f"kip848_client.{name}" for name in shared)
     for module in _sources("mock_coordinator.core"):
         for name, line in imports_of(module):
             if name.startswith("kip848_client"):

@@ -152,6 +152,12 @@ class FaultInjector:
         """The faults that may still happen."""
         return tuple(armed.fault for armed in self._armed if not armed.is_spent)
 
+    @property
+    def held_requests(self) -> int:
+        """How many requests are held back at the moment."""
+        kinds = (RequestReceived, _Unread)
+        return sum(isinstance(what, kinds) for _, _, what in self._later)
+
     # -- what the driver does ----------------------------------------------------------------------
 
     @property

@@ -55,6 +55,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --data-dir, when data are on the disk: before every answer, once a second, or "
         "when the operating system likes; a killed process loses nothing either way (%(default)s)",
     )
+    _configure_tests(parser)
+    _mock_security.configure(parser)
+
+
+def _configure_tests(parser: argparse.ArgumentParser) -> None:
+    """What no Kafka has on its command line: it is for those who test with it."""
     parser.add_argument(
         "--faults",
         default=None,
@@ -62,12 +68,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what is to go wrong, in JSON (docs/reference/faults.md)",
     )
     parser.add_argument(
+        "--metrics-port",
+        type=int,
+        default=None,
+        metavar="PORT",
+        help="show what the group coordinators measure at http://HOST:PORT/metrics, for "
+        "Prometheus; 0 picks a free port",
+    )
+    parser.add_argument(
         "--no-draft-protocols",
         dest="draft_protocols",
         action="store_false",
         help="without what no Kafka offers: assignments that members compute, and Connect groups",
     )
-    _mock_security.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -82,6 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     return serve(
         topics,
         faults=_faults(arguments.faults),
+        metrics_port=arguments.metrics_port,
         profile=arguments.profile,
         config=dict(_setting(text) for text in arguments.config),
         host=arguments.host,

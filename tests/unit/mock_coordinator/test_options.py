@@ -117,7 +117,7 @@ def test_a_shell_can_say_every_option_that_makes_sense_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given = served(monkeypatch)
-    assert given.keys() - {"topics", "faults"} == (
+    assert given.keys() - {"topics", "faults", "metrics_port"} == (
         typing.get_type_hints(BrokerOptions).keys() - NOT_FROM_A_SHELL
     )
     names = {each.name for each in dataclasses.fields(CheckedOptions)}

@@ -112,7 +112,7 @@ from mock_coordinator.core.groups.state.environment import (
     TimerChange,
     configured_assignors,
 )
-from mock_coordinator.core.groups.state.groups_state import GroupsState
+from mock_coordinator.core.groups.state.groups_state import Group, GroupsState
 from mock_coordinator.core.groups.state.reconciled_group import ReconciledGroup
 from mock_coordinator.core.groups.state.timers import Timer, TimerKind, Timers
 from mock_coordinator.core.inputs import ClientInfo, RequestReceived
@@ -188,6 +188,8 @@ class GroupCoordinator:
         )
         self.may_describe: Callable[[ClientInfo, str], bool] | None = None
         """Whether a client may know of a topic; ``None`` where everybody may. For regexes."""
+        self.wrote: Callable[[int, Sequence[StateRecord]], None] | None = None
+        """Hears of the records of each decision, after they were written."""
         self._resolving: dict[str, Resolution] = {}
         self._rounds: Final = Rounds(self._env)
         self._replies: list[tuple[RequestReceived, Message]] = []
@@ -448,6 +450,11 @@ class GroupCoordinator:
         """The groups of all types, in order of creation."""
         return tuple(self._env.state.groups)
 
+    @property
+    def groups(self) -> Sequence[Group]:
+        """The groups themselves. Look, do not touch."""
+        return tuple(self._env.state.groups.values())
+
     def snapshot(self, group_id: str) -> GroupSnapshot | None:
         """A group as a value; ``None`` when there is none."""
         return take_snapshot(self._env, group_id)
@@ -483,6 +490,8 @@ class GroupCoordinator:
             self._journal.append(now_ms, records, max_bytes)
             self._env.state.forgotten.clear()
             self._apply(records)
+            if self.wrote is not None:
+                self.wrote(now_ms, records)
             for group_id in dict.fromkeys(record.group_id for record in records):
                 self._rounds.settle(now_ms, group_id)
 

@@ -33,6 +33,7 @@ from kip848_client.wire.messages.offset_fetch import OffsetFetchRequest
 from mock_coordinator.core.groups.records.journal import Journal, MemoryJournal
 from mock_coordinator.core.groups.records.state_records import StateRecord, TransactionEnd
 from mock_coordinator.core.groups.service.coordinator import GroupCoordinator
+from mock_coordinator.core.groups.service.meter import CoordinatorMeter, CoordinatorMetric
 from mock_coordinator.core.groups.service.refusals import refusal
 from mock_coordinator.core.groups.service.snapshot import GroupSnapshot
 from mock_coordinator.core.groups.service.splitting import SPLITS, coordinator_order, partition_for
@@ -57,6 +58,8 @@ class _Shard:
     coordinator: GroupCoordinator | None = None
     loaded_at_ms: int | None = None
     """When the load that goes on will be over; ``None`` when none goes on."""
+    load_began_ms: int = 0
+    """When the last load began."""
     waiting: dict[tuple[int, int], RequestReceived] = field(default_factory=dict)
     """Requests without an answer yet, by connection and correlation."""
 
@@ -100,6 +103,7 @@ class GroupShards:
         self._first_ms: int | None = None
         """The first of the deadlines, found anew when one of them changes."""
         self._replies: list[tuple[RequestReceived, Message]] = []
+        self._meter: Final = CoordinatorMeter(now_ms)
         self._empty_coordinator()  # raises now for a configuration that cannot be served
 
     # --- Requests ---------------------------------------------------------------------------------
@@ -221,10 +225,11 @@ class GroupShards:
         shard.waiting.clear()
         shard.coordinator = None
         led = self._leader_of(partition) is not None
+        shard.load_began_ms = now_ms
         shard.loaded_at_ms = now_ms + self.load_ms if led else None
         self._put_deadline(partition, shard.loaded_at_ms)
         if led and not self.load_ms:
-            self._load(now_ms, partition, shard)
+            self._end_load(now_ms, partition, shard)
 
     def load_all(self, now_ms: int) -> None:
         """Take over every partition that has a leader: the cluster starts. What was never written
@@ -234,10 +239,15 @@ class GroupShards:
                 continue
             if self.load_ms > 0:
                 shard = self._shard(partition)
+                shard.load_began_ms = now_ms
                 shard.loaded_at_ms = now_ms + self.load_ms
                 self._put_deadline(partition, shard.loaded_at_ms)
             elif self._journal_of(partition).records:
                 self._load(now_ms, partition, self._shard(partition))
+
+    def _end_load(self, now_ms: int, partition: int, shard: _Shard) -> None:
+        self._meter.loaded(now_ms, now_ms - shard.load_began_ms)
+        self._load(now_ms, partition, shard)
 
     def _load(self, now_ms: int, partition: int, shard: _Shard) -> GroupCoordinator:
         shard.loaded_at_ms = None
@@ -251,6 +261,7 @@ class GroupShards:
             shard.journal,
         )
         shard.coordinator.may_describe = self._may_describe
+        shard.coordinator.wrote = self._meter.wrote
         self._settle(partition, shard)
         return shard.coordinator
 
@@ -305,7 +316,7 @@ class GroupShards:
             partition = next(p for p, due in self._deadlines.items() if due == deadline)
             shard = self._shards[partition]
             if shard.coordinator is None:
-                self._load(now_ms, partition, shard)
+                self._end_load(now_ms, partition, shard)
             else:
                 shard.coordinator.run_due(now_ms)
                 self._settle(partition, shard)
@@ -343,6 +354,19 @@ class GroupShards:
             if (coordinator := self._shards[partition].coordinator) is not None
             for group_id in coordinator.group_ids
         )
+
+    def metrics(self, now_ms: int) -> tuple[CoordinatorMetric, ...]:
+        """What the coordinators measure, all together, as it is now."""
+        groups = [
+            group
+            for partition in sorted(self._shards)
+            if (coordinator := self._shards[partition].coordinator) is not None
+            for group in coordinator.groups
+        ]
+        led = [p for p in range(self.partitions) if self._leader_of(p) is not None]
+        loading = [p for p in led if p in self._shards and self._shards[p].loaded_at_ms is not None]
+        partitions = {"loading": len(loading), "active": len(led) - len(loading), "failed": 0}
+        return tuple(self._meter.read(now_ms, groups, partitions))
 
     def snapshot(self, group_id: str) -> GroupSnapshot | None:
         """A group as a value; ``None`` when there is none, or it is not loaded."""
