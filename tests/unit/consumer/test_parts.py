@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from kip848_client._types import TopicId, TopicPartition
 from kip848_client.cluster import LeadersLearnt, LearnLeaders, PartitionLeader, TopicLeaders
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer import _parts
-from kip848_client.consumer._parts import fetch_core, group_core
+from kip848_client.consumer._parts import fetch_core, group_core, new_member_id
 from kip848_client.fetching import (
     AssignmentChanged,
     FetchSettings,
@@ -110,3 +111,12 @@ def test_extra_heartbeats_are_a_setting(extra: bool, pause_ms: int) -> None:
     before = harness.now
     harness.next_heartbeat()
     assert harness.now == before + pause_ms
+
+
+def test_processes_that_were_forked_have_members_of_their_own() -> None:
+    """What both of them inherit is the state of a generator."""
+    state = random.getstate()
+    first = new_member_id()
+    random.setstate(state)
+    assert new_member_id() != first
+    assert len({new_member_id() for _ in range(1_000)}) == 1_000

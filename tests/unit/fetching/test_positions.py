@@ -301,6 +301,14 @@ def test_what_was_asked_for_another_tenure_changes_nothing() -> None:
     assert not look.deliver(CommittedFound(second.number, {A: None}))
 
 
+def test_what_was_taken_away_before_its_offset_is_known_is_no_trouble() -> None:
+    look = begun(NONE)
+    look.positions.forget(A)
+    look.committed({A: None})
+    assert not look.results
+    assert not look.all(ListOffsets)
+
+
 def test_a_reset_of_another_tenure_changes_nothing() -> None:
     look = begun(ALONE)
     look.positions.begin(look.now, A, 2, ID)

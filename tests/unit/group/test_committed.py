@@ -100,6 +100,22 @@ def test_a_stale_epoch_asks_for_a_heartbeat_and_is_retried_with_the_new_one() ->
     assert harness.out(FetchCommitted)[0].member_epoch == 4, "without waiting for the pause"
 
 
+def test_two_that_wait_for_an_epoch_cost_one_heartbeat_and_one_request_each() -> None:
+    harness = asked()
+    harness.feed(CommittedAsked(6, (B,), harness.now + 10_000))
+    first, second = harness.all(FetchCommitted)
+    before = len(harness.all(SendHeartbeat))
+    for each in (first, second):
+        harness.feed(CommittedAnswered(each.attempt, ErrorCode.STALE_MEMBER_EPOCH, {}))
+    (sent,) = harness.all(SendHeartbeat)[before:]
+    harness.feed(HeartbeatAnswered(sent.attempt, HeartbeatAccepted(MEMBER, 4, 5_000, None)))
+    again = harness.all(FetchCommitted)[2:]
+    assert [(each.partitions, each.member_epoch) for each in again] == [((A, B), 4), ((B,), 4)]
+    for each in again:
+        harness.feed(CommittedAnswered(each.attempt, 0, dict.fromkeys((A, B), CommittedRow(7))))
+    assert [each.ticket for each in harness.all(CommittedFound)] == [5, 6]
+
+
 @pytest.mark.parametrize(
     "code", [ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.STALE_MEMBER_EPOCH]
 )

@@ -178,6 +178,24 @@ def test_positions_that_were_assigned_by_hand_are_committed_by_interval_too() ->
     assert harness.newest_of(SendCommit).member_epoch is None
 
 
+def test_positions_by_hand_whose_coordinator_is_away_make_no_busy_loop() -> None:
+    harness = GroupHarness(interval_ms=1_000)
+    harness.assigned(0)
+    harness.feed(Polled())
+    harness.hand_out(0, 5)
+    wakeups, lost, end = 0, 0, harness.now + 100_000
+    while harness.now < end:
+        deadline_ms = harness.core.deadline_ms
+        assert deadline_ms is not None
+        harness.advance(deadline_ms - harness.now)
+        wakeups += 1
+        for each in harness.all(SendCommit)[lost:]:
+            lost += 1
+            harness.feed(CommitLost(each.attempt, "no coordinator"))
+    assert lost
+    assert wakeups <= 200
+
+
 def test_a_poll_is_wanted_once_for_each_reason() -> None:
     harness = GroupHarness(auto_commit=False)
     harness.feed(Subscribed(frozenset({"t"})))
