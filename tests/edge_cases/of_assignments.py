@@ -72,7 +72,8 @@ RECONCILING: Final = (
             ),
             *named(
                 INTEGRATION,
-                "consumer_races::nothing_is_handed_out_before_the_listener_that_asked_for_a_position_is_done",
+                "consumer_races::"
+                "nothing_is_handed_out_before_the_listener_that_asked_for_a_position_is_done",
                 "consumer_pairs::a_seek_in_the_listener_and_a_loss",
             ),
         ),
@@ -95,7 +96,8 @@ RECONCILING: Final = (
             *named(MEMBER, "reconciliation::a_callback_that_always_fails_runs_once_a_poll"),
             *named(
                 CONSUMER,
-                "listener::a_cancelled_error_that_it_lets_out_is_a_failure_and_not_our_cancellation",
+                "listener::"
+                "a_cancelled_error_that_it_lets_out_is_a_failure_and_not_our_cancellation",
             ),
             *named(
                 INTEGRATION,

@@ -30,7 +30,8 @@ LEAVING: Final = (
         "it is ignored; its epoch is not, so that the commit passes",
         named(
             MEMBER,
-            "reconciliation::an_assignment_is_ignored_while_preparing_to_leave_but_the_epoch_is_not",
+            "reconciliation::"
+            "an_assignment_is_ignored_while_preparing_to_leave_but_the_epoch_is_not",
         ),
     ),
     Case(
