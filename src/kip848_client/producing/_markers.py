@@ -50,18 +50,24 @@ class Markers:
 
     def answered_first(self, now_ms: int) -> None:
         """It has an answer."""
-        sent_ms, self._first_ms = self._first_ms, None
+        sent_ms = self._first_ms
         if sent_ms is None:
             return
         if now_ms - sent_ms >= _BROKER_PAUSE_MS - 1 + self._usual_ms:
             self.was_early()
         elif sent_ms <= self.until_ms + 1:  # whoever comes later tells nothing of the pause
             self._count(early=False)
+        self._first_ms = None
+
+    def lost_first(self) -> None:
+        """It has none, and will have none."""
+        self._first_ms = None
 
     def was_early(self) -> None:
-        """Something was added while markers were being written."""
-        self._first_ms = None
-        self._count(early=True)
+        """It came while markers were being written. That counts once a transaction."""
+        if self._first_ms is not None:
+            self._first_ms = None
+            self._count(early=True)
 
     def _count(self, *, early: bool) -> None:
         self._seen += 1

@@ -348,10 +348,10 @@ class Requests:
             self._stale += 1
             return
         self._open = None
-        if job.api is Api.COMMIT_OFFSETS and job.group is not None:
-            self._adding.ended(now_ms, job.group.group_id)
         match event:
             case ev.TxnLost():
+                if job.group is not None:
+                    self._adding.lost(job.group.group_id)
                 self._lost(now_ms, job, event)
             case ev.ProducerIdAnswered() if event.error_code:
                 self._refused(now_ms, job, event.error_code, event.message)
@@ -362,6 +362,8 @@ class Requests:
                 self._heard.initialized(event.producer)
             case ev.TxnAnswered():
                 self._take(now_ms, job, event)
+                if job.group is not None:
+                    self._adding.answered(now_ms, job.group.group_id)
 
     def _take(self, now_ms: int, job: Job, event: ev.TxnAnswered) -> None:
         codes = said_of(job, event)

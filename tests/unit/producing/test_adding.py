@@ -8,15 +8,17 @@ from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._adding import ADDING_MS, GROUP, Adding
 from kip848_client.producing._markers import PAUSE_MS, Markers
+from kip848_client.producing._model import TransactionVersion
 from tests.unit.producing._transactions import Harness
 
+V2 = TransactionVersion.V2
 ONE, TWO, THREE = (TopicPartition("t", number) for number in range(3))
 
 
 def adding(now_ms: int = 1_000) -> Adding:
     made = Adding()
     made.settle(now_ms)
-    made.begin()
+    made.begin(V2)
     return made
 
 
@@ -33,7 +35,7 @@ def test_another_broker_waits_for_the_answer_and_the_same_one_does_not() -> None
     assert not a.is_free(THREE, 2)
     assert not a.is_free("group", GROUP)
     assert a.due_ms() == 1_000 + ADDING_MS
-    a.ended(1_001, ONE)
+    a.answered(1_001, ONE)
     assert a.is_free(THREE, 2)
 
 
@@ -41,16 +43,16 @@ def test_two_additions_at_one_broker_are_both_waited_for() -> None:
     a = adding()
     a.sent(ONE, 1)
     a.sent(TWO, 1)
-    a.ended(1_001, ONE)
+    a.answered(1_001, ONE)
     assert not a.is_free(THREE, 2)
-    a.ended(1_001, TWO)
+    a.answered(1_001, TWO)
     assert a.is_free(THREE, 2)
 
 
 def test_what_is_part_of_the_transaction_is_not_held_up() -> None:
     a = adding()
     a.sent(ONE, 1)
-    a.ended(1_001, ONE)
+    a.answered(1_001, ONE)
     a.sent(TWO, 2)
     assert a.is_free(ONE, 1)
     a.sent(ONE, 1)
@@ -74,7 +76,7 @@ def test_the_wait_has_an_end() -> None:
 def test_each_transaction_begins_with_nothing() -> None:
     a = adding()
     a.sent(ONE, 1)
-    a.begin()
+    a.begin(V2)
     assert a.is_free(TWO, 2)
     a.sent(TWO, 2)
     assert not a.is_free(ONE, 1)
@@ -118,10 +120,7 @@ def test_offsets_that_came_too_early_are_sent_again_soon() -> None:
     times: list[int] = []
     for _ in range(4):
         h.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
-        before = h.now
-        while not h.open:
-            h.advance(1)
-        times.append(h.now - before)
+        times.append(h.ms_until_asked())
     assert times == [2, 4, 8, 16]
     h.answer()
     assert h.is_done(offsets)
@@ -203,13 +202,77 @@ def test_the_producer_learns_how_long_it_has_to_wait() -> None:
         h.written()
         h.commit()
         h.answer()
-        ended_ms = h.now
         h.post(ev.BeginRequested(50 + number, h.now + 1_000))
         h.record()
-        while not h.batches.flying:
-            h.advance(1)
-        waits.append(h.now - ended_ms)
+        waits.append(h.ms_until(lambda: h.batches.flying))
         h.advance(25)
         h.written()
     assert waits[0] == PAUSE_MS
     assert waits[-1] > PAUSE_MS
+
+
+def ended_and_begun(h: Harness) -> None:
+    """The transaction is committed, and the next one is begun."""
+    h.commit()
+    h.answer()
+    h.post(ev.BeginRequested(1_000 + h.ticket(), h.now + 1_000))
+
+
+def pause_before_offsets(h: Harness, refusals: int = 0) -> int:
+    """A transaction of offsets, which come too early so often; returns how long they waited."""
+    h.offsets()
+    pause_ms = h.ms_until_asked()
+    for _ in range(refusals):
+        h.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+        h.ms_until_asked()
+    h.answer()
+    ended_and_begun(h)
+    return pause_ms
+
+
+def test_a_transaction_that_was_too_early_counts_once() -> None:
+    """Two of 16 make the pause longer: these are the first and the last."""
+    h = Harness(2).begun()
+    pause_before_offsets(h, refusals=3)
+    for _ in range(14):
+        assert pause_before_offsets(h) == PAUSE_MS
+    pause_before_offsets(h, refusals=1)
+    assert pause_before_offsets(h) == PAUSE_MS + 1
+
+
+def test_with_v1_what_is_slow_tells_nothing_of_markers() -> None:
+    """Additions are requests of their own: what is written does not wait for them."""
+    h = Harness(1).begun()
+    for _ in range(6):
+        h.record()
+        assert h.ms_until_asked() <= PAUSE_MS
+        h.answer()
+        h.advance(25)
+        h.written()
+        h.offsets()
+        h.answer()
+        h.advance(25)
+        h.answer()
+        ended_and_begun(h)
+    h.record()
+    assert h.ms_until_asked() == PAUSE_MS
+
+
+def test_what_was_lost_tells_nothing_of_markers() -> None:
+    h = Harness(2).begun()
+    for _ in range(3):
+        h.record()
+        h.ms_until(lambda: h.batches.flying)
+        h.advance(25)
+        h.batch_lost()
+        h.written()
+        ended_and_begun(h)
+        h.offsets()
+        assert h.ms_until_asked() == PAUSE_MS
+        h.advance(25)
+        h.lose()
+        h.ms_until_asked()
+        h.answer()
+        ended_and_begun(h)
+    h.record()
+    assert h.ms_until(lambda: h.batches.flying) == PAUSE_MS
