@@ -233,8 +233,12 @@ class Harness:
         return ticket
 
     def offsets(self, of: Group = GROUP, *partitions: int) -> int:
+        return self.offset(10, of, *partitions)
+
+    def offset(self, first: int, of: Group = GROUP, *partitions: int) -> int:
+        """Of partition 0 this offset, of each other one the next."""
         ticket = self.ticket()
-        offsets = {tp(each): OffsetToCommit(each + 10, -1, "") for each in partitions or (0,)}
+        offsets = {tp(each): OffsetToCommit(first + each, -1, "") for each in partitions or (0,)}
         self.post(ev.OffsetsAdded(ticket, of, offsets))
         return ticket
 
