@@ -38,6 +38,9 @@ _PATIENCE_S: Final = 0.25
 answered: a busy machine may take longer."""
 _LONG_PATIENCE_S: Final = 5.0
 """And if the file says so. No session ends in this time."""
+_GLANCE_S: Final = 0.02
+"""Somebody whom a command should not have answered: the command is done, an answer would be on its
+way. One that comes later is found after the next command, or at the end."""
 
 
 class KafkaSession:
@@ -133,6 +136,7 @@ class KafkaBackend:
 
     def send(self, sender: str, message: Any, version: int) -> Any:
         if sender in self._waiting:
+            assert not self._connections[sender].has_answer(), f"{sender} was answered unnoticed"
             del self._waiting[sender]
             self._nameless.pop(sender, None)
             self._connections.pop(sender).close()
@@ -155,10 +159,18 @@ class KafkaBackend:
         began = time.monotonic()
         came: list[tuple[str, Any]] = []
         for sender in tuple(self._waiting):
-            left_s = began + self._patience_s(sender) - time.monotonic()
+            patience_s = _LONG_PATIENCE_S if sender in self._expected else _GLANCE_S
+            left_s = began + patience_s - time.monotonic()
             if self._connections[sender].has_answer(max(left_s, 0)):
                 came.append((sender, self._receive(sender)))
         return came
+
+    def require_nobody_answered(self) -> None:
+        """At the end of a file: whoever waits in it waits indeed."""
+        if self._waiting:
+            time.sleep(_PATIENCE_S)
+        came = [sender for sender in self._waiting if self._connections[sender].has_answer()]
+        assert not came, f"{came} were answered after the last command"
 
     def _patience_s(self, sender: str) -> float:
         return _LONG_PATIENCE_S if sender in self._expected else _PATIENCE_S

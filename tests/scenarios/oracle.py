@@ -109,6 +109,7 @@ def _one(script: Script, session: KafkaSession, suffix: str) -> list[str]:
     backend = KafkaBackend(session)
     try:
         printed = play(script, backend, suffix=suffix)
+        backend.require_nobody_answered()
     finally:
         backend.close()
     same_ids = play_on_core(
