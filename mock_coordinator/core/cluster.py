@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from kip848_client._types import TopicIdPartition, format_topic_id
+from kip848_client._types import TopicId, TopicIdPartition, format_topic_id
 from kip848_client.wire.messages.api_versions import ApiVersionsRequest
 from kip848_client.wire.messages.fetch import FetchRequest
 from mock_coordinator.core.apis.call import ApiCall, BrokerServices
@@ -74,7 +74,7 @@ class ClusterCore:
             disk.config.profile,
             disk.config,
             disk.catalog,
-            self._new_member_id,
+            self._random_id,
             now_ms,
             leader_of=self._broker.coordinator_node,
             journal_of=disk.journal,
@@ -264,6 +264,5 @@ class ClusterCore:
             )
         )
 
-    def _new_member_id(self) -> str:
-        # Brokers make member ids as they make topic ids: base64 of a random UUID, no leading dash.
-        return format_topic_id(self._broker.new_topic_id())
+    def _random_id(self) -> str:
+        return format_topic_id(TopicId(self._broker.new_uuid()))

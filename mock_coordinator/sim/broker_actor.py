@@ -121,7 +121,9 @@ class BrokerActor:
             if refusal is not None:
                 self._answer_later(connection, packet, refusal)
                 return
-        late = tag is not None and self._context.checkers.is_late(tag, again=packet.again)
+        late = tag is not None and self._context.checkers.is_late(
+            tag, again=packet.again, given_up=not connection.open
+        )
         number = connection.number
         if packet.again:  # the sender of the copy keeps the answer
             self._copies += 1

@@ -49,6 +49,8 @@ class Tag:
     epoch: int
     subscription: tuple[tuple[str, ...], str] | None = None
     """What the request says about it; ``None`` for nothing."""
+    commit: int = 0
+    """Of a commit: its sender's how-manieth. ``number`` is that of the heartbeat before it."""
 
 
 class Checkers:
@@ -72,6 +74,7 @@ class Checkers:
         self._members: dict[str, list[MemberView]] = {}
         self._heard_ms: dict[str, int] = {}
         self._served: dict[MemberView, int] = {}
+        self._served_commits: dict[MemberView, int] = {}
         self._answers: dict[tuple[MemberView, int], tuple[int, int]] = {}
         self.overwritten: set[MemberView] = set()
         """Members whose newest subscription was overwritten by a request out of order."""
@@ -143,13 +146,17 @@ class Checkers:
 
     # -- the coordinator ---------------------------------------------------------------------
 
-    def is_late(self, tag: Tag, *, again: bool) -> bool:
-        """Whether a request comes after a younger one of the same member. Asked once for each."""
+    def is_late(self, tag: Tag, *, again: bool, given_up: bool) -> bool:
+        """Whether a request comes after a younger one of the same member, by which its sender had
+        given it up. Asked once for each."""
         newest = self._served.get(tag.member, 0)
         self._served[tag.member] = max(newest, tag.number)
         if tag.number < newest and not again:
             self._probes.reached("late request")
-        return again or tag.number < newest
+        newest_commit = self._served_commits.get(tag.member, 0)
+        self._served_commits[tag.member] = max(newest_commit, tag.commit)
+        is_overtaken = given_up and 0 < tag.commit < newest_commit
+        return again or tag.number < newest or is_overtaken
 
     def written(
         self,

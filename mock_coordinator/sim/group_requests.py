@@ -270,7 +270,7 @@ class GroupRequests:
                 context.probes.reached("commit before revocation")
             sender.feed(CommitAnswered(command.attempt, results))
 
-        tag = Tag(sender, self._heartbeats, epoch or 0)
+        tag = Tag(sender, self._heartbeats, epoch or 0, commit=command.attempt)
         self._ask_coordinator(request, command.timeout_ms, table.versions[1], done, tag)
 
     def committed(self, command: FetchCommitted) -> None:

@@ -19,6 +19,11 @@ The protocol leans on TCP for one more thing: heartbeats carry no number. When a
 after a younger one of the same member (see ``network``), the coordinator may take an old
 acknowledgement for a new one. Neither side can do anything about that, so a member for which such a
 request was acted on is exempt until it gets its assignment again, or is out of the group.
+
+Commits carry no number either. A connection may end with a commit on its way: its sender cannot
+know whether that one will still be read, nor when, and goes on with the next one on another
+connection. If the older one is read last, it is stored, and records are read once more. Java's
+consumer does the same.
 """
 
 from __future__ import annotations

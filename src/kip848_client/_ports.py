@@ -60,7 +60,8 @@ class Transport(Protocol):
     async def any_broker(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
     ) -> Any:
-        """Ask any broker that answers, trying each known one."""
+        """Ask any broker that answers, trying each known one: the next one after a second, too. So
+        several may be asked the same."""
         ...
 
     async def broker(

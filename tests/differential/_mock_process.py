@@ -22,7 +22,6 @@ from typing import Final
 import anyio
 import anyio.abc
 
-from kip848_client._types import TopicId, format_topic_id
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.inputs import Input, RequestReceived
 from mock_coordinator.core.outputs import Output
@@ -74,10 +73,6 @@ async def _serve(profile: str, config: dict[str, str]) -> None:
     dice = Dice()
     seen = Seen()
     security = config.pop("security", None)
-    # Straight from the dice: not all of Kafka's member ids are drawn by the rules of topic ids.
-    ids = {"_new_member_id": lambda _core: format_topic_id(TopicId(dice()))}
-    for name, draw in ids.items():
-        setattr(ClusterCore, name, draw)
     broker = MockBroker(
         profile=profile,
         config=config,

@@ -11,6 +11,7 @@ import pytest
 from kip848_client import (
     BootstrapFailed,
     CommitInDoubt,
+    ConfigError,
     Consumer,
     Kip848Error,
     LocalProtocolError,
@@ -103,7 +104,8 @@ async def test_a_partition_waits_for_a_commit_in_doubt() -> None:
         job = await Job(cluster).prepare(20, partitions=2)
         silent = True
         door.answers["EndTxn"] = lambda _: DROP if silent else None
-        producer = job.producer("a", request_timeout_ms=100, max_block_ms=150)
+        # time enough to connect on a busy machine
+        producer = job.producer("a", request_timeout_ms=500, max_block_ms=600)
         begun: set[int] = set()
 
         def second(r: Rec) -> ProducerRecord:
@@ -111,7 +113,7 @@ async def test_a_partition_waits_for_a_commit_in_doubt() -> None:
             return ProducerRecord(job.target, r.value)
 
         async with job.running(copy_to(job.target), producer=producer, commit_interval_ms=10):
-            await eventually(lambda: door.asked["EndTxn"] > 0)
+            await eventually(lambda: door.asked["EndTxn"] > 1)
             async with job.running(second, "b"):
                 before = door.asked["ConsumerGroupHeartbeat"]
                 await eventually(lambda: door.asked["ConsumerGroupHeartbeat"] > before + 8)
@@ -247,6 +249,53 @@ async def test_a_processor_does_not_take_the_consumer_of_another_one() -> None:
             await other.stop()
             await eventually(lambda: _is_committed(job, 20))
         assert sorted(await job.seen()) == list(range(20))
+
+
+async def test_a_processor_does_not_take_the_clients_of_one_that_starts() -> None:
+    async with intercepted() as (_, cluster):
+        job = await Job(cluster).prepare(20, partitions=2)
+        consumer, producer = job.consumer(), job.producer()
+        first = job.processor(copy_to(job.target), consumer=consumer, producer=producer)
+        others = (
+            job.processor(copy_to(job.target), "b", consumer=consumer),
+            job.processor(copy_to(job.target), "c", producer=producer),
+        )
+        starting = asyncio.create_task(first.start())
+        await asyncio.sleep(0)
+        for other in others:
+            with pytest.raises(LocalProtocolError, match="of its own"):
+                await other.start()
+            await other.stop()
+        await starting
+        task = asyncio.create_task(first.run())
+        await eventually(lambda: _is_committed(job, 20))
+        await first.stop()
+        await task
+        assert sorted(await job.seen()) == list(range(20))
+
+
+async def test_clients_of_two_clusters_are_refused() -> None:
+    async with intercepted() as (_, here), intercepted() as (_, there):
+        job = await Job(here).prepare(1)
+        producer = Job(there).producer()
+        consumer = job.consumer()
+        processor = job.processor(copy_to(job.target), consumer=consumer, producer=producer)
+        with pytest.raises(ConfigError, match="two clusters") as caught:
+            await processor.start()
+        assert str(consumer.cluster_id) in str(caught.value)
+        assert str(producer.cluster_id) in str(caught.value)
+        assert "closed" in repr(consumer)
+        assert "closed" in repr(producer)
+
+
+async def test_a_processor_that_was_stopped_does_not_start() -> None:
+    """A signal may come at any time."""
+    async with intercepted() as (_, cluster):
+        job = await Job(cluster).prepare(1)
+        processor = job.processor(copy_to(job.target))
+        await processor.stop()
+        with pytest.raises(LocalProtocolError, match="was stopped"):
+            await processor.start()
 
 
 async def test_another_event_loop_is_told_where_to_call() -> None:

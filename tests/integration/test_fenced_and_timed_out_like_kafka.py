@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ pytestmark = [pytest.mark.timeout(300)]
 TOPIC: Final = "t"
 _SHORT_MS: Final = 200
 _PATIENCE_S: Final = 20
+_AT_A_TIME: Final = 12
 levels = pytest.mark.parametrize("level", [1, 2])
 
 Epoch = int
@@ -78,7 +80,7 @@ class Situations:
     def __init__(self, level: int, wait_out: Callable[[RawTransactions, str], None]) -> None:
         self._level = level
         self._wait_out = wait_out
-        self._names = (f"x{number}" for number in itertools.count())
+        self._numbers = itertools.count()
 
     def make(self, name: str, raw: RawTransactions) -> tuple[str, Producer]:
         """This one."""
@@ -86,7 +88,7 @@ class Situations:
         return made
 
     def _begin(self, raw: RawTransactions, timeout_ms: int = 60_000) -> tuple[str, Producer]:
-        name = next(self._names)
+        name = f"x{next(self._numbers)}"
         (code, _, _), producer = raw.init(name, timeout_ms)
         assert code == 0
         return name, producer
@@ -206,17 +208,24 @@ def check(
     connected: Callable[[], RawTransactions],
     wait_out: Callable[[RawTransactions, str], None],
     restart: Callable[[], None],
+    *,
+    at_a_time: int = 1,
 ) -> None:
-    """Ask everything twice: of a coordinator that has seen it, and of one that was started anew."""
+    """Ask everything twice: of a coordinator that has seen it, and of one that was started anew.
+
+    ``at_a_time`` situations are made side by side: most of them wait.
+    """
     situations = Situations(level, wait_out)
+
+    def make(wanted: tuple[str, str]) -> tuple[str, Producer]:
+        with closing(connected()) as raw:
+            return situations.make(wanted[0], raw)
+
     for restarted in (False, True):
         asks = _AFTER_RESTART if restarted else tuple(ASKS)
-        with closing(connected()) as raw:
-            made = {
-                (situation, ask): situations.make(situation, raw)
-                for situation in EXPECTED
-                for ask in asks
-            }
+        pairs = list(itertools.product(EXPECTED, asks))
+        with ThreadPoolExecutor(at_a_time) as pool:
+            made = dict(zip(pairs, pool.map(make, pairs), strict=True))
         if restarted:
             restart()
         with closing(connected()) as raw:
@@ -245,6 +254,7 @@ def test_kafka(kafka_version: str, level: int) -> None:
             lambda: RawTransactions(kafka.connect, ids),
             lambda raw, name: raw.settle(name, until="CompleteAbort"),
             restart,
+            at_a_time=_AT_A_TIME,
         )
 
 

@@ -6,6 +6,7 @@ The same lives as in ``tests/properties/test_transactions.py``, in real time.
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -61,9 +62,19 @@ def until_transactions_are_served(kafka: RealKafka) -> None:
 def test_what_is_told_is_what_became_of_it(kafka_version: str) -> None:
     with RealKafka.start(kafka_version, CONFIGS) as kafka:
         until_transactions_are_served(kafka)
-        for seed, (levels, kind) in enumerate(LIVES):
-            name = f"life-{seed}"
-            real = Real(kafka, name, bytes(kafka.create_topic(name, 3)))
+        seeds = range(len(LIVES))
+        ids = [bytes(kafka.create_topic(_name(seed), 3)) for seed in seeds]
+
+        def life(seed: int) -> None:
+            levels, kind = LIVES[seed]
+            real = Real(kafka, _name(seed), ids[seed])
             with closing(real.raw):
                 world = kind(seed, real, levels=levels, fence_within_ms=4_000, late_ms=5_000)
                 check(world.run(6))
+
+        with ThreadPoolExecutor(len(LIVES)) as together:  # they mostly wait
+            list(together.map(life, seeds))
+
+
+def _name(seed: int) -> str:
+    return f"life-{seed}"

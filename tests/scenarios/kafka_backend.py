@@ -8,14 +8,16 @@ kept for the next one, because creating one takes half a second.
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from kip848_client._types import TopicId
 from kip848_client.wire import request_api
 from kip848_client.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from mock_coordinator.core.groups.records.state_records import StateRecord
+from kip848_client.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from mock_coordinator.core.groups.records.state_records import RegularExpression, StateRecord
 from tests.scenarios.admin import grow_topic
 from tests.scenarios.broker_log import BrokerLog
 from tests.scenarios.given_ids import asks_for_an_id
@@ -28,12 +30,17 @@ __all__ = ["KafkaBackend", "KafkaSession"]
 _SHARED_TOPICS: Final = {"foo": 6, "bar": 3}
 _LATE_S: Final = 0.2
 """A broker's timers fire a little after they are due."""
-_BACKGROUND_S: Final = 0.4
+_BACKGROUND_S: Final = 10.0
+"""In this time a broker does what it does in the background, however busy the machine is."""
+_LOOK_AGAIN_S: Final = 0.005
 _PATIENCE_S: Final = 0.25
 """A member that is not answered in this time waits for others, if the file does not say that it is
 answered: a busy machine may take longer."""
 _LONG_PATIENCE_S: Final = 5.0
 """And if the file says so. No session ends in this time."""
+_GLANCE_S: Final = 0.02
+"""Somebody whom a command should not have answered: the command is done, an answer would be on its
+way. One that comes later is found after the next command, or at the end."""
 
 
 class KafkaSession:
@@ -44,6 +51,7 @@ class KafkaSession:
         self.connection = kafka.connect()
         self.log = BrokerLog(self.connection, kafka.version)
         self.topics: dict[str, tuple[int, TopicId]] = {}
+        self._asked = 0
 
     def clear_topics(self) -> None:
         """Delete what the next scenario must not see."""
@@ -71,6 +79,28 @@ class KafkaSession:
         self.kafka._await_assignable(self.connection, name, partitions)
         self.topics[name] = (partitions, self.topics[name][1])
 
+    def settle(self) -> None:
+        """Wait until the coordinator has done its work in the background. One thread does it, so a
+        group that asks for some now is served when all others are."""
+        self._asked += 1
+        asking = ConsumerGroupHeartbeatRequest(
+            group_id=f"settling-{self._asked}",
+            member_id="settling",
+            member_epoch=0,
+            rebalance_timeout_ms=1000,
+            subscribed_topic_regex="no-such-topic",
+            topic_partitions=(),
+        )
+        seen = len(self.log.records)
+        answer = self.connection.request(asking, 1)
+        assert answer.error_code == 0, answer
+        until = time.monotonic() + _BACKGROUND_S
+        while not any(map(_resolved(asking.group_id), self.log.records[seen:])):
+            assert time.monotonic() < until, "no expression was resolved"
+            time.sleep(_LOOK_AGAIN_S)
+            self.log.read()
+        self.connection.request(dataclasses.replace(asking, member_epoch=-1), 1)
+
     def crash(self) -> None:
         """Kill the broker, start it again on its data and go on reading its log."""
         self.connection.close()
@@ -80,6 +110,11 @@ class KafkaSession:
 
     def close(self) -> None:
         self.connection.close()
+
+
+def _resolved(group_id: str) -> Callable[[StateRecord], bool]:
+    """Whether a record tells to which topics an expression of the group leads."""
+    return lambda record: isinstance(record, RegularExpression) and record.group_id == group_id
 
 
 class KafkaBackend:
@@ -101,6 +136,7 @@ class KafkaBackend:
 
     def send(self, sender: str, message: Any, version: int) -> Any:
         if sender in self._waiting:
+            assert not self._connections[sender].has_answer(), f"{sender} was answered unnoticed"
             del self._waiting[sender]
             self._nameless.pop(sender, None)
             self._connections.pop(sender).close()
@@ -123,10 +159,18 @@ class KafkaBackend:
         began = time.monotonic()
         came: list[tuple[str, Any]] = []
         for sender in tuple(self._waiting):
-            left_s = began + self._patience_s(sender) - time.monotonic()
+            patience_s = _LONG_PATIENCE_S if sender in self._expected else _GLANCE_S
+            left_s = began + patience_s - time.monotonic()
             if self._connections[sender].has_answer(max(left_s, 0)):
                 came.append((sender, self._receive(sender)))
         return came
+
+    def require_nobody_answered(self) -> None:
+        """At the end of a file: whoever waits in it waits indeed."""
+        if self._waiting:
+            time.sleep(_PATIENCE_S)
+        came = [sender for sender in self._waiting if self._connections[sender].has_answer()]
+        assert not came, f"{came} were answered after the last command"
 
     def _patience_s(self, sender: str) -> float:
         return _LONG_PATIENCE_S if sender in self._expected else _PATIENCE_S
@@ -163,7 +207,7 @@ class KafkaBackend:
         time.sleep(duration_ms / 1000 + _LATE_S)
 
     def settle(self) -> None:
-        time.sleep(_BACKGROUND_S)
+        self._session.settle()
 
     def crash(self) -> None:
         self.close()

@@ -22,8 +22,12 @@ from tests.support.real_kafka import RealKafka
 
 __all__ = ["FileGroups", "compare_on_kafka", "groups_of_files", "not_played", "play_on_kafka"]
 
-_EVERY_BROKER: Final = {"group.coordinator.append.linger.ms": "0"}
-"""One batch a write: then a response is there when its own records are."""
+_EVERY_BROKER: Final = {
+    "group.coordinator.append.linger.ms": "0",
+    "group.coordinator.background.threads": "1",
+}
+"""One batch a write: then a response is there when its own records are. One thread for expressions,
+as before 4.3: then they are resolved in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,7 @@ def _one(script: Script, session: KafkaSession, suffix: str) -> list[str]:
     backend = KafkaBackend(session)
     try:
         printed = play(script, backend, suffix=suffix)
+        backend.require_nobody_answered()
     finally:
         backend.close()
     same_ids = play_on_core(

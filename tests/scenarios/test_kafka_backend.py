@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import pytest
+
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire.messages.classic_group import JoinGroupRequest, JoinGroupResponse
 from tests.scenarios.kafka_backend import KafkaBackend, KafkaSession
@@ -33,6 +35,13 @@ class SlowConnection:
         """Nothing."""
 
 
+class LateConnection(SlowConnection):
+    """Answers when nobody waits any more."""
+
+    def has_answer(self, timeout_s: float = 0) -> bool:
+        return timeout_s == 0
+
+
 class SlowSession:
     """As much of a broker as JoinGroup needs."""
 
@@ -45,10 +54,19 @@ class SlowSession:
         read = staticmethod(lambda: None)
 
 
-def played(output: str, tmp_path: Any) -> tuple[list[str] | None, KafkaBackend]:
+class LateSession(SlowSession):
+    """The same, with late answers."""
+
+    class kafka(SlowSession.kafka):  # noqa: N801 - stands for an attribute
+        connect = LateConnection
+
+
+def played(
+    output: str, tmp_path: Any, session: type[SlowSession] = SlowSession
+) -> tuple[list[str] | None, KafkaBackend]:
     path = tmp_path / "X01_slow.txt"
     path.write_text(f"# X01: slow\n#\n# none\n\njoin-group A topics=foo\n----\n{output}\n")
-    backend = KafkaBackend(cast("KafkaSession", SlowSession()))
+    backend = KafkaBackend(cast("KafkaSession", session()))
     printed = play(Script.read(path), backend)
     return next(iter(printed.values())), backend
 
@@ -65,3 +83,13 @@ def test_who_waits_in_the_file_is_not_waited_for(tmp_path: Any) -> None:
     lines, backend = played("A: waits", tmp_path)
     assert lines == ["A: waits"]
     assert backend.member_ids == [None]
+    backend.require_nobody_answered()
+
+
+def test_who_waits_in_the_file_and_is_answered_after_all_is_noticed(tmp_path: Any) -> None:
+    lines, backend = played("A: waits", tmp_path, LateSession)
+    assert lines == ["A: waits"]
+    with pytest.raises(AssertionError, match="answered after the last command"):
+        backend.require_nobody_answered()
+    with pytest.raises(AssertionError, match="answered unnoticed"):
+        backend.send("A", JoinGroupRequest(), 9)

@@ -23,6 +23,7 @@ from mock_coordinator.core.groups.records.state_records import (
     TargetAssignmentMetadata,
     TargetEpoch,
 )
+from mock_coordinator.sim.checkers import Checkers, Tag
 from mock_coordinator.sim.client_connection import ClientConnection
 from mock_coordinator.sim.command_line import main, seeds_of
 from mock_coordinator.sim.early_heartbeats import EarlyHeartbeats
@@ -398,6 +399,20 @@ class TestCheckers:
         commit(0)  # what comes after a doubtful one cannot be judged by it
         with pytest.raises(Violation, match="went back from 0 to -1"):
             commit(-1)
+
+    def test_a_commit_that_was_given_up_may_be_overtaken(self) -> None:
+        """It counts as lost, but is not: the younger one goes out on another connection."""
+        checkers, member = Checkers(Probes(), 0, extra_heartbeats=True), Member("a")
+
+        def is_late(commit: int, *, given_up: bool) -> bool:
+            tag = Tag(member, 5, 1, commit=commit)
+            return checkers.is_late(tag, again=False, given_up=given_up)
+
+        assert not is_late(1, given_up=False)
+        assert not is_late(2, given_up=True), "and yet it is the youngest"
+        assert not is_late(4, given_up=False)
+        assert is_late(3, given_up=True)
+        assert not is_late(3, given_up=False), "two were under way at once: that is a bug"
 
     def test_nobody_asks_in_a_loop(self) -> None:
         checker, member = Rates(), Member("a")

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from mock_coordinator.core.release_line import ReleaseLine
+from tests.support.class_archive import ClassArchive
 from tests.support.kafka_jars import find_java, kafka_libs
 
 __all__ = ["BrokerFailedError", "KafkaBroker", "free_ports", "new_cluster_id"]
@@ -37,6 +38,7 @@ _LOGGING: Final = (
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
 )
 _LOG_TAIL_LINES: Final = 60
+_META: Final = "meta.properties"
 
 _BASE: Final = {
     "process.roles": "broker,controller",
@@ -59,6 +61,11 @@ _SWITCHED_OFF: Final = {
 }
 """Features whose groups the mock does not implement -> the first release line that finalizes them
 unless told otherwise."""
+
+
+_formatted: Final[dict[object, dict[str, bytes]]] = {}
+"""What the tool that formats has written, by file: it takes a second, and writes the same for each
+cluster of one kind."""
 
 
 class BrokerFailedError(AssertionError):
@@ -108,6 +115,7 @@ class KafkaBroker:
             **(features or {}),
         }
         self._cluster_id = cluster_id or new_cluster_id()
+        self._archive: ClassArchive | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
 
@@ -152,6 +160,10 @@ class KafkaBroker:
         """End the broker as a crash would."""
         self._end(gently=False)
 
+    def discard(self) -> None:
+        """End the broker in the shortest way: nobody needs its data any more."""
+        self._end(gently=self._archive is not None and self._archive.is_missing)
+
     def log_tail(self) -> str:
         """The last lines of the broker's own log."""
         if not self.log_path.exists():
@@ -178,9 +190,30 @@ class KafkaBroker:
         (self.folder / "server.properties").write_text(text)
 
     def _format(self) -> None:
-        if (self.folder / "data" / "meta.properties").exists():
+        data = self.folder / "data"
+        if (data / _META).exists():
             return
-        shutil.rmtree(self.folder / "data", ignore_errors=True)
+        shutil.rmtree(data, ignore_errors=True)
+        roles = self._configs.get("process.roles")
+        kind = self.version, roles, tuple(sorted(self._features.items()))
+        if kind not in _formatted:
+            self._run_format()
+            files = [each for each in data.rglob("*") if each.is_file() and each.name != _META]
+            _formatted[kind] = {str(each.relative_to(data)): each.read_bytes() for each in files}
+            return
+        for name, content in _formatted[kind].items():
+            (data / name).parent.mkdir(parents=True, exist_ok=True)
+            (data / name).write_bytes(content)
+        meta = {
+            "version": "1",
+            "cluster.id": self._cluster_id,
+            "node.id": self._configs.get("node.id", _BASE["node.id"]),
+            "directory.id": new_cluster_id(),
+        }
+        data.mkdir(exist_ok=True)
+        (data / _META).write_text("".join(f"{key}={value}\n" for key, value in meta.items()))
+
+    def _run_format(self) -> None:
         settings = str(self.folder / "server.properties")
         # With "=", because an id may begin with a hyphen and would then be read as an option.
         identity = f"--cluster-id={self._cluster_id}"
@@ -192,7 +225,9 @@ class KafkaBroker:
             raise BrokerFailedError(f"Kafka {self.version} format: {done.stdout}{done.stderr}")
 
     def _run(self) -> None:
-        command = self._java("kafka.Kafka", str(self.folder / "server.properties"))
+        self._archive = ClassArchive(self.version, self.folder)
+        settings = str(self.folder / "server.properties")
+        command = self._java(*self._archive.options(), "kafka.Kafka", settings)
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -237,3 +272,5 @@ class KafkaBroker:
         if process.poll() is None:
             process.kill()
         process.wait()
+        if self._archive is not None:
+            self._archive.keep()

@@ -78,7 +78,7 @@ class RealKafka:
         with contextlib.ExitStack() as stack:
             folder = data_dir or stack.enter_context(broker_folder())
             broker = KafkaBroker(version, folder, configs, features=features)
-            stack.callback(broker.stop)
+            stack.callback(broker.discard if data_dir is None else broker.stop)
             broker.start()
             kafka = cls(broker)
             kafka.await_coordinator()

@@ -72,7 +72,7 @@ def start_secure_kafka(
             kafka.await_coordinator()
             yield SecureKafka(kafka, ports)
         finally:
-            broker.stop()
+            broker.discard()
 
 
 def _listener_settings(ports: Mapping[str, int], users: Mapping[str, str]) -> dict[str, str]:

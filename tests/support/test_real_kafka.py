@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kip848_client.wire import api_named
-from tests.support.kafka_broker import BrokerFailedError
+from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
 from tests.support.kafka_jars import KafkaUnavailableError
 from tests.support.kafka_tools import TOPICS, ToolFailedError, run_tool
 from tests.support.pytest_kafka import skip_without_kafka
@@ -83,6 +83,37 @@ def test_broken_settings_fail_with_the_brokers_own_words(
         RealKafka.start("4.4.0", configs, tmp_path),
     ):
         pass
+
+
+@pytest.mark.real_kafka
+def test_a_folder_is_formatted_as_kafkas_tool_does(kafka_version: str, tmp_path: Path) -> None:
+    """The tool runs once for each release; what it wrote is written again for other brokers."""
+    by_tool, first, then = (KafkaBroker(kafka_version, tmp_path / name) for name in "abc")
+    found: list[tuple[dict[str, bytes], dict[str, str]]] = []
+    for broker in (by_tool, first, then):
+        broker.folder.mkdir()
+        broker._write_settings()
+        broker._run_format() if broker is by_tool else broker._format()
+        data = broker.folder / "data"
+        meta = (data / "meta.properties").read_text().splitlines()
+        found.append(
+            (
+                {
+                    str(path.relative_to(data)): path.read_bytes()
+                    for path in data.rglob("*")
+                    if path.is_file() and path.name != "meta.properties"
+                },
+                dict(line.split("=") for line in meta if not line.startswith("#")),
+            )
+        )
+    (tools, meta_of_tool), *ours = found
+    for files, meta_of_ours in ours:
+        assert files.keys() == tools.keys()
+        assert meta_of_ours.keys() == meta_of_tool.keys()
+        assert {meta_of_ours[key] for key in ("version", "node.id")} == {"1"}
+    assert ours[0][0] == ours[1][0] != {}
+    assert len({meta["cluster.id"] for _, meta in found}) == len(found)
+    assert len({meta["directory.id"] for _, meta in found}) == len(found)
 
 
 @pytest.mark.parametrize(

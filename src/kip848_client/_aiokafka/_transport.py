@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kip848_client._aiokafka._connection import ConnectionOptions
+from kip848_client._aiokafka._first_answer import FirstAnswer
 from kip848_client._aiokafka._first_server import first_to_connect
 from kip848_client._aiokafka._links import Link, LinkPool
 from kip848_client._bootstrap import bootstrap_addresses
@@ -18,7 +19,6 @@ from kip848_client.errors import (
     CoordinatorUnavailable,
     Kip848Error,
     ProtocolUnsupported,
-    TransportError,
     broker_error,
 )
 from kip848_client.wire import api_named
@@ -58,6 +58,7 @@ class KafkaTransport:
         self._nodes: dict[int, tuple[str, int]] = {}
         self._coordinator: Link | None = None
         self._lookup: asyncio.Task[None] | None = None
+        self._first_answer = FirstAnswer()
 
     async def bootstrap(self) -> Link:
         """Connect to the first bootstrap server that answers. Raises ``BootstrapFailed`` that says
@@ -99,6 +100,7 @@ class KafkaTransport:
     async def begin_anew(self) -> None:
         self._nodes = {}
         self._bootstrap = self._coordinator = None
+        await self._first_answer.close()
         why = NotSent("the client begins anew from its bootstrap servers")
         await asyncio.gather(*(pool.close(why) for pool in self._pools))
 
@@ -107,6 +109,7 @@ class KafkaTransport:
         if self._lookup is not None:
             self._lookup.cancel()
             await asyncio.gather(self._lookup, return_exceptions=True)
+        await self._first_answer.close()
         await asyncio.gather(*(pool.close(why) for pool in self._pools))
 
     @property
@@ -116,13 +119,10 @@ class KafkaTransport:
     async def any_broker(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
     ) -> Any:
-        last: Kip848Error = NotSent("no broker is known")
-        for link in self.candidates():
-            try:
-                return await link.send(request, versions, timeout_ms or self._timeout_ms)
-            except TransportError as err:
-                last = err
-        raise last
+        return await self._first_answer.of(
+            self.candidates(),
+            lambda link: link.send(request, versions, timeout_ms or self._timeout_ms),
+        )
 
     async def broker(
         self,

@@ -84,6 +84,8 @@ class TopicDirectory:
         self._backoff = backoff
         self._max_age_s = max_age_ms / 1000
         self._beginnings = 0
+        self.cluster_id: str | None = None
+        """As brokers told it last."""
         self._wanted: frozenset[str] = frozenset()
         self._watched: set[str] = set()
         self._names: dict[TopicId, str] = {}
@@ -263,6 +265,7 @@ class TopicDirectory:
         self._learnt(leaders_learnt(answer))
 
     def _note(self, answer: MetadataResponse) -> None:
+        self.cluster_id = answer.cluster_id
         self._transport.learn_brokers([(e.node_id, e.host, e.port) for e in answer.brokers])
         for topic in answer.topics:
             if not topic.name:

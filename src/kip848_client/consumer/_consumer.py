@@ -150,6 +150,11 @@ class Consumer(Watched[K, V]):
         """Whether ``start`` was called, which is possible once."""
         return self._engine is not None
 
+    @property
+    def cluster_id(self) -> str | None:
+        """The id of the cluster, as its brokers tell it. ``None`` before ``start``."""
+        return None if self._engine is None else self._engine.topics.cluster_id
+
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:

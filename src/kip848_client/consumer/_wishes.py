@@ -83,8 +83,16 @@ class CommitWishes:
         taken |= {tp: each for tp, each in wanted.items() if not self._tracker.owns(tp)}
         if not self._in_group():
             taken |= wanted
-        self._refuse(taken, {tp: _taken(tp) for tp in taken})
+        self._refuse(taken, {tp: self._not_ours(tp) for tp in taken})
         return wanted
+
+    def _not_ours(self, tp: TopicPartition) -> NotAssigned:
+        if self._tracker.was_ours(tp) or self._tracker.owns(tp):
+            return _taken(tp)
+        return NotAssigned(
+            f"{tp.topic}-{tp.partition} is not assigned to this consumer, so its offset cannot be "
+            "part of a transaction: commit offsets of partitions that it has"
+        )
 
     async def _store(
         self, wanted: Offsets, delivered: Offsets, failed: dict[TopicPartition, Kip848Error]

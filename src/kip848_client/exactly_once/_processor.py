@@ -152,7 +152,7 @@ class ExactlyOnceProcessor(Generic[K, V]):
         if self._dead_letter_topic in self._topics:
             raise ConfigError(f"{dead_letter_topic} is read by the processor: take another topic")
         self._running: Running | None = None
-        self._is_started = False
+        self._is_started = self._is_stopped = False
         self._has_run = False
         self._closing: Closing | None = None
         self._close_by_s = 0.0
@@ -167,18 +167,16 @@ class ExactlyOnceProcessor(Generic[K, V]):
         """Start the producer, which fences one with the same transactional id and aborts what it
         has left open, and then the consumer, which joins the group.
 
-        Raises what their ``start`` raises: both are stopped then; make new ones, and a new
-        processor. ``LocalProtocolError`` for a second ``start``, and for clients that somebody has
-        started already: they are left alone.
+        Raises what their ``start`` raises, and ``ConfigError`` when they are in two clusters: both
+        are stopped then; make new ones, and a new processor. ``LocalProtocolError`` for a second
+        ``start`` and after ``stop``, and for clients that somebody else uses already: they are left
+        alone.
         """
         if self._is_started:
             raise LocalProtocolError("a processor can be started once")
-        for client in (self._consumer, self._producer):
-            if client.was_started:  # nothing of it is touched: it may be somebody else's
-                raise LocalProtocolError(
-                    f"a client can be started once, and {client!r} was: give the processor a "
-                    "consumer and a producer of its own, and do not start them"
-                )
+        if self._is_stopped:
+            raise LocalProtocolError("the processor was stopped; make a new one to start")
+        self._check_clients()
         self._is_started = True
         running = self._running = Running(
             ProcessorCore(self._settings(), jittered),
@@ -196,12 +194,37 @@ class ExactlyOnceProcessor(Generic[K, V]):
         await self._producer.start()
         try:
             await self._consumer.start()
+            self._check_cluster()
         except BaseException as err:
+            closing = Closing((lambda: self._producer.stop(timeout_ms=0), self._consumer.stop))
             try:
-                await self._producer.stop(timeout_ms=0)
+                await closing.finish()
             except Exception as other:  # noqa: BLE001 - why it did not start matters more
-                err.add_note(f"stopping the producer failed, too: {other!r}")
+                err.add_note(f"stopping its clients failed, too: {other!r}")
             raise
+
+    def _check_clients(self) -> None:
+        """What somebody else uses is not touched."""
+        for client in (self._consumer, self._producer):
+            if client.was_started:
+                raise LocalProtocolError(
+                    f"a client can be started once, and {client!r} was: give the processor a "
+                    "consumer and a producer of its own, and do not start them"
+                )
+        if self._consumer.subscription() or self._consumer.assignment():
+            raise LocalProtocolError(
+                f"{self._consumer!r} has got something to read already, from another processor "
+                "perhaps: give the processor a consumer of its own, and do not subscribe it"
+            )
+
+    def _check_cluster(self) -> None:
+        """Offsets are committed where the outputs are."""
+        read, written = self._consumer.cluster_id, self._producer.cluster_id
+        if read is not None and written is not None and read != written:
+            raise ConfigError(
+                f"the consumer and the producer of a processor are in two clusters ({read} and "
+                f"{written}), and a transaction is in one: check their bootstrap_servers"
+            )
 
     def _settings(self) -> ProcessorSettings:
         return ProcessorSettings(
@@ -245,12 +268,14 @@ class ExactlyOnceProcessor(Generic[K, V]):
 
         Takes at most ``timeout_ms`` (default 30 s), half of which is for the function and the
         commit: what is not whole by then is aborted, and comes again. Runs to its end even if the
-        caller is cancelled; calling it again waits for the end. Raises ``LocalProtocolError`` when
-        the function calls it, which it would wait for: call it in another task.
+        caller is cancelled; calling it again waits for the end. Before ``start`` it forbids that.
+        Raises ``LocalProtocolError`` when the function calls it, which it would wait for: call it
+        in another task.
         """
         limit_ms = _STOP_TIMEOUT_MS if timeout_ms is None else checked_timeout_ms(timeout_ms)
         running = self._running
         if running is None:
+            self._is_stopped = True
             return
         running.check_loop()
         if running.in_function:

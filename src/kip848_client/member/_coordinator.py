@@ -76,12 +76,13 @@ class CoordinatorLink:
         self._failures += 1
         return True
 
-    def lost(self, why: str) -> None:
+    def lost(self, why: str, not_before_ms: int = 0) -> None:
         """The broker that was known is not the coordinator, or cannot be reached. ``why`` is empty
-        when the driver knows already."""
+        when the driver knows already. No other is looked for before ``not_before_ms``."""
         if self.known and why:
             self._emit(ForgetCoordinator(why))
         self.known = False
+        self._retry_ms = max(self._retry_ms, not_before_ms)
 
     def next_lookup_ms(self) -> int | None:
         """When a lookup becomes due, ``None`` when nothing but an event can make one due."""

@@ -438,8 +438,7 @@ class MemberCore:
         assert subscription is not None, "in the group without a subscription"
         claim, reconciled = self._work.claimed, self._work.assignment.current
         intent = self._fields.build(self._standing.epoch, subscription, claim, reconciled)
-        number = self._emit_heartbeat(intent)
-        self._membership.sent(OpenHeartbeat(number, self._standing.epoch))
+        self._membership.sent(OpenHeartbeat(self._emit_heartbeat(intent), self._standing.epoch))
         self._clock.sent(self._now, urgent=urgent)
         if self.state is MemberState.ACKNOWLEDGING and self._work.assignment.is_met:
             self._move(st.Acknowledged, "acknowledged")
@@ -485,11 +484,12 @@ class MemberCore:
         self._clock.failed(self._now)
         if reason is not LossReason.NOT_SENT:
             self._instance.may_be_ours = True
-            self._lose_coordinator(f"heartbeat {reason.value}")
+        self._lose_coordinator(f"heartbeat {reason.value}")  # one not sent: a broker may be gone
 
     def _on_accepted(self, attempt: int, accepted: HeartbeatAccepted) -> None:
         if not accepted.is_for(self.member_id):
-            self._on_no_answer(LossReason.NOT_SENT)
+            self._fields.forget()
+            self._clock.failed(self._now)
             return
         self._link.heard(self._now)
         self._instance.accepted()
@@ -576,7 +576,7 @@ class MemberCore:
             self._reports.tell(self._now, "lookup", error, self._clock.interval_ms)
 
     def _lose_coordinator(self, why: str = "") -> None:
-        self._link.lost(why)
+        self._link.lost(why, self._clock.look_up_ms if self._leave is None else 0)
         if self._leave is not None:
             self._leave.seek(self._now)
 

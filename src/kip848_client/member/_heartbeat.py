@@ -198,6 +198,13 @@ class HeartbeatClock:
             self.interval_ms = interval_ms
             self._due_ms = now_ms + interval_ms
 
+    @property
+    def look_up_ms(self) -> int:
+        """When to look for the coordinator that was lost: at once, or, when heartbeats fail again
+        and again, not before the next one may go. Found any earlier, it might have moved by then,
+        and one pause would be added to the other."""
+        return self._not_before_ms if self.failures > 1 else 0
+
     def target_changed(self, now_ms: int) -> None:
         """The member has a new target: extra heartbeats begin (anew)."""
         self._extra.target_changed(now_ms, self.interval_ms)

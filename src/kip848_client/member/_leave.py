@@ -20,7 +20,7 @@ from kip848_client.member._events import (
     HeartbeatLost,
     LeaveRequested,
 )
-from kip848_client.member._model import HeartbeatRefused, LeaveMode, LossReason, MemberSettings
+from kip848_client.member._model import HeartbeatRefused, LeaveMode, MemberSettings
 from kip848_client.member._policy import LEFT_ANYWAY, Verdict, error_of, judge
 
 __all__ = ["Leave", "LeaveAgain", "leave_epoch"]
@@ -87,7 +87,7 @@ class Leave:
             case HeartbeatFailed():
                 return event.error
             case HeartbeatLost():
-                return self._again(now_ms, rediscover=event.reason is not LossReason.NOT_SENT)
+                return self._again(now_ms, rediscover=True)
             case HeartbeatAnswered(outcome=HeartbeatRefused() as refused):
                 if refused.code in LEFT_ANYWAY:
                     return None

@@ -69,7 +69,8 @@ class LossReason(Enum):
     """Why there is no answer to a heartbeat."""
 
     NOT_SENT = "not_sent"
-    """It never left this process, e.g. no connection could be opened in time."""
+    """It never left this process, e.g. no connection could be opened: the broker that was the
+    coordinator may be gone."""
     TIMED_OUT = "timed_out"
     """Sent, no answer within the request timeout: the broker may have acted on it."""
     DISCONNECTED = "disconnected"

@@ -90,7 +90,7 @@ class Engine:
             random.randrange,
             builder_maker(config.compression_type),
         )
-        topics = TopicDirectory(
+        self.topics: Final = TopicDirectory(
             self.transport,
             self.clock,
             self._learnt,
@@ -100,11 +100,10 @@ class Engine:
             backoff=Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms),
             max_age_ms=config.metadata_max_age_ms,
         )
-        self._topics = topics
         self.producing: Final = Producing(
             self.core,
             self.transport,
-            topics,
+            self.topics,
             self.clock,
             is_transactional=config.transactional_id is not None,
         )
@@ -154,7 +153,7 @@ class Engine:
 
     async def _open(self) -> None:
         await self.transport.bootstrap()
-        await self._topics.refresh()
+        await self.topics.refresh()
         self._task = self.loop.create_task(self.producing.run(), name="kip848-producer")
         self._task.add_done_callback(self._on_end)
         await self.producing.begun()

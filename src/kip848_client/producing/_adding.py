@@ -17,6 +17,7 @@ from typing import Final
 
 from kip848_client._types import TopicPartition
 from kip848_client.producing._markers import Markers
+from kip848_client.producing._model import TransactionVersion
 
 __all__ = ["ADDING_MS", "GROUP", "Adding"]
 
@@ -39,11 +40,13 @@ class Adding:
         self._adding: set[_Added] = set()
         self._added: set[_Added] = set()
         self._is_awaited = False
+        self._is_by_writing = False
         self._first: _Added | None = None
         self.markers: Final = Markers()
 
-    def begin(self) -> None:
-        """A new transaction has nothing yet."""
+    def begin(self, version: TransactionVersion) -> None:
+        """A new transaction has nothing yet. With V1 nothing is added by being written to."""
+        self._is_by_writing = version is TransactionVersion.V2
         self._adding.clear()
         self._added.clear()
         self._first = None
@@ -60,7 +63,7 @@ class Adding:
 
     def sent(self, what: _Added, by: int) -> None:
         """It is written to: that adds it, if it was not added before."""
-        if what in self._added or what in self._adding:
+        if not self._is_by_writing or what in self._added or what in self._adding:
             return
         if self._first is None:
             self._first = what
@@ -72,10 +75,19 @@ class Adding:
         self._until_ms = self._now_ms + ADDING_MS
         self._adding.add(what)
 
-    def ended(self, now_ms: int, what: _Added) -> None:
-        """There is an answer, or there will be none."""
+    def answered(self, now_ms: int, what: _Added) -> None:
+        """There is an answer."""
         if what == self._first:
             self.markers.answered_first(now_ms)
+        self._end(what)
+
+    def lost(self, what: _Added) -> None:
+        """There will be no answer, and how long that took tells nothing."""
+        if what == self._first:
+            self.markers.lost_first()
+        self._end(what)
+
+    def _end(self, what: _Added) -> None:
         if what in self._adding:
             self._adding.discard(what)
             self._added.add(what)

@@ -151,7 +151,10 @@ class Idempotence:
         """A batch is in the log."""
 
     def answered(self, now_ms: int, tp: TopicPartition) -> None:
-        """A batch is on its way no more."""
+        """A broker has told what became of a batch."""
+
+    def lost(self, tp: TopicPartition) -> None:
+        """Nobody tells what became of a batch."""
 
     def batch_failed(
         self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error

@@ -16,14 +16,16 @@ from typing import Final
 __all__ = ["PAUSE_MS", "Markers"]
 
 PAUSE_MS: Final = 3
-"""At first, and at least: of an idle broker on the same machine one in three needs more than 2."""
+"""At first: of an idle broker on the same machine one in twenty needs more."""
+_PAUSE_MIN_MS: Final = 2
 _PAUSE_MAX_MS: Final = 10
 _BROKER_PAUSE_MS: Final = 20
 """``add.partitions.to.txn.retry.backoff.ms``: what comes too early takes so much longer."""
 _WINDOW: Final = 16
-"""Transactions. If none of so many was too early, less may do."""
+"""Transactions."""
 _EARLY_MAX: Final = 2
 """Of them: a pause that is longer by 1 ms costs less than so many that come too early."""
+_PATIENCE_MAX: Final = 8 * _WINDOW
 
 
 class Markers:
@@ -37,6 +39,12 @@ class Markers:
         self._first_ms: int | None = None
         self._seen = self._early = 0
         """In this window."""
+        self._in_time = 0
+        """So many transactions in a row, with this pause, were not too early."""
+        self._patience = _WINDOW
+        """After so many of them less is tried: the longer, the more often that was too little."""
+        self._tried: int | None = None
+        """Transactions since less was tried, until it has proved to be enough."""
 
     def ended(self, now_ms: int, took_ms: int) -> None:
         """A transaction has ended; the coordinator took so long to write that down."""
@@ -50,28 +58,50 @@ class Markers:
 
     def answered_first(self, now_ms: int) -> None:
         """It has an answer."""
-        sent_ms, self._first_ms = self._first_ms, None
+        sent_ms = self._first_ms
         if sent_ms is None:
             return
         if now_ms - sent_ms >= _BROKER_PAUSE_MS - 1 + self._usual_ms:
             self.was_early()
         elif sent_ms <= self.until_ms + 1:  # whoever comes later tells nothing of the pause
             self._count(early=False)
+        self._first_ms = None
+
+    def lost_first(self) -> None:
+        """It has none, and will have none."""
+        self._first_ms = None
 
     def was_early(self) -> None:
-        """Something was added while markers were being written."""
-        self._first_ms = None
-        self._count(early=True)
+        """It came while markers were being written. That counts once a transaction."""
+        if self._first_ms is not None:
+            self._first_ms = None
+            self._count(early=True)
 
     def _count(self, *, early: bool) -> None:
         self._seen += 1
         self._early += early
-        change_ms = 0
+        self._in_time = 0 if early else self._in_time + 1
+        if self._tried is not None:
+            self._tried += 1
         if self._early >= _EARLY_MAX:
-            change_ms = 1
-        elif self._seen < _WINDOW:
-            return
-        elif not self._early:
-            change_ms = -1
-        self._seen = self._early = 0
-        self.pause_ms = min(max(self.pause_ms + change_ms, PAUSE_MS), _PAUSE_MAX_MS)
+            self._lengthen()
+        elif self._in_time >= self._patience:
+            self._shorten()
+        elif self._seen >= _WINDOW:
+            self._seen = self._early = 0
+
+    def _lengthen(self) -> None:
+        if self._tried is not None and self._tried <= self._patience:
+            self._patience = min(2 * self._patience, _PATIENCE_MAX)
+        self._tried = None
+        self._change(min(self.pause_ms + 1, _PAUSE_MAX_MS))
+
+    def _shorten(self) -> None:
+        if self._tried is not None:  # what was tried before this is enough
+            self._patience = _WINDOW
+        self._tried = 0
+        self._change(max(self.pause_ms - 1, _PAUSE_MIN_MS))
+
+    def _change(self, pause_ms: int) -> None:
+        self.pause_ms = pause_ms
+        self._seen = self._early = self._in_time = 0

@@ -87,7 +87,11 @@ class Identity(Protocol):
         ...
 
     def answered(self, now_ms: int, tp: TopicPartition) -> None:
-        """A batch is on its way no more."""
+        """A broker has told what became of a batch that was on its way."""
+        ...
+
+    def lost(self, tp: TopicPartition) -> None:
+        """A batch is on its way no more, and nobody tells what became of it."""
         ...
 
     def written(self, producer: ProducerId) -> None:

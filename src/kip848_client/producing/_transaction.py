@@ -155,8 +155,7 @@ class Transactions:
             for deadline in waiting.deadlines_ms()
         ]
         rest_until_ms = self._adding.markers.until_ms if self._is_resting else None
-        adding_ms = self._adding.due_ms()
-        others = (self._requests.due_ms(), self._limit_ms, rest_until_ms, adding_ms)
+        others = (self._requests.due_ms(), self._adding.due_ms(), self._limit_ms, rest_until_ms)
         due += [each for each in others if each is not None]
         return min(due, default=None)
 
@@ -250,15 +249,14 @@ class Transactions:
         """Whoever waits to begin a transaction may; one of them."""
         if self._state is not State.READY or not self._begins:
             return
-        is_v2 = self._level >= _V2_LEVEL
-        version = TransactionVersion.V2 if is_v2 else TransactionVersion.V1
+        version = TransactionVersion.V2 if self._level >= _V2_LEVEL else TransactionVersion.V1
         if self._epoch_version not in (None, version) or self._requests.has_stray_init:
             self._state = State.BUMPING
             return
         self._version = self._epoch_version = version
         self._apply(Trigger.BEGIN)
         self._requests.begin(self._who, version)
-        self._adding.begin()
+        self._adding.begin(version)
         self._is_resting = True
         self._txn = OpenTransaction()
         self._begins.first_done()
@@ -328,8 +326,12 @@ class Transactions:
         self._adding.sent(tp, node)
 
     def answered(self, now_ms: int, tp: TopicPartition) -> None:
-        """A batch is on its way no more."""
-        self._adding.ended(now_ms, tp)
+        """A broker has told what became of a batch."""
+        self._adding.answered(now_ms, tp)
+
+    def lost(self, tp: TopicPartition) -> None:
+        """A batch is on its way no more, and nobody tells what became of it."""
+        self._adding.lost(tp)
 
     def written(self, producer: ProducerId) -> None:
         """A batch is in the log: the coordinator has the transaction open."""

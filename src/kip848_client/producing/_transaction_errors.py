@@ -97,8 +97,9 @@ def late_init(transactional_id: str, trouble: str) -> CoordinatorUnavailable:
 def left_open(transactional_id: str) -> str:
     """The producer is stopped, and nobody has committed what was sent."""
     return (
-        f"the producer of {transactional_id!r} is stopped within a transaction: it is aborted, and "
-        "nothing of it is committed; commit a transaction before you stop the producer"
+        f"the producer of {transactional_id!r} is stopped within a transaction: nothing of it is "
+        "committed; it is aborted now, or, if its coordinator cannot be asked, by that after "
+        "transaction_timeout_ms; commit a transaction before you stop the producer"
     )
 
 

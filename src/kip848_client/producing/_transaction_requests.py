@@ -5,7 +5,9 @@ have: a producer id, partitions, a group, its offsets, the end. With transaction
 groups are added by requests of their own before anything is written; with V2 writing adds them.
 
 A job that is refused for a while rests, each time longer, and is asked again, at another
-coordinator if need be. What no repetition cures is told to ``Heard``, with the reaction that the
+coordinator if need be. Offsets of one group stay in order: its coordinator keeps what comes last.
+For the same reason others than those that were lost on their way cannot follow them in the same
+transaction. What no repetition cures is told to ``Heard``, with the reaction that the
 table of errors names; so is every success.
 """
 
@@ -15,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from kip848_client._backoff import Jitter, backoff_ms
+from kip848_client._partition_names import listed
 from kip848_client._types import TopicPartition
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import Kip848Error
@@ -111,6 +114,8 @@ class Requests:
         """Something is wanted that ``settle`` has not seen."""
         self._added: set[TopicPartition] = set()
         self._groups: set[str] = set()
+        self._lost_offsets: dict[tuple[str, TopicPartition], int] = {}
+        """By group: in requests of this transaction that were lost, and may still arrive."""
         self._stale = 0
         self.is_held = False
         """The end is not asked for any more until somebody wants to know of it."""
@@ -187,6 +192,7 @@ class Requests:
         self._version = version
         self._added.clear()
         self._groups.clear()
+        self._lost_offsets.clear()
         self.is_held = False
         self.may_hold = False
 
@@ -275,6 +281,11 @@ class Requests:
         for job in tuple(self._jobs):
             if job in self._jobs and _is_over(job, now_ms):
                 self._give_up(job)
+            elif job in self._jobs and (undone := self._may_be_undone(job)):
+                self._jobs.remove(job)
+                why = f"a request of this transaction with others of {listed(undone)} was lost"
+                error = not_committed(job, f"{why}, and may still arrive")
+                self._heard.refused(job, Reaction.ABORT, error)
         self._coordinators.want_none()
         for job in self._jobs:
             if job is self._jobs[0] or job.api in (Api.ADD_OFFSETS, Api.COMMIT_OFFSETS):
@@ -297,22 +308,38 @@ class Requests:
     def _all(self) -> list[Job]:
         return self._jobs if self._open is None else [self._open, *self._jobs]
 
-    def _add(self, job: Job) -> None:
+    def _add(self, job: Job, *, is_first: bool = False) -> None:
+        """``is_first``: of its kind."""
         if job.api is Api.ADD_PARTITIONS:
             for other in [each for each in self._jobs if each.api is Api.ADD_PARTITIONS]:
                 job.partitions |= other.partitions
                 self._jobs.remove(other)
         self._is_stirred = True
-        self._jobs.append(job)
+        self._jobs.insert(0 if is_first else len(self._jobs), job)
         self._jobs.sort(key=lambda each: ORDER.index(each.api))
 
     def _is_sendable(self, job: Job) -> bool:
         """Whether nothing but time, or a coordinator, is in its way."""
         if job.api is Api.END_TRANSACTION:
             return not self.is_held and job is self._jobs[0]
-        if job.api is Api.COMMIT_OFFSETS and self._version is TransactionVersion.V1:
-            return job.group is not None and job.group.group_id in self._groups
-        return True
+        if job.api is not Api.COMMIT_OFFSETS or job.group is None:
+            return True
+        group_id = job.group.group_id
+        if self._version is TransactionVersion.V1 and group_id not in self._groups:
+            return False
+        older = (each for each in self._jobs if each.api is job.api and each.key == job.key)
+        return next(older) is job
+
+    def _may_be_undone(self, job: Job) -> list[TopicPartition]:
+        """Offsets for which others may still arrive."""
+        if job.group is None or not self._lost_offsets:
+            return []
+        group_id, lost = job.group.group_id, self._lost_offsets
+        return [
+            tp
+            for tp, each in job.offsets.items()
+            if lost.get((group_id, tp), each.offset) != each.offset
+        ]
 
     def _may_add(self, job: Job) -> bool:
         """V2: whether the group's coordinator may add the group now."""
@@ -348,10 +375,10 @@ class Requests:
             self._stale += 1
             return
         self._open = None
-        if job.api is Api.COMMIT_OFFSETS and job.group is not None:
-            self._adding.ended(now_ms, job.group.group_id)
         match event:
             case ev.TxnLost():
+                if job.group is not None:
+                    self._adding.lost(job.group.group_id)
                 self._lost(now_ms, job, event)
             case ev.ProducerIdAnswered() if event.error_code:
                 self._refused(now_ms, job, event.error_code, event.message)
@@ -362,6 +389,8 @@ class Requests:
                 self._heard.initialized(event.producer)
             case ev.TxnAnswered():
                 self._take(now_ms, job, event)
+                if job.group is not None:
+                    self._adding.answered(now_ms, job.group.group_id)
 
     def _take(self, now_ms: int, job: Job, event: ev.TxnAnswered) -> None:
         codes = said_of(job, event)
@@ -421,6 +450,9 @@ class Requests:
         self._doubt(job, event.maybe_sent)
         if event.maybe_sent and job.api is not Api.INIT_PRODUCER_ID:
             self.has_stray = True
+            if job.group is not None:
+                lost = {(job.group.group_id, tp): to.offset for tp, to in job.offsets.items()}
+                self._lost_offsets |= lost
         if event.fatal is not None:
             self._heard.refused(job, Reaction.FATAL, event.fatal)
             return
@@ -443,7 +475,7 @@ class Requests:
             )
             job.failures += 1
         job.not_before_ms = now_ms + pause_ms
-        self._add(job)
+        self._add(job, is_first=True)
 
     def _give_up(self, job: Job) -> None:
         self._jobs.remove(job)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kip848_client._aiokafka import _links
+from kip848_client._aiokafka import _first_answer, _links
 from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._ports import NotSent
@@ -100,6 +100,25 @@ async def test_a_broker_may_be_known_from_a_hint(monkeypatch: pytest.MonkeyPatch
     it.transport.learn_brokers([(1, "one", 1)])
     with pytest.raises(NotSent):
         await it.transport.broker(2, METADATA)
+
+
+async def test_a_frozen_broker_does_not_hold_up_what_any_broker_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has a connection, so it is the first to be asked."""
+    monkeypatch.setattr(_first_answer, "_HEAD_START_S", 0.001)
+    it = TransportHarness(monkeypatch)
+    it.transport.add_brokers([(2, "two", 2)])
+    await it.transport.broker(1, METADATA)
+    it.opened[0].waiting = asyncio.get_running_loop().create_future()
+    async with asyncio.timeout(5):
+        assert await it.transport.any_broker(METADATA, timeout_ms=30_000) == MetadataResponse()
+    assert it.opened[0].sent == ["Metadata", "Metadata"]
+    assert not it.opened[0].closed, "it may answer yet"
+    before = asyncio.all_tasks()
+    await it.transport.close()
+    assert len(before) == 2
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_beginning_anew_leaves_no_connection_and_asks_the_bootstrap_servers(

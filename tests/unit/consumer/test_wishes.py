@@ -148,3 +148,29 @@ async def test_a_failure_carries_the_offsets_that_were_meant(how: str) -> None:
     with pytest.raises(CommitFailed, match="no answer") as caught:
         await harness.wishes.commit({A: CommittableOffset(4)})
     assert caught.value.offsets == {A: OffsetAndMetadata(4)}
+
+
+# -- offsets for a transaction -------------------------------------------------------------------
+
+
+async def test_a_transaction_gets_what_was_handed_out() -> None:
+    harness = WishesHarness()
+    assert harness.wishes.for_transaction(None) == {
+        A: CommittableOffset(10),
+        B: CommittableOffset(0),
+    }
+    assert harness.wishes.for_transaction({A: CommittableOffset(3)}) == {A: CommittableOffset(3)}
+
+
+async def test_a_transaction_hears_that_the_group_took_a_partition() -> None:
+    harness = WishesHarness()
+    harness.take(A)
+    with pytest.raises(CommitFailed, match="the group took it"):
+        harness.wishes.for_transaction({A: CommittableOffset(10)})
+
+
+async def test_a_transaction_hears_that_a_partition_was_never_ours() -> None:
+    never = TopicPartition("t", 7)
+    with pytest.raises(CommitFailed, match="t-7 is not assigned to this consumer") as caught:
+        WishesHarness().wishes.for_transaction({never: CommittableOffset(1)})
+    assert caught.value.offsets == {never: OffsetAndMetadata(1)}

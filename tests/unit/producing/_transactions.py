@@ -7,6 +7,7 @@ switches that off. Everything else waits until it is answered or lost.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -191,6 +192,18 @@ class Harness:
             raise AssertionError("the timer never ends")
         self.now = end
 
+    def ms_until(self, is_so: Callable[[], object], every_ms: int = 1) -> int:
+        """Let time pass until something is so; returns how long that took."""
+        begin = self.now
+        while not is_so():
+            assert self.now < begin + 60_000, "it never comes"
+            self.advance(every_ms)
+        return self.now - begin
+
+    def ms_until_asked(self) -> int:
+        """Let time pass until something is asked; returns how long that took."""
+        return self.ms_until(lambda: self.open)
+
     # -- the application -----------------------------------------------------------------------
 
     def ticket(self) -> int:
@@ -220,8 +233,12 @@ class Harness:
         return ticket
 
     def offsets(self, of: Group = GROUP, *partitions: int) -> int:
+        return self.offset(10, of, *partitions)
+
+    def offset(self, first: int, of: Group = GROUP, *partitions: int) -> int:
+        """Of partition 0 this offset, of each other one the next."""
         ticket = self.ticket()
-        offsets = {tp(each): OffsetToCommit(each + 10, -1, "") for each in partitions or (0,)}
+        offsets = {tp(each): OffsetToCommit(first + each, -1, "") for each in partitions or (0,)}
         self.post(ev.OffsetsAdded(ticket, of, offsets))
         return ticket
 
@@ -274,19 +291,17 @@ class Harness:
         for batch in self.batches.flying:
             assert batch.producer is not None
             self.core.written(batch.producer)
-        self._answered()
+            self.core.answered(self.now, batch.tp)
+        self.batches.flying.clear()
         self.settle()
 
     def batch_lost(self) -> None:
         """All that is on its way has to be sent once more."""
         self.batches.waiting[:0] = self.batches.flying
-        self._answered()
-        self.settle()
-
-    def _answered(self) -> None:
         for batch in self.batches.flying:
-            self.core.answered(self.now, batch.tp)
+            self.core.lost(batch.tp)
         self.batches.flying.clear()
+        self.settle()
 
     def batch_refused(self, reaction: Reaction, error: Kip848Error) -> None:
         """The oldest batch has failed."""

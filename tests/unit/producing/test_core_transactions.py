@@ -169,6 +169,24 @@ def test_closing_aborts_what_is_open() -> None:
     assert 14 in h.tickets
 
 
+def test_records_whose_answer_was_lost_tell_nothing_of_markers() -> None:
+    """Then the next ones would wait for longer."""
+    h = TransactionHarness(linger_ms=0)
+    for number in range(3):
+        h.begin(20 + number)
+        h.send("one")
+        h.advance(25)
+        h.lose()
+        h.advance(1_000)
+        h.answer()
+        h.post(ev.CommitRequested(30 + number, FOREVER))
+        h.answer_txn()
+    h.post(ev.BeginRequested(40, FOREVER))
+    h.append("two")
+    h.advance(PAUSE_MS)
+    assert h.open
+
+
 @pytest.mark.parametrize("level", [1, 2])
 def test_the_deadline_of_closing_holds_in_a_transaction(level: int) -> None:
     h = TransactionHarness(level, linger_ms=0)

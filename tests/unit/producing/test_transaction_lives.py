@@ -98,6 +98,80 @@ def test_two_groups_in_one_transaction(level: int) -> None:
     assert keys == {"id", "g", "h"}, "a coordinator for each group"
 
 
+def offsets_asked(h: Harness) -> list[int]:
+    """Of one partition each, in order."""
+    return [each.offset for asked in h.all(do.CommitOffsets) for each in asked.offsets.values()]
+
+
+@levels
+def test_newer_offsets_do_not_overtake_older_ones(level: int) -> None:
+    """The group's coordinator keeps what comes last."""
+    h = Harness(level).begun()
+    older = h.offset(10)
+    if level < 2:
+        h.answer()
+    h.core.wait_ended(older)  # whoever gives up on them does not stop them
+    h.answer(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    newer, other = h.offset(20), h.offset(30, group("h"))
+    if level < 2:
+        h.answer()
+    assert h.asked(do.CommitOffsets).group == group("h"), "another group does not wait"
+    h.answer()
+    assert h.is_done(other)
+    assert not h.open
+    h.ms_until_asked()
+    h.answer()
+    h.answer()
+    assert h.is_done(newer)
+    assert offsets_asked(h) == [10, 30, 10, 20]
+
+
+@levels
+def test_offsets_that_one_which_was_lost_could_undo_end_the_transaction(level: int) -> None:
+    """It may arrive at any time until the transaction ends, and would be the last one."""
+    h = Harness(level).begun()
+    older, same = h.offset(10), h.offset(10)
+    if level < 2:
+        h.answer()
+    h.lose()
+    h.ms_until_asked()
+    h.answer()
+    h.answer()
+    assert h.is_done(older)
+    assert h.is_done(same), "that may come again"
+    newer = h.offset(20)
+    error = h.error(newer)
+    assert isinstance(error, TransactionAborted)
+    assert "t-0" in str(error)
+    assert "may still arrive" in str(error)
+    assert offsets_asked(h) == [10, 10, 10]
+    abort = h.abort()
+    h.answer()
+    if level < 2:
+        h.answer()  # with another epoch nothing of it can arrive any more
+    assert h.is_done(abort)
+    h.begin()
+    newer = h.offset(20)
+    while h.open:
+        h.answer()
+    assert h.is_done(newer)
+
+
+@levels
+def test_offsets_that_never_left_undo_nothing(level: int) -> None:
+    h = Harness(level).begun()
+    h.offset(10)
+    if level < 2:
+        h.answer()
+    newer = h.offset(20)
+    h.lose(sent=False)
+    h.ms_until_asked()
+    h.answer()
+    h.answer()
+    assert h.is_done(newer)
+    assert offsets_asked(h) == [10, 10, 20]
+
+
 @levels
 def test_nothing_is_committed_without_asking(level: int) -> None:
     h = Harness(level).begun()

@@ -67,25 +67,21 @@ def test_pauses_grow() -> None:
     pauses: list[int] = []
     for _ in range(6):
         h.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
-        begin = h.now
-        while not h.open:
-            h.advance(10)
-        pauses.append(h.now - begin)
+        pauses.append(h.ms_until_asked())
     assert pauses == [100, 200, 400, 800, 1_000, 1_000]
 
 
 def test_a_coordinator_that_moves_is_looked_up_with_pauses_that_grow() -> None:
     h = Harness(2).filled()
     h.commit()
+    h.finds = False
     times: list[int] = []
     while len(times) < 6:
         h.answer(ErrorCode.NOT_COORDINATOR)
-        known = len(h.all(do.FindCoordinator))
-        while len(h.all(do.FindCoordinator)) == known:
-            h.advance(10)
+        h.ms_until(lambda: h.lookups)
         times.append(h.now)
-        while not h.open:
-            h.advance(10)
+        h.post(ev.CoordinatorFound(h.lookups.pop().number, 1))
+        h.ms_until_asked()
     between = [after - before for before, after in itertools.pairwise(times)]
     assert between == sorted(between)
     assert between[-1] == 1_000

@@ -102,9 +102,9 @@ def rebalance_timeout_ms(received: RequestReceived, request: JoinGroupRequest) -
 def generated_member_id(
     env: Environment, received: RequestReceived, instance_id: str | None
 ) -> str:
-    """A member id as Kafka makes them: the instance id or client id, and a random UUID."""
+    """A member id as Kafka makes them: the instance id or client id, and a random UUID, any one."""
     prefix = received.client.client_id if instance_id is None else instance_id
-    return f"{'null' if prefix is None else prefix}-{_uuid_text(env.new_member_id())}"
+    return f"{'null' if prefix is None else prefix}-{_uuid_text(env.random_id())}"
 
 
 def _uuid_text(generated: str) -> str:

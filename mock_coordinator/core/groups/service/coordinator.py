@@ -161,9 +161,9 @@ _MEMBER_TIMERS: Final = (TimerKind.SESSION, TimerKind.MEMBER_JOIN, TimerKind.MEM
 class GroupCoordinator:
     """All groups of one broker.
 
-    ``catalog`` is read, never changed. ``new_member_id`` makes the id of a member that joins with
-    heartbeat version 0 and none of its own. ``now_ms`` is when the broker starts. ``journal`` is
-    where records are written; without one they are kept in memory.
+    ``catalog`` is read, never changed. ``random_id`` gives base64 of a random UUID, for the ids of
+    members. ``now_ms`` is when the broker starts. ``journal`` is where records are written; without
+    one they are kept in memory.
     Raises ``ConfigError`` for an assignor that is not bundled with Kafka.
     """
 
@@ -172,7 +172,7 @@ class GroupCoordinator:
         profile: Profile,
         config: BrokerConfig,
         catalog: Catalog,
-        new_member_id: Callable[[], str],
+        random_id: Callable[[], str],
         now_ms: int = 0,
         journal: Journal | None = None,
     ) -> None:
@@ -184,7 +184,7 @@ class GroupCoordinator:
             state=GroupsState(profile),
             timers=Timers(),
             assignors=configured_assignors(config),
-            new_member_id=new_member_id,
+            random_id=random_id,
         )
         self.may_describe: Callable[[ClientInfo, str], bool] | None = None
         """Whether a client may know of a topic; ``None`` where everybody may. For regexes."""
@@ -219,7 +219,7 @@ class GroupCoordinator:
         profile: Profile,
         config: BrokerConfig,
         catalog: Catalog,
-        new_member_id: Callable[[], str],
+        random_id: Callable[[], str],
         records: Iterable[StateRecord],
         now_ms: int,
         journal: Journal | None = None,
@@ -232,7 +232,7 @@ class GroupCoordinator:
         """
         kept = list(records)
         journal = MemoryJournal(kept) if journal is None else journal
-        coordinator = cls(profile, config, catalog, new_member_id, now_ms, journal)
+        coordinator = cls(profile, config, catalog, random_id, now_ms, journal)
         coordinator._apply(kept)
         for group in coordinator._env.state.groups.values():
             if isinstance(group, ReconciledGroup):

@@ -79,7 +79,7 @@ class GroupShards:
         profile: Profile,
         config: BrokerConfig,
         catalog: Catalog,
-        new_member_id: Callable[[], str],
+        random_id: Callable[[], str],
         now_ms: int,
         *,
         leader_of: Callable[[int], int | None],
@@ -94,7 +94,7 @@ class GroupShards:
         self._profile: Final = profile
         self._config: Final = config
         self._catalog: Final = catalog
-        self._new_member_id: Final = new_member_id
+        self._random_id: Final = random_id
         self._started_ms: Final = now_ms
         self._leader_of: Final = leader_of
         self._journal_of: Final = journal_of or (lambda _partition: MemoryJournal())
@@ -255,7 +255,7 @@ class GroupShards:
             self._profile,
             self._config,
             self._catalog,
-            self._new_member_id,
+            self._random_id,
             shard.journal.records,
             now_ms,
             shard.journal,
@@ -282,7 +282,7 @@ class GroupShards:
 
     def _empty_coordinator(self) -> GroupCoordinator:
         """A coordinator of no groups, which will be forgotten."""
-        return GroupCoordinator(self._profile, self._config, self._catalog, self._new_member_id)
+        return GroupCoordinator(self._profile, self._config, self._catalog, self._random_id)
 
     def _settle(self, partition: int, shard: _Shard) -> None:
         """Take in what a coordinator has to say after it did something."""

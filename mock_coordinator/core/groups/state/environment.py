@@ -23,6 +23,7 @@ __all__ = ["Decision", "Environment", "TimerChange", "configured_assignors"]
 R_co = TypeVar("R_co", covariant=True)
 S = TypeVar("S")
 
+_ATTEMPTS: Final = 1000
 _CLASS_NAMES: Final = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
     "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
@@ -40,7 +41,18 @@ class Environment:
     timers: Timers
     assignors: dict[str, Assignor]
     """by the name that members ask for, the default one first"""
-    new_member_id: Callable[[], str]
+    random_id: Callable[[], str]
+    """base64 of a random UUID"""
+
+    def new_member_id(self) -> str:
+        """What Kafka's ``Uuid.randomUuid`` gives: no dash at its beginning, which command lines
+        take for an option. Ids of the classic protocol are not drawn by it (``classic/join.py``).
+        """
+        for _ in range(_ATTEMPTS):
+            drawn = self.random_id()
+            if not drawn.startswith("-"):
+                return drawn
+        raise RuntimeError(f"new_uuid gave {_ATTEMPTS} ids that begin with a dash")
 
 
 @dataclass(frozen=True, slots=True)

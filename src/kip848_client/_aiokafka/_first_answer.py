@@ -1,0 +1,88 @@
+"""The first broker that answers, of those that may be asked.
+
+One that takes requests and says nothing costs the whole request timeout. So the next one is asked
+after a second, beside it, and the first answer is taken. The others are waited for in the
+background: a connection on which no answer comes must be found out, or it would be asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Final
+
+from kip848_client._aiokafka._links import Link
+from kip848_client._ports import NotSent
+from kip848_client.errors import Kip848Error, TransportError
+
+__all__ = ["FirstAnswer"]
+
+_HEAD_START_S: Final = 1.0
+_AT_ONCE_MAX: Final = 3
+"""A large answer takes its time, too, and must not be asked of all brokers."""
+
+
+class FirstAnswer:
+    """Asks brokers. ``close`` ends what is still waited for."""
+
+    def __init__(self, head_start_s: float | None = None) -> None:
+        self._head_start_s = _HEAD_START_S if head_start_s is None else head_start_s
+        self._late: set[asyncio.Task[Any]] = set()
+
+    async def of(
+        self, links: Iterable[Link], ask: Callable[[Link], Coroutine[Any, Any, Any]]
+    ) -> Any:
+        """The first answer. A link that has none to give is followed by the next one at once.
+
+        Raises the last ``TransportError`` when all have failed, and at once what another broker
+        would answer, too.
+        """
+        waiting = deque(links)
+        asking: set[asyncio.Task[Any]] = set()
+        last: Kip848Error = NotSent("no broker is known")
+        try:
+            while waiting or asking:
+                if waiting and len(asking) < _AT_ONCE_MAX:
+                    link = waiting.popleft()
+                    asking.add(asyncio.get_running_loop().create_task(ask(link)))
+                may_ask_more = bool(waiting) and len(asking) < _AT_ONCE_MAX
+                done, asking = await asyncio.wait(
+                    asking,
+                    timeout=self._head_start_s if may_ask_more else None,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                errors = [task.exception() for task in done]
+                for task, error in zip(done, errors, strict=True):
+                    if error is None:
+                        self._leave(asking)
+                        asking = set()
+                        return task.result()
+                for error in errors:
+                    if not isinstance(error, TransportError):
+                        assert error is not None, "an answer was returned"
+                        raise error
+                    last = error
+        finally:
+            await _end(asking)
+        raise last
+
+    async def close(self) -> None:
+        """Wait for nothing any more."""
+        await _end(tuple(self._late))
+
+    def _leave(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
+        for task in tasks:
+            self._late.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._late.discard(task)
+        if not task.cancelled():
+            task.exception()  # nobody waits for it
+
+
+async def _end(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
