@@ -64,12 +64,26 @@ async def test_records_are_theirs(cluster: Cluster) -> None:
     assert await cluster.committed(group, topic) == {0: 10, 1: 10}
 
 
-async def test_the_start_waits_for_an_assignment_even_of_nothing(cluster: Cluster) -> None:
+async def test_the_start_waits_for_partitions_that_others_give_up(cluster: Cluster) -> None:
+    topic, group = await filled(cluster, "given", 2, 0), cluster.unique("given")
+    await cluster.fast_group(group)
+    async with made(cluster, topic, group=group) as first:
+        polling = asyncio.create_task(take(first, 1))
+        async with made(cluster, topic, group=group) as second:
+            assert len(second.assignment()) == 1
+            assert set(await second.seek_to_committed()) == second.assignment()
+        polling.cancel()
+        await asyncio.gather(polling, return_exceptions=True)
+
+
+async def test_the_start_does_not_wait_for_ever_for_nothing(cluster: Cluster) -> None:
     topic, group = await filled(cluster, "waits", 1, 1), cluster.unique("waits")
     async with made(cluster, topic, group=group) as first:
         assert first.assignment() == {TopicPartition(topic, 0)}
         async with asyncio.timeout(10), made(cluster, topic, group=group) as second:
             assert second.assignment() == set()
+            with pytest.raises(AssertionError, match="No partitions"):
+                await second.seek_to_end()
             assert second.member is not None
 
 
@@ -126,6 +140,9 @@ async def test_commits_are_theirs(cluster: Cluster) -> None:
         consumer.unsubscribe()
         with pytest.raises(errors.IllegalStateError, match="Not subscribed"):
             await consumer.commit()
+        consumer.subscribe([topic])
+        with pytest.raises(errors.IllegalStateError, match="No partitions assigned"):
+            await consumer.commit({tp: 1})
     async with made(cluster, topic, group=None) as alone:
         with pytest.raises(errors.IllegalOperation):
             await alone.commit()
@@ -173,7 +190,12 @@ async def test_positions_are_theirs(cluster: Cluster) -> None:
         assert await consumer.getmany(timeout_ms=50) == {}
         consumer.resume(tp)
         assert consumer.paused() == set()
-        for call in (consumer.position, consumer.seek_to_end, consumer.getone):
+        for call in (
+            consumer.position,
+            consumer.seek_to_end,
+            consumer.seek_to_committed,
+            consumer.getone,
+        ):
             with pytest.raises(errors.IllegalStateError):
                 await call(other)
         with pytest.raises(errors.IllegalStateError):
@@ -202,8 +224,9 @@ async def test_the_end_is_theirs(cluster: Cluster) -> None:
     async with asyncio.timeout(10):
         await consumer.stop()
         await asyncio.wait(waiting)
-    kinds = [type(each.exception()) for each in waiting]
-    assert kinds == [errors.ConsumerStoppedError, errors.ConsumerStoppedError, StopAsyncIteration]
+    assert isinstance(waiting[0].exception(), errors.ConsumerStoppedError)
+    assert waiting[1].result() == {}
+    assert isinstance(waiting[2].exception(), StopAsyncIteration)
     for call in (consumer.getone, consumer.getmany):
         with pytest.raises(errors.ConsumerStoppedError):
             await call()

@@ -71,7 +71,9 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
 
     async def partitions_where(self, fits: Callable[[str], bool]) -> set[tuple[str, int]]:
         """All partitions of the topics whose names fit. Raises ``KafkaError``."""
-        cluster = await self.fetch_all_metadata()
+        cluster = self.cluster
+        if not await self._metadata_update(cluster, None):
+            raise KafkaError("no broker tells which topics there are")
         names = [name for name in cluster.topics() if fits(name)]
         return {(name, n) for name in names for n in cluster.partitions_for_topic(name)}
 

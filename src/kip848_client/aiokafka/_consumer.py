@@ -8,6 +8,7 @@ what lives below: start, stop, and what would wait for aiokafka's own insides.
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from typing import Any, Final
 
 from kip848_client._aiokafka._client import LinkedClient
@@ -44,9 +45,13 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
 
     def __init__(self, *topics: str, **settings: Any) -> None:
         for_theirs, for_ours = consumer_settings(settings)
-        with _translating:
-            inner = InnerConsumer(**for_ours)
         super().__init__(**for_theirs)
+        try:
+            with _translating:
+                inner = InnerConsumer(**for_ours)
+        except BaseException:
+            self._closed = True  # or its end would be missed
+            raise
         self._inner = inner
         self._client: Any = LinkedClient.like(self._client)
         self._whole_topics: WholeTopics | None = None
@@ -81,8 +86,9 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
     # -- aiokafka's ------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Connect, join the group, and wait for the first assignment, even of nothing, for at most
-        ``request_timeout_ms``. Raises ``KafkaConnectionError`` when no broker answers,
+        """Connect, join the group, and wait for the first assignment, for at most
+        ``request_timeout_ms``; a group that has nothing for us is not waited for longer than one
+        and a half of its heartbeats take. Raises ``KafkaConnectionError`` when no broker answers,
         ``UnsupportedVersionError`` for one without KIP-848."""
         inner = self._inner
         assert not inner.was_started, "Did you call `start` twice?"
@@ -135,23 +141,29 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
     async def seek_to_beginning(self, *partitions: Any) -> bool:
         """Go on at the first offset of these partitions, or of all that are ours."""
         with _translating:
-            return await self._inner.seek_to_beginning(*_checked(partitions))
+            return await self._inner.seek_to_beginning(*self._chosen(partitions))
 
     async def seek_to_end(self, *partitions: Any) -> bool:
         """Go on after the last record of these partitions, or of all that are ours."""
         with _translating:
-            return await self._inner.seek_to_end(*_checked(partitions))
+            return await self._inner.seek_to_end(*self._chosen(partitions))
 
     async def seek_to_committed(self, *partitions: Any) -> dict[Any, int | None]:
         """Go on at the committed offsets, and return them."""
+        chosen = self._chosen(partitions)
         if self._group_id is None:
             raise errors.IllegalOperation("Requires group_id")
         with _translating:
-            found = await self._inner.seek_to_committed(*_checked(partitions))
+            found = await self._inner.seek_to_committed(*chosen)
         return {TopicPartition(*tp): offset for tp, offset in found.items()}
 
-
-def _checked(partitions: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not all(isinstance(each, TopicPartition) for each in partitions):
-        raise TypeError("partitions must be TopicPartition instances")
-    return partitions
+    def _chosen(self, partitions: tuple[Any, ...]) -> Collection[Any]:
+        """As aiokafka's methods choose and refuse."""
+        if not all(isinstance(each, TopicPartition) for each in partitions):
+            raise TypeError("partitions must be TopicPartition instances")
+        assigned = self.assignment()
+        assert partitions or assigned, "No partitions are currently assigned"
+        foreign = {*partitions} - assigned
+        if foreign:
+            raise errors.IllegalStateError(f"Partitions {foreign} are not assigned")
+        return partitions or assigned

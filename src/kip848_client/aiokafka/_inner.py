@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
 
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._types import TopicPartition
@@ -14,6 +16,9 @@ from kip848_client.producer import Producer
 from kip848_client.producing import State
 
 __all__ = ["InnerConsumer", "InnerProducer"]
+
+_INTERVALS: Final = 1.5
+"""Of heartbeats, for partitions that others have to give up."""
 
 
 class InnerConsumer(Consumer[Any, Any]):
@@ -46,20 +51,29 @@ class InnerConsumer(Consumer[Any, Any]):
             return record
         return await self._run().poller.next()
 
-    async def settled(self, timeout_s: float) -> bool:
-        """Wait until the group has nothing for us to do, with partitions or without. False when
-        that takes longer. Raises what ends the consumer meanwhile."""
+    async def settled(self, timeout_s: float) -> None:
+        """Wait until the group has nothing for us to do. Where that is without partitions, others
+        may be about to give some up, of which they hear with their next heartbeat: then for one and
+        a half intervals more. Raises what ends the consumer meanwhile."""
         supervisor = self._run().supervisor
         if supervisor is None:
-            return True
-        try:
-            async with asyncio.timeout(timeout_s):
-                while supervisor.member.state is not MemberState.STABLE:
-                    await supervisor.change()
-                    self._run()
-        except TimeoutError:
-            return False
-        return True
+            return
+
+        async def until(done: Callable[[], bool], limit_s: float) -> None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(limit_s):
+                    while not done():
+                        await supervisor.change()
+                        self._run()
+
+        now = asyncio.get_running_loop().time
+        started_s = now()
+        await until(lambda: supervisor.member.state is MemberState.STABLE, timeout_s)
+        left_s = timeout_s - (now() - started_s)
+        member = self.member
+        interval_ms = 0 if member is None else member.heartbeat_interval_ms
+        patience_s = _INTERVALS * interval_ms / 1000
+        await until(lambda: bool(self.assignment()), max(0, min(left_s, patience_s)))
 
     def may_commit(self, tp: TopicPartition) -> bool:
         """Whether the partition is ours, or was: then the coordinator decides."""

@@ -125,8 +125,6 @@ class Fetcher:
             except CallbackError as err:
                 await _after_failed_listener(err)
                 return {}
-        if not found and self._inner.is_ending:
-            raise errors.ConsumerStoppedError
         return {
             TopicPartition(*tp): [ConsumerRecord(*each) for each in records]
             for tp, records in found.items()

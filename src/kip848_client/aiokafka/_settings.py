@@ -49,6 +49,7 @@ def consumer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
     )
     if settings["client_id"] is None:
         del for_ours["client_id"]
+    for_ours.setdefault("default_api_timeout_ms", settings["request_timeout_ms"])
     _, meaningless = ConsumerConfig.without_meaning
     return for_theirs, for_ours | _worth_telling(given, _CONSUMER, meaningless)
 

@@ -37,6 +37,8 @@ class Subscription:
         self._manual = False
         self.subscribed_pattern: re.Pattern[str] | None = None
         self.listener: Any = None
+        self._was_told = False
+        """Whether the group has assigned something, or nothing, since ``subscribe``."""
         self._waiting: list[asyncio.Future[None]] = []
 
     # -- what it is ------------------------------------------------------------------------------
@@ -60,8 +62,8 @@ class Subscription:
 
     @property
     def assignment(self) -> Assignment | None:
-        """What is assigned; ``None`` before the start."""
-        if not self._manual and not self._inner.was_started:
+        """What is assigned; ``None`` before the group has told for the first time."""
+        if not (self._manual or self._was_told):
             return None
         return Assignment(self._inner)
 
@@ -88,6 +90,7 @@ class Subscription:
                 self._whole_topics.want(frozenset(topics), None)
         self._topics, self.listener = frozenset(topics), listener
         self.subscribed_pattern = None
+        self._was_told = self._whole_topics is not None
 
     def subscribe_pattern(self, pattern: re.Pattern[str], listener: Any = None) -> None:
         """Consume the topics that begin with a match of ``pattern``."""
@@ -99,6 +102,7 @@ class Subscription:
                 self._whole_topics.want(frozenset(), pattern)
         self._topics, self.listener = frozenset(), listener
         self.subscribed_pattern = pattern
+        self._was_told = self._whole_topics is not None
 
     def assign_from_user(self, partitions: Partitions) -> None:
         """Consume exactly these."""
@@ -117,6 +121,7 @@ class Subscription:
         with suppress(ConsumerClosed):
             self._inner.unsubscribe()
         self._topics, self._manual = frozenset(), False
+        self._was_told = False
         self.subscribed_pattern = self.listener = None
 
     def pause(self, tp: Any) -> None:
@@ -152,6 +157,7 @@ class Subscription:
         return waiting
 
     def _notify(self) -> None:
+        self._was_told = True
         waiting, self._waiting = self._waiting, []
         for each in waiting:
             if not each.done():
