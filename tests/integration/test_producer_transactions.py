@@ -211,13 +211,15 @@ async def test_partitions_that_are_not_ours_are_refused(broker: Broker) -> None:
     await broker.produce(source, {0: [b"0"]})
     async with consumer_of(broker, source) as consumer, running(broker) as producer:
         await consumer.getone()
-        async with refused(producer, TransactionAborted, says="not ours") as txn:
+        async with refused(
+            producer, TransactionAborted, says="not assigned to this consumer"
+        ) as txn:
             await txn.send(target, b"never")
             with pytest.raises(CommitFailed):
                 await txn.send_offsets(consumer, {(target, 0): 1})
         consumer.unsubscribe()
         await eventually(lambda: not consumer.assignment())
-        async with refused(producer, CommitFailed, says="not ours") as txn:
+        async with refused(producer, CommitFailed, says="not assigned to this consumer") as txn:
             await txn.send(target, b"never")
             await txn.send_offsets(consumer, {(source, 0): 1})
         async with producer.transaction() as txn:

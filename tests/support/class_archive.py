@@ -1,8 +1,9 @@
-"""The classes of a broker, loaded and checked once for all its starts: each takes half as long.
+"""The classes of a program, loaded and checked once for all its starts: each takes half as long.
 
 A JVM can write what it has loaded into an archive when it ends, and another one maps that into its
 memory (class data sharing, JEP 350). The first broker of a release that ends in good order leaves
-one beside the jars. A JVM that finds that an archive does not fit its jars does without.
+one beside the jars, and so does the first of Kafka's tools. A JVM that finds that an archive does
+not fit its jars does without.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tests.support.kafka_jars import find_java, kafka_libs
+from tests.support.kafka_jars import find_java
 
 __all__ = ["ClassArchive"]
 
 _DIGITS: Final = 12
+_WARNINGS: Final = ("-Xlog:disable", "-Xlog:all=warning:stderr")
+"""What is said of classes that cannot be kept does not belong to a program's output."""
 
 
 @functools.cache
@@ -32,22 +35,25 @@ def _java_build() -> str:
 
 
 class ClassArchive:
-    """The archive of a release, as one broker sees it, whose files are in ``folder``."""
+    """The archive for the jars in ``libs``, as one process sees it that may write to ``folder``."""
 
-    def __init__(self, version: str, folder: Path) -> None:
-        self._kept = kafka_libs(version).parent / f"classes-{_java_build()}.jsa"
+    def __init__(self, libs: Path, folder: Path) -> None:
+        self._kept = libs.parent / f"classes-{_java_build()}.jsa"
         self._written = folder / "classes.jsa"
         self.is_missing = not self._kept.exists()
-        """Then this broker should end in good order, once."""
+        """Then this process should end in good order, once."""
 
     def options(self) -> list[str]:
         """What to tell the JVM."""
-        if self.is_missing:
-            return [f"-XX:ArchiveClassesAtExit={self._written}"]
-        return [f"-XX:SharedArchiveFile={self._kept}"]
+        kind, path = (
+            ("ArchiveClassesAtExit", self._written)
+            if self.is_missing
+            else ("SharedArchiveFile", self._kept)
+        )
+        return [*_WARNINGS, f"-XX:{kind}={path}"]
 
     def keep(self) -> None:
-        """Keep what the broker wrote when it ended. Others may do the same at this moment."""
+        """Keep what the process wrote when it ended. Others may do the same at this moment."""
         if not self._written.exists():
             return
         with contextlib.suppress(OSError):  # no room, or not our folder: the next one tries again

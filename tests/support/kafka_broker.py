@@ -225,7 +225,7 @@ class KafkaBroker:
             raise BrokerFailedError(f"Kafka {self.version} format: {done.stdout}{done.stderr}")
 
     def _run(self) -> None:
-        self._archive = ClassArchive(self.version, self.folder)
+        self._archive = ClassArchive(kafka_libs(self.version), self.folder)
         settings = str(self.folder / "server.properties")
         command = self._java(*self._archive.options(), "kafka.Kafka", settings)
         with self.log_path.open("ab") as log:

@@ -9,8 +9,12 @@ for instance).
 from __future__ import annotations
 
 import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
+from tests.support.class_archive import ClassArchive
 from tests.support.kafka_jars import ALL_VERSIONS, find_java, kafka_libs, tools_libs
 
 __all__ = [
@@ -51,6 +55,8 @@ TRANSACTIONS: Final = "org.apache.kafka.tools.TransactionsCommand"
 VERIFIABLE_CONSUMER: Final = "org.apache.kafka.tools.VerifiableConsumer"
 VERIFIABLE_PRODUCER: Final = "org.apache.kafka.tools.VerifiableProducer"
 
+_JVM: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
 
 class ToolFailedError(AssertionError):
     """A tool ended with an error; the message has its output."""
@@ -58,9 +64,22 @@ class ToolFailedError(AssertionError):
 
 def tool_command(main_class: str, *arguments: str) -> list[str]:
     """The command that runs a tool's main class. Raises ``KafkaUnavailableError``."""
-    jvm = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    libs = kafka_libs(ALL_VERSIONS[0]) if main_class == CONFIGS else tools_libs()
-    return [find_java(), *jvm, "-cp", f"{libs}/*", main_class, *arguments]
+    archive = _archive(main_class, Path())
+    jvm = [] if archive is None or archive.is_missing else archive.options()
+    return _command(main_class, *arguments, jvm=jvm)
+
+
+def _command(main_class: str, *arguments: str, jvm: Sequence[str] = ()) -> list[str]:
+    return [find_java(), *_JVM, *jvm, "-cp", f"{_libs(main_class)}/*", main_class, *arguments]
+
+
+def _libs(main_class: str) -> Path:
+    return kafka_libs(ALL_VERSIONS[0]) if main_class == CONFIGS else tools_libs()
+
+
+def _archive(main_class: str, folder: Path) -> ClassArchive | None:
+    """The tools' own; the one beside a broker's jars is the broker's."""
+    return None if main_class == CONFIGS else ClassArchive(tools_libs(), folder)
 
 
 def run_tool(
@@ -72,17 +91,23 @@ def run_tool(
     not 0 or it does not end in ``timeout_s`` seconds, ``KafkaUnavailableError`` when it cannot be
     started here.
     """
-    try:
-        done = subprocess.run(
-            tool_command(main_class, *arguments),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout_s,
-        )
-    except subprocess.TimeoutExpired as err:
-        raise ToolFailedError(f"{main_class} did not end in {timeout_s} s: {err.stdout!r}") from err
+    with tempfile.TemporaryDirectory() as folder:
+        archive = _archive(main_class, Path(folder))
+        jvm = [] if archive is None else archive.options()
+        try:
+            done = subprocess.run(
+                _command(main_class, *arguments, jvm=jvm),
+                input=stdin,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=timeout_s,
+            )
+        except subprocess.TimeoutExpired as err:
+            said = f"{main_class} did not end in {timeout_s} s: {err.stdout!r}"
+            raise ToolFailedError(said) from err
+        if archive is not None:
+            archive.keep()
     if done.returncode != 0:
         raise ToolFailedError(
             f"{main_class} ended with {done.returncode}:\n{done.stdout}{done.stderr}"

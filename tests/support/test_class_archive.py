@@ -13,39 +13,42 @@ from tests.support.class_archive import ClassArchive
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A broker's folder; jars lie in the folder beside it."""
-    monkeypatch.setattr(class_archive, "kafka_libs", lambda _: tmp_path / "kafka" / "libs")
     monkeypatch.setattr(class_archive, "_java_build", lambda: "build")
     (tmp_path / "kafka" / "libs").mkdir(parents=True)
     (tmp_path / "broker").mkdir()
     return tmp_path / "broker"
 
 
+def archive(folder: Path) -> ClassArchive:
+    return ClassArchive(folder.parent / "kafka" / "libs", folder)
+
+
 def test_what_the_first_broker_wrote_is_used_by_the_next(folder: Path) -> None:
-    first = ClassArchive("4.4.0", folder)
+    first = archive(folder)
     assert first.is_missing
-    (option,) = first.options()
+    *_, option = first.options()
     name, _, path = option.partition("=")
     assert name == "-XX:ArchiveClassesAtExit"
     Path(path).write_text("classes")
     first.keep()
     assert list(folder.iterdir()) == []
-    then = ClassArchive("4.4.0", folder)
+    then = archive(folder)
     assert not then.is_missing
-    (option,) = then.options()
+    *_, option = then.options()
     name, _, path = option.partition("=")
     assert name == "-XX:SharedArchiveFile"
     assert Path(path).read_text() == "classes"
 
 
 def test_a_broker_that_was_killed_wrote_nothing(folder: Path) -> None:
-    ClassArchive("4.4.0", folder).keep()
-    assert ClassArchive("4.4.0", folder).is_missing
+    archive(folder).keep()
+    assert archive(folder).is_missing
 
 
 def test_a_cache_that_takes_nothing_harms_nobody(folder: Path) -> None:
-    archive = ClassArchive("4.4.0", folder)
+    unkept = archive(folder)
     (folder / "classes.jsa").write_text("classes")
     (folder.parent / "kafka" / "libs").rmdir()
     (folder.parent / "kafka").rmdir()
-    archive.keep()
-    assert ClassArchive("4.4.0", folder).is_missing
+    unkept.keep()
+    assert archive(folder).is_missing
