@@ -1,0 +1,1 @@
+"""The snippets of README and of the how-to pages, played as a reader would paste them."""
