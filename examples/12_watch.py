@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 
 from kip848_client import Consumer, Metrics
+from kip848_client.error_codes import ErrorCode
 from kip848_client.watching import MemberFenced, PartitionsAssigned, PartitionsLost
 from mock_coordinator import MockBroker
 from mock_coordinator.core.faults import Fault, Match, Refuse
@@ -25,7 +26,6 @@ FAST = {
     "group.consumer.heartbeat.interval.ms": "50",
     "group.consumer.assignment.interval.ms": "0",
 }
-UNKNOWN_MEMBER_ID = 25
 
 
 async def tell(consumer: Consumer[bytes | None, bytes | None]) -> None:
@@ -61,7 +61,7 @@ async def main() -> None:
         async with consumer:
             await consumer.wait_assigned()
             print(is_ready(consumer))
-            fence = Refuse(code=UNKNOWN_MEMBER_ID)
+            fence = Refuse(code=ErrorCode.UNKNOWN_MEMBER_ID)
             broker.faults.add(Fault(fence, Match(api="ConsumerGroupHeartbeat"), times=1))
             await telling
             await consumer.wait_assigned()
