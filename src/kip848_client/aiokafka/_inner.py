@@ -19,6 +19,8 @@ __all__ = ["InnerConsumer", "InnerProducer"]
 
 _INTERVALS: Final = 1.5
 """Of heartbeats, for partitions that others have to give up."""
+_PATIENCE_S: Final = 5.0
+"""At least: others may be busy with what they have to give up."""
 
 
 Known = tuple[frozenset[int], frozenset[int]]
@@ -75,7 +77,7 @@ class InnerConsumer(Consumer[Any, Any]):
         left_s = timeout_s - (now() - started_s)
         member = self.member
         interval_ms = 0 if member is None else member.heartbeat_interval_ms
-        patience_s = _INTERVALS * interval_ms / 1000
+        patience_s = max(_PATIENCE_S, _INTERVALS * interval_ms / 1000)
         await until(lambda: bool(self.assignment()), max(0, min(left_s, patience_s)))
 
     def may_commit(self, tp: TopicPartition) -> bool:
