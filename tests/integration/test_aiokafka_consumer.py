@@ -80,7 +80,8 @@ async def test_the_start_does_not_wait_for_ever_for_nothing(cluster: Cluster) ->
     topic, group = await filled(cluster, "waits", 1, 1), cluster.unique("waits")
     async with made(cluster, topic, group=group) as first:
         assert first.assignment() == {TopicPartition(topic, 0)}
-        async with asyncio.timeout(10), made(cluster, topic, group=group) as second:
+        short = {"request_timeout_ms": 1_000}
+        async with asyncio.timeout(20), made(cluster, topic, group=group, **short) as second:
             assert second.assignment() == set()
             with pytest.raises(AssertionError, match="No partitions"):
                 await second.seek_to_end()

@@ -19,6 +19,11 @@ __all__ = ["InnerConsumer", "InnerProducer"]
 
 _INTERVALS: Final = 1.5
 """Of heartbeats, for partitions that others have to give up."""
+_PATIENCE_S: Final = 5.0
+"""At least: others may be busy with what they have to give up."""
+
+
+Known = tuple[frozenset[int], frozenset[int]]
 
 
 class InnerConsumer(Consumer[Any, Any]):
@@ -72,7 +77,7 @@ class InnerConsumer(Consumer[Any, Any]):
         left_s = timeout_s - (now() - started_s)
         member = self.member
         interval_ms = 0 if member is None else member.heartbeat_interval_ms
-        patience_s = _INTERVALS * interval_ms / 1000
+        patience_s = max(_PATIENCE_S, _INTERVALS * interval_ms / 1000)
         await until(lambda: bool(self.assignment()), max(0, min(left_s, patience_s)))
 
     def may_commit(self, tp: TopicPartition) -> bool:
@@ -106,6 +111,11 @@ class InnerConsumer(Consumer[Any, Any]):
 class InnerProducer(Producer[Any, Any]):
     """Does the work of one ``kip848_client.aiokafka.AIOKafkaProducer``."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._kept: dict[str, tuple[object, object, Known]] = {}
+        """By topic: what its route was when it was looked at last, and what that means."""
+
     @property
     def transport(self) -> KafkaTransport:
         """The connections of a producer that runs."""
@@ -121,10 +131,15 @@ class InnerProducer(Producer[Any, Any]):
         """Where a transactional producer is."""
         return None if self._engine is None else self._engine.core.transaction_state
 
-    def partitions_known(self, topic: str) -> tuple[frozenset[int], frozenset[int]] | None:
+    def partitions_known(self, topic: str) -> Known | None:
         """All partitions of a topic and those with a leader, if it is known."""
         route = None if self._engine is None else self._engine.core.routes.get(topic)
         if route is None:
             return None
+        kept = self._kept.get(topic)
+        if kept is not None and kept[0] is route.partitions and kept[1] is route.led:
+            return kept[2]
         every = frozenset(range(len(route.partitions)))
-        return every, frozenset(tp.partition for tp in route.led)
+        known = (every, frozenset(tp.partition for tp in route.led))
+        self._kept[topic] = (route.partitions, route.led, known)
+        return known

@@ -31,13 +31,17 @@ def _defaults(constructor: Callable[..., Any]) -> Settings:
 _CONSUMER: Final = _defaults(AIOKafkaConsumer.__init__)
 _PRODUCER: Final = _defaults(AIOKafkaProducer.__init__)
 _MADE_HERE: Final = frozenset(["key_deserializer", "value_deserializer"])
+_LEVELS: Final = ("read_uncommitted", "read_committed")
 
 _told: set[str] = set()
 """Settings without a meaning that were reported in this process."""
 
 
 def consumer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
-    """What aiokafka's constructor gets, and what ours gets."""
+    """What aiokafka's constructor gets, and what ours gets. Raises ``ValueError``."""
+    level = given.get("isolation_level", _CONSUMER["isolation_level"])
+    if level not in _LEVELS:  # aiokafka says so at the start, in these words
+        raise ValueError(f"Incorrect isolation level {level}")
     for_theirs = {name: value for name, value in given.items() if name in _CONSUMER}
     settings = {**_CONSUMER, **given}
     wanted = {*ConsumerConfig.model_fields, *_MADE_HERE, *(given.keys() - _CONSUMER.keys())}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from kip848_client._types import TopicPartition
 from kip848_client.error_codes import ErrorCode
-from kip848_client.group import CallListener, Input, ListenerMethod, Output
+from kip848_client.group import CallListener, ForgetPartitions, Input, ListenerMethod, Output
 from kip848_client.member import (
     Announce,
     CoordinatorRecovered,
@@ -32,6 +32,8 @@ class Chronicle:
         self._origin_ms = origin_ms
         self._epoch = 0
         self._cause = ""
+        self._ours: dict[TopicPartition, None] = {}
+        """What was told to be assigned, and not to be gone."""
 
     def of(
         self, now_ms: int, event: Input, commands: Iterable[Output]
@@ -64,6 +66,8 @@ class Chronicle:
                 return ev.MemberFenced(time_ms, refused_epoch, cause)
             case CallListener(method=method, partitions=partitions):
                 return self._listener(time_ms, method, tuple(each.tp for each in partitions))
+            case ForgetPartitions(partitions):
+                return self._forgotten(time_ms, partitions)
             case Report(error, Severity.FATAL):
                 return ev.MemberFailed(time_ms, epoch, error)
             case _:
@@ -88,6 +92,11 @@ class Chronicle:
     def _listener(
         self, time_ms: int, method: ListenerMethod, partitions: tuple[TopicPartition, ...]
     ) -> ev.MembershipEvent:
+        for tp in partitions:
+            if method is ListenerMethod.ASSIGNED:
+                self._ours[tp] = None
+            else:
+                self._ours.pop(tp, None)
         match method:
             case ListenerMethod.ASSIGNED:
                 return ev.PartitionsAssigned(time_ms, self._epoch, partitions)
@@ -95,6 +104,15 @@ class Chronicle:
                 return ev.PartitionsRevoked(time_ms, self._epoch, partitions)
             case ListenerMethod.LOST:
                 return ev.PartitionsLost(time_ms, self._epoch, partitions, self._cause)
+
+    def _forgotten(
+        self, time_ms: int, partitions: tuple[TopicPartition, ...]
+    ) -> ev.MembershipEvent | None:
+        """They are gone; of what the listener was not called about, nobody has heard yet."""
+        lost = tuple(tp for tp in partitions if tp in self._ours)
+        for tp in lost:
+            del self._ours[tp]
+        return ev.PartitionsLost(time_ms, self._epoch, lost, self._cause) if lost else None
 
 
 def stale_partitions(event: Input) -> tuple[TopicPartition, ...]:

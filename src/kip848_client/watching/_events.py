@@ -63,14 +63,16 @@ class PartitionsAssigned(MembershipEvent):
 
 @dataclass(frozen=True, slots=True)
 class PartitionsRevoked(MembershipEvent):
-    """These are given up for others; the listener is about to be called."""
+    """These are given up for others; the listener is about to be called. Where it fails they are
+    not given up, and this comes again."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionsLost(MembershipEvent):
-    """These may be another member's already; the listener is about to be called."""
+    """These may be another member's already; the listener is about to be called. Or the time to
+    leave was over before it could be: then it is not."""
 
     partitions: tuple[TopicPartition, ...]
     cause: str
