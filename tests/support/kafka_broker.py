@@ -269,8 +269,8 @@ class KafkaBroker:
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_STOP_TIMEOUT_S)
+                if self._archive is not None:
+                    self._archive.keep()  # of one that served, and was not cut off
         if process.poll() is None:
             process.kill()
         process.wait()
-        if self._archive is not None:
-            self._archive.keep()
