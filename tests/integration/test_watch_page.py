@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import textwrap
 from pathlib import Path
 from typing import Any, Final
@@ -14,14 +13,11 @@ import pytest
 from kip848_client import Consumer
 from kip848_client.watching import MembershipEvent
 from mock_coordinator import MockBroker
+from tests.pages._snippets import snippets
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "how-to" / "watch.md"
 
 pytestmark = pytest.mark.asyncio
-
-
-def blocks() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 async def run(code: str, names: dict[str, Any]) -> None:
@@ -35,7 +31,7 @@ async def run(code: str, names: dict[str, Any]) -> None:
 async def test_the_code_of_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     ports: list[int] = []
     monkeypatch.setattr(prometheus_client, "start_http_server", ports.append)
-    well, follow, count, prometheus, otel = blocks()
+    well, follow, count, prometheus, otel = snippets(PAGE)
     async with MockBroker({"orders": 2}) as broker:
         names: dict[str, Any] = {"Consumer": Consumer}
         await run(count.replace("localhost:9092", broker.bootstrap), names)
