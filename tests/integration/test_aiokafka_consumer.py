@@ -312,6 +312,15 @@ async def test_a_listener_gets_their_partitions(cluster: Cluster) -> None:
     assert all(type(each) is TopicPartition for _, called in listener.calls for each in called)
 
 
+async def test_a_listener_does_not_hear_of_nothing(cluster: Cluster) -> None:
+    group, listener = cluster.unique("nothing"), Listener()
+    consumer = made(cluster, group=group, request_timeout_ms=1_000)
+    consumer.subscribe(pattern=cluster.unique("no-such-topic"), listener=listener)
+    async with consumer:
+        assert consumer.assignment() == set()
+    assert listener.calls == []
+
+
 async def test_a_listener_that_fails_is_logged_and_called_again(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:

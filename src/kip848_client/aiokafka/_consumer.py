@@ -135,7 +135,8 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         """The partitions of a topic, ``None`` where they are not known."""
         found: Any = None
         if self._inner.was_started and not self._inner.is_over:
-            found = self._inner.partitions_for_topic(topic)
+            with _translating:
+                found = self._inner.partitions_for_topic(topic)
         return set(found) if found else self._client.cluster.partitions_for_topic(topic)
 
     async def seek_to_beginning(self, *partitions: Any) -> bool:

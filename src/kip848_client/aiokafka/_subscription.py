@@ -118,7 +118,7 @@ class Subscription:
         """Consume nothing. A consumer that is stopped consumes nothing already."""
         if self._whole_topics is not None:
             self._whole_topics.want(frozenset(), None)
-        with suppress(ConsumerClosed):
+        with _translating, suppress(ConsumerClosed):
             self._inner.unsubscribe()
         self._topics, self._manual = frozenset(), False
         self._was_told = False
@@ -257,7 +257,6 @@ class _Listener:
     def __init__(self, listener: Any, notify: Callable[[], None]) -> None:
         self._listener = listener
         self._notify = notify
-        self._first = True
 
     async def on_partitions_revoked(self, revoked: set[OurPartition]) -> None:
         await self._call("on_partitions_revoked", revoked)
@@ -268,8 +267,7 @@ class _Listener:
 
     async def on_partitions_assigned(self, assigned: set[OurPartition]) -> None:
         self._notify()
-        if assigned or self._first:  # aiokafka has no assignment of nothing new
-            self._first = False
+        if assigned:  # a member that joins late often has nothing at first, which says nothing
             await self._call("on_partitions_assigned", assigned)
 
     async def _call(self, name: str, partitions: set[OurPartition]) -> None:
