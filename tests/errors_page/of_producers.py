@@ -13,10 +13,6 @@ from tests.errors_page.columns import Column, Sees, Told
 __all__ = ["COLUMNS"]
 
 _PAUSES: Final = "pauses from `retry_backoff_ms` to `retry_backoff_max_ms`"
-_HARMED: Final = (
-    "the call raises `TransactionAborted` with the error as its cause, and so does the commit; the "
-    "producer goes on after the abort"
-)
 _ASKED: Final = (
     "`TransactionTimedOut` if the coordinator had ended the transaction, and the producer goes on; "
     "`ProducerFenced` if there is a successor"
@@ -68,20 +64,41 @@ _UNTIL: Final = {
     Api.INIT_PRODUCER_ID: "`start`, `begin_transaction`: `max_block_ms`",
     Api.ADD_PARTITIONS: "`delivery_timeout_ms` of the records that wait for it",
     Api.ADD_OFFSETS: "`delivery_timeout_ms`",
-    Api.COMMIT_OFFSETS: f"`delivery_timeout_ms`; {GONE_MS // 1000} s for a topic that was deleted",
-    Api.END_TRANSACTION: "`max_block_ms`; then `CommitInDoubt`, of an abort `RequestTimedOut`",
+    Api.COMMIT_OFFSETS: (
+        f"`delivery_timeout_ms`; {GONE_MS // 1000} s for a topic that was deleted"
+    ),
+    Api.END_TRANSACTION: "`max_block_ms` of the call; the producer goes on asking",
+}
+_LATE: Final = {
+    Api.INIT_PRODUCER_ID: "`CoordinatorUnavailable`",
+    Api.ADD_PARTITIONS: "`DeliveryTimedOut`",
+    Api.ADD_OFFSETS: "`TransactionAborted`, whose cause is a `CommitFailed`,",
+    Api.COMMIT_OFFSETS: "`TransactionAborted`, whose cause is a `CommitFailed`,",
+    Api.END_TRANSACTION: "`CommitInDoubt`, of an abort `RequestTimedOut`,",
+}
+_HARMED: Final = {
+    Api.INIT_PRODUCER_ID: "",
+    Api.ADD_PARTITIONS: "the records that wait for it, and the commit, raise `TransactionAborted`",
+    Api.ADD_OFFSETS: (
+        "the call and the commit raise `TransactionAborted`, whose cause is a `CommitFailed`"
+    ),
+    Api.COMMIT_OFFSETS: (
+        "the call and the commit raise `TransactionAborted`, whose cause is a `CommitFailed`"
+    ),
+    Api.END_TRANSACTION: "the commit raises `TransactionAborted`",
 }
 
 
 def _asked(api: Api) -> dict[str, Told]:
     """Reactions to one of the requests about transactions."""
     again = f"{_UNTIL[api]}; {_PAUSES}"
-    late = "nothing; the call raises the trouble when time is over"
+    late = f"nothing; {_LATE[api]} when time is over"
+    harmed = f"{_HARMED[api]}; the producer goes on after the abort"
     told: dict[Reaction, Sees] = {
         Reaction.RETRY: Sees(late, again),
         Reaction.REFRESH: Sees(late, again),
-        Reaction.ABORT: Sees(_HARMED, "at once"),
-        Reaction.ABORT_AND_BUMP: Sees(_HARMED, "at once"),
+        Reaction.ABORT: Sees(harmed, "at once"),
+        Reaction.ABORT_AND_BUMP: Sees(harmed, "at once"),
         Reaction.ASK: Sees(_ASKED, "at once"),
         Reaction.RECOVER: Sees(
             "every call raises `ProducerFailed` or `ProducerFenced`",
@@ -104,6 +121,14 @@ _INTROS: Final = {
 }
 
 
+_NOTES: Final = {
+    Api.END_TRANSACTION: (
+        "Where a refusal leaves open whether a commit was done, it is `CommitInDoubt`. If its "
+        "cause is a `ProducerFailed`, only the committed offsets tell."
+    ),
+}
+
+
 def _column(api: Api) -> Column:
     return Column(
         api.value,
@@ -111,6 +136,7 @@ def _column(api: Api) -> Column:
         lambda code: reaction(api, code).name,
         _asked(api),
         TABLES[api][0],
+        _NOTES.get(api, ""),
     )
 
 
@@ -130,7 +156,7 @@ COLUMNS: Final = (
         {
             "RETRY": Told(
                 "it is looked up again, of any broker",
-                "nothing; the call that waits for it raises the trouble when time is over",
+                "as for the request that needs it: the error names the last trouble",
                 f"as for the request that needs it; {_PAUSES}",
             ),
             "REFUSED": Told(
