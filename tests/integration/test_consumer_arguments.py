@@ -113,6 +113,8 @@ CALLS: Final[dict[str, Call]] = {
     "last_poll_timestamp": lambda consumer, value: consumer.last_poll_timestamp(value),
     "partitions_for_topic": lambda consumer, value: consumer.partitions_for_topic(value),
     "wait_assigned": lambda consumer, value: consumer.wait_assigned(value),
+    "wait_stable": lambda consumer, value: consumer.wait_stable(value),
+    "events": lambda consumer, value: consumer.events(size=value),
 }
 
 

@@ -22,13 +22,16 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.anyio
 async def test_it_is_ready_within_ten_milliseconds() -> None:
+    """Once: on a busy machine others may have the processor for most of the tries."""
     fastest = 1.0
-    for _ in range(5):
+    for _ in range(100):
         start = time.perf_counter()
         async with MockBroker({"t": 3}) as broker:
             fastest = min(fastest, time.perf_counter() - start)
             assert broker.port > 0
             assert broker.bootstrap == f"127.0.0.1:{broker.port}"
+        if fastest < 0.01:
+            break
     assert fastest < 0.01
 
 
