@@ -18,6 +18,7 @@ import anyio
 from kip848_client._partition_names import listed
 from kip848_client._ports import Clock
 from kip848_client._types import TopicPartition
+from kip848_client.consumer._group_log import GroupLog
 from kip848_client.errors import ConsumerClosed, Kip848Error
 from kip848_client.group import (
     CommittedAsked,
@@ -33,8 +34,6 @@ from kip848_client.offsets import CommitAsked, CommitDone, CommitKind, Committab
 
 __all__ = ["Commits", "Ended"]
 
-_log = logging.getLogger("kip848_client")
-
 Ended = CommitDone | CommittedFound | CommittedFailed | FlushDone
 """The commands that end a wish."""
 
@@ -42,7 +41,10 @@ Ended = CommitDone | CommittedFound | CommittedFailed | FlushDone
 class Commits:
     """The wishes of callers. ``post`` gives the core an event at once."""
 
-    def __init__(self, core: GroupCore, post: Callable[[Input], None], clock: Clock) -> None:
+    def __init__(
+        self, core: GroupCore, post: Callable[[Input], None], clock: Clock, log: GroupLog
+    ) -> None:
+        self._log = log
         self._core = core
         self._post = post
         self._clock = clock
@@ -108,7 +110,8 @@ class Commits:
         future = self._waiting.pop(ended.ticket or 0, None)
         if future is None and isinstance(ended, CommitDone):
             for partitions, error in by_reason(ended.failed):
-                _log.warning("automatic commit of %s: %s", listed(partitions), error)
+                text = f"automatic commit of {listed(partitions)}: {error}"
+                self._log.say_only(logging.WARNING, text)
         if future is not None and not future.done():
             future.set_result(ended)
 

@@ -169,6 +169,7 @@ class Engine(Generic[K, V]):
             patience_ms=self.config.default_api_timeout_ms,
             request_timeout_ms=self.config.request_timeout_ms,
             meter=meter,
+            fields=self.watch.fields,
         )
 
     def _build_wishes(self, commits: Commits) -> CommitWishes:

@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, Protocol
 
 import anyio
@@ -95,7 +96,7 @@ class Fetching:
     """Drives one fetch core. Run ``run`` in a task; ``post`` events to it.
 
     ``commits`` looks up what the group has committed, ``None`` without a group. ``meter``: what
-    measures, if anything is measured.
+    measures, if anything is measured. ``fields``: what lines of the log say beside their text.
     """
 
     def __init__(
@@ -110,7 +111,9 @@ class Fetching:
         patience_ms: int,
         request_timeout_ms: int,
         meter: FetchMeter | None = None,
+        fields: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
+        self._fields = fields
         self._meter = meter
         self.core: Final = core
         self._transport = transport
@@ -237,7 +240,7 @@ class Fetching:
                 self._finish(command.ticket, command.error)
             case Notice():
                 level = logging.WARNING if command.warning else logging.INFO
-                _log.log(level, "%s", command.text)
+                _log.log(level, "%s", command.text, extra=dict(self._fields))
             case _:
                 raise AssertionError(f"no such command: {command!r}")
 

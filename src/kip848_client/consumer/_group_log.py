@@ -15,13 +15,13 @@ _NONE: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class GroupLog:
-    """``group_id``, ``client_id``, ``member_id`` and ``member_epoch`` go with every line."""
+    """``fields`` and ``member_epoch`` go with every line."""
 
     def __init__(
-        self, group_id: str, client_id: str, member_id: str, member_epoch: Callable[[], int]
+        self, group_id: str, fields: Mapping[str, object], member_epoch: Callable[[], int]
     ) -> None:
         self._group_id = group_id
-        self._fields = {"group_id": group_id, "client_id": client_id, "member_id": member_id}
+        self._fields = fields
         self._member_epoch = member_epoch
 
     def say(

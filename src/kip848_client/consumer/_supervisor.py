@@ -155,8 +155,7 @@ class Supervisor:
         self._watch = watch
         self._log = GroupLog(
             requests.group_id,
-            watch.client_id,
-            core.member.member_id,
+            {**watch.fields, "member_id": core.member.member_id},
             lambda: core.member.commit_epoch or 0,
         )
         self._listener = listener
@@ -171,7 +170,7 @@ class Supervisor:
         self._shown: tuple[object, object] = (None, None)
         """What may be fetched, as it was told last."""
         self._changed = anyio.Event()
-        self.commits: Final = Commits(core, self.post, clock)
+        self.commits: Final = Commits(core, self.post, clock, self._log)
         self.callback_failures: list[CallbackError] = []
         self.heartbeats_sent = 0
         self.heartbeats_answered = 0

@@ -7,7 +7,7 @@ core, of which there are a few a second; the way of records is not touched.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kip848_client._ports import Clock
 from kip848_client.config import ConsumerConfig
@@ -26,7 +26,11 @@ class Watch:
     def __init__(self, config: ConsumerConfig, clock: Clock, hub: EventHub) -> None:
         self._clock = clock
         self._hub = hub
-        self.client_id = config.client_id
+        self.fields: Mapping[str, object] = {
+            "group_id": config.group_id,
+            "client_id": config.client_id,
+        }
+        """What every line of the log says beside its text."""
         self._store = config.metrics
         self._metrics: ClientMetrics | None = None
         if self._store is not None:

@@ -143,6 +143,7 @@ class FetchingHarness:
             self.clock,
             patience_ms=60_000,
             request_timeout_ms=30_000,
+            fields={"group_id": "g"},
         )
 
     def positioned(self, told: Positioned) -> None:
@@ -302,6 +303,7 @@ async def test_notices_are_logged(
     async with harness() as it:
         await it.play(Notice("100 % lost", warning=warning))
     assert [(each.levelno, each.getMessage()) for each in caplog.records] == [(level, "100 % lost")]
+    assert caplog.records[0].__dict__["group_id"] == "g"
 
 
 async def test_the_timer_is_given_when_it_is_due() -> None:

@@ -379,6 +379,7 @@ async def test_a_commit_that_nobody_waits_for_is_complained_about(
         harness.supervisor.commits.commit_soon(wanted, harness.clock.ms + 5_000)
         await until(lambda: "automatic commit of t-0" in caplog.text)
         assert caplog.records[-1].levelno == logging.WARNING
+        assert caplog.records[-1].__dict__["member_id"] == "me"
 
 
 async def test_closing_ends_every_wait() -> None:
