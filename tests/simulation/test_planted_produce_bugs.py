@@ -68,6 +68,7 @@ _CALM: Final = {
     "clog_every_ms": "0",
     "partition_every_ms": "0",
 }
+_TWICE: Final = {"offsets": "1", "twice": "0.5", "duplicate": "0", "stranger": "0"}
 _LOSSY: Final = {"lose_response": "0.1", "lose_request": "0.05"}
 
 BUGS: Final = (
@@ -361,6 +362,18 @@ BUGS: Final = (
             ),
         ),
         {**_V2, **_LOSSY, "abort": "0.5", "stop_every_ms": "3000", "brokers": "1"},
+    ),
+    Bug(
+        "offsets that are asked for again come after newer ones",
+        "Violation: Whole",
+        (Plant(Requests, "_is_sendable", "return next(older) is job", "return True"),),
+        {**_V2, **_TWICE, "refuse": "0.2"},
+    ),
+    Bug(
+        "offsets follow others that were lost on their way and come after them",
+        "Violation: Whole",
+        (Plant(Requests, "_may_be_undone", "not self._lost_offsets", "True"),),
+        {**_V2, **_TWICE, "clog_every_ms": "300", "transaction_timeout_ms": "20000"},
     ),
     Bug(
         "an answer to a request that is not open is taken",

@@ -57,6 +57,9 @@ class ProduceOptions(Parameters):
     """Or it begins anew with the brokers: all connections end, and it knows no leaders."""
     turned_down: float
     """Of the transactions, those that the driver refuses something of."""
+    twice: float
+    """Of the transactions with offsets, those that send others after the first ones. Not with
+    ``duplicate``: the older ones could come again."""
 
     # the brokers
     message_bytes: int
@@ -131,4 +134,5 @@ def draw_produce_options(seed: int) -> ProduceOptions:
         forget=dice.probability(0.5),
         anew=dice.probability(0.05),
         turned_down=dice.probability(0.3),
+        twice=dice.probability(0.5),
     )

@@ -29,6 +29,7 @@ PRODUCE_PROBES: Final[Mapping[str, str]] = {
     "a doubt never settled": "its producer had failed",
     "a transaction timed out": "and its producer went on",
     "offsets refused": "the group did not know the member",
+    "offsets twice": "others were sent in the same transaction",
     "a producer fenced": "another one had taken its transactional id",
     "a producer failed": "for another reason",
     "a crash": "a process died without a word",

@@ -248,6 +248,10 @@ class TransactionalUser(_User):
             self._turn_down(transaction)
         if self.rng.random() < options.offsets:
             yield from self._send_offsets(transaction)
+            twice = 0.0 if options.duplicate else options.twice
+            if self.context.happens("offsets twice", twice):
+                self.context.probes.reached("offsets twice")
+                yield from self._send_offsets(transaction)
 
     def _send_offsets(self, transaction: Transaction) -> Life:
         context, facts = self.context, self.context.facts
@@ -261,9 +265,11 @@ class TransactionalUser(_User):
         facts.by_offset[offset] = transaction
         transaction.group = name
         chosen = self.rng.sample(range(count), self.rng.randint(1, count))
-        transaction.offsets = {TopicPartition("t0", each): offset for each in chosen}
+        newest = {TopicPartition("t0", each): offset for each in chosen}
+        transaction.offsets |= newest
+        transaction.offsets_told = Told.NOTHING
         topic_id = self.process.side.topic_ids.get("t0")
-        offsets = {tp: OffsetToCommit(offset, -1, "", topic_id) for tp in transaction.offsets}
+        offsets = {tp: OffsetToCommit(offset, -1, "", topic_id) for tp in newest}
         options = context.options
         limit_ms = options.delivery_timeout_ms + options.request_timeout_ms + 100
 

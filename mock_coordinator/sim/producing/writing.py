@@ -148,6 +148,11 @@ class Writing:
         transaction = self._ledger.by_offset.get(offset)
         if transaction is None or transaction.group != group:
             raise Violation(Wanted, f"nobody committed {offset} of {tp} for {group}")
+        newest = transaction.offsets[tp]
+        if offset != newest:
+            raise Violation(
+                Whole, f"{transaction} commits {offset} of {tp}, and {newest} was sent after that"
+            )
         if tp not in transaction.offsets_seen:
             transaction.offsets_seen.add(tp)
             self._check_end(transaction, commit=True)
