@@ -33,7 +33,6 @@ from kip848_client.consumer import Record
 from kip848_client.producer import RecordMetadata as OurMetadata
 
 INHERITED_BY_THE_CONSUMER = {
-    "__aenter__": (),
     "__aexit__": (),
     "__aiter__": (),
     "__anext__": ("getone",),
@@ -66,7 +65,6 @@ INHERITED_BY_THE_CONSUMER = {
                     "_subscription.unsubscribe"),
 }  # fmt: skip
 INHERITED_BY_THE_PRODUCER = {
-    "__aenter__": (),
     "__aexit__": (),
     "_ensure_transactional": ("_txn_manager.transactional_id",),
     "_partition": ("_metadata.available_partitions_for_topic", "_metadata.partitions_for_topic",
@@ -75,7 +73,6 @@ INHERITED_BY_THE_PRODUCER = {
     "create_batch": ("_key_serializer", "_message_accumulator.create_builder",
                      "_value_serializer"),
     "flush": ("_message_accumulator.flush",),
-    "partitions_for": ("client._wait_on_metadata",),
     "send": ("_message_accumulator.add_message", "_partition", "_serialize",
              "_txn_manager.is_in_transaction", "client._wait_on_metadata"),
     "send_and_wait": ("send",),

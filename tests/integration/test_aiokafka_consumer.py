@@ -15,7 +15,8 @@ from aiokafka import errors
 from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
 
-from kip848_client.aiokafka import AIOKafkaConsumer, _settings
+from kip848_client.aiokafka import AIOKafkaConsumer, _inner, _settings
+from kip848_client.aiokafka.errors import UnsupportedAssignorError
 from tests.integration.cluster import Cluster, eventually
 from tests.integration.test_consumer_records import filled
 
@@ -41,14 +42,14 @@ async def take(consumer: Any, count: int) -> list[Any]:
 async def test_records_are_theirs(cluster: Cluster) -> None:
     topic, group = await filled(cluster, "theirs", 2, 10), cluster.unique("theirs")
     async with made(cluster, topic, group=group) as consumer:
-        assert isinstance(consumer, aiokafka.AIOKafkaConsumer)
+        assert issubclass(type(consumer), aiokafka.AIOKafkaConsumer)
         assert consumer.assignment() == {TopicPartition(topic, 0), TopicPartition(topic, 1)}
         assert all(type(tp) is TopicPartition for tp in consumer.assignment())
         assert consumer.subscription() == {topic}
-        first = await consumer.getone()
+        first: Any = await consumer.getone()
         assert type(first) is ConsumerRecord
         assert first.value == b"%d-0" % first.partition
-        first.consumer = consumer  # FastStream sets one
+        setattr(first, "consumer", consumer)  # noqa: B010 - as FastStream does
         many = await consumer.getmany(timeout_ms=5_000, max_records=5)
         assert all(type(tp) is TopicPartition for tp in many)
         assert all(type(each) is ConsumerRecord for found in many.values() for each in found)
@@ -76,12 +77,19 @@ async def test_the_start_waits_for_partitions_that_others_give_up(cluster: Clust
         await asyncio.gather(polling, return_exceptions=True)
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that finds nothing to read does not wait long for it."""
+    monkeypatch.setattr(_inner, "_PATIENCE_S", 0.3)
+    monkeypatch.setattr(_inner, "_INTERVALS", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_the_start_does_not_wait_for_ever_for_nothing(cluster: Cluster) -> None:
     topic, group = await filled(cluster, "waits", 1, 1), cluster.unique("waits")
     async with made(cluster, topic, group=group) as first:
         assert first.assignment() == {TopicPartition(topic, 0)}
-        short = {"request_timeout_ms": 1_000}
-        async with asyncio.timeout(20), made(cluster, topic, group=group, **short) as second:
+        async with asyncio.timeout(20), made(cluster, topic, group=group) as second:
             assert second.assignment() == set()
             with pytest.raises(AssertionError, match="No partitions"):
                 await second.seek_to_end()
@@ -162,7 +170,8 @@ async def test_a_partition_that_went_away_cannot_be_committed(cluster: Cluster) 
             await eventually(lambda: len(first.assignment()) == len(second.assignment()) == 1)
             with pytest.raises(errors.CommitFailedError, match="already rebalanced") as failed:
                 await first.commit(offsets)
-            assert set(failed.value.offsets) == second.assignment()
+            refused: Any = failed.value
+            assert set(refused.offsets) == second.assignment()
         polling.cancel()
         await asyncio.gather(polling, return_exceptions=True)
 
@@ -235,6 +244,16 @@ async def test_the_end_is_theirs(cluster: Cluster) -> None:
     consumer.unsubscribe()  # kstreams and eventiq do so after the stop
 
 
+async def test_what_ends_the_membership_is_raised_by_the_start(cluster: Cluster) -> None:
+    topic, group = await filled(cluster, "refused", 1, 0), cluster.unique("refused")
+    consumer = made(cluster, topic, group=group, group_remote_assignor="nonsense")
+    async with asyncio.timeout(20):
+        with pytest.raises(UnsupportedAssignorError, match="nonsense"):
+            await consumer.start()
+    assert consumer._closed
+    await consumer.stop()
+
+
 async def test_no_broker_answers() -> None:
     consumer = AIOKafkaConsumer("t", bootstrap_servers="127.0.0.1:1", group_id="g")
     with pytest.raises(errors.KafkaConnectionError, match=r"127\.0\.0\.1:1"):
@@ -291,7 +310,10 @@ class Listener(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]  # aio
         self.calls: list[tuple[str, set[Any]]] = []
         self.failures = failures
 
-    async def on_partitions_revoked(self, revoked: set[Any]) -> None:
+    def on_partitions_revoked(self, revoked: set[Any]) -> Any:
+        return self._revoked(revoked)
+
+    async def _revoked(self, revoked: set[Any]) -> None:
         self.calls.append(("revoked", revoked))
 
     def on_partitions_assigned(self, assigned: set[Any]) -> None:
@@ -312,9 +334,10 @@ async def test_a_listener_gets_their_partitions(cluster: Cluster) -> None:
     assert all(type(each) is TopicPartition for _, called in listener.calls for each in called)
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_listener_does_not_hear_of_nothing(cluster: Cluster) -> None:
     group, listener = cluster.unique("nothing"), Listener()
-    consumer = made(cluster, group=group, request_timeout_ms=1_000)
+    consumer = made(cluster, group=group)
     consumer.subscribe(pattern=cluster.unique("no-such-topic"), listener=listener)
     async with consumer:
         assert consumer.assignment() == set()
@@ -326,9 +349,9 @@ async def test_a_listener_that_fails_is_logged_and_called_again(
 ) -> None:
     topic = await filled(cluster, "failing", 1, 1)
     listener, tp = Listener(failures=1), TopicPartition(topic, 0)
-    consumer = made(cluster, group=cluster.unique("failing"), request_timeout_ms=1_000)
+    consumer = made(cluster, group=cluster.unique("failing"))
     consumer.subscribe([topic], listener=listener)
-    async with consumer:
+    async with asyncio.timeout(20), consumer:
         assert len(await take(consumer, 1)) == 1
     assert listener.calls[:2] == [("assigned", {tp})] * 2
     assert "not now" in caplog.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from typing import Any
 
 import aiokafka
@@ -30,6 +31,8 @@ async def test_metadata_is_theirs(cluster: Cluster) -> None:
     topic = await filled(cluster, "sent", 1, 0)
     async with made(cluster) as producer:
         assert isinstance(producer, aiokafka.AIOKafkaProducer)
+        partitions = await producer.partitions_for(topic)
+        assert partitions.pop() == 0
         assert await producer.partitions_for(topic) == {0}
         told = await producer.send_and_wait(topic, b"a", key=b"k", timestamp_ms=7)
         assert type(told) is RecordMetadata
@@ -46,6 +49,12 @@ async def test_metadata_is_theirs(cluster: Cluster) -> None:
         assert (await read.getone()).key == b"k"
         headers: Any = (await read.getone()).headers
         assert headers == (("h", b"1"), ("n", None))
+
+
+async def test_nobody_acknowledges(cluster: Cluster) -> None:
+    topic = await filled(cluster, "silent", 1, 0)
+    async with made(cluster, acks=0) as producer:
+        assert await producer.send_and_wait(topic, b"a") is None
 
 
 async def test_who_wraps_send_sees_each_call(cluster: Cluster) -> None:
@@ -272,8 +281,16 @@ async def test_offsets_go_with_the_transaction(
         async with producer.transaction():
             await producer.send_offsets_to_transaction({tp: 3}, named)
         assert await consumer.committed(tp) == 3
+        with pytest.raises(errors.IllegalOperation, match="middle"):
+            await producer.send_offsets_to_transaction({tp: 3}, named)
+        await producer.begin_transaction()
+        for wrong in (None, {}, {tp: (3, 4, 5)}):
+            with pytest.raises(ValueError, match=re.escape(str(wrong))):
+                await producer.send_offsets_to_transaction(wrong, group)
+        with pytest.raises(TypeError, match="TopicPartition"):
+            await producer.send_offsets_to_transaction({(topic, 0): 3}, group)
         with pytest.raises(ValueError, match="None"):
-            await producer.send_offsets_to_transaction(None, group)
+            await producer.send_offsets_to_transaction({tp: 3}, None)
     assert "in nobody's name" not in caplog.text
 
 
@@ -284,7 +301,11 @@ async def test_a_group_that_nobody_here_reads_for_is_taken_by_its_name(
     producer = made(cluster, transactional_id=cluster.unique("tid"))
     async with producer, producer.transaction():
         await producer.send_offsets_to_transaction({TopicPartition(topic, 0): 3}, group)
-    assert await cluster.committed(group, topic) == {0: 3}
+
+    async def is_stored() -> bool:  # the markers of a transaction come a little later
+        return await cluster.committed(group, topic) == {0: 3}
+
+    await eventually(is_stored)
     assert "in nobody's name" in caplog.text
 
 

@@ -66,12 +66,13 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
         await self.force_metadata_update()
         found: set[tuple[str, int]] = set()
         for name in topics:
-            found |= {(name, number) for number in await super()._wait_on_metadata(name)}
+            numbers: Any = await super()._wait_on_metadata(name)
+            found |= {(name, number) for number in numbers}
         return found
 
     async def partitions_where(self, fits: Callable[[str], bool]) -> set[tuple[str, int]]:
         """All partitions of the topics whose names fit. Raises ``KafkaError``."""
-        cluster = self.cluster
+        cluster: Any = self.cluster
         if not await self._metadata_update(cluster, None):
             raise KafkaError("no broker tells which topics there are")
         names = [name for name in cluster.topics() if fits(name)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._aiokafka._theirs import AIOKafkaConsumer as TheirConsumer
@@ -84,6 +84,10 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
             return self._inner.group_metadata()
 
     # -- aiokafka's ------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
 
     async def start(self) -> None:
         """Connect, join the group, and wait for the first assignment, for at most

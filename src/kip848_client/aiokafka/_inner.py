@@ -19,6 +19,8 @@ __all__ = ["InnerConsumer", "InnerProducer"]
 
 _INTERVALS: Final = 1.5
 """Of heartbeats, for partitions that others have to give up."""
+_LOOK_S: Final = 0.1
+"""How often the start looks for errors, too."""
 _PATIENCE_S: Final = 5.0
 """At least: others may be busy with what they have to give up."""
 
@@ -60,25 +62,27 @@ class InnerConsumer(Consumer[Any, Any]):
         """Wait until the group has nothing for us to do. Where that is without partitions, others
         may be about to give some up, of which they hear with their next heartbeat: then for one and
         a half intervals more. Raises what ends the consumer meanwhile."""
-        supervisor = self._run().supervisor
+        engine = self._run()
+        supervisor = engine.supervisor
         if supervisor is None:
             return
-
-        async def until(done: Callable[[], bool], limit_s: float) -> None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(limit_s):
-                    while not done():
-                        await supervisor.change()
-                        self._run()
-
         now = asyncio.get_running_loop().time
-        started_s = now()
-        await until(lambda: supervisor.member.state is MemberState.STABLE, timeout_s)
-        left_s = timeout_s - (now() - started_s)
+
+        async def until(done: Callable[[], bool], deadline_s: float) -> None:
+            # A listener that has failed is called again when records are asked for, not before.
+            while not (done() or engine.errors) and now() < deadline_s:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(_LOOK_S, deadline_s - now())):
+                        await supervisor.change()
+                self._run()
+
+        deadline_s = now() + timeout_s
+        await until(lambda: supervisor.member.state is MemberState.STABLE, deadline_s)
         member = self.member
         interval_ms = 0 if member is None else member.heartbeat_interval_ms
         patience_s = max(_PATIENCE_S, _INTERVALS * interval_ms / 1000)
-        await until(lambda: bool(self.assignment()), max(0, min(left_s, patience_s)))
+        await until(lambda: bool(self.assignment()), min(deadline_s, now() + patience_s))
+        self._run()
 
     def may_commit(self, tp: TopicPartition) -> bool:
         """Whether the partition is ours, or was: then the coordinator decides."""

@@ -7,11 +7,12 @@ record was refused, and names no member with its offsets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Set as AbstractSet
+from typing import Any, Self
 
 from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._aiokafka._theirs import AIOKafkaProducer as TheirProducer
+from kip848_client._aiokafka._theirs import commit_structure_validate, errors
 from kip848_client.aiokafka._consumer import AIOKafkaConsumer
 from kip848_client.aiokafka._inner import InnerProducer
 from kip848_client.aiokafka._members import member_for
@@ -61,6 +62,10 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
     def __repr__(self) -> str:
         return f"<AIOKafkaProducer of kip848_client {self.client!r}>"
 
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
     async def stop(self) -> None:
         """Send what waits, abort an open transaction, disconnect. Takes ``request_timeout_ms`` and
         ``linger_ms`` at most, 30 s with a transactional id."""
@@ -71,6 +76,10 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
             await self._sender.close()
         finally:
             await self.client.close()
+
+    async def partitions_for(self, topic: str) -> AbstractSet[int]:
+        """The partitions of a topic."""
+        return set(await super().partitions_for(topic))
 
     # -- transactions ----------------------------------------------------------------------------
 
@@ -96,9 +105,7 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
         with self._translating:
             await self._inner.abort_transaction()
 
-    async def send_offsets_to_transaction(
-        self, offsets: Mapping[Any, Any] | None, group_id: Any
-    ) -> None:
+    async def send_offsets_to_transaction(self, offsets: Any, group_id: Any) -> None:
         """Commit ``offsets`` of a group with the transaction.
 
         ``group_id`` is the name of the group: when a consumer of this process has read the
@@ -110,12 +117,16 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
         transaction can only be aborted then.
         """
         self._ensure_transactional()
+        if not self._txn_manager.is_in_transaction():
+            raise errors.IllegalOperation("Not in the middle of a transaction")
         group: Any = group_id
         if isinstance(group_id, AIOKafkaConsumer):
             group = group_id.inner
-        elif isinstance(group_id, str):
-            if not group_id or not offsets:
-                raise ValueError(offsets if group_id else group_id)
+        elif not group_id:
+            raise ValueError(group_id)
+        if offsets is not None or isinstance(group_id, str):
+            offsets = commit_structure_validate(offsets)
+        if isinstance(group_id, str):
             servers = self._inner.config.bootstrap_servers
             group = member_for(group_id, servers, offsets) or group_id
         with self._translating:

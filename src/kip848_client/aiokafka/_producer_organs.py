@@ -42,6 +42,7 @@ class Accumulator:
         self._inner = inner
         self._batch_bytes = batch_bytes
         self._translating = ProducerTranslating(inner)
+        self._is_acknowledged = inner.config.acks != 0
         self._is_silent = inner.config.transactional_id is not None
         """Whether the end of a transaction tells of records that fail, too."""
 
@@ -100,7 +101,7 @@ class Accumulator:
             if sent.cancelled():
                 told.cancel()
             elif error is None:
-                told.set_result(metadata(sent.result()))
+                told.set_result(metadata(sent.result()) if self._is_acknowledged else None)
             else:
                 if isinstance(error, Kip848Error):
                     error = self._translating.instead_of(error)

@@ -79,7 +79,7 @@ class WholeTopics:
         self._changed.clear()
         pattern = self._pattern
         client = self._client
-        found: set[Any]
+        found: Any
         if pattern is None:
             found = await client.partitions_of(self._topics)
         else:

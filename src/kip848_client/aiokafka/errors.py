@@ -39,10 +39,11 @@ class RefusedByBrokerError(
     """A broker refused a request with a code that aiokafka has no class for; ``errno`` (also
     ``code``) is the code."""
 
-    @property
-    def errno(self) -> int:
-        """Kafka's error code."""
-        return self.code
+    def __init__(
+        self, code: int, name: str, broker_message: str | None = None, **about: Any
+    ) -> None:
+        super().__init__(code, name, broker_message, **about)
+        self.errno = code
 
 
 class FencedMemberEpochError(RefusedByBrokerError, ours.FencedMemberEpoch):
