@@ -7,7 +7,6 @@ record was refused, and names no member with its offsets.
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
 from typing import Any, Self
 
 from kip848_client._aiokafka._client import LinkedClient
@@ -77,7 +76,7 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
         finally:
             await self.client.close()
 
-    async def partitions_for(self, topic: str) -> AbstractSet[int]:
+    async def partitions_for(self, topic: str) -> set[int]:
         """The partitions of a topic."""
         return set(await super().partitions_for(topic))
 
@@ -124,10 +123,12 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
             group = group_id.inner
         elif not group_id:
             raise ValueError(group_id)
-        if offsets is not None or isinstance(group_id, str):
-            offsets = commit_structure_validate(offsets)
+        given: Any = None
         if isinstance(group_id, str):
+            given = commit_structure_validate(offsets)
             servers = self._inner.config.bootstrap_servers
-            group = member_for(group_id, servers, offsets) or group_id
+            group = member_for(group_id, servers, given) or group_id
+        elif offsets is not None:
+            given = commit_structure_validate(offsets)
         with self._translating:
-            await self._inner.send_offsets_to_transaction(offsets, group)
+            await self._inner.send_offsets_to_transaction(given, group)
