@@ -1,4 +1,5 @@
-"""Several real Kafka brokers of one cluster for a test: KRaft, the first is also the controller.
+"""Several real Kafka brokers of one cluster for a test: KRaft, the first is also the controller, or
+each of them is one.
 
 ::
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,29 +29,44 @@ __all__ = ["RealCluster"]
 _HOST: Final = "127.0.0.1"
 _READY_TIMEOUT_S: Final = 30
 _BROKERS: Final = 3
+_LISTENERS: Final = ("PLAINTEXT", "PROXIED", "CONTROLLER")
 
 
 class RealCluster:
     """Three running brokers with ids 1, 2, 3 in racks r1, r2, r3; made by ``start``."""
 
-    def __init__(self, brokers: dict[int, KafkaBroker]) -> None:
+    def __init__(self, brokers: dict[int, KafkaBroker], behind: dict[int, int]) -> None:
         self._brokers = brokers
+        self.behind = behind
+        """The port behind the proxy, by broker."""
 
     @classmethod
     @contextlib.contextmanager
     def start(
-        cls, version: str, configs: Mapping[str, str] | None = None
+        cls,
+        version: str,
+        configs: Mapping[str, str] | None = None,
+        *,
+        advertised: Mapping[int, int] | None = None,
+        controllers: int = 1,
     ) -> Generator[RealCluster]:
-        """Run the brokers for the length of a ``with`` block, with these settings each."""
+        """Run the brokers for the length of a ``with`` block, with these settings each.
+
+        ``advertised`` are ports of a proxy, by broker: each broker has a listener more then, for
+        what comes through the proxy (``behind``), where clients are sent to those ports. With three
+        ``controllers`` any broker can be missed."""
         with contextlib.ExitStack() as stack:
-            brokers = _made(version, stack.enter_context(broker_folder()), configs or {})
+            folder = stack.enter_context(broker_folder())
+            made = _made(version, folder, configs or {}, advertised or {}, controllers)
+            brokers, behind = made
             for broker in brokers.values():
                 # nobody needs the data any more; in good order it takes half a minute without the
                 # controller, which one of them is
                 stack.callback(broker.kill)
-            for broker in brokers.values():
-                broker.start()
-            cluster = cls(brokers)
+            # as many at a time as it takes: one of several controllers waits for another one
+            with ThreadPoolExecutor(controllers) as threads:
+                list(threads.map(KafkaBroker.start, brokers.values()))
+            cluster = cls(brokers, behind)
             cluster.await_brokers(tuple(brokers))
             yield cluster
 
@@ -68,6 +85,18 @@ class RealCluster:
         self._brokers[node_id].stop()
         self.await_brokers(tuple(n for n, b in self._brokers.items() if b.is_running))
 
+    def crash(self, node_id: int) -> None:
+        """Kill a broker; the others notice it when its session is over."""
+        self._brokers[node_id].kill()
+
+    def restart(self, node_id: int) -> None:
+        """Start a broker again that was stopped or killed, with its data, at its ports."""
+        self._brokers[node_id].start()
+
+    def log_tail(self, node_id: int) -> str:
+        """The end of a broker's log, for a failure message."""
+        return self._brokers[node_id].log_tail()
+
     def await_brokers(self, node_ids: tuple[int, ...]) -> None:
         """Return once every broker of these knows of them and of no other."""
         deadline = time.monotonic() + _READY_TIMEOUT_S
@@ -82,24 +111,45 @@ class RealCluster:
                 time.sleep(0.05)
 
 
-def _made(version: str, folder: Path, configs: Mapping[str, str]) -> dict[int, KafkaBroker]:
-    """The brokers by id, not started."""
+def _made(
+    version: str,
+    folder: Path,
+    configs: Mapping[str, str],
+    advertised: Mapping[int, int],
+    controllers: int,
+) -> tuple[dict[int, KafkaBroker], dict[int, int]]:
+    """The brokers by id, not started, and their ports behind a proxy."""
     cluster_id = new_cluster_id()
-    controller, *ports = free_ports(_BROKERS + 1)
+    ids = range(1, _BROKERS + 1)
+    found = free_ports(2 * _BROKERS + controllers)
+    ports = dict(zip(ids, found, strict=False))
+    behind = dict(zip(advertised, found[_BROKERS:], strict=False))
+    quorum = dict(zip(ids, found[2 * _BROKERS :], strict=False))
     brokers: dict[int, KafkaBroker] = {}
-    for node_id, port in enumerate(ports, start=1):
-        own = f"PLAINTEXT://{_HOST}:{port}"
-        first = node_id == 1
+    for node_id, port in ports.items():
+        listeners = {"PLAINTEXT": port}
+        told = {"PLAINTEXT": port}
+        if node_id in behind:
+            listeners["PROXIED"] = behind[node_id]
+            told["PROXIED"] = advertised[node_id]
+        if node_id in quorum:
+            listeners["CONTROLLER"] = quorum[node_id]
         settings = {
             "node.id": str(node_id),
-            "process.roles": "broker,controller" if first else "broker",
-            "controller.quorum.voters": f"1@{_HOST}:{controller}",
-            "listeners": f"{own},CONTROLLER://{_HOST}:{controller}" if first else own,
-            "advertised.listeners": own,
+            "process.roles": "broker,controller" if node_id in quorum else "broker",
+            "controller.quorum.voters": ",".join(f"{n}@{_HOST}:{at}" for n, at in quorum.items()),
+            "listeners": _listed(listeners),
+            "advertised.listeners": _listed(told),
+            "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in _LISTENERS),
+            "inter.broker.listener.name": "PLAINTEXT",
             "broker.rack": f"r{node_id}",
             **configs,
         }
         broker = KafkaBroker(version, folder / str(node_id), settings, cluster_id=cluster_id)
         broker.port = port
         brokers[node_id] = broker
-    return brokers
+    return brokers, behind
+
+
+def _listed(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://{_HOST}:{port}" for name, port in ports.items())

@@ -18,6 +18,7 @@ from pathlib import Path
 from mock_coordinator.core.profiles import PROFILES
 from tests.support.kafka_jars import ALL_VERSIONS
 from tests.torture.brokers import mock_brokers, real_brokers
+from tests.torture.roles import Role
 from tests.torture.run import Report, torture
 
 __all__ = ["main"]
@@ -29,8 +30,8 @@ async def _run(options: argparse.Namespace, folder: Path) -> Report:
     real = options.kafka
     brokers = mock_brokers(options.mock) if real is None else real_brokers(real)
     async with brokers as found:
-        kind = "by-hand" if options.by_hand else "processor"
-        return await torture(kind, found, diaries, options.minutes * 60, options.seed)
+        role = Role.BY_HAND if options.by_hand else Role.PROCESSOR
+        return await torture(role, found, diaries, options.minutes * 60, options.seed)
 
 
 def main() -> int:

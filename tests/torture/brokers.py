@@ -1,5 +1,6 @@
-"""Three brokers to torture processors with: the bundled ones, or Apache Kafka. Leaders move when
-told to; with those of the internal topics, which have one partition each, coordinators move."""
+"""Three brokers to torture processes with: the bundled ones, or Apache Kafka. Leaders move when
+told to; with those of the internal topics, which have one partition each, coordinators move. Apache
+Kafka's can be killed as well, and clients can be cut from them."""
 
 from __future__ import annotations
 
@@ -10,17 +11,34 @@ from typing import Any, Final, Protocol
 
 from kip848_client.error_codes import ErrorCode, error_name
 from mock_coordinator import MockCluster
+from tests.support.kafka_broker import BrokerFailedError
 from tests.support.plain_message import message
 from tests.support.real_cluster import RealCluster
-from tests.torture.names import GROUP, IN, OUT, PARTITIONS, SESSION_MS
+from tests.support.tcp_proxy import TcpProxy
+from tests.support.wire_connection import ConnectionLostError
+from tests.torture.names import GROUP, IN, OUT, PARTITIONS, READERS, SESSION_MS
 
-__all__ = ["OFFSETS", "TRANSACTIONS", "Brokers", "committed", "mock_brokers", "real_brokers"]
+__all__ = [
+    "NODES",
+    "OFFSETS",
+    "TRANSACTIONS",
+    "UNREACHABLE",
+    "Brokers",
+    "RealBrokers",
+    "committed",
+    "mock_brokers",
+    "proxied_brokers",
+    "real_brokers",
+]
 
 OFFSETS: Final = "__consumer_offsets"
 TRANSACTIONS: Final = "__transaction_state"
 
-_IDS: Final = (1, 2, 3)
-_ANY: Final = 1
+NODES: Final = (1, 2, 3)
+UNREACHABLE: Final = (ConnectionLostError, OSError)
+"""What asking a broker raises that is down."""
+
+_TOPICS: Final = (IN, OUT, OFFSETS, TRANSACTIONS)
 _BY_NAME: Final = 12
 """Of Metadata."""
 _HEARTBEAT_MS: Final = 300
@@ -42,6 +60,13 @@ _CONFIGS: Final = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
     "auto.create.topics.enable": "false",
 }
+_KILLED_CONFIGS: Final = {
+    **_CONFIGS,
+    "min.insync.replicas": "2",
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+}
+"""Of brokers of which one may be missing: what is acknowledged is on two of them."""
 
 
 class Brokers(Protocol):
@@ -51,7 +76,7 @@ class Brokers(Protocol):
     def bootstrap(self) -> str: ...
 
     async def ask(self, node_id: int, request: Any, version: int) -> Any:
-        """The answer of one broker."""
+        """The answer of one broker. Raises one of ``UNREACHABLE`` if it is down."""
         ...
 
     async def lead(self, topic: str, partition: int, after: Callable[[int], int]) -> str | None:
@@ -60,15 +85,32 @@ class Brokers(Protocol):
         ...
 
 
-async def committed(brokers: Brokers) -> dict[int, int] | None:
-    """What the group has committed of ``in``; ``None`` while that cannot be told."""
-    find = message("FindCoordinator", key_type=0, coordinator_keys=[GROUP])
-    found = (await brokers.ask(_ANY, find, 4)).coordinators[0]
-    if found.error_code:
+async def _ask_any(brokers: Brokers, request: Any, version: int) -> Any:
+    """The answer of one that is there. Raises one of ``UNREACHABLE``."""
+    for node_id in NODES:
+        try:
+            return await brokers.ask(node_id, request, version)
+        except UNREACHABLE:
+            if node_id == NODES[-1]:
+                raise
+    return None
+
+
+async def committed(
+    brokers: Brokers, group: str = GROUP, *, is_stable: bool = True
+) -> dict[int, int] | None:
+    """What the group has committed of ``in``; ``None`` while that cannot be told, or, if it is to
+    be stable, while a transaction is open that would change it."""
+    find = message("FindCoordinator", key_type=0, coordinator_keys=[group])
+    wanted = {"group_id": group, "topics": None}
+    request = message("OffsetFetch", groups=[wanted], require_stable=is_stable)
+    try:
+        found = (await _ask_any(brokers, find, 4)).coordinators[0]
+        if found.error_code:
+            return None
+        told = (await brokers.ask(found.node_id, request, 9)).groups[0]
+    except UNREACHABLE:
         return None
-    wanted = {"group_id": GROUP, "topics": None}
-    request = message("OffsetFetch", groups=[wanted], require_stable=True)
-    told = (await brokers.ask(found.node_id, request, 9)).groups[0]
     rows = [row for topic in told.topics if topic.name == IN for row in topic.partitions]
     if told.error_code or any(row.error_code for row in rows):
         return None
@@ -86,24 +128,24 @@ async def _until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
 async def _prepare(brokers: Brokers) -> None:
     """Create the topics, the coordinators' among them, and wait until all brokers know them."""
     topics = [
-        {"name": name, "num_partitions": PARTITIONS, "replication_factor": len(_IDS)}
+        {"name": name, "num_partitions": PARTITIONS, "replication_factor": len(NODES)}
         for name in (IN, OUT)
     ]
-    answer = await brokers.ask(_ANY, message("CreateTopics", topics=topics), 7)
+    answer = await brokers.ask(NODES[0], message("CreateTopics", topics=topics), 7)
     assert not any(each.error_code for each in answer.topics), answer
 
     async def is_ready() -> bool:
         for kind, key in ((0, GROUP), (1, "a")):
             find = message("FindCoordinator", key_type=kind, coordinator_keys=[key])
-            if (await brokers.ask(_ANY, find, 4)).coordinators[0].error_code:
+            if (await brokers.ask(NODES[0], find, 4)).coordinators[0].error_code:
                 return False
-        wanted = (IN, OUT, OFFSETS, TRANSACTIONS)
-        metadata = message("Metadata", topics=[{"name": name} for name in wanted])
-        for node_id in _IDS:
+        metadata = message("Metadata", topics=[{"name": name} for name in _TOPICS])
+        for node_id in NODES:
             told = await brokers.ask(node_id, metadata, _BY_NAME)
             if not all(topic.partitions and _is_led(topic) for topic in told.topics):
                 return False
-        return await committed(brokers) is not None
+        told = [await committed(brokers, group) for group in (GROUP, READERS)]
+        return all(each is not None for each in told)
 
     await _until(is_ready, "the topics are not there in time")
 
@@ -144,7 +186,9 @@ async def mock_brokers(profile: str) -> AsyncGenerator[Brokers]:
         yield found
 
 
-class _Real:
+class RealBrokers:
+    """Those of Apache Kafka; asked directly, however clients get there."""
+
     def __init__(self, cluster: RealCluster) -> None:
         self._cluster = cluster
 
@@ -156,7 +200,7 @@ class _Real:
         return await asyncio.to_thread(self._cluster.ask, node_id, request, version)
 
     async def lead(self, topic: str, partition: int, after: Callable[[int], int]) -> str | None:
-        told = await self.ask(_ANY, message("Metadata", topics=[{"name": topic}]), _BY_NAME)
+        told = await _ask_any(self, message("Metadata", topics=[{"name": topic}]), _BY_NAME)
         (led_by,) = (
             each.leader_id
             for each in told.topics[0].partitions
@@ -165,22 +209,64 @@ class _Real:
         if led_by < 0:
             return "nobody leads it"
         leader = after(led_by)
-        order = [leader, *(node_id for node_id in _IDS if node_id != leader)]
+        order = [leader, *(node_id for node_id in NODES if node_id != leader)]
         preferred = {
             "name": topic,
             "partitions": [{"partition_index": partition, "replicas": order}],
         }
         alter = message("AlterPartitionReassignments", topics=[preferred])
-        altered = await self.ask(_ANY, alter, 0)
+        altered = await _ask_any(self, alter, 0)
         code = altered.error_code or altered.responses[0].partitions[0].error_code
-        assert code == ErrorCode.NONE, altered
+        if code != ErrorCode.NONE:
+            return error_name(code)
         chosen = {"topic": topic, "partitions": [partition]}
         elect = message("ElectLeaders", election_type=_PREFERRED, topic_partitions=[chosen])
-        elected = await self.ask(_ANY, elect, 2)
+        elected = await _ask_any(self, elect, 2)
         rows = [row for each in elected.replica_election_results for row in each.partition_result]
         codes = [elected.error_code, *(row.error_code for row in rows)]
         wrong = [error_name(code) for code in codes if code not in _IS_MOVED]
         return ", ".join(wrong) or None
+
+    async def crash(self, node_id: int) -> None:
+        """Kill a broker."""
+        await asyncio.to_thread(self._cluster.crash, node_id)
+
+    async def restart(self, node_id: int) -> None:
+        """Start a broker again; returns when all replicas are in sync. Raises
+        ``BrokerFailedError``."""
+        await asyncio.to_thread(self._cluster.restart, node_id)
+        metadata = message("Metadata", topics=[{"name": name} for name in _TOPICS])
+
+        async def is_whole() -> bool:
+            try:
+                told = await self.ask(node_id, metadata, _BY_NAME)
+            except UNREACHABLE:
+                return False
+            partitions = [each for topic in told.topics for each in topic.partitions]
+            return all(len(each.isr_nodes) == len(NODES) for each in partitions)
+
+        try:
+            await _until(is_whole, f"broker {node_id} is not in sync in time")
+        except AssertionError as err:
+            raise BrokerFailedError(f"{err}\n{self._cluster.log_tail(node_id)}") from err
+
+
+@asynccontextmanager
+async def proxied_brokers(version: str) -> AsyncGenerator[tuple[RealBrokers, TcpProxy]]:
+    """Apache Kafka's of a release, each of which is a controller, too, and a proxy to reach them
+    through. Raises what ``RealCluster`` raises."""
+    async with TcpProxy.open(NODES) as proxy:
+        manager = RealCluster.start(
+            version, _KILLED_CONFIGS, advertised=proxy.ports, controllers=len(NODES)
+        )
+        cluster = await asyncio.to_thread(manager.__enter__)
+        proxy.targets = cluster.behind
+        try:
+            found = RealBrokers(cluster)
+            await _prepare(found)
+            yield found, proxy
+        finally:
+            await asyncio.to_thread(manager.__exit__, None, None, None)
 
 
 @asynccontextmanager
@@ -189,7 +275,7 @@ async def real_brokers(version: str) -> AsyncGenerator[Brokers]:
     manager = RealCluster.start(version, _CONFIGS)
     cluster = await asyncio.to_thread(manager.__enter__)
     try:
-        found = _Real(cluster)
+        found = RealBrokers(cluster)
         await _prepare(found)
         yield found
     finally:

@@ -13,8 +13,10 @@ __all__ = [
     "FREEZE_S",
     "GROUP",
     "IN",
+    "MAX_POLL_MS",
     "OUT",
     "PARTITIONS",
+    "READERS",
     "SESSION_MS",
     "TRANSACTION_MS",
     "Diary",
@@ -24,12 +26,16 @@ __all__ = [
 IN: Final = "in"
 OUT: Final = "out"
 GROUP: Final = "copiers"
+READERS: Final = "readers"
+"""The group of those that only read."""
 PARTITIONS: Final = 3
 
 SESSION_MS: Final = 3_000
 """A member that is silent for so long is removed from its group."""
 TRANSACTION_MS: Final = 3_000
 """A transaction that is open for so long is aborted by its coordinator."""
+MAX_POLL_MS: Final = 4_000
+"""A reader that keeps records for so long without asking for more loses its partitions."""
 FREEZE_S: Final = 6.0
 """How long a process is frozen: longer than both, and than the coordinator takes to look."""
 

@@ -1,4 +1,5 @@
-"""Processors as processes: started, killed, frozen, succeeded by others of the same name."""
+"""Processors and readers as processes: started, killed, frozen, succeeded by others of the same
+name."""
 
 from __future__ import annotations
 
@@ -9,12 +10,13 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.torture.names import FENCED_EXIT, diary_entries
+from tests.torture.roles import COPIERS, Role
 
 __all__ = ["Process", "Processes"]
 
@@ -31,14 +33,16 @@ _SAID_LINES: Final = 80
 class Process:
     """One that runs, or has run."""
 
-    def __init__(self, name: str, process: asyncio.subprocess.Process, stem: Path) -> None:
+    def __init__(
+        self, name: str, process: asyncio.subprocess.Process, stem: Path, *, was_silent: bool
+    ) -> None:
         self.name = name
         self._process = process
         self._said = stem.with_suffix(".log")
         self._diary = stem.with_suffix(".diary")
         self._is_wanted = True
         """Whether it should run."""
-        self.was_frozen = False
+        self.was_silent = was_silent
         """Then it may be fenced by itself: a coordinator does not write down which epoch it has
         raised for a time-out, and one that has taken over since takes the producer for an old one.
         """
@@ -55,7 +59,7 @@ class Process:
     @property
     def is_fenced_by_itself(self) -> bool:
         """It has ended as fenced, and nobody is to blame."""
-        return self.was_frozen and self.returncode == FENCED_EXIT
+        return self.was_silent and self.returncode == FENCED_EXIT
 
     @property
     def returncode(self) -> int | None:
@@ -115,32 +119,57 @@ class Processes:
     """All that were ever started. A folder has their diaries."""
 
     def __init__(
-        self, kind: str, bootstrap: str, names: tuple[str, ...], seed: int, folder: Path
+        self,
+        roles: Mapping[str, Role],
+        bootstrap: str,
+        seed: int,
+        folder: Path,
+        *,
+        is_network_cut: bool,
     ) -> None:
-        self._kind = kind
+        self._roles = dict(roles)
         self._bootstrap = bootstrap
+        self._is_network_cut = is_network_cut
         self._seeds = itertools.count(seed * 1_000)
         self._folder = folder
         self._started: list[Process] = []
         self._numbers = itertools.count(1)
-        self.names = names
+        self.names = tuple(roles)
         self.living: dict[str, Process] = {}
         """The newest of each name."""
+        self.contested: set[str] = set()
+        """Names that two have, by intention."""
 
     @classmethod
     @asynccontextmanager
     async def running(
-        cls, kind: str, bootstrap: str, names: tuple[str, ...], seed: int, folder: Path
+        cls,
+        roles: Mapping[str, Role],
+        bootstrap: str,
+        seed: int,
+        folder: Path,
+        *,
+        is_network_cut: bool = False,
     ) -> AsyncGenerator[Processes]:
-        """One process of each name; none is left behind."""
-        found = cls(kind, bootstrap, names, seed, folder)
+        """One process of each name, in its role; none is left behind. Any of them may seem silent
+        to a coordinator where the network is cut."""
+        found = cls(roles, bootstrap, seed, folder, is_network_cut=is_network_cut)
         try:
-            for name in names:
+            for name in found.names:
                 await found.start(name)
             yield found
         finally:
             for process in found._started:
                 await process.kill()
+
+    def names_of(self, roles: Collection[Role]) -> list[str]:
+        """Those in one of these roles."""
+        return [name for name, role in self._roles.items() if role in roles]
+
+    @property
+    def copiers(self) -> list[str]:
+        """Those that copy, and have a transactional id."""
+        return self.names_of(COPIERS)
 
     async def start(self, name: str) -> Process:
         """Another one of this name."""
@@ -148,13 +177,13 @@ class Processes:
         with stem.with_suffix(".log").open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                *("-m", "tests.torture.processor", self._kind, self._bootstrap, name),
+                *("-m", "tests.torture.processor", self._roles[name], self._bootstrap, name),
                 *(str(next(self._seeds)), str(stem.with_suffix(".diary"))),
                 cwd=_ROOT,
                 stdin=asyncio.subprocess.PIPE,
                 stderr=log,
             )
-        self.living[name] = Process(name, process, stem)
+        self.living[name] = Process(name, process, stem, was_silent=self._is_network_cut)
         self._started.append(self.living[name])
         return self.living[name]
 
@@ -162,7 +191,7 @@ class Processes:
         """Start those again that were fenced by themselves, until cancelled."""
         while True:
             for name, process in tuple(self.living.items()):
-                if process.is_fenced_by_itself:
+                if process.is_fenced_by_itself and name not in self.contested:
                     await self.start(name)
             await asyncio.sleep(_PAUSE_S)
 
@@ -176,19 +205,23 @@ class Processes:
         ]
 
     def counts(self) -> Counter[str]:
-        """What is in the diaries: how often what happened, and how many records were copied."""
+        """What is in the diaries: how often what happened, and how many records it happened to."""
         found: Counter[str] = Counter()
-        for path in self._folder.glob("*.diary"):
-            for entry in diary_entries(path):
-                found[entry["what"]] += 1
-                found["records"] += entry.get("records", 0)
+        for entry in self.entries():
+            found[entry["what"]] += 1
+            if "records" in entry:
+                found[f"records {entry['what']}"] += entry["records"]
         return found
 
     def errors(self) -> Counter[str]:
         """The errors in the diaries, whatever numbers they name."""
         return Counter(
             f"{entry['what']}: {_NUMBER.sub('N', entry['error'])}"
-            for path in self._folder.glob("*.diary")
-            for entry in diary_entries(path)
+            for entry in self.entries()
             if "error" in entry
         )
+
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """All that is in the diaries."""
+        for path in self._folder.glob("*.diary"):
+            yield from diary_entries(path)

@@ -1,9 +1,11 @@
-"""A processor of the torture: copies the topic ``in`` to ``out`` exactly once, whatever happens.
+"""A process of the torture: copies the topic ``in`` to ``out`` exactly once, or reads it at
+least once, whatever happens.
 
-``python -m tests.torture.processor KIND BOOTSTRAP NAME SEED DIARY``, where KIND is ``by-hand`` or
-``processor``. It abandons some transactions by itself, ends gently on SIGTERM, with ``FENCED_EXIT``
-when another process has taken its transactional id over, and at once when the process that started
-it is gone. SIGUSR1 makes it tell where it waits. What goes on it writes into its diary.
+``python -m tests.torture.processor KIND BOOTSTRAP NAME SEED DIARY``, where KIND is a
+``Role``. It abandons some transactions by itself, ends gently on SIGTERM, with ``FENCED_EXIT`` when
+another process has taken its transactional id over, and at once when the process that started it is
+gone. SIGUSR1 makes it tell where it waits, SIGUSR2 block its event loop, SIGHUP keep records for
+too long. What goes on it writes into its diary.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import os
 import random
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -29,7 +32,9 @@ from kip848_client import (
 )
 from tests.torture.by_hand import ByHand
 from tests.torture.clients import AbandonedError, a_consumer, a_producer
-from tests.torture.names import FENCED_EXIT, IN, OUT, Diary
+from tests.torture.names import FENCED_EXIT, FREEZE_S, IN, OUT, Diary
+from tests.torture.readers import AutoReader, Reader
+from tests.torture.roles import Role
 
 __all__ = ["main"]
 
@@ -119,15 +124,23 @@ class _Warnings(logging.Handler):
         self._note("warned", error=record.getMessage())
 
 
-_KINDS: Final[dict[str, Callable[[str, str, int, Diary], Processor]]] = {
-    "by-hand": ByHand,
-    "processor": Ready,
+_KINDS: Final[dict[Role, Callable[[str, str, int, Diary], Processor]]] = {
+    Role.BY_HAND: ByHand,
+    Role.PROCESSOR: Ready,
+    Role.READER: Reader,
+    Role.AUTO_READER: AutoReader,
 }
 
 
 def _end_with_parent() -> None:
     """Nobody writes to our standard input: it can be read when it is closed."""
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), lambda: os._exit(1))
+
+
+def _block(diary: Diary) -> None:
+    """What an application should not do."""
+    diary("blocked")
+    time.sleep(FREEZE_S)
 
 
 def _show_tasks() -> None:
@@ -141,6 +154,9 @@ async def _run(processor: Processor, diary: Diary) -> int:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, processor.stop)
     loop.add_signal_handler(signal.SIGUSR1, _show_tasks)
+    loop.add_signal_handler(signal.SIGUSR2, _block, diary)
+    if isinstance(processor, Reader | AutoReader):
+        loop.add_signal_handler(signal.SIGHUP, processor.dawdle)
     try:
         await processor.run()
     except ProducerFenced as err:
@@ -161,7 +177,7 @@ def main(arguments: list[str]) -> int:
     logging.getLogger().addHandler(_Warnings(diary))
 
     async def run() -> int:
-        return await _run(_KINDS[kind](bootstrap, name, int(seed), diary), diary)
+        return await _run(_KINDS[Role(kind)](bootstrap, name, int(seed), diary), diary)
 
     return asyncio.run(run())
 

@@ -10,6 +10,7 @@ import pytest
 from tests.support.pytest_kafka import chosen_versions, skip_without_kafka
 from tests.torture.brokers import mock_brokers, real_brokers
 from tests.torture.judge import judged
+from tests.torture.roles import Role
 from tests.torture.run import Report, torture
 
 SOURCE: Final = {0: [b"0", b"2"], 1: [b"1"], 2: []}
@@ -54,7 +55,7 @@ def check(report: Report) -> None:
 @pytest.mark.everything("processes are frozen for longer than sessions last: half a minute")
 async def test_the_bundled_brokers(tmp_path: Path) -> None:
     async with mock_brokers("4.4") as brokers:
-        check(await torture("by-hand", brokers, tmp_path, seconds=24, seed=1))
+        check(await torture(Role.BY_HAND, brokers, tmp_path, seconds=24, seed=1))
 
 
 @pytest.mark.asyncio
@@ -65,4 +66,4 @@ async def test_apache_kafka(request: pytest.FixtureRequest, tmp_path: Path) -> N
     newest = chosen_versions(request.config)[-1]
     with skip_without_kafka():
         async with real_brokers(newest) as brokers:
-            check(await torture("processor", brokers, diaries, seconds=36, seed=2))
+            check(await torture(Role.PROCESSOR, brokers, diaries, seconds=36, seed=2))
