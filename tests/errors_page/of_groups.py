@@ -111,17 +111,12 @@ _COMMITTED: Final = {
     committed.Reaction.RETRY: Sees(_ASKED_LATE, _ASKED_UNTIL),
     committed.Reaction.REDISCOVER: Sees(_ASKED_LATE, _ASKED_UNTIL),
     committed.Reaction.NEXT_EPOCH: Sees(
-        f"{_ASKED_LATE}; without a membership `committed()` raises the error",
+        f"{_ASKED_LATE}; of one that was asked without a membership `committed()` raises the error",
         _ASKED_UNTIL,
     ),
     committed.Reaction.TOPIC: Sees(
         "`committed()` leaves the partition out when time is over",
         _ASKED_UNTIL,
-    ),
-    committed.Reaction.FENCED: Sees(
-        "`committed()` raises `UnknownMemberId`; of positions nothing: the partitions are about to "
-        "be lost",
-        "at once",
     ),
     committed.Reaction.FAIL: Sees(
         "`committed()` raises the error; for positions the next call for records does",

@@ -42,6 +42,8 @@ class _Lookup:
     deadline_ms: int
     attempt: int | None = None
     """The number of the request that is open."""
+    epoch: int | None = None
+    """What the last request carried."""
     retry_ms: int = 0
     failures: int = 0
     last: str = "no answer"
@@ -90,7 +92,8 @@ class CommittedLookups:
         for each in self._lookups:
             if each.attempt is None and each.retry_ms <= now_ms:
                 each.attempt = self._numbers.next()
-                self._emit(FetchCommitted(each.attempt, self._epoch, each.partitions))
+                each.epoch = self._epoch
+                self._emit(FetchCommitted(each.attempt, each.epoch, each.partitions))
 
     def answered(
         self, now_ms: int, event: CommittedAnswered | CommittedLost | CommittedImpossible
@@ -139,13 +142,13 @@ class CommittedLookups:
             self._fail(lookup, error)
             return
         found = reaction(error.code)
-        if found is Reaction.NEXT_EPOCH and self._epoch is None:
-            found = Reaction.FAIL  # out of the group a stale epoch cannot become a good one
+        if found is Reaction.NEXT_EPOCH and lookup.epoch is None:
+            found = Reaction.FAIL  # asked without one: no heartbeat brings a better answer
         if found is Reaction.REDISCOVER:
             self._suspect_coordinator(error.name)
-        if found in (Reaction.NEXT_EPOCH, Reaction.FENCED):
+        if found is Reaction.NEXT_EPOCH and lookup.epoch == self._epoch:
             self._refresh_epoch()
-        if found in (Reaction.FENCED, Reaction.FAIL):
+        if found is Reaction.FAIL:
             self._fail(lookup, error)
         else:
             self._retry(now_ms, lookup, str(error))

@@ -18,9 +18,11 @@ class Reaction(Enum):
 
     RETRY = "the same again, later"
     REDISCOVER = "the same again, when the coordinator was looked up"
-    NEXT_EPOCH = "the same again, when a heartbeat has told the member's epoch"
+    NEXT_EPOCH = (
+        "a heartbeat at once, and the same again when it has told the member's epoch, or that the "
+        "member is out of the group: then without one"
+    )
     TOPIC = "the same again, later: the broker may not have heard of the topic yet"
-    FENCED = "a heartbeat at once, which will tell the member that it is out of the group"
     FAIL = "the look-up ends with the error"
 
 
@@ -31,7 +33,7 @@ RULES: Final[dict[int, Reaction]] = {
     ErrorCode.STALE_MEMBER_EPOCH: Reaction.NEXT_EPOCH,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Reaction.TOPIC,
     ErrorCode.UNKNOWN_TOPIC_ID: Reaction.TOPIC,
-    ErrorCode.UNKNOWN_MEMBER_ID: Reaction.FENCED,
+    ErrorCode.UNKNOWN_MEMBER_ID: Reaction.NEXT_EPOCH,
 }
 """Of everything else, what Kafka calls retriable is tried again."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, RequestTimedOut, UnknownMemberId
+from kip848_client.errors import BrokerError, RequestTimedOut
 from kip848_client.group import (
     CommittedAnswered,
     CommittedAsked,
@@ -21,6 +21,7 @@ from kip848_client.member import (
     ForgetCoordinator,
     HeartbeatAccepted,
     HeartbeatAnswered,
+    HeartbeatRefused,
     SendHeartbeat,
 )
 from kip848_client.offsets import CommittableOffset
@@ -117,10 +118,15 @@ def test_two_that_wait_for_an_epoch_cost_one_heartbeat_and_one_request_each() ->
 
 
 @pytest.mark.parametrize(
-    "code", [ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.STALE_MEMBER_EPOCH]
+    "code",
+    [
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+    ],
 )
 def test_an_error_that_stays_is_raised(code: ErrorCode) -> None:
-    """Out of the group, a stale epoch cannot become a good one."""
+    """Who is not in the group asks without an epoch: no heartbeat brings a better answer."""
     harness = asked(member=False)
     answer(harness, code)
     (failed,) = harness.out(CommittedFailed)
@@ -133,7 +139,7 @@ def test_no_error_ever_looks_like_nothing_committed(code: ErrorCode) -> None:
     harness = asked()
     answer(harness, a=CommittedRow(1), b=CommittedRow(-1, error_code=code))
     assert not harness.out(CommittedFound)
-    ends = reaction(code) in (Reaction.FAIL, Reaction.FENCED)
+    ends = reaction(code) is Reaction.FAIL
     assert bool(harness.out(CommittedFailed)) is ends
     harness.advance(100)
     assert len(harness.all(FetchCommitted)) == (1 if ends else 2)
@@ -146,12 +152,32 @@ def test_an_error_of_one_partition_is_an_error() -> None:
     assert harness.out(CommittedFailed)
 
 
-def test_an_unknown_member_is_raised_and_the_member_told() -> None:
+def test_a_member_that_hears_that_it_is_unknown_asks_again_as_nobody() -> None:
+    """Who copies exactly once goes back to what is committed when it was thrown out of the group,
+    and may be the first to hear of it."""
     harness = asked()
     before = len(harness.all(SendHeartbeat))
     answer(harness, ErrorCode.UNKNOWN_MEMBER_ID)
-    assert isinstance(harness.out(CommittedFailed)[0].error, UnknownMemberId)
+    assert not harness.out(CommittedFailed)
     assert len(harness.all(SendHeartbeat)) == before + 1
+    refused = HeartbeatRefused(ErrorCode.UNKNOWN_MEMBER_ID, "UNKNOWN_MEMBER_ID")
+    harness.feed(HeartbeatAnswered(harness.newest_of(SendHeartbeat).attempt, refused))
+    assert harness.newest_of(FetchCommitted).member_epoch is None
+    answer(harness, a=CommittedRow(1), b=CommittedRow(2))
+    found = {A: CommittableOffset(1), B: CommittableOffset(2)}
+    assert harness.out(CommittedFound) == [CommittedFound(5, found)]
+
+
+@pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.STALE_MEMBER_EPOCH])
+def test_a_member_that_was_fenced_while_it_asked_asks_again(code: ErrorCode) -> None:
+    harness = asked()
+    harness.fence()
+    answer(harness, code)
+    assert not harness.out(CommittedFailed)
+    harness.advance(100)
+    assert harness.newest_of(FetchCommitted).member_epoch is None
+    answer(harness, a=CommittedRow(1), b=CommittedRow(2))
+    assert harness.out(CommittedFound)
 
 
 def test_the_deadline_names_the_last_trouble() -> None:
