@@ -11,7 +11,6 @@ from typing import Any, Final
 import pytest
 
 from kip848_client import Admin, TopicPartition
-from kip848_client.aiokafka import install
 from mock_coordinator import MockBroker
 from tests.pages._snippets import PAGES, Until, name_of, play, snippets
 
@@ -53,7 +52,7 @@ class Snippet:
     calls: str | None = None
     """A function that it defines, and that a reader would call."""
     undo: bool = False
-    """It changes aiokafka for the whole process."""
+    """It changes aiokafka for the whole process, until what it calls ``installed`` is undone."""
     orders: int = COUNT
     """So many are there before."""
     group: bool = False
@@ -134,4 +133,4 @@ async def _play(source: str, expected: Snippet, names: dict[str, Any], there: Wo
     if expected.calls:
         await names[expected.calls]()
     if expected.undo:
-        install().undo()
+        names["installed"].undo()
