@@ -13,7 +13,7 @@ from kip848_client.admin._model import (
     MemberDescription,
     Node,
 )
-from kip848_client.admin._rounds import Refusal, refusal
+from kip848_client.admin._rounds import Refusal, refusal, refusal_if_any
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import WireError
 from kip848_client.wire._codec import decode_at
@@ -207,10 +207,6 @@ def _classic_assignment(raw: bytes) -> tuple[TopicPartition, ...]:
 def deleted_groups(answer: DeleteGroupsResponse) -> dict[str, Refusal | None]:
     """``None`` for each group that is gone."""
     return {
-        each.group_id: (
-            refusal(each.error_code, each.error_message, "DeleteGroups")
-            if each.error_code
-            else None
-        )
+        each.group_id: refusal_if_any(each.error_code, each.error_message, "DeleteGroups")
         for each in answer.results
     }

@@ -8,7 +8,7 @@ from typing import Final
 
 from kip848_client._types import TopicPartition
 from kip848_client.admin._model import CommittedOffset, ListedOffset
-from kip848_client.admin._rounds import Refusal, refusal
+from kip848_client.admin._rounds import Refusal, refusal, refusal_if_any
 from kip848_client.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsRequestListOffsetsPartition,
@@ -125,8 +125,8 @@ def _epoch(offset: CommittedOffset) -> int:
 def committed(answer: OffsetCommitResponse) -> dict[TopicPartition, Refusal | None]:
     """``None`` for each partition whose offset is stored."""
     return {
-        TopicPartition(topic.name, each.partition_index): (
-            refusal(each.error_code, None, "OffsetCommit") if each.error_code else None
+        TopicPartition(topic.name, each.partition_index): refusal_if_any(
+            each.error_code, None, "OffsetCommit"
         )
         for topic in answer.topics
         for each in topic.partitions
@@ -152,8 +152,8 @@ def deletion_request(group: str, partitions: Iterable[TopicPartition]) -> Offset
 def removed(answer: OffsetDeleteResponse) -> dict[TopicPartition, Refusal | None]:
     """``None`` for each partition whose offset is gone. (An error of the whole is the caller's.)"""
     return {
-        TopicPartition(topic.name, each.partition_index): (
-            refusal(each.error_code, None, "OffsetDelete") if each.error_code else None
+        TopicPartition(topic.name, each.partition_index): refusal_if_any(
+            each.error_code, None, "OffsetDelete"
         )
         for topic in answer.topics
         for each in topic.partitions

@@ -17,7 +17,7 @@ from kip848_client._ports import NotSent
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import BrokerError, Kip848Error, broker_error
 
-__all__ = ["LATER", "LOOK_UP_AGAIN", "Refusal", "Rounds", "refusal"]
+__all__ = ["LATER", "LOOK_UP_AGAIN", "Refusal", "Rounds", "refusal", "refusal_if_any"]
 
 T = TypeVar("T", bound=Hashable)
 R = TypeVar("R")
@@ -57,6 +57,11 @@ def refusal(code: int, message: str | None, api: str, hint: str = "") -> BrokerE
     return broker_error(
         code, error_name(code), message, api=api, retriable=is_retriable(code), hint=hint
     )
+
+
+def refusal_if_any(code: int, message: str | None, api: str) -> BrokerError | None:
+    """``None`` where the code says that it was done."""
+    return refusal(code, message, api) if code else None
 
 
 class Rounds(Generic[T, R]):

@@ -13,7 +13,7 @@ from kip848_client.admin._model import (
     PartitionDescription,
     TopicDescription,
 )
-from kip848_client.admin._rounds import Refusal, refusal
+from kip848_client.admin._rounds import Refusal, refusal, refusal_if_any
 from kip848_client.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsRequestDescribeConfigsResource,
@@ -140,11 +140,7 @@ def creation_request(
 def created(answer: CreateTopicsResponse) -> dict[str, Refusal | None]:
     """``None`` for each topic that is there now."""
     return {
-        each.name: (
-            refusal(each.error_code, each.error_message, "CreateTopics")
-            if each.error_code
-            else None
-        )
+        each.name: refusal_if_any(each.error_code, each.error_message, "CreateTopics")
         for each in answer.topics
     }
 
@@ -160,11 +156,7 @@ def deletion_request(topics: Iterable[str], timeout_ms: int) -> DeleteTopicsRequ
 def deleted(answer: DeleteTopicsResponse) -> dict[str, Refusal | None]:
     """``None`` for each topic that is gone."""
     return {
-        each.name: (
-            refusal(each.error_code, each.error_message, "DeleteTopics")
-            if each.error_code
-            else None
-        )
+        each.name: refusal_if_any(each.error_code, each.error_message, "DeleteTopics")
         for each in answer.responses
         if each.name is not None
     }
@@ -187,11 +179,7 @@ def growth_request(
 def grown(answer: CreatePartitionsResponse) -> dict[str, Refusal | None]:
     """``None`` for each topic that has them."""
     return {
-        each.name: (
-            refusal(each.error_code, each.error_message, "CreatePartitions")
-            if each.error_code
-            else None
-        )
+        each.name: refusal_if_any(each.error_code, each.error_message, "CreatePartitions")
         for each in answer.results
     }
 
@@ -258,10 +246,8 @@ def alter_configs_request(
 def altered_configs(answer: IncrementalAlterConfigsResponse) -> dict[str, Refusal | None]:
     """``None`` for each whose settings are changed."""
     return {
-        each.resource_name: (
-            refusal(each.error_code, each.error_message, "IncrementalAlterConfigs")
-            if each.error_code
-            else None
+        each.resource_name: refusal_if_any(
+            each.error_code, each.error_message, "IncrementalAlterConfigs"
         )
         for each in answer.responses
     }
