@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from tests.support.tcp_proxy import Cut
@@ -38,8 +38,8 @@ async def harmed_and_fed(
     seed: int,
     is_over: Callable[[], bool],
 ) -> int:
-    """Do these kinds of harm in all lanes until it is over, with so much rest before each.
-    Returns how many records were acknowledged by then."""
+    """Do these kinds of harm in all lanes until it is over, and each of them once at least, with so
+    much rest before each. Returns how many records were acknowledged by then."""
     async with asyncio.TaskGroup() as tasks:
         lanes: list[asyncio.Task[None]] = []
         for number, (lane, span) in enumerate(rest_s.items()):
@@ -57,20 +57,20 @@ async def harmed_and_fed(
 
 async def _do_harm(
     scene: Scene,
-    kinds: Iterable[Kind],
+    kinds: Sequence[Kind],
     dice: random.Random,
     rest_s: tuple[float, float],
     is_over: Callable[[], bool],
 ) -> None:
     """Do these, one after the other with a rest before each, until it is over. Each comes once
-    before any comes again."""
-    for kind in _in_turn(dice, list(kinds)):
+    before any comes again, or the end."""
+    for number, kind in enumerate(_in_turn(dice, kinds)):
         await asyncio.sleep(dice.uniform(*rest_s))
-        if is_over():
+        if number >= len(kinds) and is_over():
             return
         await kind.do(scene, dice)
 
 
-def _in_turn(dice: random.Random, kinds: list[Kind]) -> Iterator[Kind]:
+def _in_turn(dice: random.Random, kinds: Sequence[Kind]) -> Iterator[Kind]:
     while True:
         yield from dice.sample(kinds, len(kinds))

@@ -19,6 +19,7 @@ __all__ = [
     "READERS",
     "SESSION_MS",
     "TRANSACTION_MS",
+    "UNREACHABLE_EXIT",
     "Diary",
     "diary_entries",
 ]
@@ -43,6 +44,8 @@ END: Final = b"end"
 """What is written to ``out`` last of all."""
 FENCED_EXIT: Final = 3
 """The exit code of a processor whose transactional id another one has."""
+UNREACHABLE_EXIT: Final = 4
+"""That of a process which reached no broker at its start: who runs it starts it again."""
 
 
 class Diary:

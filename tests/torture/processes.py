@@ -10,12 +10,12 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Collection, Generator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tests.torture.names import FENCED_EXIT, diary_entries
+from tests.torture.names import FENCED_EXIT, UNREACHABLE_EXIT, diary_entries
 from tests.torture.roles import COPIERS, Role
 
 __all__ = ["Process", "Processes"]
@@ -43,9 +43,9 @@ class Process:
         self._is_wanted = True
         """Whether it should run."""
         self.was_silent = was_silent
-        """Then it may be fenced by itself: a coordinator does not write down which epoch it has
-        raised for a time-out, and one that has taken over since takes the producer for an old one.
-        """
+        """Then it may have given up by itself. It reached no broker; or it is fenced: a coordinator
+        does not write down which epoch it has raised for a time-out, and one that has taken over
+        since takes the producer for an old one."""
 
     @property
     def is_running(self) -> bool:
@@ -54,12 +54,12 @@ class Process:
     @property
     def has_ended_by_itself(self) -> bool:
         """Nobody wanted it to."""
-        return self._is_wanted and not self.is_running and not self.is_fenced_by_itself
+        return self._is_wanted and not self.is_running and not self.has_given_up
 
     @property
-    def is_fenced_by_itself(self) -> bool:
-        """It has ended as fenced, and nobody is to blame."""
-        return self.was_silent and self.returncode == FENCED_EXIT
+    def has_given_up(self) -> bool:
+        """It has ended, is to be started again, and nobody is to blame."""
+        return self.was_silent and self.returncode in (FENCED_EXIT, UNREACHABLE_EXIT)
 
     @property
     def returncode(self) -> int | None:
@@ -137,8 +137,7 @@ class Processes:
         self.names = tuple(roles)
         self.living: dict[str, Process] = {}
         """The newest of each name."""
-        self.contested: set[str] = set()
-        """Names that two have, by intention."""
+        self._in_hand: set[str] = set()
 
     @classmethod
     @asynccontextmanager
@@ -187,11 +186,20 @@ class Processes:
         self._started.append(self.living[name])
         return self.living[name]
 
+    @contextmanager
+    def in_hand(self, *names: str) -> Generator[None]:
+        """Who has them in hand starts them, and nobody else, for the length of a block."""
+        self._in_hand.update(names)
+        try:
+            yield
+        finally:
+            self._in_hand.difference_update(names)
+
     async def supervise(self) -> None:
-        """Start those again that were fenced by themselves, until cancelled."""
+        """Start those again that have given up, until cancelled."""
         while True:
             for name, process in tuple(self.living.items()):
-                if process.is_fenced_by_itself and name not in self.contested:
+                if process.has_given_up and name not in self._in_hand:
                     await self.start(name)
             await asyncio.sleep(_PAUSE_S)
 

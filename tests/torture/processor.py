@@ -3,9 +3,10 @@ least once, whatever happens.
 
 ``python -m tests.torture.processor KIND BOOTSTRAP NAME SEED DIARY``, where KIND is a
 ``Role``. It abandons some transactions by itself, ends gently on SIGTERM, with ``FENCED_EXIT`` when
-another process has taken its transactional id over, and at once when the process that started it is
-gone. SIGUSR1 makes it tell where it waits, SIGUSR2 block its event loop, SIGHUP keep records for
-too long. What goes on it writes into its diary.
+another process has taken its transactional id over, with ``UNREACHABLE_EXIT`` when it could not
+reach any broker, and at once when the process that started it is gone. SIGUSR1 makes it tell where
+it waits, SIGUSR2 block its event loop, SIGHUP keep records for too long. What goes on it writes
+into its diary.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from kip848_client import (
+    BootstrapFailed,
     CommitInDoubt,
     ExactlyOnceProcessor,
     Kip848Error,
@@ -32,7 +34,7 @@ from kip848_client import (
 )
 from tests.torture.by_hand import ByHand
 from tests.torture.clients import AbandonedError, a_consumer, a_producer
-from tests.torture.names import FENCED_EXIT, FREEZE_S, IN, OUT, Diary
+from tests.torture.names import FENCED_EXIT, FREEZE_S, IN, OUT, UNREACHABLE_EXIT, Diary
 from tests.torture.readers import AutoReader, Reader
 from tests.torture.roles import Role
 
@@ -162,6 +164,9 @@ async def _run(processor: Processor, diary: Diary) -> int:
     except ProducerFenced as err:
         diary("fenced", error=str(err))
         return FENCED_EXIT
+    except BootstrapFailed as err:
+        diary("unreachable", error=str(err))
+        return UNREACHABLE_EXIT
     except Kip848Error as err:
         diary("ended", error=f"{type(err).__name__}: {err}")
         raise

@@ -22,7 +22,8 @@ _BOTH: Final = 0.3
 async def kill(scene: Scene, dice: random.Random) -> None:
     """One or two crash, and are started again."""
     victims = _victims(scene, dice)
-    with scene.chronicle.lasting("killed", ", ".join(victims), len(victims)):
+    lasting = scene.chronicle.lasting("killed", ", ".join(victims), len(victims))
+    with lasting, scene.processes.in_hand(*victims):
         for name in victims:
             await scene.processes.living[name].kill()
         await asyncio.sleep(dice.uniform(*_GONE_S))
@@ -48,28 +49,26 @@ async def succeed(scene: Scene, dice: random.Random) -> None:
     gives up what it does at that moment and begins anew, it takes the id back."""
     processes = scene.processes
     name = dice.choice(processes.copiers)
-    processes.contested.add(name)
     zombie = processes.living[name]
     await zombie.has_begun()  # or it would be the one that takes the id over
-    with scene.chronicle.lasting("two of", name, times=0):
+    with scene.chronicle.lasting("two of", name, times=0), processes.in_hand(name):
         zombie.signal(signal.SIGSTOP)
         successor = await processes.start(name)
         await asyncio.sleep(FREEZE_S)
         zombie.signal(signal.SIGCONT)
         fenced = await zombie.or_other(successor)
-    _expect(scene, FENCED_EXIT, await fenced.ended(), f"one of two of {name}", fenced)
-    if fenced is zombie:
-        scene.chronicle.done["succeeded"] += 1
-    else:
-        scene.chronicle.done["taken back"] += 1
-        processes.living[name] = zombie
-    processes.contested.discard(name)
+        _expect(scene, FENCED_EXIT, await fenced.ended(), f"one of two of {name}", fenced)
+        if fenced is zombie:
+            scene.chronicle.done["succeeded"] += 1
+        else:
+            scene.chronicle.done["taken back"] += 1
+            processes.living[name] = zombie
 
 
 async def restart(scene: Scene, dice: random.Random) -> None:
     """One ends gently, and is started again."""
     name = dice.choice(scene.processes.names)
-    with scene.chronicle.lasting("restarted", name):
+    with scene.chronicle.lasting("restarted", name), scene.processes.in_hand(name):
         await _end(scene, name)
         await scene.processes.start(name)
 
@@ -112,7 +111,7 @@ async def _end(scene: Scene, name: str) -> None:
 
 
 def _expect(scene: Scene, expected: int, code: int | None, who: str, process: Process) -> None:
-    if code != expected and not process.is_fenced_by_itself:
+    if code != expected and not process.has_given_up:
         how = "did not end" if code is None else f"ended with {code}"
         said = process.said()
         scene.chronicle.troubles.append(f"{who} {how}, {expected} is expected:\n{said}")
