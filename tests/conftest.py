@@ -6,7 +6,11 @@ import pytest
 
 __all__ = ["pytest_addoption", "pytest_plugins"]
 
-pytest_plugins = ["tests.support.pytest_everything", "tests.support.pytest_kafka"]
+pytest_plugins = [
+    "tests.support.pytest_collecting",
+    "tests.support.pytest_everything",
+    "tests.support.pytest_kafka",
+]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -15,7 +15,17 @@ LINES_MAX = 80
 PROMISE = "Prints::\n"
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+QUICK = {"01_consume", "04_typed_values", "08_produce", "10_exactly_once"}
+_MORE = pytest.mark.everything("each starts Python, and what it shows has tests of its own")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[] if path.stem in QUICK else [_MORE])
+        for path in EXAMPLES
+    ],
+)
 def test_an_example_prints_what_it_promises(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) < LINES_MAX

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
+from kip848_client.cli import main
+from kip848_client.cli.demo import _run
+from kip848_client.cli.demo._story import PRODUCES_UNTIL_S, STORY
 from tests.support.real_kafka import RealKafka
 
 
@@ -30,8 +34,20 @@ def check(finished: subprocess.CompletedProcess[str]) -> None:
     assert finished.stderr == ""
 
 
+@pytest.mark.everything("it takes as long as its story")
 def test_on_the_embedded_coordinator() -> None:
     check(demo())
+
+
+def test_the_story_told_in_a_hurry(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hurried = tuple(replace(scene, at_s=scene.at_s / 4) for scene in STORY)
+    monkeypatch.setattr(_run, "STORY", hurried)
+    monkeypatch.setattr(_run, "PRODUCES_UNTIL_S", PRODUCES_UNTIL_S / 4)
+    code = main(["demo"])
+    printed = capsys.readouterr()
+    check(subprocess.CompletedProcess((), code, printed.out, printed.err))
 
 
 @pytest.mark.real_kafka

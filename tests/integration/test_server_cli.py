@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from kip848_client.cli import main
 from kip848_client.wire import api_named, read_response, write_request
 from kip848_client.wire.messages.metadata import MetadataRequest, MetadataResponse
 
@@ -131,17 +132,29 @@ def test_settings_and_profile_are_taken_and_idle_ones_are_named() -> None:
     ],
 )
 def test_a_wrong_command_line_ends_with_2_and_says_why(
-    arguments: tuple[str, ...], said: str
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    try:
+        ended: object = main(["mock", *arguments])
+    except SystemExit as end:  # argparse says what is no command line at all
+        ended = end.code
+    out, err = capsys.readouterr()
+    assert ended == 2
+    assert said in err
+    assert out == ""
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_process_that_is_told_nonsense_ends_with_2(module: str) -> None:
     done = subprocess.run(
-        command("kip848_client", *arguments),
+        command(module, "--topic", "a:0"),
         capture_output=True,
         text=True,
         check=False,
         timeout=PATIENCE_S,
     )
     assert done.returncode == 2
-    assert said in done.stderr
+    assert "an invalid non-positive value" in done.stderr
     assert done.stdout == ""
 
 

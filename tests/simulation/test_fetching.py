@@ -17,7 +17,7 @@ from mock_coordinator.sim.swarm import with_changes
 from mock_coordinator.sim.verdict import Failure
 
 _CHUNK: Final = 10
-_CHUNKS: Final = range(6)
+_CHUNKS: Final = range(3)
 _VARIED_CHUNKS: Final = range(12)
 """Together they take every path that is known to be rare."""
 _MORE_CHUNKS: Final = range(len(_CHUNKS), 50)

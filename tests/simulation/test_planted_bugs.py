@@ -142,6 +142,7 @@ def test_a_member_that_asks_early_although_nothing_changes(monkeypatch: pytest.M
     assert "sooner than the interval" in (problem := found()) or "EarlyHeartbeats" in problem
 
 
+@_MANY_SEEDS
 def test_a_member_whose_extra_heartbeats_do_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     def target_changed(settling: ExtraHeartbeats, now_ms: int, interval_ms: int) -> None:
         settling._left = 1_000
@@ -151,6 +152,7 @@ def test_a_member_whose_extra_heartbeats_do_not_end(monkeypatch: pytest.MonkeyPa
     assert "Violation: EarlyHeartbeats" in found()
 
 
+@_MANY_SEEDS
 def test_an_automatic_commit_that_falls_behind_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(*_: object) -> None:
         return None
@@ -159,6 +161,7 @@ def test_an_automatic_commit_that_falls_behind_the_users(monkeypatch: pytest.Mon
     assert "Violation: Commits" in found()
 
 
+@_MANY_SEEDS
 def test_a_tracker_that_commits_what_was_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     delivered = OffsetTracker.delivered
 
@@ -230,6 +233,7 @@ def test_a_fetch_core_that_hands_out_what_is_being_revoked(monkeypatch: pytest.M
     assert "is handed out and not fetchable" in found()
 
 
+@_MANY_SEEDS
 def test_a_fetch_core_that_begins_behind_what_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_at = Partition.stand_at
 

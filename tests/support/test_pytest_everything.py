@@ -45,7 +45,16 @@ def run(folder: Path, *arguments: str, suite: str = SUITE) -> str:
     return finished.stdout + finished.stderr
 
 
-@pytest.mark.parametrize("workers", [("-p", "no:xdist"), ("-n", "2")], ids=["alone", "workers"])
+_WITH_WORKERS = pytest.mark.everything("it starts pytest three times")
+
+
+@pytest.mark.parametrize(
+    "workers",
+    [
+        pytest.param(("-p", "no:xdist"), id="alone"),
+        pytest.param(("-n", "2"), id="workers", marks=_WITH_WORKERS),
+    ],
+)
 def test_the_quick_suite_says_what_it_left_out(tmp_path: Path, workers: tuple[str, ...]) -> None:
     said = run(tmp_path, *workers, "test_it.py").splitlines()
     assert "3 passed, 3 deselected" in said[-1], said

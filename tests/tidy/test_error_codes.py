@@ -21,11 +21,15 @@ READ = frozenset({*KEYWORDS, "code", "codes", "error_codes"})
 KNOWN = frozenset(map(int, ErrorCode)) - {0}
 """0 says that there is no error."""
 TABLE = "kip848_client.error_codes"
+_LOOKED_AT = (ast.Compare, ast.Call, ast.Assign, ast.AnnAssign)
+"""To match the other nodes takes seconds."""
 
 
 def bare_numbers(tree: ast.AST) -> Iterator[ast.expr]:
     """Every literal number of the module that stands where an error code is meant."""
     for node in ast.walk(tree):
+        if not isinstance(node, _LOOKED_AT):
+            continue
         match node:
             case ast.Compare(left=left, comparators=others):
                 sides = [left, *others]

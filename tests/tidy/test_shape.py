@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection, Mapping
 
 from kip848_client.cli import COMMANDS
 from tests.tidy.source_tree import ROOT, Module, c_files, imports_of, modules, product_modules
@@ -87,20 +88,27 @@ def _exported(module: Module) -> list[str] | None:
 def test_every_module_is_used() -> None:
     """A file that nobody imports is a leftover, unless Python itself runs it, or ``kip848`` does
     by the name of a subcommand."""
-    unused = [str(module.path) for module in product_modules() if not _is_used(module)]
+    importers: dict[str, list[Module]] = {}
+    for module in product_modules():
+        for name in {name for name, _ in imports_of(module)}:
+            importers.setdefault(name, []).append(module)
+    unused = [str(module.path) for module in product_modules() if not _is_used(module, importers)]
     assert not unused, f"imported by no shipped module: {', '.join(unused)}"
 
 
-def _is_used(module: Module) -> bool:
+def _is_used(module: Module, importers: Mapping[str, Collection[Module]]) -> bool:
     if module.path.name in {"__main__.py", "__init__.py", "pytest_plugin.py"}:
         return True
     if module.name in {f"kip848_client.cli.{name}" for name in COMMANDS} | OF_USERS:
         return True
+    if any(other is not module for other in importers.get(module.name, ())):
+        return True
+    parts = module.name.split(".")
+    packages = (".".join(parts[:depth]) for depth in range(1, len(parts)))
     return any(
-        name == module.name or (module.name.startswith(name + ".") and _names(other, module))
-        for other in product_modules()
-        if other is not module
-        for name, _ in imports_of(other)
+        other is not module and _names(other, module)
+        for package in packages
+        for other in importers.get(package, ())
     )
 
 
@@ -129,17 +137,18 @@ def test_every_switched_off_check_gives_its_reason() -> None:
 def test_the_repository_speaks_of_the_project_alone() -> None:
     """No path of somebody's machine, no address of a package mirror."""
     forbidden = re.compile(
-        r"/(?:work|home|root|Users)/[a-z]|https?://[^ ]*(?:proxy|mirror|artifactory)"
+        r"/(?:work|home|root|Users)/[a-z]|https?://[^ \n]*(?:proxy|mirror|artifactory)"
     )
-    for path in sorted(ROOT.rglob("*")):
-        if not path.is_file() or path.suffix not in {".py", ".md", ".toml", ".txt", ".cfg", ""}:
-            continue
-        relative = path.relative_to(ROOT)
-        hidden = relative.parts[0].startswith(".") and relative.parts[0] != ".ci"
-        if hidden or relative.parts[0] in {"build", "dist"}:
+    tops = [
+        top
+        for top in ROOT.iterdir()
+        if top.name == ".ci" or (top.name[0] != "." and top.name not in {"build", "dist"})
+    ]
+    for path in sorted(each for top in tops for each in (top, *top.rglob("*"))):
+        if path.suffix not in {".py", ".md", ".toml", ".txt", ".cfg", ""} or not path.is_file():
             continue
         if path.name == "test_shape.py":
             continue
         text = path.read_text(encoding="utf-8", errors="ignore")
-        for number, line in enumerate(text.splitlines(), 1):
-            assert not forbidden.search(line), f"{relative}:{number}: {line.strip()[:80]}"
+        found = forbidden.search(text)
+        assert found is None, f"{path.relative_to(ROOT)}: {found and found[0]}"

@@ -199,6 +199,7 @@ def test_failures_say_what_was_asked(tmp_path: Path) -> None:
     assert "a Fault was expected, not 'all'" in output
 
 
+@pytest.mark.everything("it starts pytest twice")
 def test_a_test_that_two_plugins_run_is_told_so(tmp_path: Path) -> None:
     """Marked for anyio, and pytest-asyncio takes all there are: the broker's loop stands still."""
     output = run(tmp_path, TWO_PLUGINS, "asyncio_mode = auto")

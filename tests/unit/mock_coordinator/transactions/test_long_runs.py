@@ -29,6 +29,7 @@ def use(broker: TransactionsHarness, name: str, number: int) -> None:
     broker.finish(name, producer, commit=number % 2 == 0)
 
 
+@pytest.mark.everything("ten thousand of them take seconds")
 @pytest.mark.timeout(180)
 def test_ten_thousand_transactional_ids_in_five_days() -> None:
     """None is heard of again; every fifth one has a transaction."""
@@ -69,6 +70,7 @@ def test_ten_thousand_transactional_ids_in_five_days() -> None:
     assert core._producers.deadline_ms is None, "nobody is left to look for"
 
 
+@pytest.mark.everything("ten thousand of them take seconds")
 def test_ten_thousand_idempotent_producers_are_forgotten_without_a_question() -> None:
     broker = TransactionsHarness(producer_id_expiration_ms=str(DAY_MS))
     for number in range(IDS):
