@@ -30,7 +30,6 @@ from kip848_client._backoff import Jitter
 from kip848_client._types import TopicPartition
 from kip848_client.errors import (
     Kip848Error,
-    LocalProtocolError,
     ProducerFailed,
     RequestTimedOut,
     TransactionAborted,
@@ -58,7 +57,7 @@ from kip848_client.producing._transaction_errors import (
 from kip848_client.producing._transaction_jobs import Job
 from kip848_client.producing._transaction_requests import Requests
 from kip848_client.producing._transaction_states import ADDING, TABLE, Cell, State, Trigger, Verdict
-from kip848_client.producing._waiting import Waiting
+from kip848_client.producing._transaction_waiters import Waiters
 
 __all__ = ["Transactions"]
 
@@ -89,10 +88,7 @@ class Transactions:
         self._ignored = 0
         self._is_wanted = False
         self._is_closing = False
-        self._starts = Waiting(emit)
-        self._begins = Waiting(emit)
-        self._commits = Waiting(emit)
-        self._aborts = Waiting(emit)
+        self._waiters = Waiters(emit)
         self._limit_ms: int | None = None
         """When the commit is given up."""
         self._is_resting = False
@@ -149,15 +145,10 @@ class Transactions:
 
     def due_ms(self) -> int | None:
         """When ``settle`` has something to do without another event."""
-        due = [
-            deadline
-            for waiting in (self._starts, self._begins, self._commits, self._aborts)
-            for deadline in waiting.deadlines_ms()
-        ]
         rest_until_ms = self._adding.markers.until_ms if self._is_resting else None
-        others = (self._requests.due_ms(), self._adding.due_ms(), self._limit_ms, rest_until_ms)
-        due += [each for each in others if each is not None]
-        return min(due, default=None)
+        asked_ms, adding_ms = self._requests.due_ms(), self._adding.due_ms()
+        times = (self._waiters.due_ms(), asked_ms, adding_ms, self._limit_ms, rest_until_ms)
+        return min((each for each in times if each is not None), default=None)
 
     def check_append(self) -> None:
         """Raises where no record may be appended now."""
@@ -197,8 +188,7 @@ class Transactions:
     def wait_ended(self, ticket: int) -> None:
         """Whoever asked with this ticket waits no more; what was asked for goes on. If it is done,
         the end of a transaction that nobody heard of may be asked for once more."""
-        for waiting in (self._starts, self._begins, self._commits, self._aborts):
-            waiting.forget(ticket)
+        self._waiters.forget(ticket)
         self._requests.forget_ticket(ticket)
         if ticket in self._txn.end_told:
             self._txn.end_told.discard(ticket)
@@ -209,17 +199,15 @@ class Transactions:
         """No other transaction begins; the one that is open is aborted, unless its commit was asked
         for."""
         self._is_closing = True
-        error = LocalProtocolError("the producer is being closed; make a new one")
-        self._starts.fail(error)
-        self._begins.fail(error)
+        self._waiters.close()
 
     def end(self) -> None:
         """The time for closing is over: whoever waits still is told so."""
         why = RequestTimedOut(f"the producer is closed: {self._trouble}")
         is_sent = self._txn.is_doubtful or self._requests.is_end_in_doubt
         told = in_doubt(self._id, why, closed=True) if is_sent else aborted(self._id, why)
-        self._commits.fail(told)
-        self._aborts.fail(why)
+        self._waiters.commits.fail(told)
+        self._waiters.aborts.fail(why)
         self._drop(aborted(self._id, why))
 
     def _start(self, event: ev.StartRequested) -> None:
@@ -231,7 +219,7 @@ class Transactions:
             self._emit(do.Done(event.ticket))
         else:
             self._is_wanted = True
-            self._starts.add(event)
+            self._waiters.starts.add(event)
 
     def _begin(self, event: ev.BeginRequested) -> None:
         cell = TABLE[self._state][Trigger.BEGIN]
@@ -242,12 +230,12 @@ class Transactions:
             self._emit(do.Failed(event.ticket, error))
             return
         self._is_wanted = True
-        self._begins.add(event)
+        self._waiters.begins.add(event)
         self._begin_next()
 
     def _begin_next(self) -> None:
         """Whoever waits to begin a transaction may; one of them."""
-        if self._state is not State.READY or not self._begins:
+        if self._state is not State.READY or not self._waiters.begins:
             return
         version = TransactionVersion.V2 if self._level >= _V2_LEVEL else TransactionVersion.V1
         if self._epoch_version not in (None, version) or self._requests.has_stray_init:
@@ -259,8 +247,8 @@ class Transactions:
         self._adding.begin(version)
         self._is_resting = True
         self._txn = OpenTransaction()
-        self._begins.first_done()
-        self._begins.fail(not_allowed(self._state, "begin"))
+        self._waiters.begins.first_done()
+        self._waiters.begins.fail(not_allowed(self._state, "begin"))
 
     def _add_offsets(self, now_ms: int, event: ev.OffsetsAdded) -> None:
         error = self._forbidden(TABLE[self._state][Trigger.ADD], Trigger.ADD)
@@ -283,7 +271,7 @@ class Transactions:
             self._txn.end_told, self._txn.is_told_commit = {event.ticket}, True
             self._emit(do.Done(event.ticket))
             return
-        self._commits.add(event)
+        self._waiters.commits.add(event)
         if is_settling:
             return
         self._limit_ms = max(event.deadline_ms, self._limit_ms or 0)
@@ -301,13 +289,13 @@ class Transactions:
             self._txn.is_abort_untold = False
             self._emit(do.Done(event.ticket))
         else:
-            self._aborts.add(event)
+            self._waiters.aborts.add(event)
             if cell.verdict is Verdict.GO:
                 self._begin_abort()
 
     def _begin_abort(self) -> None:
         self._apply(Trigger.ABORT)
-        self._commits.fail(self._told_harm())
+        self._waiters.commits.fail(self._told_harm())
         self._drop(self._told_harm())
 
     def _forbidden(self, cell: Cell, trigger: Trigger) -> Kip848Error | None:
@@ -357,13 +345,13 @@ class Transactions:
             return
         self._adopt(producer)
         self._txn.is_asking = False
-        self._starts.done()
+        self._waiters.starts.done()
         if before is State.ABORTABLE:
             self._txn.is_over = True
             self._txn.is_doubtful = False
             if self._txn.is_harm_asked and self._txn.harm is not None:
                 self._txn.harm = timed_out(self._id, self._txn.harm)
-            self._commits.fail(self._told_harm())
+            self._waiters.commits.fail(self._told_harm())
         elif before is State.ABORTING:
             self._tell_end(is_commit=False)
         self._begin_next()
@@ -432,7 +420,7 @@ class Transactions:
         self._limit_ms = None
         self._drop(self._told_harm())
         if not self._txn.is_asking:
-            self._commits.fail(self._told_harm())
+            self._waiters.commits.fail(self._told_harm())
 
     def _fail(self, reaction: Reaction, error: Kip848Error) -> None:
         self._apply(Trigger.FAILED)
@@ -440,9 +428,8 @@ class Transactions:
         self._fatal = failed(self._id, reaction, error, doubt=doubt)
         self._limit_ms = None
         told = in_doubt(self._id, self._told_fatal()) if doubt else self._told_fatal()
-        self._commits.fail(told)
-        for waiting in (self._starts, self._begins, self._aborts):
-            waiting.fail(self._told_fatal())
+        self._waiters.commits.fail(told)
+        self._waiters.fail(self._told_fatal)
         self._drop(self._told_fatal())
 
     def _adopt(self, producer: ProducerId) -> None:
@@ -523,7 +510,7 @@ class Transactions:
 
     def _tell_end(self, *, is_commit: bool) -> None:
         self._txn.is_told_commit = is_commit
-        self._txn.end_told = (self._commits if is_commit else self._aborts).done()
+        self._txn.end_told = (self._waiters.commits if is_commit else self._waiters.aborts).done()
         if not self._txn.end_told:
             self._is_untold(is_commit=is_commit)
 
@@ -541,24 +528,18 @@ class Transactions:
                 self._give_up_commit()
         # somebody else waits for longer, or the coordinator is being asked what happened
         is_open = self._state is State.COMMITTING or self._txn.is_doubtful
-        self._commits.overdue(
-            now_ms, lambda: in_doubt(self._id, None) if is_open else self._told_harm()
+        self._waiters.overdue(
+            now_ms,
+            commit=lambda: in_doubt(self._id, None) if is_open else self._told_harm(),
+            abort=lambda: late_abort(self._id, self._trouble),
+            init=lambda: late_init(self._id, self._requests.trouble),
         )
-        self._aborts.overdue(now_ms, self._late_abort)
-        self._starts.overdue(now_ms, self._late_init)
-        self._begins.overdue(now_ms, self._late_init)
 
     @property
     def _trouble(self) -> str:
         """Why the transaction does not come to its end, for an error."""
         told = None if self._batches.is_empty else self._batches.trouble
         return told or self._requests.trouble
-
-    def _late_abort(self) -> Kip848Error:
-        return late_abort(self._id, self._trouble)
-
-    def _late_init(self) -> Kip848Error:
-        return late_init(self._id, self._requests.trouble)
 
     def _give_up_commit(self) -> None:
         """Nobody waits any longer."""
@@ -568,7 +549,7 @@ class Transactions:
             return
         self._apply(Trigger.OVERDUE)
         self._requests.is_held = True
-        self._commits.fail(in_doubt(self._id, why))
+        self._waiters.commits.fail(in_doubt(self._id, why))
 
     # -- telling -----------------------------------------------------------------------------
 

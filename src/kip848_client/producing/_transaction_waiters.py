@@ -1,0 +1,57 @@
+"""Who waits for something to become of transactions: a start, a beginning, a commit, an abort."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kip848_client.errors import Kip848Error, LocalProtocolError
+from kip848_client.producing._commands import Command
+from kip848_client.producing._waiting import Waiting
+
+__all__ = ["Waiters"]
+
+
+class Waiters:
+    """All tickets of the application, by what they wait for."""
+
+    def __init__(self, emit: Callable[[Command], None]) -> None:
+        self.starts: Final = Waiting(emit)
+        self.begins: Final = Waiting(emit)
+        self.commits: Final = Waiting(emit)
+        self.aborts: Final = Waiting(emit)
+        self._all: Final = (self.starts, self.begins, self.commits, self.aborts)
+
+    def due_ms(self) -> int | None:
+        """When the time of the first is over."""
+        return min((each for one in self._all for each in one.deadlines_ms()), default=None)
+
+    def forget(self, ticket: int) -> None:
+        """This one waits no more."""
+        for each in self._all:
+            each.forget(ticket)
+
+    def close(self) -> None:
+        """No other transaction begins."""
+        error = LocalProtocolError("the producer is being closed; make a new one")
+        self.starts.fail(error)
+        self.begins.fail(error)
+
+    def fail(self, error: Callable[[], Kip848Error]) -> None:
+        """Nothing comes of what they wait for."""
+        for each in self._all:
+            each.fail(error())
+
+    def overdue(
+        self,
+        now_ms: int,
+        *,
+        commit: Callable[[], Kip848Error],
+        abort: Callable[[], Kip848Error],
+        init: Callable[[], Kip848Error],
+    ) -> None:
+        """Those whose time is over get these errors."""
+        self.commits.overdue(now_ms, commit)
+        self.aborts.overdue(now_ms, abort)
+        self.starts.overdue(now_ms, init)
+        self.begins.overdue(now_ms, init)
