@@ -13,6 +13,7 @@ from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._arguments import checked_timeout_ms
 from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import Backoff
+from kip848_client._driver._closing import Closing
 from kip848_client._driver._parts import connection_options
 from kip848_client._ports import Clock
 from kip848_client._types import TopicPartition
@@ -64,10 +65,13 @@ class Admin:
         self._config: Final = AdminConfig.of(settings)
         self._transport: KafkaTransport | None = None
         self._asking: Asking | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._closing: Closing | None = None
         self._is_stopped = False
 
     def __del__(self) -> None:
-        if getattr(self, "_transport", None) is not None:  # __init__ may have raised
+        # __init__ may have raised
+        if getattr(self, "_transport", None) is not None and not self._is_stopped:
             warnings.warn(
                 f"{self!r} was never stopped: its connections stay open; await stop(), or use "
                 "async with",
@@ -83,28 +87,46 @@ class Admin:
 
     async def start(self) -> None:
         """Connect. Raises ``BootstrapFailed`` that says for each server why not, ``BrokerError``
-        when our credentials are refused."""
+        when our credentials are refused; make a new admin then. ``LocalProtocolError`` for a second
+        ``start``, and when ``stop`` was called before or meanwhile."""
         if self._is_stopped or self._transport is not None:
-            raise LocalProtocolError("the admin was started before; make a new one")
+            was = "stopped" if self._is_stopped else "started"
+            raise LocalProtocolError(f"the admin was {was} before; make a new one")
         config = self._config
         clock = LoopClock(asyncio.get_running_loop())
-        transport = connections(config, clock)
+        transport = self._transport = connections(config, clock)
+        opening = self._opening = asyncio.get_running_loop().create_task(_open(transport))
+        opening.add_done_callback(_retrieve)
         try:
-            await transport.bootstrap()
-        except BaseException:
-            self._is_stopped = True
-            await transport.close(_closed())
+            await asyncio.wait([opening])
+        except asyncio.CancelledError:
+            await self.stop()
             raise
-        self._transport = transport
+        if self._is_stopped:
+            raise LocalProtocolError("the admin was stopped while it started; make a new one")
+        try:
+            opening.result()
+        except BaseException:
+            await self.stop()
+            raise
         backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self._asking = Asking(transport, clock, backoff, config.request_timeout_ms)
 
     async def stop(self) -> None:
-        """Disconnect. Calls that are under way end with ``LocalProtocolError``."""
-        self._is_stopped = True
-        transport, self._transport, self._asking = self._transport, None, None
+        """Disconnect. Calls that are under way end with ``LocalProtocolError``. Runs to its end
+        even if the caller is cancelled; calling it again waits for the end. Before ``start`` it
+        forbids that."""
+        self._is_stopped, self._asking = True, None
+        transport = self._transport
         if transport is not None:
-            await transport.close(_closed())
+            if self._closing is None:
+                self._closing = Closing((self._stop_opening, lambda: transport.close(_closed())))
+            await self._closing.finish()
+
+    async def _stop_opening(self) -> None:
+        if self._opening is not None and not self._opening.done():
+            self._opening.cancel()  # or it would connect what is disconnected here
+            await asyncio.wait([self._opening])
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -362,3 +384,12 @@ class Admin:
 
 def _closed() -> LocalProtocolError:
     return LocalProtocolError("the admin is stopped; make a new one")
+
+
+async def _open(transport: KafkaTransport) -> None:
+    await transport.bootstrap()
+
+
+def _retrieve(opening: asyncio.Task[None]) -> None:
+    if not opening.cancelled():
+        opening.exception()  # who started may have been cancelled

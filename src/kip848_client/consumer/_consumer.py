@@ -137,7 +137,8 @@ class Consumer(Watched[K, V]):
 
     def __repr__(self) -> str:
         group = self._config.group_id
-        state = "not started" if self._engine is None else "closed" if self._closing else "running"
+        is_closed = self._closing is not None or self._was_stopped_first
+        state = "closed" if is_closed else "not started" if self._engine is None else "running"
         return f"<Consumer group={group!r} {state}>"
 
     @property
@@ -149,6 +150,11 @@ class Consumer(Watched[K, V]):
     def was_started(self) -> bool:
         """Whether ``start`` was called, which is possible once."""
         return self._engine is not None
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether ``stop`` was called: closed is closed, also before ``start``."""
+        return self._was_stopped_first or self._closing is not None
 
     @property
     def cluster_id(self) -> str | None:
@@ -163,10 +169,13 @@ class Consumer(Watched[K, V]):
         It does not wait for the group: partitions arrive while you ask for records (or await
         ``wait_assigned``). Raises ``BootstrapFailed`` when no broker answers,
         ``ProtocolUnsupported`` for a broker without KIP-848, ``BrokerError`` when our credentials
-        are refused; make a new consumer then. ``LocalProtocolError`` for a second ``start``.
+        are refused; make a new consumer then. ``LocalProtocolError`` for a second ``start``,
+        ``ConsumerClosed`` after ``stop``.
         """
         if self._engine is not None:
             raise LocalProtocolError("a consumer can be started once")
+        if self._was_stopped_first:
+            raise ConsumerClosed("the consumer was stopped before its start; create a new one")
         engine: Engine[K, V] = Engine(
             self._config, self._decoding, lambda: self._listener, events=self._events
         )
@@ -201,9 +210,9 @@ class Consumer(Watched[K, V]):
         which a quarter, or 2 s, is kept for the commit and the leave.
 
         Calling it again waits for the first call, hastens it if its time is shorter, and repeats
-        what has failed. Raises ``CallbackError`` when a listener failed during it,
-        ``LocalProtocolError`` when it is called by a listener or in another event loop,
-        ``ConfigError`` for what is no time; what brokers do not answer is only logged.
+        what has failed. Before ``start`` it forbids that. Raises ``CallbackError`` when a listener
+        failed during it, ``LocalProtocolError`` when it is called by a listener or in another event
+        loop, ``ConfigError`` for what is no time; what brokers do not answer is only logged.
         """
         return self._stop(leave, timeout_ms, calling_task(), done=True)
 
@@ -230,6 +239,8 @@ class Consumer(Watched[K, V]):
         mode = checked_leave(leave)
         engine = self._engine
         if engine is None:
+            self._was_stopped_first = True
+            self._events.close()
             return
         engine.check_loop()
         supervisor = engine.supervisor
@@ -270,7 +281,7 @@ class Consumer(Watched[K, V]):
         if self._config.group_id is None:
             raise ConfigError("subscribe() needs a group_id; without one, use assign()")
         checked = None if listener is None else checked_listener(listener)
-        if self._engine is not None:
+        if self._engine is not None or self._was_stopped_first:
             self._run().subscribe(names, text)
         self._listener = checked
         self._topics, self._pattern = names, text
@@ -287,7 +298,7 @@ class Consumer(Watched[K, V]):
         ``default_api_timeout_ms``). Without it, commit before. Nothing is handed out any more from
         now on, and subscribing again is legal at once. Does not raise what ended the membership.
         """
-        if self._engine is not None:
+        if self._engine is not None or self._was_stopped_first:
             self._look().unsubscribe()
         self._topics, self._pattern, self._manual = frozenset(), None, None
 
@@ -301,7 +312,7 @@ class Consumer(Watched[K, V]):
         if self._topics or self._pattern is not None:
             raise LocalProtocolError("the consumer is subscribed; unsubscribe() first")
         manual = checked_partitions(partitions)
-        if self._engine is not None:
+        if self._engine is not None or self._was_stopped_first:
             self._run().assign(manual)
         self._manual = manual
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from kip848_client._arguments import (
     checked_partition,
@@ -25,6 +25,8 @@ __all__ = ["Inquiry"]
 K = TypeVar("K")
 V = TypeVar("V")
 
+_CLOSED: Final = "the consumer is closed; create a new one"
+
 
 class Inquiry(Generic[K, V]):
     """The part of ``Consumer`` that looks things up and changes nothing."""
@@ -33,6 +35,8 @@ class Inquiry(Generic[K, V]):
         self._config = config
         self._engine: Engine[K, V] | None = None
         self._closing: Closing | None = None
+        self._was_stopped_first = False
+        """``stop`` came before ``start``, and forbids that."""
         self._manual: tuple[TopicPartition, ...] | None = None
 
     @property
@@ -123,10 +127,12 @@ class Inquiry(Generic[K, V]):
     def _look(self) -> Engine[K, V]:
         """The engine, to look at or to take leave of."""
         if self._engine is None:
+            if self._was_stopped_first:
+                raise ConsumerClosed(_CLOSED)
             raise ConsumerClosed("the consumer is not started; call start() or use 'async with'")
         self._engine.check_loop()
         if self._closing is not None and self._closing.over:
-            raise ConsumerClosed("the consumer is closed; create a new one")
+            raise ConsumerClosed(_CLOSED)
         return self._engine  # also while it closes: the listener may commit
 
     async def _offsets_at(

@@ -206,10 +206,10 @@ class ExactlyOnceProcessor(Generic[K, V]):
     def _check_clients(self) -> None:
         """What somebody else uses is not touched."""
         for client in (self._consumer, self._producer):
-            if client.was_started:
+            if client.was_started or client.was_stopped:
                 raise LocalProtocolError(
-                    f"a client can be started once, and {client!r} was: give the processor a "
-                    "consumer and a producer of its own, and do not start them"
+                    f"a client can be started once, and stopped once, and {client!r} was: give the "
+                    "processor a consumer and a producer of its own, and leave them alone"
                 )
         if self._consumer.subscription() or self._consumer.assignment():
             raise LocalProtocolError(

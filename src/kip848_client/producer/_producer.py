@@ -121,6 +121,8 @@ class Producer(Generic[K, V]):
         self._engine: Engine | None = None
         self._sending: Sending | None = None
         self._bytes_sending: Sending | None = None
+        self._was_stopped_first = False
+        """``stop`` came before ``start``, and forbids that."""
         self._thread = 0
         self._unfenced: set[str] = set()
         """Groups whose offsets are committed in nobody's name; that was said."""
@@ -138,7 +140,7 @@ class Producer(Generic[K, V]):
 
     def __repr__(self) -> str:
         engine = self._engine
-        state = "not started" if engine is None else "closed" if engine.is_closing else "running"
+        state = "closed" if self.was_stopped else "not started" if engine is None else "running"
         return f"<Producer transactional_id={self._config.transactional_id!r} {state}>"
 
     @property
@@ -150,6 +152,11 @@ class Producer(Generic[K, V]):
     def was_started(self) -> bool:
         """Whether ``start`` was called, which is possible once."""
         return self._engine is not None
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether ``stop`` was called: closed is closed, also before ``start``."""
+        return self._was_stopped_first or (self._engine is not None and self._engine.is_closing)
 
     @property
     def cluster_id(self) -> str | None:
@@ -165,10 +172,12 @@ class Producer(Generic[K, V]):
         Raises ``BootstrapFailed`` when no broker answers, another ``TransportError`` when one does
         not go on answering, ``CoordinatorUnavailable`` when no producer id can be had within
         ``max_block_ms``, ``BrokerError`` when our credentials are refused; make a new producer
-        then. ``LocalProtocolError`` for a second ``start``.
+        then. ``LocalProtocolError`` for a second ``start``, and after ``stop``.
         """
         if self._engine is not None:
             raise LocalProtocolError("a producer can be started once")
+        if self._was_stopped_first:
+            raise LocalProtocolError("the producer was stopped before its start; make a new one")
         engine = self._engine = Engine(self._config)
         try:
             await engine.open()
@@ -190,7 +199,7 @@ class Producer(Generic[K, V]):
         Takes at most ``timeout_ms`` (default: ``delivery_timeout_ms``; 30 s with a transactional
         id). What is not acknowledged by then fails with ``DeliveryTimedOut``. Runs to its end even
         if the caller is cancelled; calling it again waits for the end, and the nearer deadline
-        counts.
+        counts. Before ``start`` it forbids that.
         """
         limit_ms: float = self._config.deliver_within_ms
         if self._config.transactional_id is not None:
@@ -198,11 +207,13 @@ class Producer(Generic[K, V]):
         if timeout_ms is not None:
             limit_ms = checked_timeout_ms(timeout_ms)
         engine = self._engine
-        if engine is not None:
-            engine.check_loop()
-            closing = engine.stop(limit_ms)
-            self._sending = None
-            await closing.finish()
+        if engine is None:
+            self._was_stopped_first = True
+            return
+        engine.check_loop()
+        closing = engine.stop(limit_ms)
+        self._sending = None
+        await closing.finish()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -364,6 +375,8 @@ class Producer(Generic[K, V]):
     def _run(self) -> Engine:
         engine = self._engine
         if engine is None:
+            if self._was_stopped_first:
+                raise closed()
             raise LocalProtocolError("the producer is not started; start() it, or use async with")
         engine.check_loop()
         if engine.is_closing:
