@@ -13,6 +13,7 @@ BENCHMARKS: Final = {
     "fetch_core": "the fetch core by itself: milliseconds a step with 4,000 partitions",
     "idle": "idle partitions, many partitions, many consumers: processor, memory, stalls",
     "metrics": "what metrics cost the way of records, when they are off and when they are on",
+    "producer_metrics": "the same of a producer",
     "settling": "what extra heartbeats cost the broker with 10,000 members, and what they gain",
     "rebalance": "how fast a group settles on real Kafka, beside confluent-kafka and aiokafka",
     "consume": "records a second out of Kafka, beside aiokafka and confluent-kafka",

@@ -27,7 +27,7 @@ from kip848_client.records import Decoding
 from kip848_client.watching import FetchMeter, PollMeter
 from tests.unit.consumer.fetched import A, PathHarness
 
-__all__ = ["main"]
+__all__ = ["cut", "main"]
 
 _SLICE: Final = 100
 _WAYS: Final = ("async for", "getone", "getmany")
@@ -116,7 +116,7 @@ def _nothing() -> None:
     pass
 
 
-def _cut(module: ModuleType, name: str, *places: str) -> Any:
+def cut(module: ModuleType, name: str, *places: str) -> Any:
     """A class of a module as it would be without these lines."""
     source = inspect.getsource(module)
     for place in places:
@@ -127,14 +127,14 @@ def _cut(module: ModuleType, name: str, *places: str) -> Any:
     return bare.__dict__[name]
 
 
-_CUT_PATH: Final = _cut(
+_CUT_PATH: Final = cut(
     _record_path,
     "RecordPath",
     """        if self._handed_out is not None:
             self._handed_out(slice_)
 """,
 )
-_CUT_POLLER: Final = _cut(
+_CUT_POLLER: Final = cut(
     _poller,
     "Poller",
     """        if self._meter is not None:

@@ -9,9 +9,11 @@
     instrument(metrics)  # with the meter provider that the application has set
     consumer = Consumer("orders", bootstrap_servers="...", group_id="billing", metrics=metrics)
 
-Instruments are called as OpenTelemetry's Java agent calls Kafka's: ``kafka.consumer.`` and Kafka's
-name in snake case (``kafka.consumer.rebalance_latency_max``). All of them are observed: nothing is
-computed until the application's reader asks.
+Instruments are called as OpenTelemetry's Java agent calls Kafka's: ``kafka.consumer.`` or
+``kafka.producer.`` and Kafka's name in snake case (``kafka.consumer.rebalance_latency_max``). What
+there is of the whole client and of each topic, partition or broker, too, has two instruments
+(``kafka.producer.record_send_total``, ``kafka.producer.topic.record_send_total``). All
+of them are observed: nothing is computed until the application's reader asks.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["instrument", "otel_name"]
 
-_PREFIX: Final = "kafka.consumer."
+_PREFIX: Final = "kafka."
 _ATTRIBUTES: Final = {
     "client-id": "messaging.client.id",
     "group-id": "messaging.consumer.group.name",
@@ -50,17 +52,18 @@ def instrument(metrics: Metrics, meter_provider: MeterProvider | None = None) ->
     meter = provider.get_meter("kip848_client")
     for row in TABLE:
         for name, statistic in zip(row.names, row.statistics, strict=True):
-            observe = _observer(metrics, name, api.Observation)
+            observe = _observer(metrics, row, statistic, api.Observation)
             is_total = statistic is Statistic.TOTAL
             make: Callable[..., Any] = (
                 meter.create_observable_counter if is_total else meter.create_observable_gauge
             )
-            make(otel_name(name), [observe], _unit(row, statistic), row.meaning)
+            make(otel_name(row, name), [observe], _unit(row, statistic), row.meaning)
 
 
-def otel_name(metric: str) -> str:
-    """What a metric of Kafka's name is called here."""
-    return _PREFIX + metric.replace("-", "_")
+def otel_name(row: Row, metric: str) -> str:
+    """What a metric of a row is called here; ``metric`` is Kafka's name of it."""
+    name = metric.replace("-", "_")
+    return _PREFIX + ".".join(part for part in (row.client, row.of, name) if part)
 
 
 def _unit(row: Row, statistic: Statistic) -> str:
@@ -75,11 +78,12 @@ def _unit(row: Row, statistic: Statistic) -> str:
 
 
 def _observer(
-    metrics: Metrics, name: str, observation: Callable[..., Observation]
+    metrics: Metrics, row: Row, statistic: Statistic, observation: Callable[..., Observation]
 ) -> Callable[[CallbackOptions], Iterable[Observation]]:
     def observe(_options: CallbackOptions) -> Iterator[Observation]:
         for sample in metrics.samples():
-            if sample.name == name and not math.isnan(sample.value):
+            wanted = sample.row is row and sample.statistic is statistic
+            if wanted and not math.isnan(sample.value):
                 yield observation(sample.value, _attributes(sample))
 
     return observe

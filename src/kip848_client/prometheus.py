@@ -3,18 +3,21 @@
 ::
 
     from prometheus_client import start_http_server
-    from kip848_client import Consumer, Metrics
+    from kip848_client import Consumer, Metrics, Producer
     from kip848_client.prometheus import register
 
     metrics = Metrics()
     register(metrics)
     start_http_server(8000)
     consumer = Consumer("orders", bootstrap_servers="...", group_id="billing", metrics=metrics)
+    producer = Producer(bootstrap_servers="...", metrics=metrics)
 
-Names are Kafka's in Prometheus' manner: ``kip848_consumer_`` and the name in snake case, in base
-units. Times become histograms (``kip848_consumer_rebalance_latency_seconds``), other sizes
-summaries, totals counters; rates, averages and maxima are for the server to compute. Nothing is
-computed until somebody scrapes.
+Names are Kafka's in Prometheus' manner: ``kip848_consumer_`` or ``kip848_producer_`` and the name
+in snake case, in base units. Times become histograms
+(``kip848_consumer_rebalance_latency_seconds``), other sizes summaries, totals counters; rates,
+averages and maxima are for the server to compute. Nothing is computed until somebody scrapes. What
+there is of the whole client and of each topic, partition or broker, too, has two names
+(``kip848_producer_record_send_total``, ``kip848_producer_topic_record_send_total``).
 """
 
 from __future__ import annotations
@@ -40,11 +43,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Collector", "kind_of", "prometheus_name", "register"]
 
-_PREFIX: Final = "kip848_consumer_"
+_PREFIX: Final = "kip848_"
 _SECONDS: Final = {"ms": 1_000, "ns": 1_000_000_000}
 """How many of a unit are a second."""
 _BASE: Final = {"ms": "seconds", "ns": "seconds"}
-_COMMON: Final = ("client_id", "group_id")
+_COMMON: Final = {"consumer": ("client_id", "group_id"), "producer": ("client_id",)}
+"""Labels that all metrics of a kind of client have."""
 
 
 def register(metrics: Metrics, registry: CollectorRegistry | None = None) -> Collector:
@@ -62,7 +66,7 @@ def register(metrics: Metrics, registry: CollectorRegistry | None = None) -> Col
 def prometheus_name(row: Row) -> str:
     """What a row of the table is called here: ``heartbeat`` and ``-total`` are
     ``kip848_consumer_heartbeat``, to which Prometheus adds ``_total``."""
-    name = row.name.replace("-", "_")
+    name = "_".join(part for part in (row.client, row.of, row.name) if part).replace("-", "_")
     unit = _BASE.get(row.unit, row.unit)
     if row.unit == "ns":
         name = name.removesuffix("_ns")
@@ -88,24 +92,27 @@ class Collector:
         self._core = _library()
 
     def describe(self) -> Iterator[Metric]:
-        """The names, without values: which consumers there will be, nobody knows."""
+        """The names, without values: which clients there will be, nobody knows."""
         return (self._family(row) for row in TABLE)
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics of all consumers as they are now."""
-        found: dict[str, Any] = {}
+        """All metrics of all clients as they are now."""
+        found: dict[Row, Any] = {}
         for client in self._metrics.clients:
             for row, labels, sensor in client.sensors():
-                family = found.setdefault(row.name, self._family(row))
-                _add(family, row, _values(client, labels), sensor)
+                _add(self._found(found, row), row, _values(client, row, labels), sensor)
             for row, labels, value in client.gauges():
-                family = found.setdefault(row.name, self._family(row))
-                family.add_metric(_values(client, labels), value)
+                self._found(found, row).add_metric(_values(client, row, labels), value)
         yield from found.values()
+
+    def _found(self, found: dict[Row, Any], row: Row) -> Any:
+        if row not in found:
+            found[row] = self._family(row)
+        return found[row]
 
     def _family(self, row: Row) -> Any:
         kind = getattr(self._core, f"{kind_of(row).title()}MetricFamily")
-        labels = [*_COMMON, *(label.replace("-", "_") for label in row.labels)]
+        labels = [*_COMMON[row.client], *(label.replace("-", "_") for label in row.labels)]
         return kind(prometheus_name(row), row.meaning, labels=labels)
 
 
@@ -125,8 +132,9 @@ def _add(family: Any, row: Row, labels: list[str], sensor: Sensor) -> None:
         family.add_metric(labels, sensor.total / scale)
 
 
-def _values(client: ClientMetrics, labels: Labels) -> list[str]:
-    return [*(client.tags.get(name.replace("_", "-"), "") for name in _COMMON), *labels]
+def _values(client: ClientMetrics, row: Row, labels: Labels) -> list[str]:
+    common = _COMMON[row.client]
+    return [*(client.tags.get(name.replace("_", "-"), "") for name in common), *labels]
 
 
 def _library() -> Any:

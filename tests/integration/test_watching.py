@@ -15,6 +15,7 @@ from kip848_client import (
     ConsumerClosed,
     MemberState,
     Metrics,
+    Producer,
     TopicPartition,
 )
 from kip848_client.watching import (
@@ -209,3 +210,24 @@ async def test_a_stream_of_no_events_is_refused() -> None:
     consumer = Consumer("t", group_id="g")
     with pytest.raises(ConfigError, match="size"):
         consumer.events(size=0)
+
+
+async def test_a_producer_counts_what_it_sends(cluster: Cluster) -> None:
+    topic = cluster.unique("counted")
+    await cluster.create_topic(topic, 2)
+    metrics = Metrics()
+    settings: dict[str, Any] = {"bootstrap_servers": cluster.bootstrap, "metrics": metrics}
+    async with Producer(**settings, transactional_id=cluster.unique("tx")) as producer:
+        async with producer.transaction() as txn:
+            for number in range(10):
+                await txn.send(topic, b"x" * 100, key=b"%d" % number)
+        assert metrics.value("record-send-total") == 10
+        assert metrics.value("record-send-total", topic=topic) == 10
+        assert metrics.value("byte-total", topic=topic) > 1_000
+        assert metrics.value("record-error-total") == 0
+        assert metrics.value("requests-in-flight") == 0
+        assert metrics.value("request-latency-avg") >= 0
+        assert metrics.value("buffer-available-bytes") == metrics.value("buffer-total-bytes") > 0
+        assert metrics.value("txn-init-time-ns-total") > 0
+        assert metrics.value("txn-commit-time-ns-total") > 0
+    assert metrics.samples() == [], "its metrics end with it"

@@ -85,7 +85,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.otel", (*GROUND, "metrics")),
     (
         "kip848_client.watching",
-        (*GROUND, "member", "offsets", "group", "fetching", "metrics"),
+        (*GROUND, "member", "offsets", "group", "fetching", "cluster", "producing", "metrics"),
     ),
     ("kip848_client._heartbeat_wire", (*GROUND, "wire", "member")),
     ("kip848_client._assignor_wire", (*GROUND, "wire", "group", "client_assignors")),
@@ -141,6 +141,8 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "config",
             "_aiokafka",
             "_driver",
+            "metrics",
+            "watching",
         ),
     ),
     (

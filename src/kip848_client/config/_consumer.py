@@ -16,6 +16,7 @@ from pydantic import Field, field_validator, model_validator
 from kip848_client.client_assignors import ClientAssignor
 from kip848_client.config._assignors import checked_assignors
 from kip848_client.config._client import ClientConfig, ClientSettings, Int32, Int64, WireText
+from kip848_client.config._metrics import MetricsStore
 from kip848_client.metrics import Metrics
 
 __all__ = ["CLASSIC_ONLY", "ConsumerConfig", "ConsumerSettings", "parse_duration_ms"]
@@ -141,7 +142,7 @@ class ConsumerConfig(ClientConfig):
 
     default_api_timeout_ms: Int64 = Field(60_000, ge=1)
     """How long calls like ``commit`` or ``committed`` go on trying."""
-    metrics: Any = None
+    metrics: MetricsStore = None
     """A ``kip848_client.Metrics`` in which the consumer counts and measures; ``None`` for
     nothing."""
 
@@ -188,13 +189,6 @@ class ConsumerConfig(ClientConfig):
     @classmethod
     def _are_assignors(cls, value: object) -> object:
         return checked_assignors(value)
-
-    @field_validator("metrics", mode="before")
-    @classmethod
-    def _is_a_store(cls, value: object) -> object:
-        if value is None or isinstance(value, Metrics):
-            return value
-        raise ValueError("must be a kip848_client.Metrics, or None")
 
     @model_validator(mode="after")
     def _one_place_to_assign(self) -> Self:

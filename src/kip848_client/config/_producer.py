@@ -8,6 +8,8 @@ from typing import Final, Literal
 from pydantic import Field, field_validator, model_validator
 
 from kip848_client.config._client import ClientConfig, ClientSettings, Int32, Int64, WireText
+from kip848_client.config._metrics import MetricsStore
+from kip848_client.metrics import Metrics
 
 __all__ = ["AIOKAFKA_ONLY", "ProducerConfig", "ProducerSettings"]
 
@@ -38,6 +40,7 @@ class ProducerSettings(ClientSettings, total=False):
     max_in_flight_requests_per_connection: int
     max_block_ms: int
     metadata_max_idle_ms: int
+    metrics: Metrics | None
     # aiokafka's, see AIOKAFKA_ONLY
     api_version: str | None
     loop: object
@@ -81,6 +84,9 @@ class ProducerConfig(ClientConfig):
     """How long ``send`` waits for metadata or room, and other calls for brokers."""
     metadata_max_idle_ms: Int64 = Field(300_000, ge=5_000)
     """A topic that nobody has written to for so long is forgotten."""
+    metrics: MetricsStore = None
+    """A ``kip848_client.Metrics`` in which the producer counts and measures; ``None`` for
+    nothing."""
 
     @property
     def idempotent(self) -> bool:

@@ -1,4 +1,4 @@
-"""What consumers count and measure, by the names of Kafka's Java client. Pure.
+"""What consumers and producers count and measure, by the names of Kafka's Java client. Pure.
 
 ::
 
@@ -13,9 +13,15 @@ docs/reference/metrics.md lists all of them.
 
 from __future__ import annotations
 
+from typing import Final
+
+from kip848_client.metrics import producer_rows, rows
+from kip848_client.metrics._row import Row
 from kip848_client.metrics._sensors import BUCKETS_MS, Sensor, Statistic
 from kip848_client.metrics._store import ClientMetrics, Labels, Metrics, Reading, Sample
-from kip848_client.metrics.rows import TABLE, Row
+
+TABLE: Final = (*rows.TABLE, *producer_rows.TABLE)
+"""Every row."""
 
 __all__ = [
     "BUCKETS_MS",
@@ -28,4 +34,6 @@ __all__ = [
     "Sample",
     "Sensor",
     "Statistic",
+    "producer_rows",
+    "rows",
 ]

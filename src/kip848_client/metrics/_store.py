@@ -7,13 +7,16 @@ what is there, and what they get of one sensor may be a record older than what t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from kip848_client.metrics._row import Row
 from kip848_client.metrics._sensors import Sensor, Statistic
-from kip848_client.metrics.rows import Row
 
 __all__ = ["ClientMetrics", "Labels", "Metrics", "Reading", "Sample"]
+
+_CLIENT_ID: Final = "client-id"
 
 Labels = tuple[str, ...]
 """Values of the labels of a row, in its order."""
@@ -94,11 +97,14 @@ class ClientMetrics:
 
 
 class Metrics:
-    """The metrics of any number of consumers: ``Consumer(..., metrics=metrics)``.
+    """The metrics of any number of clients: ``Consumer(..., metrics=metrics)``, ``Producer`` too.
 
     ``samples`` gives them by Kafka's names; ``kip848_client.prometheus`` and ``kip848_client.otel``
-    hand them to monitoring systems. Those of a consumer end with its ``stop``. Without a
-    ``Metrics`` a consumer counts nothing.
+    hand them to monitoring systems. Those of a client end with its ``stop``. Without a
+    ``Metrics`` a client counts nothing.
+
+    A client that has the tags of another one (the same ``client_id``, and ``group_id``) gets a
+    number behind its ``client-id``, or nobody could tell them apart.
 
     ``per_partition=False`` leaves out what there is of each partition (``records-lag``,
     ``records-lead``): with thousands of partitions it is most of all.
@@ -113,9 +119,17 @@ class Metrics:
 
     def open(self, tags: Mapping[str, str], now_ms: Callable[[], int]) -> ClientMetrics:
         """Room for a client; ``close`` ends it. Clients call it."""
-        client = ClientMetrics(tags, now_ms, per_partition=self._per_partition)
+        client = ClientMetrics(self._own(tags), now_ms, per_partition=self._per_partition)
         self._clients.append(client)
         return client
+
+    def _own(self, tags: Mapping[str, str]) -> Mapping[str, str]:
+        """These tags as no other client has them."""
+        taken = [client.tags for client in self._clients]
+        if tags not in taken or _CLIENT_ID not in tags:
+            return tags
+        numbered = ({**tags, _CLIENT_ID: f"{tags[_CLIENT_ID]}-{n}"} for n in itertools.count(2))
+        return next(each for each in numbered if each not in taken)
 
     def close(self, client: ClientMetrics) -> None:
         """Forget a client. Legal more than once."""
@@ -133,10 +147,14 @@ class Metrics:
 
     def value(self, name: str, **tags: str) -> float:
         """The sum of all metrics of this name and these tags (``_`` for ``-``), 0.0 if there are
-        none: ``metrics.value("fenced-total", cause="UNKNOWN_MEMBER_ID")``."""
+        none: ``metrics.value("fenced-total", cause="UNKNOWN_MEMBER_ID")``. What there is of a whole
+        client and of each topic, partition or broker, too, is the client's unless a tag says which:
+        ``metrics.value("record-send-total", topic="orders")``."""
         wanted = {tag.replace("_", "-"): value for tag, value in tags.items()}
         return sum(
             each.value
             for each in self.samples()
-            if each.name == name and wanted.items() <= each.tags.items()
+            if each.name == name
+            and wanted.items() <= each.tags.items()
+            and (not each.row.of or wanted.keys() & set(each.row.labels))
         )

@@ -6,9 +6,9 @@ say what it has no name for. The metric's name is the sensor's name and the stat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from kip848_client.metrics._row import AVERAGE, GAUGE, HOURLY, METER, SUMMED, TIMING, TOTAL, Row
 from kip848_client.metrics._sensors import Statistic
 
 __all__ = [
@@ -45,55 +45,13 @@ __all__ = [
     "STALE_COMMIT",
     "TABLE",
     "THROTTLE",
-    "Row",
 ]
 
 _COORDINATOR: Final = "consumer-coordinator-metrics"
 _CONSUMER: Final = "consumer-metrics"
 _FETCH: Final = "consumer-fetch-manager-metrics"
 
-_METER: Final = (Statistic.RATE, Statistic.TOTAL)
-_HOURLY: Final = (Statistic.HOURLY, Statistic.TOTAL)
-_TIMING: Final = (Statistic.AVG, Statistic.MAX)
-_SUMMED: Final = (Statistic.AVG, Statistic.MAX, Statistic.TOTAL)
-_TOTAL: Final = (Statistic.TOTAL,)
-_GAUGE: Final = (Statistic.VALUE,)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A sensor, or a gauge."""
-
-    name: str
-    """The beginning of the names of its metrics; a gauge's whole name."""
-    group: str
-    """The group of Kafka's metrics that it is in."""
-    statistics: tuple[Statistic, ...]
-    meaning: str
-    unit: str = ""
-    """``ms``, ``ns``, ``seconds``, ``bytes``, or none."""
-    labels: tuple[str, ...] = ()
-    """Beside ``client-id`` and ``group-id``, which all have."""
-    ours: bool = False
-    """Kafka's client has no such metric."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The metrics that are made of it."""
-        return tuple(f"{self.name}-{each.value}".rstrip("-") for each in self.statistics)
-
-    @property
-    def is_gauge(self) -> bool:
-        """Whether it is looked at and not recorded."""
-        return self.statistics == _GAUGE
-
-    @property
-    def is_timing(self) -> bool:
-        """Whether its records are durations or sizes, of which more than the sum matters."""
-        return Statistic.MAX in self.statistics
-
-
-HEARTBEAT: Final = Row("heartbeat", _COORDINATOR, _METER, "Heartbeats that were sent.")
+HEARTBEAT: Final = Row("heartbeat", _COORDINATOR, METER, "Heartbeats that were sent.")
 HEARTBEAT_RESPONSE_TIME: Final = Row(
     "heartbeat-response-time",
     _COORDINATOR,
@@ -104,75 +62,75 @@ HEARTBEAT_RESPONSE_TIME: Final = Row(
 LAST_HEARTBEAT: Final = Row(
     "last-heartbeat-seconds-ago",
     _COORDINATOR,
-    _GAUGE,
+    GAUGE,
     "Since the last heartbeat was sent.",
     "seconds",
 )
 REBALANCE: Final = Row(
     "rebalance",
     _COORDINATOR,
-    _HOURLY,
+    HOURLY,
     "Assignments of this member that changed and were carried out.",
 )
 REBALANCE_LATENCY: Final = Row(
     "rebalance-latency",
     _COORDINATOR,
-    _SUMMED,
+    SUMMED,
     "From the coordinator's new target to the moment in which it is carried out.",
     "ms",
 )
 FAILED_REBALANCE: Final = Row(
     "failed-rebalance",
     _COORDINATOR,
-    _HOURLY,
+    HOURLY,
     "Targets that were not carried out: the member was fenced, failed or left meanwhile.",
 )
 LAST_REBALANCE: Final = Row(
     "last-rebalance-seconds-ago",
     _COORDINATOR,
-    _GAUGE,
+    GAUGE,
     "Since the last rebalance of this member ended.",
     "seconds",
 )
 ASSIGNED_PARTITIONS: Final = Row(
-    "assigned-partitions", _COORDINATOR, _GAUGE, "Partitions that are assigned."
+    "assigned-partitions", _COORDINATOR, GAUGE, "Partitions that are assigned."
 )
-COMMIT: Final = Row("commit", _COORDINATOR, _METER, "OffsetCommit requests that were answered.")
+COMMIT: Final = Row("commit", _COORDINATOR, METER, "OffsetCommit requests that were answered.")
 COMMIT_LATENCY: Final = Row(
-    "commit-latency", _COORDINATOR, _TIMING, "How long OffsetCommit took.", "ms"
+    "commit-latency", _COORDINATOR, TIMING, "How long OffsetCommit took.", "ms"
 )
 ASSIGNED_LATENCY: Final = Row(
     "partition-assigned-latency",
     _COORDINATOR,
-    _TIMING,
+    TIMING,
     "How long the listener's on_partitions_assigned took.",
     "ms",
 )
 REVOKED_LATENCY: Final = Row(
     "partition-revoked-latency",
     _COORDINATOR,
-    _TIMING,
+    TIMING,
     "How long the listener's on_partitions_revoked took.",
     "ms",
 )
 LOST_LATENCY: Final = Row(
     "partition-lost-latency",
     _COORDINATOR,
-    _TIMING,
+    TIMING,
     "How long the listener's on_partitions_lost took.",
     "ms",
 )
 MEMBER_EPOCH: Final = Row(
     "member-epoch",
     _COORDINATOR,
-    _GAUGE,
+    GAUGE,
     "The member epoch; 0 while the member is not in the group.",
     ours=True,
 )
 FENCED: Final = Row(
     "fenced",
     _COORDINATOR,
-    _TOTAL,
+    TOTAL,
     "How often the coordinator put this member out, by the error that said so.",
     labels=("cause",),
     ours=True,
@@ -180,7 +138,7 @@ FENCED: Final = Row(
 STALE_COMMIT: Final = Row(
     "stale-commit",
     _COORDINATOR,
-    _TOTAL,
+    TOTAL,
     "OffsetCommit requests that were refused with STALE_MEMBER_EPOCH; most are repeated with the "
     "new epoch.",
     ours=True,
@@ -188,7 +146,7 @@ STALE_COMMIT: Final = Row(
 PHASE_TIME: Final = Row(
     "reconciliation-phase-time",
     _COORDINATOR,
-    _SUMMED,
+    SUMMED,
     "How long a phase of a rebalance took: committing before partitions change hands, revoking "
     "(until the application and its listener are done), assigning (the listener).",
     "ms",
@@ -198,80 +156,80 @@ PHASE_TIME: Final = Row(
 POLLS: Final = Row(
     "time-between-poll",
     _CONSUMER,
-    _TIMING,
+    TIMING,
     "From one call for records to the next. While records flow it is measured every 10 ms.",
     "ms",
 )
 LAST_POLL: Final = Row(
     "last-poll-seconds-ago",
     _CONSUMER,
-    _GAUGE,
+    GAUGE,
     "Since the application has asked for records last; 0 while it waits for some.",
     "seconds",
 )
 POLL_IDLE: Final = Row(
     "poll-idle-ratio",
     _CONSUMER,
-    (Statistic.AVG,),
+    AVERAGE,
     "Which part of the time the application spent waiting for records.",
 )
 COMMIT_SYNC: Final = Row(
-    "commit-sync-time-ns", _CONSUMER, _TOTAL, "How long calls of commit() took in all.", "ns"
+    "commit-sync-time-ns", _CONSUMER, TOTAL, "How long calls of commit() took in all.", "ns"
 )
 LOOP_LAG: Final = Row(
     "event-loop-lag",
     _CONSUMER,
-    _TIMING,
+    TIMING,
     "How late the event loop ran a timer that is due once a second.",
     "ms",
     ours=True,
 )
-FETCH: Final = Row("fetch", _FETCH, _METER, "Fetch requests that were answered.")
+FETCH: Final = Row("fetch", _FETCH, METER, "Fetch requests that were answered.")
 FETCH_LATENCY: Final = Row(
     "fetch-latency",
     _FETCH,
-    _TIMING,
+    TIMING,
     "How long a Fetch took, the broker's waiting for records included.",
     "ms",
 )
 FETCH_SIZE: Final = Row(
-    "fetch-size", _FETCH, _TIMING, "Bytes of records in the answer to a Fetch.", "bytes"
+    "fetch-size", _FETCH, TIMING, "Bytes of records in the answer to a Fetch.", "bytes"
 )
 THROTTLE: Final = Row(
     "fetch-throttle-time",
     _FETCH,
-    _TIMING,
+    TIMING,
     "How long a broker that answered a Fetch takes nothing more of this client.",
     "ms",
 )
 BYTES_CONSUMED: Final = Row(
     "bytes-consumed",
     _FETCH,
-    _METER,
+    METER,
     "Bytes of records that were handed out, as they came (compressed), once all that was fetched "
     "of a partition at a time is handed out.",
     "bytes",
 )
 RECORDS_CONSUMED: Final = Row(
-    "records-consumed", _FETCH, _METER, "Records that were handed out, counted as their bytes are."
+    "records-consumed", _FETCH, METER, "Records that were handed out, counted as their bytes are."
 )
 RECORDS_LAG_MAX: Final = Row(
-    "records-lag-max", _FETCH, _GAUGE, "The largest records-lag of all partitions now."
+    "records-lag-max", _FETCH, GAUGE, "The largest records-lag of all partitions now."
 )
 RECORDS_LEAD_MIN: Final = Row(
-    "records-lead-min", _FETCH, _GAUGE, "The smallest records-lead of all partitions now."
+    "records-lead-min", _FETCH, GAUGE, "The smallest records-lead of all partitions now."
 )
 RECORDS_LAG: Final = Row(
     "records-lag",
     _FETCH,
-    _GAUGE,
+    GAUGE,
     "How many offsets the position is behind the end of the partition, as it was fetched last.",
     labels=("topic", "partition"),
 )
 RECORDS_LEAD: Final = Row(
     "records-lead",
     _FETCH,
-    _GAUGE,
+    GAUGE,
     "How many offsets the position is before the start of the partition's log: near 0, retention "
     "is about to delete what was not read.",
     labels=("topic", "partition"),

@@ -23,6 +23,7 @@ from kip848_client._ports import Clock
 from kip848_client.cluster import ClusterChanged, ClusterEvent
 from kip848_client.config import ProducerConfig
 from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
+from kip848_client.metrics import ClientMetrics
 from kip848_client.producer._producing import Producing
 from kip848_client.producing import (
     CloseRequested,
@@ -30,6 +31,7 @@ from kip848_client.producing import (
     ProduceSettings,
     StartRequested,
 )
+from kip848_client.watching import ProducerMeter
 
 __all__ = ["Engine", "closed"]
 
@@ -100,18 +102,28 @@ class Engine:
             backoff=Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms),
             max_age_ms=config.metadata_max_age_ms,
         )
+        self._metrics: ClientMetrics | None = None
+        if config.metrics is not None:
+            self._metrics = config.metrics.open({"client-id": config.client_id}, self.clock.now_ms)
         self.producing: Final = Producing(
             self.core,
             self.transport,
             self.topics,
             self.clock,
             is_transactional=config.transactional_id is not None,
+            meter=self._meter(),
         )
         self._opening: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._closing: Closing | None = None
         self._close_by_ms = 0
         self._is_sending_the_rest = False
+
+    def _meter(self) -> ProducerMeter | None:
+        if self._metrics is None:
+            return None
+        has_id = self.config.transactional_id is not None
+        return ProducerMeter(self._metrics, self.core, is_transactional=has_id)
 
     def _learnt(self, told: ClusterEvent) -> None:
         self.producing.post(told)
@@ -179,7 +191,10 @@ class Engine:
         if self._closing is None:
             self._close_by_ms = deadline_ms
             self._closing = Closing(
-                (self._stop_opening, self._send_the_rest, self._end_task, self._disconnect)
+                (
+                    *(self._stop_opening, self._send_the_rest, self._end_task),
+                    *(self._disconnect, self._unwatch),
+                )
             )
         elif deadline_ms < self._close_by_ms:
             self._close_by_ms = deadline_ms
@@ -212,3 +227,7 @@ class Engine:
 
     async def _disconnect(self) -> None:
         await self.transport.close(closed())
+
+    async def _unwatch(self) -> None:
+        if self._metrics is not None:
+            self.config.metrics.close(self._metrics)

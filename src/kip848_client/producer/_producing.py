@@ -42,6 +42,7 @@ from kip848_client.producing import (
     TopicWanted,
     WaitEnded,
 )
+from kip848_client.watching import ProducerMeter
 
 __all__ = ["Producing"]
 
@@ -59,8 +60,11 @@ class Producing:
         clock: Clock,
         *,
         is_transactional: bool,
+        meter: ProducerMeter | None = None,
     ) -> None:
         self.core: Final = core
+        self.meter: Final = meter
+        """What measures, if anything is measured."""
         self.clock: Final = clock
         self.deliveries: Final = Deliveries(is_silent=is_transactional)
         self._topics = topics
@@ -166,7 +170,11 @@ class Producing:
 
     def _step(self, event: Event) -> None:
         self._is_stirred = False
-        for command in self.core.step(self.clock.now_ms(), event):
+        now_ms = self.clock.now_ms()
+        commands = self.core.step(now_ms, event)
+        if self.meter is not None:
+            self.meter.took(now_ms, event, commands)
+        for command in commands:
             self._perform(command)
 
     def _perform(self, command: Command) -> None:

@@ -247,6 +247,25 @@ class Sending:
         is_open: Callable[[], None] | None,
     ) -> Placed:
         """The same, in line with all others for whom there is no room."""
+        meter = self._producing.meter
+        since_ms = 0 if meter is None else meter.waits_for_room()
+        try:
+            return await self._stand_in_line(tp, record, turns, is_open)
+        except DeliveryTimedOut:
+            if meter is not None:
+                meter.found_no_room()
+            raise
+        finally:
+            if meter is not None:
+                meter.goes_on(since_ms)
+
+    async def _stand_in_line(
+        self,
+        tp: TopicPartition,
+        record: _Record,
+        turns: Route | None,
+        is_open: Callable[[], None] | None,
+    ) -> Placed:
         transaction = self.transaction
         try:
             async with asyncio.timeout(self._engine.config.max_block_ms / 1000), self._line:

@@ -292,7 +292,7 @@ class Answers:
         if batch.has_sequence and to_do is Reaction.ABORT:
             to_do = Reaction.ABORT_AND_BUMP
         self._accumulator.end(batch)
-        self._emit(BatchFailed(batch.number, error, culprits or {}))
+        self._emit(BatchFailed(batch.number, error, culprits or {}, batch.tp.topic, batch.records))
         sent_as = batch.producer if batch.has_sequence else None
         self._identity.batch_failed(now_ms, sent_as, to_do, error)
 
@@ -301,7 +301,7 @@ class Answers:
         self._accumulator.withdraw(batch)
         self._hole(self._accumulator.partitions[batch.tp], batch)
         self._accumulator.end(batch)
-        self._emit(BatchFailed(batch.number, error, {}))
+        self._emit(BatchFailed(batch.number, error, {}, batch.tp.topic, batch.records))
 
     def _hole(self, partition: Partition, batch: Batch) -> None:
         sequences = partition.sequences

@@ -25,6 +25,7 @@ class Batch:
         "producer",
         "records",
         "tp",
+        "was_sent",
     )
 
     def __init__(
@@ -51,6 +52,8 @@ class Batch:
         """A broker may have it: it was sent, and no answer tells that it was refused."""
         self.is_over = False
         """The user was told of its end. It may be on its way nevertheless."""
+        self.was_sent = False
+        """At least once."""
         self.producer: ProducerId = NOBODY
         self.first_sequence = NO_SEQUENCE
 

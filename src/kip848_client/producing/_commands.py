@@ -72,6 +72,8 @@ class BatchFailed(Command):
     batch: int
     error: Kip848Error
     culprits: Mapping[int, Kip848Error]
+    topic: str = ""
+    records: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,7 @@ class ProducerCore:
         if settings.transactional_id is not None and not settings.idempotent:
             raise ConfigError("transactional_id needs enable_idempotence=True")
         self._now = 0
+        self._buffer_bytes: Final = settings.buffer_bytes
         self._out: list[Command] = []
         self._closing: ev.CloseRequested | None = None
         self._closed = False
@@ -176,6 +177,21 @@ class ProducerCore:
             topics={topic: len(each.partitions) for topic, each in self.routes.items()},
             stale_answers=self._stale_answers + self._identity.stale,
         )
+
+    @property
+    def buffer_bytes(self) -> int:
+        """The budget of records that wait or are on their way."""
+        return self._buffer_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """How much of it is held."""
+        return self._accumulator.held_bytes
+
+    @property
+    def on_the_wire(self) -> int:
+        """Produce requests that are not answered yet."""
+        return self._sender.on_the_wire
 
     # -- appending, between steps ------------------------------------------------------------
 

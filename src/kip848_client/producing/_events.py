@@ -147,6 +147,8 @@ class ProduceAnswered(Event):
 
     produce: int
     partitions: Mapping[TopicPartition, Produced]
+    throttle_time_ms: int = 0
+    """For so long the broker takes nothing more, because a quota is used up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,13 @@ class SealedBatch(NamedTuple):
     tp: TopicPartition
     topic_id: TopicId | None
     data: bytes
+    records: int = 1
+    raw_bytes: int = 1
+    """Before compression."""
+    created_ms: int = 0
+    """When its first record was appended."""
+    is_again: bool = False
+    """It was sent before."""
 
 
 @dataclass(frozen=True, slots=True)

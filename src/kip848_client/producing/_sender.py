@@ -307,9 +307,15 @@ class Sender:
                 each.builder.bytes_for(
                     each.producer, each.first_sequence, transactional=transactional
                 ),
+                each.records,
+                each.builder.size_bytes,
+                each.created_ms,
+                each.was_sent,
             )
             for each in batches
         )
+        for each in batches:
+            each.was_sent = True
         return SendProduce(
             self._number,
             node.number,

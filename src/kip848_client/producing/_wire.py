@@ -165,7 +165,7 @@ def produce_answer(command: SendProduce, response: ProduceResponse) -> ProduceAn
             tp = by_id.get((topic.topic_id, each.index)) or by_name.get((topic.name, each.index))
             if tp is not None:
                 found[tp] = _produced(each)
-    return ProduceAnswered(command.produce, found)
+    return ProduceAnswered(command.produce, found, response.throttle_time_ms)
 
 
 def _produced(told: ProduceResponsePartitionProduceResponse) -> Produced:

@@ -1,6 +1,6 @@
-"""What of a consumer can be seen from outside: its events, its metrics, its health. Pure.
+"""What of a client can be seen from outside: its events, its metrics, its health. Pure.
 
-Nothing here decides anything about the group: all of it reads along with what the cores take and
+Nothing here decides anything: all of it reads along with what the cores take and
 ask for.
 """
 
@@ -29,6 +29,7 @@ from kip848_client.watching._fetch_meter import FetchMeter, lag_of
 from kip848_client.watching._group_meter import GroupMeter
 from kip848_client.watching._health import ConsumerHealth
 from kip848_client.watching._poll_meter import PollMeter
+from kip848_client.watching._producer_meter import ProducerMeter
 
 __all__ = [
     "ApplicationStalled",
@@ -49,6 +50,7 @@ __all__ = [
     "PartitionsLost",
     "PartitionsRevoked",
     "PollMeter",
+    "ProducerMeter",
     "StaleCommit",
     "StateChanged",
     "is_blocked",

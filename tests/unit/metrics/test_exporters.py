@@ -11,7 +11,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import CollectorRegistry, generate_latest
 
 from kip848_client.errors import ConfigError
-from kip848_client.metrics import TABLE, ClientMetrics, Metrics, rows
+from kip848_client.metrics import TABLE, ClientMetrics, Metrics, producer_rows, rows
 from kip848_client.otel import instrument, otel_name
 from kip848_client.prometheus import prometheus_name, register
 
@@ -47,6 +47,20 @@ class TestPrometheus:
         assert value("kip848_consumer_commit_sync_time_seconds_total", told) == 2
         lag = {**told, "topic": "t", "partition": "0"}
         assert value("kip848_consumer_records_lag", lag) == 5
+
+    def test_a_producer_has_names_of_its_own_and_no_group(self) -> None:
+        metrics = Metrics()
+        client = metrics.open({"client-id": "p"}, lambda: 1_000)
+        client.record(producer_rows.RECORD_SEND, 1_000, 3)
+        client.record(producer_rows.TOPIC_RECORD_SEND, 1_000, 3, "t")
+        client.record(producer_rows.REQUEST_LATENCY, 1_000, 250)
+        registry = CollectorRegistry()
+        register(metrics, registry)
+        value = registry.get_sample_value
+        assert value("kip848_producer_record_send_total", {"client_id": "p"}) == 3
+        told = {"client_id": "p", "topic": "t"}
+        assert value("kip848_producer_topic_record_send_total", told) == 3
+        assert value("kip848_producer_request_latency_seconds_sum", {"client_id": "p"}) == 0.25
 
     def test_a_consumer_that_has_ended_is_gone(self) -> None:
         metrics, client = recorded()
@@ -95,10 +109,44 @@ class TestOpenTelemetry:
         assert found["kafka.consumer.heartbeat_rate"].unit == "1/s"
         assert "kafka.consumer.commit_latency_avg" not in found, "nothing was committed"
 
+    def test_what_is_of_the_whole_and_of_topics_is_not_added_up(self) -> None:
+        metrics = Metrics()
+        client = metrics.open({"client-id": "p"}, lambda: 1_000)
+        client.record(producer_rows.RECORD_SEND, 1_000, 3)
+        client.record(producer_rows.TOPIC_RECORD_SEND, 1_000, 3, "t")
+        reader = InMemoryMetricReader()
+        instrument(metrics, MeterProvider([reader]))
+        data = reader.get_metrics_data()
+        assert data is not None
+        found = {
+            metric.name: [
+                (point.value, dict(point.attributes or {}))  # type: ignore[union-attr]  # of a sum
+                for point in points
+            ]
+            for resource in data.resource_metrics
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+            if (points := metric.data.data_points) and metric.name.endswith("send_total")
+        }
+        whole = {"messaging.client.id": "p"}
+        assert found == {
+            "kafka.producer.record_send_total": [(3, whole)],
+            "kafka.producer.topic.record_send_total": [
+                (3, {**whole, "messaging.destination.name": "t"})
+            ],
+        }
+
     def test_names_are_those_of_the_java_agent(self) -> None:
-        assert otel_name("heartbeat-response-time-max") == (
-            "kafka.consumer.heartbeat_response_time_max"
-        )
+        names = {
+            otel_name(row, name): row
+            for row in (rows.HEARTBEAT_RESPONSE_TIME, producer_rows.TOPIC_RECORD_SEND)
+            for name in row.names
+        }
+        assert list(names) == [
+            "kafka.consumer.heartbeat_response_time_max",
+            "kafka.producer.topic.record_send_rate",
+            "kafka.producer.topic.record_send_total",
+        ]
 
 
 @pytest.mark.parametrize(

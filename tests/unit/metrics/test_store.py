@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kip848_client.metrics import TABLE, Metrics, rows
+from kip848_client.metrics import TABLE, Metrics, Row, producer_rows, rows
 
 
 def test_what_clients_recorded_has_their_tags() -> None:
@@ -67,7 +67,29 @@ def test_an_average_of_nothing_is_nan_as_in_kafka() -> None:
 
 
 def test_no_name_is_there_twice() -> None:
-    names = [(row.group, name) for row in TABLE for name in row.names]
+    names = [(row.group, row.of, name) for row in TABLE for name in row.names]
     assert len(names) == len(set(names))
-    constants = [value for value in vars(rows).values() if isinstance(value, rows.Row)]
-    assert list(TABLE) == constants or set(TABLE) == set(constants)
+    for module in (rows, producer_rows):
+        constants = [value for value in vars(module).values() if isinstance(value, Row)]
+        assert set(module.TABLE) == set(constants)
+
+
+def test_clients_with_the_same_tags_are_told_apart() -> None:
+    metrics = Metrics()
+    tags = {"client-id": "c", "group-id": "g"}
+    one, two, three = (metrics.open(tags, lambda: 0) for _ in range(3))
+    other = metrics.open({**tags, "group-id": "h"}, lambda: 0)
+    assert [each.tags["client-id"] for each in (one, two, three, other)] == ["c", "c-2", "c-3", "c"]
+    metrics.close(two)
+    assert metrics.open(tags, lambda: 0).tags["client-id"] == "c-2"
+
+
+def test_the_value_of_a_client_does_not_count_its_topics_again() -> None:
+    metrics = Metrics()
+    client = metrics.open({"client-id": "c"}, lambda: 0)
+    client.record(producer_rows.RECORD_SEND, 0, 3)
+    client.record(producer_rows.TOPIC_RECORD_SEND, 0, 1, "t")
+    client.record(producer_rows.TOPIC_RECORD_SEND, 0, 2, "u")
+    assert metrics.value("record-send-total") == 3
+    assert metrics.value("record-send-total", topic="u") == 2
+    assert metrics.value("record-send-total", client_id="c") == 3
