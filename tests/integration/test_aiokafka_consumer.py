@@ -411,6 +411,12 @@ def lone(*topics: str, **settings: Any) -> Any:
     return AIOKafkaConsumer(*topics, bootstrap_servers="127.0.0.1:1", group_id="g", **settings)
 
 
+@pytest.mark.parametrize("name", ["key_deserializer", "value_deserializer"])
+async def test_a_deserializer_that_aiokafka_would_not_await(name: str) -> None:
+    with pytest.raises(ValueError, match="deserializers are not awaited"):
+        lone("t", **{name: asyncio.sleep})
+
+
 async def test_settings_of_the_classic_protocol(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

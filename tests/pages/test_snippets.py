@@ -75,6 +75,7 @@ EXPECTED: Final[dict[str, tuple[Snippet, ...]]] = {
     "administer": (Snippet(prints=1, group=True),),
     "come-from-aiokafka": (Snippet(), Snippet(undo=True)),
     "come-from-confluent-kafka": (Snippet(orders=0), Snippet()),
+    "deserialize": (Snippet(prints=1), Snippet(endless=True, prints=COUNT)),
     "exactly-once": (
         Snippet(writes=("invoices", "ledger")),
         Snippet(endless=True, writes=("invoices",)),

@@ -7,11 +7,36 @@ from typing import assert_type
 
 from kip848_client import Consumer, OffsetAndMetadata, Record, RecordBatchView, TopicPartition
 
-__all__ = ["records_are_typed", "settings_are_typed"]
+__all__ = ["awaited_records_are_typed", "records_are_typed", "settings_are_typed"]
 
 
 def as_text(data: bytes | None) -> str:
     return "" if data is None else data.decode()
+
+
+async def as_number(data: bytes | None) -> int:
+    return 0 if data is None else int(data)
+
+
+class Decoder:
+    """As a schema registry's."""
+
+    async def __call__(self, data: bytes | None) -> list[str]:
+        return [] if data is None else data.decode().split()
+
+
+async def awaited_records_are_typed() -> None:
+    keyed = Consumer("t", group_id="g", key_deserializer=as_number)
+    assert_type(keyed, Consumer[int, bytes | None])
+    valued = Consumer("t", group_id="g", value_deserializer=Decoder())
+    assert_type(valued, Consumer[bytes | None, list[str]])
+    mixed = Consumer("t", group_id="g", key_deserializer=as_text, value_deserializer=as_number)
+    assert_type(mixed, Consumer[str, int])
+    async for record in mixed:
+        assert_type(record, Record[str, int])
+    for view in (await mixed.getbatches()).values():
+        async for record in view.records_async():
+            assert_type(record, Record[str, int])
 
 
 async def records_are_typed() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._types import TopicPartition
 from kip848_client.consumer import Consumer, Record
-from kip848_client.errors import Kip848Error
+from kip848_client.errors import ConfigError, Kip848Error
 from kip848_client.member import MemberState
 from kip848_client.producer import Producer
 from kip848_client.producing import State
@@ -30,6 +30,14 @@ Known = tuple[frozenset[int], frozenset[int]]
 
 class InnerConsumer(Consumer[Any, Any]):
     """Does the work of one ``kip848_client.aiokafka.AIOKafkaConsumer``."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        if self.decoding.is_async:
+            raise ConfigError(
+                "deserializers are not awaited, as in aiokafka, so records would hold coroutines: "
+                "use plain functions (kip848_client.Consumer awaits others)"
+            )
 
     @property
     def transport(self) -> KafkaTransport:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import iscoroutinefunction
 from typing import Any
 
 from kip848_client._shown import shown
@@ -20,12 +19,7 @@ def checked_leave(mode: object) -> LeaveMode:
 
 
 def checked_deserializer(function: object, name: str) -> Any:
-    """A function of one argument, or ``None``."""
+    """A function of one argument, plain or to be awaited, or ``None``."""
     if function is not None and not callable(function):
         raise ConfigError(f"{name} is a function of the bytes, or None; not {shown(function)}")
-    if iscoroutinefunction(function):
-        raise ConfigError(
-            f"{name} is not awaited, so records would hold coroutines: {shown(function)} must be a "
-            "plain function; await what is slow where the record is processed"
-        )
     return function

@@ -7,7 +7,7 @@ the broker, and sessions and heartbeats are set on the broker.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from re import Pattern
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack, overload
@@ -68,8 +68,9 @@ class Consumer(Watched[K, V]):
 
     Topics given here are subscribed to at ``start``. Settings are listed and explained in
     ``kip848_client.config.ConsumerConfig``; a wrong one raises ``ConfigError``. Deserializers get
-    the bytes of a key or value, or ``None``; if one raises, the call for records raises
-    ``RecordUnreadable``, and does so again until you ``seek`` past the record.
+    the bytes of a key or value, or ``None``, and are plain or ``async def``; if one raises, the
+    call for records raises ``RecordUnreadable``, and does so again until you ``seek`` past the
+    record. docs/how-to/deserialize.md says what one costs that is awaited.
 
     Use it in one event loop. Several tasks may ask for records: a call for records tells the
     consumer that the task which makes it is done with what it got before. An error that you catch
@@ -93,10 +94,10 @@ class Consumer(Watched[K, V]):
     ) -> None: ...
     @overload
     def __init__(
-        self: Consumer[K2, bytes | None],
+        self: Consumer[bytes | None, V2],
         *topics: str,
-        key_deserializer: Callable[[Any], K2],
-        value_deserializer: None = None,
+        key_deserializer: None = None,
+        value_deserializer: Callable[[Any], Awaitable[V2]],
         **settings: Unpack[ConsumerSettings],
     ) -> None: ...
     @overload
@@ -105,6 +106,46 @@ class Consumer(Watched[K, V]):
         *topics: str,
         key_deserializer: None = None,
         value_deserializer: Callable[[Any], V2],
+        **settings: Unpack[ConsumerSettings],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[K2, bytes | None],
+        *topics: str,
+        key_deserializer: Callable[[Any], Awaitable[K2]],
+        value_deserializer: None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[K2, V2],
+        *topics: str,
+        key_deserializer: Callable[[Any], Awaitable[K2]],
+        value_deserializer: Callable[[Any], Awaitable[V2]],
+        **settings: Unpack[ConsumerSettings],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[K2, V2],
+        *topics: str,
+        key_deserializer: Callable[[Any], Awaitable[K2]],
+        value_deserializer: Callable[[Any], V2],
+        **settings: Unpack[ConsumerSettings],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[K2, bytes | None],
+        *topics: str,
+        key_deserializer: Callable[[Any], K2],
+        value_deserializer: None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[K2, V2],
+        *topics: str,
+        key_deserializer: Callable[[Any], K2],
+        value_deserializer: Callable[[Any], Awaitable[V2]],
         **settings: Unpack[ConsumerSettings],
     ) -> None: ...
     @overload

@@ -31,10 +31,11 @@ from time import monotonic
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from kip848_client._types import TopicPartition
+from kip848_client.consumer._deserializing import AT_ONCE_MAX, Deserializing
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._record_path import Only, RecordPath
 from kip848_client.errors import ConsumerClosed, RecordUnreadable
-from kip848_client.records import Record, RecordBatchView
+from kip848_client.records import NotMade, Record, RecordBatchView
 from kip848_client.watching import PollMeter
 
 __all__ = ["Caller", "PollObserver", "Poller", "calling_task"]
@@ -90,6 +91,7 @@ class Poller(Generic[K, V]):
     ) -> None:
         self._meter = meter
         self._path = path
+        self._deserializing = Deserializing(path.decoding)
         self._errors = errors
         self._observer: PollObserver | None = None
         self._loop = asyncio.get_running_loop()
@@ -135,6 +137,7 @@ class Poller(Generic[K, V]):
         self.attention()
         if done:
             self._path.hand_outs.came_back(caller)
+        self._deserializing.stop(caller)
         self._let_go()
         self._path.wake()
 
@@ -195,16 +198,24 @@ class Poller(Generic[K, V]):
     async def one(self, only: Only = (), caller: Caller = None) -> Record[K, V]:
         """The next record, as soon as there is one."""
         caller = await self._begin(only, caller)
-        record = self._path.take_one(only)
-        if record is not None:
-            return record
+        try:
+            record = self._path.take_one(only)
+            if record is not None:
+                return record
+        except NotMade as err:
+            await self._deserializing.make(err.readers, 1)
         self._start_waiting()
         try:
             while True:
                 waiter = self._path.waiter()
                 self._check(only)
                 self._path.serve(caller)
-                record = self._path.take_one(only)
+                try:
+                    record = self._path.take_one(only)
+                except NotMade as err:
+                    waiter.cancel()
+                    await self._make(err, 1)
+                    continue
                 if record is not None:
                     waiter.cancel()
                     return record
@@ -218,7 +229,9 @@ class Poller(Generic[K, V]):
         """The records that are there, or the first to come within the time; else none, also when
         the consumer is stopped meanwhile."""
         path = self._path
-        return await self._some(lambda: path.take_many(only, records_max), only, timeout_s, caller)
+        return await self._some(
+            lambda: path.take_many(only, records_max), only, timeout_s, caller, records_max
+        )
 
     async def batches(
         self, only: Only, timeout_s: float, records_max: int | None, caller: Caller = None
@@ -235,12 +248,17 @@ class Poller(Generic[K, V]):
         only: Only,
         timeout_s: float,
         caller: Caller,
+        records_max: int | None = None,
     ) -> dict[TopicPartition, T]:
         caller = await self._begin(only, caller)
-        taken = take()
-        if taken or timeout_s <= 0:
-            return taken
         deadline_s = self._now() + timeout_s
+        taken: dict[TopicPartition, T] = {}
+        try:
+            taken = take()
+            if taken or timeout_s <= 0:
+                return taken
+        except NotMade as err:
+            await self._deserializing.make(err.readers, records_max or AT_ONCE_MAX)
         self._start_waiting()
         try:
             while True:
@@ -250,7 +268,12 @@ class Poller(Generic[K, V]):
                     return taken
                 self._check(only)
                 self._path.serve(caller)
-                taken = take()
+                try:
+                    taken = take()
+                except NotMade as err:
+                    waiter.cancel()
+                    await self._make(err, records_max or AT_ONCE_MAX)
+                    continue
                 left_s = deadline_s - self._now()
                 if taken or left_s <= 0:
                     waiter.cancel()
@@ -297,6 +320,15 @@ class Poller(Generic[K, V]):
             observer.polled(waiting=False)
         self._path.serve(caller)
         return caller
+
+    async def _make(self, unmade: NotMade, limit: int) -> None:
+        """Let deserializers make records, for a call that waits: it is the application now that is
+        waited for."""
+        self._stop_waiting()
+        try:
+            await self._deserializing.make(unmade.readers, limit)
+        finally:
+            self._start_waiting()
 
     def _check(self, only: Only) -> None:
         self._let_go()

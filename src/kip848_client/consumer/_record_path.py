@@ -36,8 +36,10 @@ from kip848_client.fetching import (
 )
 from kip848_client.offsets import CommittableOffset, HandOuts, OffsetTracker
 from kip848_client.records import (
+    AheadReader,
     Decoding,
     Gathered,
+    NotMade,
     Record,
     RecordBatchView,
     RecordsDamaged,
@@ -51,6 +53,7 @@ V = TypeVar("V")
 
 _NOTHING: Final[Iterator[Any]] = iter(())
 
+Reader = SliceReader | AheadReader
 Only = Collection[TopicPartition]
 """Partitions that a call is limited to; empty for all."""
 
@@ -60,7 +63,7 @@ class _Reading(NamedTuple):
 
     slice: Slice
     cursor: Cursor
-    reader: SliceReader
+    reader: Reader
 
 
 class RecordPath(Generic[K, V]):
@@ -81,7 +84,8 @@ class RecordPath(Generic[K, V]):
         self._core = core
         self._post = post
         self._tracker = tracker
-        self._decoding = decoding
+        self.decoding: Final = decoding
+        self._reader_of: type[Reader] = AheadReader if decoding.is_async else SliceReader
         self._moved = moved
         self._readings: dict[TopicPartition, _Reading] = {}
         self._waiters: set[asyncio.Future[None]] = set()
@@ -104,7 +108,8 @@ class RecordPath(Generic[K, V]):
         self._hand_out = self._hand_outs.of(holder)
 
     def take_one(self, only: Only = ()) -> Record[K, V] | None:
-        """The next record that is there, or ``None``. Raises ``RecordUnreadable``."""
+        """The next record that is there, or ``None``. Raises ``RecordUnreadable``, and ``NotMade``
+        where deserializers have to be awaited first."""
         self.stop_fast_way()
         core = self._core
         while (slice_ := core.next_slice(only)) is not None:
@@ -166,9 +171,10 @@ class RecordPath(Generic[K, V]):
         self, only: Only = (), records_max: int | None = None
     ) -> dict[TopicPartition, list[Record[K, V]]]:
         """Records that are there, at most ``records_max``, by partition. What comes before a record
-        that cannot be read is handed out; the next call raises ``RecordUnreadable``."""
+        that cannot be read is handed out; the next call raises ``RecordUnreadable``. Raises
+        ``NotMade`` where there is nothing for which deserializers have not to be awaited first."""
 
-        def take(reader: SliceReader, _slice: Slice, left: int | None) -> list[Record[K, V]]:
+        def take(reader: Reader, _slice: Slice, left: int | None) -> list[Record[K, V]]:
             return reader.take(left)
 
         return self._take(take, only, records_max)
@@ -178,26 +184,30 @@ class RecordPath(Generic[K, V]):
     ) -> dict[TopicPartition, RecordBatchView[K, V]]:
         """As ``take_many``, without an object a record."""
 
-        def take(reader: SliceReader, slice_: Slice, left: int | None) -> RecordBatchView[K, V]:
+        def take(reader: Reader, slice_: Slice, left: int | None) -> RecordBatchView[K, V]:
             gathered = Gathered() if left is None else Gathered(left)
             reader.fill(gathered)
-            return RecordBatchView(slice_.tp, gathered, self._decoding)
+            return RecordBatchView(slice_.tp, gathered, self.decoding)
 
         return self._take(take, only, records_max)
 
     def _take(
-        self, take: Callable[[SliceReader, Slice, int | None], Any], only: Only, left: int | None
+        self, take: Callable[[Reader, Slice, int | None], Any], only: Only, left: int | None
     ) -> dict[TopicPartition, Any]:
         """Of each partition what its first slice has; of the next ones if that is nothing."""
         self.stop_fast_way()
         taken: dict[TopicPartition, Any] = {}
         while not taken and (slices := self._core.slices(only)):
             finished = False
+            unmade: list[AheadReader] = []
             for slice_ in slices:
                 if not slice_.cursor.readable:
                     continue  # since a slice before it was damaged
                 try:
                     records, done = self._take_of(take, slice_, left)
+                except NotMade as err:
+                    unmade += err.readers
+                    continue
                 except RecordUnreadable:
                     if taken:
                         continue  # the records first, the error with the next call
@@ -210,12 +220,15 @@ class RecordPath(Generic[K, V]):
                         left -= len(records)
                         if left <= 0:
                             break
-            if not self._finish_reading(finished):
+            again = self._finish_reading(finished)
+            if unmade and not taken:
+                raise NotMade(unmade)
+            if not again:
                 break
         return taken
 
     def _take_of(
-        self, take: Callable[[SliceReader, Slice, int | None], Any], slice_: Slice, left: int | None
+        self, take: Callable[[Reader, Slice, int | None], Any], slice_: Slice, left: int | None
     ) -> tuple[Any, bool]:
         """What a slice has, and whether that was all of it."""
         tp, cursor = slice_.tp, slice_.cursor
@@ -341,7 +354,7 @@ class RecordPath(Generic[K, V]):
     def _reading_of(self, slice_: Slice) -> _Reading:
         reading = self._readings.get(slice_.tp)
         if reading is None or reading.slice is not slice_ or reading.cursor is not slice_.cursor:
-            reading = _Reading(slice_, slice_.cursor, SliceReader(slice_, self._decoding))
+            reading = _Reading(slice_, slice_.cursor, self._reader_of(slice_, self.decoding))
             self._readings[slice_.tp] = reading
         return reading
 

@@ -6,24 +6,30 @@
     record = reader.one()               # None: nothing is left, finish the slice
     records = reader.take(500)          # look at reader.done
     reader.fill(gathered)               # then RecordBatchView(slice_.tp, gathered, decoding)
+
+Where a deserializer is to be awaited it is an ``AheadReader`` instead.
 """
 
 from __future__ import annotations
 
+from kip848_client.records._ahead import AheadReader, NotMade
 from kip848_client.records._columns import Gathered
 from kip848_client.records._paths import COMPILED
 from kip848_client.records._reader import SliceReader
-from kip848_client.records._record import Decoding, Deserializer, Record
+from kip848_client.records._record import Decoding, Deserializer, Record, is_async
 from kip848_client.records._unreadable import RecordsDamaged
 from kip848_client.records._view import RecordBatchView
 
 __all__ = [
     "COMPILED",
+    "AheadReader",
     "Decoding",
     "Deserializer",
     "Gathered",
+    "NotMade",
     "Record",
     "RecordBatchView",
     "RecordsDamaged",
     "SliceReader",
+    "is_async",
 ]

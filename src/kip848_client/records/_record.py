@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Generic, NamedTuple, TypeVar
 
-__all__ = ["Decoding", "Deserializer", "Headers", "Record"]
+__all__ = ["Decoding", "Deserializer", "Headers", "Record", "is_async"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 Deserializer = Callable[[Any], Any]
-"""From the bytes of a key or value (``None`` for a null one) to what the application sees."""
+"""From the bytes of a key or value (``None`` for a null one) to what the application sees, or to a
+coroutine that returns it: see ``is_async``."""
 
 Headers = tuple[tuple[str, bytes], ...]
 
@@ -51,3 +54,29 @@ class Decoding:
     value_deserializer: Deserializer | None = None
     compiled: bool = True
     """Whether our extension reads records, where it was built."""
+
+    @property
+    def is_async(self) -> bool:
+        """Whether a deserializer is to be awaited."""
+        return is_async(self.key_deserializer) or is_async(self.value_deserializer)
+
+    async def deserialized(self, key: bytes | None, value: bytes | None) -> tuple[Any, Any]:
+        """Key and value, where ``is_async``. Raises what a deserializer does."""
+        made_key = key if self.key_deserializer is None else self.key_deserializer(key)
+        if isawaitable(made_key):
+            made_key = await made_key
+        made_value = value if self.value_deserializer is None else self.value_deserializer(value)
+        if isawaitable(made_value):
+            made_value = await made_value
+        return made_key, made_value
+
+
+def is_async(function: object) -> bool:
+    """Whether a function is to be awaited: it is ``async def``, or an object whose ``__call__`` is.
+
+    This is asked once, and not of what it returns, which would cost something with each record."""
+    while isinstance(function, partial):
+        function = function.func
+    return iscoroutinefunction(function) or iscoroutinefunction(
+        getattr(type(function), "__call__", None)  # noqa: B004 - it is not whether it is callable
+    )

@@ -18,7 +18,7 @@ class RecordsDamaged(RecordUnreadable):
     """The bytes of a partition are no records from ``offset`` on."""
 
 
-def not_deserialized(tp: tuple[str, int], offset: int, cause: Exception) -> RecordUnreadable:
+def not_deserialized(tp: tuple[str, int], offset: int, cause: BaseException) -> RecordUnreadable:
     """The error for a deserializer's, which becomes its cause."""
     topic, partition = tp
     error = RecordUnreadable(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from kip848_client._types import TopicPartition
+from kip848_client.errors import LocalProtocolError
 from kip848_client.records._arrow import record_batch
 from kip848_client.records._columns import Columns, Gathered
 from kip848_client.records._record import Decoding, Headers, Record
@@ -84,11 +85,26 @@ class RecordBatchView(Generic[K, V]):
         """A ``Record`` of each, made as you ask for it, its key and value deserialized.
 
         Raises ``RecordUnreadable`` when a deserializer does. That moves no position: what the view
-        holds counts as handed out.
+        holds counts as handed out. ``LocalProtocolError`` where one is to be awaited: use
+        ``records_async``.
         """
+        if self._decoding.is_async:
+            raise LocalProtocolError("a deserializer is to be awaited; use records_async()")
+        return self._made_by(self._decoding)
+
+    async def records_async(self) -> AsyncIterator[Record[K, V]]:
+        """As ``records``, for deserializers of any kind: ``async for``."""
+        for raw in self._made_by(Decoding()):
+            try:
+                key, value = await self._decoding.deserialized(raw.key, raw.value)
+            except Exception as err:
+                raise not_deserialized(self.tp, raw.offset, err) from err
+            yield Record(*raw[:5], key, value, *raw[7:])
+
+    def _made_by(self, decoding: Decoding) -> Iterator[Record[Any, Any]]:
         topic, partition = self.tp
         kind = self.timestamp_type
-        key_of, value_of = self._decoding.key_deserializer, self._decoding.value_deserializer
+        key_of, value_of = decoding.key_deserializer, decoding.value_deserializer
         rows = zip(self.offsets, self.timestamps, self.keys, self.values, self.headers, strict=True)
         for offset, timestamp, key, value, headers in rows:
             try:
@@ -99,11 +115,8 @@ class RecordBatchView(Generic[K, V]):
             key_size = -1 if key is None else len(key)
             value_size = -1 if value is None else len(value)
             sizes = (None, key_size, value_size)
-            yield cast(
-                "Record[K, V]",
-                Record(
-                    topic, partition, offset, timestamp, kind, made_key, made_value, *sizes, headers
-                ),
+            yield Record(
+                topic, partition, offset, timestamp, kind, made_key, made_value, *sizes, headers
             )
 
     def to_arrow(self) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -189,7 +188,6 @@ def test_what_is_no_time_to_wait(timeout_ms: object) -> None:
         (lambda value: checked_count(value, "max_records"), 1.5),
         (lambda value: checked_count(value, "max_records"), "1"),
         (lambda value: checked_deserializer(value, "key_deserializer"), "int"),
-        (lambda value: checked_deserializer(value, "key_deserializer"), asyncio.sleep),
         (checked_text, None),
     ],
 )

@@ -13,6 +13,7 @@ from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._poller import Poller
 from kip848_client.errors import ConsumerClosed, Kip848Error, NotAssigned, RecordUnreadable
 from kip848_client.offsets import CommittableOffset, HandOuts
+from kip848_client.records import Decoding
 from tests.unit.waiting import until
 
 pytestmark = pytest.mark.asyncio
@@ -30,6 +31,7 @@ class FakePath:
     """Records from a list."""
 
     def __init__(self) -> None:
+        self.decoding = Decoding()
         self.records: list[int] = []
         self.endless = False
         self.only: Collection[tuple[str, int]] = ()

@@ -1,0 +1,180 @@
+"""``AheadReader``: from a slice to records whose deserializers are awaited.
+
+A record is made ahead of its hand-out: ``next_unmade`` gives it as bytes, whoever awaits the
+deserializers says ``made`` or ``refused``. The cursor moves when the record is handed out, not
+before: so a call that is cancelled meanwhile, or a partition that is taken away, loses nothing.
+
+::
+
+    while (raw := reader.next_unmade()) is not None:
+        reader.made(raw, await key_of(raw.key), await value_of(raw.value))
+    records = reader.take(500)
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, Final
+
+from kip848_client.fetching._model import Slice
+from kip848_client.records._columns import Gathered
+from kip848_client.records._reader import SliceReader
+from kip848_client.records._record import Decoding, Record
+from kip848_client.records._unreadable import RecordsDamaged, not_deserialized
+
+__all__ = ["AheadReader", "NotMade"]
+
+_NOTHING: Final[Iterator[Any]] = iter(())
+
+RawRecord = Record[bytes | None, bytes | None]
+
+
+class NotMade(Exception):
+    """There are records, and none is made: let these readers make some, then ask again."""
+
+    def __init__(self, readers: Sequence[AheadReader]) -> None:
+        super().__init__(readers)
+        self.readers = readers
+
+
+class AheadReader:
+    """Reads one slice as ``SliceReader`` does, with these differences: ``one`` and ``take`` raise
+    ``NotMade`` where a record would have to be made first, and there is no fast way."""
+
+    __slots__ = (
+        "__weakref__",
+        "_ahead",
+        "_cursor",
+        "_decoding",
+        "_failure",
+        "_made",
+        "_reader",
+        "_slice",
+        "_unmade",
+    )
+
+    def __init__(self, slice_: Slice, decoding: Decoding) -> None:
+        self._slice = slice_
+        self._cursor = slice_.cursor
+        self._decoding = replace(decoding, key_deserializer=None, value_deserializer=None)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Nothing is made of what comes after the cursor."""
+        self._ahead = copy(self._cursor)
+        """How far we are."""
+        self._reader = SliceReader(replace(self._slice, cursor=self._ahead), self._decoding)
+        self._made: deque[tuple[Record[Any, Any], int]] = deque()
+        """Records that may be handed out, each with its leader epoch."""
+        self._unmade: RawRecord | None = None
+        self._failure: Exception | None = None
+        """Why the record after those cannot be handed out."""
+
+    # -- making ------------------------------------------------------------------------------
+
+    @property
+    def wants(self) -> bool:
+        """Whether what is made may still be handed out."""
+        return self._slice.cursor is self._cursor and self._cursor.readable
+
+    @property
+    def ready(self) -> int:
+        """How many records are made."""
+        return len(self._made)
+
+    def next_unmade(self) -> RawRecord | None:
+        """The record to be made next, as bytes; ``None`` at the end, and where one was refused
+        until that was told. It is the same until ``made`` or ``refused``."""
+        if self._failure is not None:
+            return None
+        if self._unmade is None:
+            try:
+                self._unmade = self._reader.one()
+            except RecordsDamaged as err:
+                self._failure = err
+        return self._unmade
+
+    def made(self, raw: RawRecord, key: object, value: object) -> None:
+        """What the deserializers have made of it."""
+        if raw is self._unmade:  # else somebody has read the slice otherwise meanwhile
+            self._unmade = None
+            record = Record(*raw[:5], key, value, *raw[7:])
+            self._made.append((record, self._ahead.consumed_epoch))
+
+    def refused(self, raw: RawRecord, cause: BaseException) -> None:
+        """A deserializer has raised. The record stays the next one to be made."""
+        if raw is self._unmade:
+            self._failure = not_deserialized(self._cursor.tp, raw.offset, cause)
+
+    # -- handing out -------------------------------------------------------------------------
+
+    @property
+    def done(self) -> bool:
+        """See ``SliceReader``."""
+        return not self._made and self._is_whole and self._reader.done
+
+    @property
+    def current(self) -> Iterator[Record[Any, Any]]:
+        """Nothing: every record is awaited."""
+        return _NOTHING
+
+    def resume(self) -> None:
+        """See ``SliceReader``."""
+
+    def one(self) -> Record[Any, Any] | None:
+        """See ``SliceReader``. Raises ``NotMade``."""
+        if self._made:
+            return self._hand_out()
+        self._need_end()
+        return None
+
+    def take(self, limit: int | None = None) -> list[Record[Any, Any]]:
+        """See ``SliceReader``. Raises ``NotMade`` if it has nothing to hand out before."""
+        count = len(self._made) if limit is None else min(limit, len(self._made))
+        taken = [self._hand_out() for _ in range(count)]
+        if not taken:
+            self._need_end()
+        if self.done:
+            self._move(self._slice.next_offset, self._slice.last_epoch)
+        return taken
+
+    def fill(self, gathered: Gathered) -> None:
+        """See ``SliceReader``: columns are bytes, for which nothing is made."""
+        reader = SliceReader(self._slice, self._decoding)
+        try:
+            reader.fill(gathered)
+        finally:
+            self._begin_anew()
+
+    def _hand_out(self) -> Record[Any, Any]:
+        record, epoch = self._made.popleft()
+        self._move(record.offset + 1, epoch)
+        if not self._made:
+            self._catch_up()
+        return record
+
+    def _need_end(self) -> None:
+        """Raise why there is nothing to hand out, unless that is because this is the end."""
+        self._catch_up()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure.with_traceback(None)
+        if not self.done:
+            raise NotMade((self,))
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether all that was read was made."""
+        return self._unmade is None and self._failure is None
+
+    def _catch_up(self) -> None:
+        """What was read and has nothing to hand out is behind us: markers, gaps."""
+        if self._unmade is None:
+            self._move(self._ahead.consumed, self._ahead.consumed_epoch)
+
+    def _move(self, offset: int, epoch: int) -> None:
+        if offset > self._cursor.consumed:
+            self._cursor.consumed, self._cursor.consumed_epoch = offset, epoch
