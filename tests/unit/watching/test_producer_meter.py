@@ -29,15 +29,21 @@ class Metered(Harness):
 
     def __init__(self, settings: ProduceSettings | None = None) -> None:
         self.metrics = Metrics()
-        super().__init__(settings, start=False)
+        self._meter: ProducerMeter | None = None
+        super().__init__(settings)
         client = self.metrics.open({"client-id": "p"}, lambda: self.now)
-        self.meter = ProducerMeter(client, self.core, is_transactional=True)
-        self.want("t")
+        self._meter = ProducerMeter(client, self.core, is_transactional=True)
 
     def post(self, event: Event) -> tuple[Command, ...]:
         commands = super().post(event)
-        self.meter.took(self.now, event, commands)
+        if self._meter is not None:
+            self._meter.took(self.now, event, commands)
         return commands
+
+    @property
+    def meter(self) -> ProducerMeter:
+        assert self._meter is not None
+        return self._meter
 
     def value(self, name: str, **tags: str) -> float:
         return self.metrics.value(name, **tags)
@@ -122,6 +128,7 @@ def test_calls_that_were_not_in_vain_are_timed() -> None:
 
 def test_metadata_has_an_age() -> None:
     h = Metered()
+    h.learn()
     h.now += 2_500
     assert h.value("metadata-age") == 2.5
     assert h.all(do.SendProduce) == []
