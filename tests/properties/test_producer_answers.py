@@ -22,6 +22,7 @@ from kip848_client.producing import (
     BatchSplit,
     CommitOffsets,
     CoordinatorKind,
+    DescribeTransaction,
     EndTransaction,
     FindCoordinator,
     Group,
@@ -39,6 +40,7 @@ from kip848_client.wire import decode, encode
 from kip848_client.wire.messages.api_versions import ApiVersionsResponse
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorResponse
 from kip848_client.wire.messages.produce import ProduceResponse
+from kip848_client.wire.messages.transaction_admin import DescribeTransactionsResponse
 from kip848_client.wire.messages.transactions import (
     AddOffsetsToTxnResponse,
     AddPartitionsToTxnResponse,
@@ -65,6 +67,7 @@ ADD = AddPartitions(1, 2, "x", ME, (T0, T1))
 ADD_OFFSETS = AddOffsets(1, 2, "x", ME, "g")
 COMMIT = CommitOffsets(1, 2, "x", ME, V2, Group("g", 5, "m", None), OFFSETS)
 END = EndTransaction(1, 2, "x", ME, V2, commit=True)
+DESCRIBE = DescribeTransaction(1, 2, "x")
 
 READERS: dict[str, tuple[type[Any], tuple[int, int], Callable[[Any], Any]]] = {
     "Produce": (ProduceResponse, (3, 13), lambda told: wire.produce_answer(PRODUCE, told)),
@@ -95,6 +98,11 @@ READERS: dict[str, tuple[type[Any], tuple[int, int], Callable[[Any], Any]]] = {
         lambda told: wire.offsets_answer(COMMIT, told),
     ),
     "EndTxn": (EndTxnResponse, (0, 5), lambda told: wire.end_transaction_answer(END, told)),
+    "DescribeTransactions": (
+        DescribeTransactionsResponse,
+        wire.DESCRIBE_VERSIONS,
+        lambda told: wire.transaction_described_answer(DESCRIBE, told),
+    ),
     "ApiVersions": (ApiVersionsResponse, wire.FEATURES_VERSIONS, wire.transaction_level),
 }
 
@@ -105,7 +113,14 @@ def aimed(value: Any, rng: Random) -> Any:
         return tuple(aimed(each, rng) for each in value)
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
-    hits = {"name": "t", "key": "t", "topic_id": T, "index": 0, "partition_index": 1}
+    hits = {
+        "name": "t",
+        "key": "t",
+        "topic_id": T,
+        "index": 0,
+        "partition_index": 1,
+        "transactional_id": "x",
+    }
     fields = {
         each.name: aimed(getattr(value, each.name), rng) for each in dataclasses.fields(value)
     }

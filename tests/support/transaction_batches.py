@@ -108,7 +108,7 @@ class Batches:
             return
         self.flying.remove(batch)
         assert self.client is not None
-        self.client.answered(self._now(), batch.tp)
+        self.client.came_back(batch.tp)
         if not code and code is not None:
             return
         to_do = Reaction.RETRY if code is None else reaction(Api.PRODUCE, code)

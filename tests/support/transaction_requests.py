@@ -8,9 +8,15 @@ from kip848_client.producing import _events as ev
 from kip848_client.producing._model import ProducerId, TransactionVersion
 from tests.support.raw_transactions import RawTransactions
 
-__all__ = ["Asked", "perform", "shown_answer", "shown_request", "turned_away"]
+__all__ = ["Asked", "describe", "perform", "shown_answer", "shown_request", "turned_away"]
 
 Asked = do.InitProducerId | do.AddPartitions | do.AddOffsets | do.CommitOffsets | do.EndTransaction
+
+
+def describe(broker: RawTransactions, command: do.DescribeTransaction) -> ev.Event:
+    """How far the coordinator is with the markers."""
+    ((_, code, state, *_),) = broker.describe(command.transactional_id)
+    return ev.TransactionDescribed(command.number, code, state)
 
 
 def perform(broker: RawTransactions, transactional_id: str, command: Asked) -> ev.Event:

@@ -37,6 +37,7 @@ from tests.support.raw_transactions import RawTransactions
 from tests.support.transaction_batches import Batch, Batches
 from tests.support.transaction_requests import (
     Asked,
+    describe,
     perform,
     shown_answer,
     shown_request,
@@ -223,6 +224,10 @@ class World:
                 | do.EndTransaction()
             ):
                 self._request(command)
+            case do.DescribeTransaction():
+                lost = ev.TransactionNotDescribed(command.number, for_good=False)
+                is_lost = self.chance(0.1)
+                self.answer_later(lost if is_lost else describe(self.raw, command))
             case _:
                 raise AssertionError(f"not expected: {command!r}")
 

@@ -15,6 +15,7 @@ from kip848_client.producing import (
     AddPartitions,
     Command,
     CommitOffsets,
+    DescribeTransaction,
     EndTransaction,
     Event,
     FindCoordinator,
@@ -40,6 +41,8 @@ _SAME_MAX: Final = 16
 """Retries rest for 80 ms at least, and a hint of another leader is followed at once three times."""
 _ADDS_MAX: Final = 60
 """What must wait for the markers of the transaction before is asked every 20 ms."""
+_DESCRIBED_MAX: Final = 24
+"""Every millisecond at first, then less and less often, for 100 ms after each end."""
 _IN_DOUBT: Final = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -153,6 +156,8 @@ class Asking:
                     | EndTransaction()
                 ):
                     self._asks(now_ms, command)
+                case DescribeTransaction():
+                    self._ask(now_ms, DescribeTransaction, _DESCRIBED_MAX, self._of_transactions)
                 case _:
                     pass
 

@@ -14,6 +14,7 @@ from kip848_client.producing import (
     AddPartitions,
     Command,
     CommitOffsets,
+    DescribeTransaction,
     EndTransaction,
     Event,
     FindCoordinator,
@@ -94,6 +95,7 @@ class ProducerDriver:
                 | AddOffsets()
                 | CommitOffsets()
                 | EndTransaction()
+                | DescribeTransaction()
             ):
                 self._requests.ask(command)
             case FindCoordinator():

@@ -12,12 +12,14 @@ from kip848_client.producing import (
     AddPartitions,
     CommitOffsets,
     CoordinatorNotFound,
+    DescribeTransaction,
     EndTransaction,
     Event,
     FindCoordinator,
     InitProducerId,
     ProduceLost,
     SendProduce,
+    TransactionNotDescribed,
     TxnLost,
 )
 from kip848_client.producing import _wire as wire
@@ -26,7 +28,14 @@ from mock_coordinator.sim.node_requests import NodeRequests, Wires
 
 __all__ = ["Asked", "ProduceRequests"]
 
-Asked = InitProducerId | AddPartitions | AddOffsets | CommitOffsets | EndTransaction
+Asked = (
+    InitProducerId
+    | AddPartitions
+    | AddOffsets
+    | CommitOffsets
+    | EndTransaction
+    | DescribeTransaction
+)
 
 
 class ProduceRequests(NodeRequests):
@@ -68,7 +77,10 @@ class ProduceRequests(NodeRequests):
         def done(answer: Answer) -> None:
             if isinstance(answer, LossReason):
                 sent = answer is not LossReason.NOT_SENT
-                self._feed(TxnLost(command.number, answer.value, maybe_sent=sent))
+                lost: Event = TxnLost(command.number, answer.value, maybe_sent=sent)
+                if isinstance(command, DescribeTransaction):
+                    lost = TransactionNotDescribed(command.number, for_good=False)
+                self._feed(lost)
             else:
                 self._feed(read(answer))
 
@@ -115,6 +127,12 @@ class ProduceRequests(NodeRequests):
                     wire.end_transaction_request(command),
                     self.version("EndTxn", wire.end_transaction_versions(command)),
                     lambda answer: wire.end_transaction_answer(command, answer),
+                )
+            case DescribeTransaction():
+                return (
+                    wire.describe_transaction_request(command),
+                    self.version("DescribeTransactions", wire.DESCRIBE_VERSIONS),
+                    lambda answer: wire.transaction_described_answer(command, answer),
                 )
 
     def find_coordinator(self, command: FindCoordinator) -> None:

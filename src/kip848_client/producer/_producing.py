@@ -28,6 +28,7 @@ from kip848_client.producing import (
     BatchSplit,
     Command,
     CommitOffsets,
+    DescribeTransaction,
     Done,
     EndTransaction,
     Event,
@@ -199,6 +200,8 @@ class Producing:
                 self._steps.start(self._requests.init_producer_id, command)
             case AddPartitions() | AddOffsets() | CommitOffsets() | EndTransaction():
                 self._steps.start(self._requests.at_coordinator, command)
+            case DescribeTransaction():
+                self._steps.start(self._requests.describe_transaction, command)
             case Notice():
                 level = logging.WARNING if command.warning else logging.INFO
                 _log.log(level, "%s", command.text)

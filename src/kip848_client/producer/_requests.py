@@ -22,6 +22,7 @@ from kip848_client.producing import (
     AddPartitions,
     CommitOffsets,
     CoordinatorNotFound,
+    DescribeTransaction,
     EndTransaction,
     Event,
     FindCoordinator,
@@ -29,12 +30,14 @@ from kip848_client.producing import (
     ProduceAnswered,
     ProduceLost,
     SendProduce,
+    TransactionNotDescribed,
     TransactionVersionLearnt,
     TxnLost,
 )
 from kip848_client.producing._wire import (
     ADD_OFFSETS_VERSIONS,
     ADD_PARTITIONS_VERSIONS,
+    DESCRIBE_VERSIONS,
     FEATURES_VERSIONS,
     FIND_COORDINATOR_VERSIONS,
     add_offsets_request,
@@ -42,6 +45,7 @@ from kip848_client.producing._wire import (
     commit_offsets_request,
     commit_offsets_versions,
     coordinator_answer,
+    describe_transaction_request,
     end_transaction_answer,
     end_transaction_request,
     end_transaction_versions,
@@ -57,6 +61,7 @@ from kip848_client.producing._wire import (
     produce_request,
     produce_versions,
     producer_id_answer,
+    transaction_described_answer,
     transaction_level,
 )
 
@@ -154,6 +159,17 @@ class Requests:
             self._lost(command.number, err)
             return
         self._post(answer(response))
+
+    async def describe_transaction(self, command: DescribeTransaction) -> None:
+        """DescribeTransactions, to the coordinator."""
+        request = describe_transaction_request(command)
+        try:
+            response = await self._network.broker(command.node, request, versions=DESCRIBE_VERSIONS)
+        except Kip848Error as err:
+            for_good = _to_tell(err) is not None
+            self._post(TransactionNotDescribed(command.number, for_good))
+            return
+        self._post(transaction_described_answer(command, response))
 
     def _meant(self, command: _AtCoordinator) -> tuple[Any, VersionLimits, Callable[[Any], Event]]:
         match command:

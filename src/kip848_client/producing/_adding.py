@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Final
 
 from kip848_client._types import TopicPartition
-from kip848_client.producing._markers import Markers
 from kip848_client.producing._model import TransactionVersion
 
 __all__ = ["ADDING_MS", "GROUP", "Adding"]
@@ -41,15 +40,12 @@ class Adding:
         self._added: set[_Added] = set()
         self._is_awaited = False
         self._is_by_writing = False
-        self._first: _Added | None = None
-        self.markers: Final = Markers()
 
     def begin(self, version: TransactionVersion) -> None:
         """A new transaction has nothing yet. With V1 nothing is added by being written to."""
         self._is_by_writing = version is TransactionVersion.V2
         self._adding.clear()
         self._added.clear()
-        self._first = None
         self._is_awaited = False
 
     def is_free(self, what: _Added, by: int) -> bool:
@@ -65,9 +61,6 @@ class Adding:
         """It is written to: that adds it, if it was not added before."""
         if not self._is_by_writing or what in self._added or what in self._adding:
             return
-        if self._first is None:
-            self._first = what
-            self.markers.sent_first(self._now_ms)
         if self._by != by:
             self._added |= self._adding
             self._adding.clear()
@@ -75,27 +68,14 @@ class Adding:
         self._until_ms = self._now_ms + ADDING_MS
         self._adding.add(what)
 
-    def answered(self, now_ms: int, what: _Added) -> None:
-        """There is an answer."""
-        if what == self._first:
-            self.markers.answered_first(now_ms)
-        self._end(what)
-
-    def lost(self, what: _Added) -> None:
-        """There will be no answer, and how long that took tells nothing."""
-        if what == self._first:
-            self.markers.lost_first()
-        self._end(what)
-
-    def _end(self, what: _Added) -> None:
+    def ended(self, what: _Added) -> None:
+        """There is an answer, or there will be none."""
         if what in self._adding:
             self._adding.discard(what)
             self._added.add(what)
 
     def was_refused(self, what: _Added) -> None:
         """It was added too early (CONCURRENT_TRANSACTIONS), and will be again."""
-        if what == self._first:
-            self.markers.was_early()
         self._adding.discard(what)
         self._added.discard(what)
 

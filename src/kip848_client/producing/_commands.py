@@ -25,6 +25,7 @@ __all__ = [
     "BatchSplit",
     "Command",
     "CommitOffsets",
+    "DescribeTransaction",
     "Done",
     "EndTransaction",
     "Failed",
@@ -171,6 +172,16 @@ class EndTransaction(Command):
     producer: ProducerId
     version: TransactionVersion
     commit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTransaction(Command):
+    """DescribeTransactions of one at its coordinator ``node``. Answer: ``TransactionDescribed`` or
+    ``TransactionNotDescribed``."""
+
+    number: int
+    node: int
+    transactional_id: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -334,13 +334,11 @@ class ProducerCore:
         if produce is None:
             self._stale_answers += 1
             return
+        for batch in produce.batches:
+            self._identity.came_back(batch.tp)
         if isinstance(event, ev.ProduceAnswered):
-            for batch in produce.batches:
-                self._identity.answered(self._now, batch.tp)
             self._answers.answered(self._now, produce, event.partitions)
         else:
-            for batch in produce.batches:
-                self._identity.lost(batch.tp)
             self._answers.lost(
                 self._now, produce, event.why, event.fatal, maybe_sent=event.maybe_sent
             )

@@ -31,6 +31,8 @@ __all__ = [
     "StartRequested",
     "TimerFired",
     "TopicWanted",
+    "TransactionDescribed",
+    "TransactionNotDescribed",
     "TransactionVersionLearnt",
     "TxnAnswered",
     "TxnLost",
@@ -210,6 +212,24 @@ class TxnLost(Event):
     why: str
     maybe_sent: bool
     fatal: Kip848Error | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionDescribed(Event):
+    """Answer to ``DescribeTransaction``: the state that the coordinator has it in, by Kafka's
+    name."""
+
+    number: int
+    error_code: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionNotDescribed(Event):
+    """There is none; ``for_good``: there will never be one."""
+
+    number: int
+    for_good: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,11 +150,8 @@ class Idempotence:
     def written(self, producer: ProducerId) -> None:
         """A batch is in the log."""
 
-    def answered(self, now_ms: int, tp: TopicPartition) -> None:
-        """A broker has told what became of a batch."""
-
-    def lost(self, tp: TopicPartition) -> None:
-        """Nobody tells what became of a batch."""
+    def came_back(self, tp: TopicPartition) -> None:
+        """A batch is on its way no more."""
 
     def batch_failed(
         self, now_ms: int, producer: ProducerId | None, reaction: Reaction, error: Kip848Error

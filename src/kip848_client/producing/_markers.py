@@ -1,107 +1,101 @@
-"""How long nothing is added to a transaction, because the markers of the one before are being
-written.
+"""Whether the markers of the transaction before are written, as its coordinator tells.
 
 A coordinator answers EndTxn before the markers are in the partitions, and refuses until they are
 whatever is added to the next transaction (CONCURRENT_TRANSACTIONS). With transactions V2 that
 happens between brokers, and a Produce takes 20 ms longer without a word
-(``add.partitions.to.txn.retry.backoff.ms``). So the first addition waits a little. Markers
-take their time, depending on the cluster and its load: the pause is learnt from how long first
-additions take.
+(``add.partitions.to.txn.retry.backoff.ms``). So a transaction that begins soon after another one
+asks (DescribeTransactions; who may write to a transactional id may describe it), and adds nothing
+before it hears that the one before is complete.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-__all__ = ["PAUSE_MS", "Markers"]
+from kip848_client.error_codes import ErrorCode
+from kip848_client.producing import _commands as do
+from kip848_client.producing import _events as ev
 
-PAUSE_MS: Final = 3
-"""At first: of an idle broker on the same machine one in twenty needs more."""
-_PAUSE_MIN_MS: Final = 2
-_PAUSE_MAX_MS: Final = 10
-_BROKER_PAUSE_MS: Final = 20
-"""``add.partitions.to.txn.retry.backoff.ms``: what comes too early takes so much longer."""
-_WINDOW: Final = 16
-"""Transactions."""
-_EARLY_MAX: Final = 2
-"""Of them: a pause that is longer by 1 ms costs less than so many that come too early."""
-_PATIENCE_MAX: Final = 8 * _WINDOW
+__all__ = ["Markers"]
+
+_SOON_MS: Final = 20
+"""What comes too early takes so much longer: whoever begins later does not ask."""
+_LIMIT_MS: Final = 100
+"""Nobody waits for longer. A broker that cannot write its markers says so when it is written to."""
+_UNTOLD_MS: Final = 3
+"""So long we wait where coordinators do not tell. It mostly is enough."""
+_BEING_WRITTEN: Final = frozenset({"PrepareCommit", "PrepareAbort"})
 
 
 class Markers:
-    """The pause after the end of each transaction."""
+    """Of one transactional id."""
 
-    def __init__(self) -> None:
-        self.pause_ms = PAUSE_MS
-        self.until_ms = 0
-        """Nothing is added before."""
-        self._usual_ms = 0
-        self._first_ms: int | None = None
-        self._seen = self._early = 0
-        """In this window."""
-        self._in_time = 0
-        """So many transactions in a row, with this pause, were not too early."""
-        self._patience = _WINDOW
-        """After so many of them less is tried: the longer, the more often that was too little."""
-        self._tried: int | None = None
-        """Transactions since less was tried, until it has proved to be enough."""
+    def __init__(self, transactional_id: str, emit: Callable[[do.Command], None]) -> None:
+        self._id = transactional_id
+        self._emit = emit
+        self._node = -1
+        self._ended_ms = 0
+        self._asked_ms = 0
+        self._ask_ms = 0
+        self._number = 0
+        self._is_asked = False
+        self._is_begun = False
+        """A transaction after the one that has ended."""
+        self._is_untold = False
+        """Coordinators do not tell us."""
+        self.stale = 0
+        """Answers that nobody waited for."""
+        self.are_awaited = False
+        """Nothing is added before they are written."""
 
-    def ended(self, now_ms: int, took_ms: int) -> None:
-        """A transaction has ended; the coordinator took so long to write that down."""
-        self.until_ms = now_ms + self.pause_ms
-        self._usual_ms = took_ms
-        self._first_ms = None
+    def ended(self, now_ms: int, node: int) -> None:
+        """This coordinator has said that a transaction is to be committed or aborted."""
+        self._node = node
+        self._ended_ms = self._ask_ms = now_ms
+        self._is_asked = self._is_begun = False
+        self.are_awaited = True
 
-    def sent_first(self, now_ms: int) -> None:
-        """The first addition of a transaction is on its way."""
-        self._first_ms = now_ms
-
-    def answered_first(self, now_ms: int) -> None:
-        """It has an answer."""
-        sent_ms = self._first_ms
-        if sent_ms is None:
+    def settle(self, now_ms: int, *, is_begun: bool) -> None:
+        """Ask what is due; ``is_begun``: the next transaction is."""
+        if not self.are_awaited or not is_begun:
             return
-        if now_ms - sent_ms >= _BROKER_PAUSE_MS - 1 + self._usual_ms:
-            self.was_early()
-        elif sent_ms <= self.until_ms + 1:  # whoever comes later tells nothing of the pause
-            self._count(early=False)
-        self._first_ms = None
+        late_ms = now_ms - self._ended_ms
+        if late_ms >= self._limit_ms or (not self._is_begun and late_ms >= _SOON_MS):
+            self.are_awaited = False
+            return
+        self._is_begun = True
+        if not self._is_asked and not self._is_untold and self._ask_ms <= now_ms:
+            self._is_asked = True
+            self._asked_ms = now_ms
+            self._number += 1
+            self._emit(do.DescribeTransaction(self._number, self._node, self._id))
 
-    def lost_first(self) -> None:
-        """It has none, and will have none."""
-        self._first_ms = None
+    def take(
+        self, now_ms: int, event: ev.TransactionDescribed | ev.TransactionNotDescribed
+    ) -> None:
+        """A question ended. One that brings no answer is not asked again: it may be early, then."""
+        if not self._is_asked or event.number != self._number:
+            self.stale += 1
+            return
+        self._is_asked = False
+        if isinstance(event, ev.TransactionNotDescribed):
+            self._is_untold = event.for_good
+            self.are_awaited = event.for_good
+        elif event.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            self._is_untold = True
+        elif event.error_code or event.state not in _BEING_WRITTEN:
+            self.are_awaited = False
+        else:  # what takes its time is asked for less and less often
+            self._ask_ms = self._asked_ms + max(1, (now_ms - self._ended_ms) // 4)
 
-    def was_early(self) -> None:
-        """It came while markers were being written. That counts once a transaction."""
-        if self._first_ms is not None:
-            self._first_ms = None
-            self._count(early=True)
+    @property
+    def _limit_ms(self) -> int:
+        return _UNTOLD_MS if self._is_untold else _LIMIT_MS
 
-    def _count(self, *, early: bool) -> None:
-        self._seen += 1
-        self._early += early
-        self._in_time = 0 if early else self._in_time + 1
-        if self._tried is not None:
-            self._tried += 1
-        if self._early >= _EARLY_MAX:
-            self._lengthen()
-        elif self._in_time >= self._patience:
-            self._shorten()
-        elif self._seen >= _WINDOW:
-            self._seen = self._early = 0
-
-    def _lengthen(self) -> None:
-        if self._tried is not None and self._tried <= self._patience:
-            self._patience = min(2 * self._patience, _PATIENCE_MAX)
-        self._tried = None
-        self._change(min(self.pause_ms + 1, _PAUSE_MAX_MS))
-
-    def _shorten(self) -> None:
-        if self._tried is not None:  # what was tried before this is enough
-            self._patience = _WINDOW
-        self._tried = 0
-        self._change(max(self.pause_ms - 1, _PAUSE_MIN_MS))
-
-    def _change(self, pause_ms: int) -> None:
-        self.pause_ms = pause_ms
-        self._seen = self._early = self._in_time = 0
+    def due_ms(self) -> int | None:
+        """When ``settle`` has something to do without another event."""
+        if not self.are_awaited or not self._is_begun:
+            return None
+        limit_ms = self._ended_ms + self._limit_ms
+        return limit_ms if self._is_asked or self._is_untold else min(self._ask_ms, limit_ms)

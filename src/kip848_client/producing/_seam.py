@@ -86,12 +86,8 @@ class Identity(Protocol):
         """A batch is on its way to this broker: the transaction is not empty."""
         ...
 
-    def answered(self, now_ms: int, tp: TopicPartition) -> None:
-        """A broker has told what became of a batch that was on its way."""
-        ...
-
-    def lost(self, tp: TopicPartition) -> None:
-        """A batch is on its way no more, and nobody tells what became of it."""
+    def came_back(self, tp: TopicPartition) -> None:
+        """A batch is on its way no more: it has an answer, or nobody tells what became of it."""
         ...
 
     def written(self, producer: ProducerId) -> None:

@@ -38,6 +38,7 @@ from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._adding import Adding
 from kip848_client.producing._errors import Api, Reaction
+from kip848_client.producing._markers import Markers
 from kip848_client.producing._model import NOBODY, ProducerId, ProduceSettings, TransactionVersion
 from kip848_client.producing._open_transaction import OpenTransaction
 from kip848_client.producing._seam import Batches
@@ -78,7 +79,8 @@ class Transactions:
         self._batches = batches
         self._id = settings.transactional_id or ""
         self._adding = Adding()
-        self._requests = Requests(settings, jitter, emit, self, self._adding)
+        self._markers = Markers(self._id, emit)
+        self._requests = Requests(settings, jitter, emit, self, self._adding, self._markers)
         self._state = State.UNINITIALIZED
         self._who = NOBODY
         self._level = 0
@@ -91,8 +93,6 @@ class Transactions:
         self._waiters = Waiters(emit)
         self._limit_ms: int | None = None
         """When the commit is given up."""
-        self._is_resting = False
-        """Markers of the transaction before are being written: nothing is sent yet."""
         self._fatal: ProducerFailed | None = None
         self._txn = OpenTransaction()
         self._outcome: State | None = None
@@ -108,7 +108,7 @@ class Transactions:
     @property
     def stale(self) -> int:
         """Answers and failures that did not count any more."""
-        return self._ignored + self._requests.stale
+        return self._ignored + self._requests.stale + self._markers.stale
 
     @property
     def is_at_rest(self) -> bool:
@@ -123,8 +123,11 @@ class Transactions:
     @property
     def producer(self) -> ProducerId | None:
         """In whose name batches may be sent now."""
-        is_open = self._state in (State.IN_TRANSACTION, State.COMMITTING)
-        return self._who if is_open and not self._is_resting else None
+        return self._who if self._is_open and not self._markers.are_awaited else None
+
+    @property
+    def _is_open(self) -> bool:
+        return self._state in (State.IN_TRANSACTION, State.COMMITTING)
 
     @property
     def version(self) -> TransactionVersion:
@@ -145,9 +148,9 @@ class Transactions:
 
     def due_ms(self) -> int | None:
         """When ``settle`` has something to do without another event."""
-        rest_until_ms = self._adding.markers.until_ms if self._is_resting else None
+        markers_ms = self._markers.due_ms() if self._is_open else None
         asked_ms, adding_ms = self._requests.due_ms(), self._adding.due_ms()
-        times = (self._waiters.due_ms(), asked_ms, adding_ms, self._limit_ms, rest_until_ms)
+        times = (self._waiters.due_ms(), asked_ms, adding_ms, self._limit_ms, markers_ms)
         return min((each for each in times if each is not None), default=None)
 
     def check_append(self) -> None:
@@ -181,6 +184,8 @@ class Transactions:
                 self._requests.coordinator_answered(now_ms, event)
             case ev.ProducerIdAnswered() | ev.TxnAnswered() | ev.TxnLost():
                 self._requests.answered(now_ms, event)
+            case ev.TransactionDescribed() | ev.TransactionNotDescribed():
+                self._markers.take(now_ms, event)
             case _:
                 return False
         return True
@@ -245,7 +250,6 @@ class Transactions:
         self._apply(Trigger.BEGIN)
         self._requests.begin(self._who, version)
         self._adding.begin(version)
-        self._is_resting = True
         self._txn = OpenTransaction()
         self._waiters.begins.first_done()
         self._waiters.begins.fail(not_allowed(self._state, "begin"))
@@ -313,13 +317,9 @@ class Transactions:
         self._txn.has_sent = True
         self._adding.sent(tp, node)
 
-    def answered(self, now_ms: int, tp: TopicPartition) -> None:
-        """A broker has told what became of a batch."""
-        self._adding.answered(now_ms, tp)
-
-    def lost(self, tp: TopicPartition) -> None:
-        """A batch is on its way no more, and nobody tells what became of it."""
-        self._adding.lost(tp)
+    def came_back(self, tp: TopicPartition) -> None:
+        """A batch is on its way no more."""
+        self._adding.ended(tp)
 
     def written(self, producer: ProducerId) -> None:
         """A batch is in the log: the coordinator has the transaction open."""
@@ -446,7 +446,7 @@ class Transactions:
         before = None
         while before is not self._state:
             before = self._state
-            self._is_resting = self._is_resting and now_ms < self._adding.markers.until_ms
+            self._markers.settle(now_ms, is_begun=self._is_open)
             self._look_at_time(now_ms)
             self._do_what_is_due()
             self._requests.settle(now_ms)

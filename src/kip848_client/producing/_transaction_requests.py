@@ -26,6 +26,7 @@ from kip848_client.producing import _events as ev
 from kip848_client.producing._adding import GROUP, Adding
 from kip848_client.producing._coordinators import Coordinators, Key
 from kip848_client.producing._errors import Api, Reaction, reaction
+from kip848_client.producing._markers import Markers
 from kip848_client.producing._model import (
     NOBODY,
     CoordinatorKind,
@@ -93,8 +94,10 @@ class Requests:
         emit: Callable[[do.Command], None],
         heard: Heard,
         adding: Adding,
+        markers: Markers,
     ) -> None:
         self._adding = adding
+        self._markers = markers
         self._settings = settings
         self._jitter = jitter
         self._emit = emit
@@ -108,8 +111,6 @@ class Requests:
         """Those that wait, in the order in which they go out."""
         self._open: Job | None = None
         self._number = 0
-        self._sent_ms = 0
-        """When what is open was asked."""
         self._is_stirred = False
         """Something is wanted that ``settle`` has not seen."""
         self._added: set[TopicPartition] = set()
@@ -225,7 +226,6 @@ class Requests:
                     self._producer,
                     group=group,
                     limit_ms=limit_ms,
-                    not_before_ms=self._adding.markers.until_ms,
                 )
             )
         self._add(
@@ -237,7 +237,6 @@ class Requests:
                 offsets=dict(event.offsets),
                 ticket=event.ticket,
                 limit_ms=limit_ms,
-                not_before_ms=self._adding.markers.until_ms,
             )
         )
 
@@ -297,7 +296,6 @@ class Requests:
                     self._open = job
         if self._open is not None and self._open in self._jobs:
             self._jobs.remove(self._open)
-            self._sent_ms = now_ms
             self._send(self._open)
         self._coordinators.settle(now_ms)
         self._is_stirred = False
@@ -342,9 +340,11 @@ class Requests:
         ]
 
     def _may_add(self, job: Job) -> bool:
-        """V2: whether the group's coordinator may add the group now."""
-        if job.group is None or self._version is TransactionVersion.V1:
+        """Whether the group, or with V2 its coordinator, may be added to the transaction now."""
+        if job.group is None:
             return True
+        if self._markers.are_awaited or self._version is TransactionVersion.V1:
+            return not self._markers.are_awaited
         return self._adding.is_free(job.group.group_id, GROUP)
 
     def _is_due(self, now_ms: int, job: Job) -> bool:
@@ -378,7 +378,7 @@ class Requests:
         match event:
             case ev.TxnLost():
                 if job.group is not None:
-                    self._adding.lost(job.group.group_id)
+                    self._adding.ended(job.group.group_id)
                 self._lost(now_ms, job, event)
             case ev.ProducerIdAnswered() if event.error_code:
                 self._refused(now_ms, job, event.error_code, event.message)
@@ -390,7 +390,7 @@ class Requests:
             case ev.TxnAnswered():
                 self._take(now_ms, job, event)
                 if job.group is not None:
-                    self._adding.answered(now_ms, job.group.group_id)
+                    self._adding.ended(job.group.group_id)
 
     def _take(self, now_ms: int, job: Job, event: ev.TxnAnswered) -> None:
         codes = said_of(job, event)
@@ -413,7 +413,7 @@ class Requests:
         if job.api is Api.COMMIT_OFFSETS and not job.is_dropped:
             self._heard.offsets_taken(job)
         if job.api is Api.END_TRANSACTION:
-            self._adding.markers.ended(now_ms, now_ms - self._sent_ms)
+            self._markers.ended(now_ms, job.node)
             self._heard.ended(event.producer)
 
     def _refused(

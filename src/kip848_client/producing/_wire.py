@@ -17,6 +17,7 @@ from kip848_client.producing._commands import (
     AddOffsets,
     AddPartitions,
     CommitOffsets,
+    DescribeTransaction,
     EndTransaction,
     FindCoordinator,
     InitProducerId,
@@ -27,6 +28,8 @@ from kip848_client.producing._events import (
     CoordinatorNotFound,
     ProduceAnswered,
     ProducerIdAnswered,
+    TransactionDescribed,
+    TransactionNotDescribed,
     TxnAnswered,
 )
 from kip848_client.producing._model import Produced, ProducerId, TransactionVersion
@@ -41,6 +44,10 @@ from kip848_client.wire.messages.produce import (
     ProduceRequestTopicProduceData,
     ProduceResponse,
     ProduceResponsePartitionProduceResponse,
+)
+from kip848_client.wire.messages.transaction_admin import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
 )
 from kip848_client.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
@@ -63,6 +70,7 @@ from kip848_client.wire.messages.txn_offset_commit import (
 __all__ = [
     "ADD_OFFSETS_VERSIONS",
     "ADD_PARTITIONS_VERSIONS",
+    "DESCRIBE_VERSIONS",
     "FEATURES_VERSIONS",
     "FIND_COORDINATOR_VERSIONS",
     "add_offsets_request",
@@ -70,6 +78,7 @@ __all__ = [
     "commit_offsets_request",
     "commit_offsets_versions",
     "coordinator_answer",
+    "describe_transaction_request",
     "end_transaction_answer",
     "end_transaction_request",
     "end_transaction_versions",
@@ -85,6 +94,7 @@ __all__ = [
     "produce_request",
     "produce_versions",
     "producer_id_answer",
+    "transaction_described_answer",
     "transaction_level",
 ]
 
@@ -93,6 +103,7 @@ _Versions = tuple[int, int]
 ADD_PARTITIONS_VERSIONS: Final = (3, 3)
 """From version 4 on it is a request of brokers."""
 ADD_OFFSETS_VERSIONS: Final = (3, 4)
+DESCRIBE_VERSIONS: Final = (0, 0)
 FIND_COORDINATOR_VERSIONS: Final = (4, 6)
 """Version 4 asks for a list of keys (KIP-699)."""
 FEATURES_VERSIONS: Final = (3, 4)
@@ -402,3 +413,18 @@ def end_transaction_answer(command: EndTransaction, response: EndTxnResponse) ->
     if response.producer_id >= 0:
         producer = ProducerId(response.producer_id, response.producer_epoch)
     return TxnAnswered(command.number, response.error_code, producer=producer)
+
+
+def describe_transaction_request(command: DescribeTransaction) -> DescribeTransactionsRequest:
+    """DescribeTransactions of one."""
+    return DescribeTransactionsRequest(transactional_ids=(command.transactional_id,))
+
+
+def transaction_described_answer(
+    command: DescribeTransaction, response: DescribeTransactionsResponse
+) -> TransactionDescribed | TransactionNotDescribed:
+    """The state that it is in."""
+    for told in response.transaction_states:
+        if told.transactional_id == command.transactional_id:
+            return TransactionDescribed(command.number, told.error_code, told.transaction_state)
+    return TransactionNotDescribed(command.number, for_good=False)

@@ -2,7 +2,8 @@
 what the test wants it to say.
 
 Coordinators are found at once (node 1 for the transactional id, node 2 for groups) unless the test
-switches that off. Everything else waits until it is answered or lost.
+switches that off (``finds``), and markers are written at once (``describes``). Everything else
+waits until it is answered or lost.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from kip848_client.errors import Kip848Error
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._errors import Reaction
-from kip848_client.producing._markers import PAUSE_MS
 from kip848_client.producing._model import (
     CoordinatorKind,
     Group,
@@ -125,6 +125,7 @@ class Harness:
         self.open: list[Asked] = []
         self.lookups: list[do.FindCoordinator] = []
         self.finds = True
+        self.describes = True
         self._fresh: list[do.Command] = []
         self._tickets = 0
         self.core = Transactions(self.settings, lambda ms: ms, self._fresh.append, self.batches)
@@ -167,6 +168,8 @@ class Harness:
                 self.core.take(self.now, ev.CoordinatorFound(number, node))
             case do.FindCoordinator():
                 self.lookups.append(command)
+            case do.DescribeTransaction() if self.describes:
+                self.described(command)
             case (
                 do.InitProducerId()
                 | do.AddPartitions()
@@ -216,8 +219,6 @@ class Harness:
         return ticket
 
     def begin(self, within_ms: int = FOREVER) -> int:
-        """When the markers of the transaction before are written."""
-        self.advance(PAUSE_MS)
         ticket = self.ticket()
         self.post(ev.BeginRequested(ticket, self.now + within_ms))
         return ticket
@@ -280,6 +281,10 @@ class Harness:
         self.post(event)
         return request
 
+    def described(self, command: do.DescribeTransaction, state: str = "CompleteCommit") -> None:
+        """The coordinator tells how far it is with the transaction before."""
+        self.post(ev.TransactionDescribed(command.number, 0, state))
+
     def lose(self, *, sent: bool = True, fatal: Kip848Error | None = None) -> Asked:
         """The connection breaks."""
         request = self.open.pop()
@@ -291,7 +296,7 @@ class Harness:
         for batch in self.batches.flying:
             assert batch.producer is not None
             self.core.written(batch.producer)
-            self.core.answered(self.now, batch.tp)
+            self.core.came_back(batch.tp)
         self.batches.flying.clear()
         self.settle()
 
@@ -299,14 +304,14 @@ class Harness:
         """All that is on its way has to be sent once more."""
         self.batches.waiting[:0] = self.batches.flying
         for batch in self.batches.flying:
-            self.core.lost(batch.tp)
+            self.core.came_back(batch.tp)
         self.batches.flying.clear()
         self.settle()
 
     def batch_refused(self, reaction: Reaction, error: Kip848Error) -> None:
         """The oldest batch has failed."""
         batch = self.batches.flying.pop(0)
-        self.core.answered(self.now, batch.tp)
+        self.core.came_back(batch.tp)
         self.batches.has_gap = True
         self.core.batch_failed(self.now, batch.producer, reaction, error)
         self.settle()

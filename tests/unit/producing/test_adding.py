@@ -33,7 +33,7 @@ def test_another_broker_waits_for_the_answer_and_the_same_one_does_not() -> None
     assert not a.is_free(THREE, 2)
     assert not a.is_free("group", GROUP)
     assert a.due_ms() == 1_000 + ADDING_MS
-    a.answered(1_001, ONE)
+    a.ended(ONE)
     assert a.is_free(THREE, 2)
 
 
@@ -41,16 +41,16 @@ def test_two_additions_at_one_broker_are_both_waited_for() -> None:
     a = adding()
     a.sent(ONE, 1)
     a.sent(TWO, 1)
-    a.answered(1_001, ONE)
+    a.ended(ONE)
     assert not a.is_free(THREE, 2)
-    a.answered(1_001, TWO)
+    a.ended(TWO)
     assert a.is_free(THREE, 2)
 
 
 def test_what_is_part_of_the_transaction_is_not_held_up() -> None:
     a = adding()
     a.sent(ONE, 1)
-    a.answered(1_001, ONE)
+    a.ended(ONE)
     a.sent(TWO, 2)
     assert a.is_free(ONE, 1)
     a.sent(ONE, 1)

@@ -11,7 +11,6 @@ from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import CommitInDoubt, LocalProtocolError, TransactionAborted
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
-from kip848_client.producing._markers import PAUSE_MS
 from kip848_client.producing._model import (
     Group,
     OffsetToCommit,
@@ -55,12 +54,14 @@ class TransactionHarness(Harness):
                         if version is TransactionVersion.V2:
                             after = ProducerId(who, epoch + 1)
                         self.post(ev.TxnAnswered(number, producer=after))
+                    case do.DescribeTransaction(number=number):
+                        self.post(ev.TransactionDescribed(number, 0, "CompleteCommit"))
                     case _:
                         pass
 
     def begin(self, ticket: int = 10) -> None:
-        self.advance(PAUSE_MS)
         self.post(ev.BeginRequested(ticket, FOREVER))
+        self.answer_txn()
         assert ticket in self.tickets
 
 
@@ -167,24 +168,6 @@ def test_closing_aborts_what_is_open() -> None:
     h.answer_txn()
     assert h.failed.keys() == {1}
     assert 14 in h.tickets
-
-
-def test_records_whose_answer_was_lost_tell_nothing_of_markers() -> None:
-    """Then the next ones would wait for longer."""
-    h = TransactionHarness(linger_ms=0)
-    for number in range(3):
-        h.begin(20 + number)
-        h.send("one")
-        h.advance(25)
-        h.lose()
-        h.advance(1_000)
-        h.answer()
-        h.post(ev.CommitRequested(30 + number, FOREVER))
-        h.answer_txn()
-    h.post(ev.BeginRequested(40, FOREVER))
-    h.append("two")
-    h.advance(PAUSE_MS)
-    assert h.open
 
 
 @pytest.mark.parametrize("level", [1, 2])

@@ -1,181 +1,187 @@
-"""How long the pause for markers becomes: it is learnt from first additions."""
+"""Nothing is added to a transaction before the markers of the one before are written."""
 
 from __future__ import annotations
 
+import pytest
+
 from kip848_client.error_codes import ErrorCode
+from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
-from kip848_client.producing._markers import PAUSE_MS, Markers
 from tests.unit.producing._transactions import Harness
 
-
-class Transactions:
-    """One after the other, each added to as soon as that is allowed."""
-
-    def __init__(self, usual_ms: int = 1) -> None:
-        self.markers = Markers()
-        self.usual_ms = usual_ms
-        self.now = 1_000
-        self.early = 0
-
-    def run(self, count: int, took_ms: int, later_ms: int = 0) -> int:
-        markers = self.markers
-        for _ in range(count):
-            markers.ended(self.now, self.usual_ms)
-            self.now = markers.until_ms + later_ms
-            markers.sent_first(self.now)
-            self.now += took_ms
-            self.early += took_ms >= self.usual_ms + 20
-            markers.answered_first(self.now)
-        return markers.pause_ms
+levels = pytest.mark.parametrize("level", [1, 2])
 
 
-def test_the_pause_is_longer_where_markers_take_longer() -> None:
-    t = Transactions()
-    assert t.run(1, 22) == PAUSE_MS, "one may be by chance"
-    assert t.run(1, 22) == PAUSE_MS + 1
-    assert t.run(2, 22) == PAUSE_MS + 2
-    assert t.run(100, 22) == 10, "it has a limit"
+def ended(level: int = 2, *, commit: bool = True) -> Harness:
+    """A transaction has ended, and the coordinator tells of its markers what the test says."""
+    h = Harness(level).filled()
+    h.describes = False
+    h.commit() if commit else h.abort()
+    h.answer()
+    return h
 
 
-def test_the_pause_is_shorter_where_they_are_always_written_in_time() -> None:
-    t = Transactions()
-    assert t.run(4, 22) == PAUSE_MS + 2
-    assert t.run(15, 2) == PAUSE_MS + 2
-    assert t.run(1, 2) == PAUSE_MS + 1
-    assert t.run(100, 2) == PAUSE_MS - 1, "it has a limit"
+def begun(level: int = 2, *, commit: bool = True, later_ms: int = 0) -> Harness:
+    """The next one is begun, and has a record."""
+    h = ended(level, commit=commit)
+    h.advance(later_ms)
+    assert h.is_done(h.begin())
+    h.record()
+    return h
 
 
-def test_now_and_then_one_too_early_is_cheaper_than_a_longer_pause() -> None:
-    t = Transactions()
-    for _ in range(10):
-        t.run(15, 2)
-        assert t.run(1, 25) == PAUSE_MS
+def questions(h: Harness) -> list[do.DescribeTransaction]:
+    return h.all(do.DescribeTransaction)
 
 
-def test_whoever_comes_later_tells_nothing_of_the_pause() -> None:
-    t = Transactions()
-    t.run(2, 22)
-    assert t.run(100, 2, later_ms=5) == PAUSE_MS + 1
+def is_adding(h: Harness) -> bool:
+    """Whether something of the transaction has left."""
+    return bool(h.batches.flying or h.open)
 
 
-def test_a_slow_cluster_is_not_taken_for_markers() -> None:
-    t = Transactions(usual_ms=25)
-    assert t.run(100, 40) == PAUSE_MS - 1
-    assert t.run(2, 45) == PAUSE_MS
+@levels
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
+def test_nothing_is_added_while_they_are_being_written(level: int, commit: bool) -> None:
+    """A broker would make us wait for much longer."""
+    h = begun(level, commit=commit)
+    h.offsets()
+    assert not is_adding(h)
+    (question,) = questions(h)
+    assert (question.node, question.transactional_id) == (1, "id")
+    h.described(question, "PrepareCommit" if commit else "PrepareAbort")
+    h.advance(10)
+    assert not is_adding(h)
+    h.described(questions(h)[-1], "CompleteCommit" if commit else "CompleteAbort")
+    h.asked(do.CommitOffsets if level == 2 else do.AddOffsets)
+    h.answer()
+    assert bool(h.batches.flying) is (level == 2)
 
 
-def test_an_addition_without_an_answer_tells_nothing() -> None:
-    markers = Markers()
-    for now in range(100):
-        markers.ended(now, 1)
-        markers.sent_first(now)
-    markers.answered_first(1_000_000)
-    markers.answered_first(2_000_000)
-    assert markers.pause_ms == PAUSE_MS
+def test_it_is_asked_every_millisecond_at_first_and_then_less_and_less_often() -> None:
+    h = begun()
+    ended_ms = h.now
+    asked_ms: list[int] = []
+    while not is_adding(h):
+        if len(asked_ms) < len(questions(h)):
+            asked_ms.append(h.now - ended_ms)
+            h.described(questions(h)[-1], "PrepareCommit")
+        h.advance(1)
+    assert h.now - ended_ms == 100, "a broker that cannot write them says so when it is written to"
+    assert asked_ms == [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97]
 
 
-def test_the_producer_learns_how_long_it_has_to_wait() -> None:
-    h = Harness(2).begun()
-    waits: list[int] = []
-    for number in range(6):
-        h.record()
-        h.advance(25)
+def test_an_answer_that_takes_longer_is_followed_by_the_next_question_at_once() -> None:
+    h = begun()
+    h.advance(3)
+    h.described(questions(h)[0], "PrepareCommit")
+    assert len(questions(h)) == 2
+
+
+def test_who_begins_later_does_not_ask() -> None:
+    assert questions(begun(later_ms=19))
+    h = begun(later_ms=20)
+    assert not questions(h)
+    assert h.batches.flying
+
+
+def test_nobody_asks_before_another_transaction_begins() -> None:
+    h = ended()
+    h.advance(1_000)
+    assert not questions(h)
+    assert h.core.due_ms() is None
+
+
+def test_the_first_transaction_has_none_before_it() -> None:
+    h = Harness(2)
+    h.describes = False
+    h.begun().record()
+    assert h.batches.flying
+    assert not questions(h)
+
+
+def test_a_commit_in_that_time_waits_for_what_is_to_be_sent() -> None:
+    h = begun()
+    ticket = h.commit()
+    assert h.is_waiting(ticket)
+    assert not h.open
+    h.described(questions(h)[0])
+    h.written()
+    h.answer()
+    assert h.is_done(ticket)
+
+
+def test_an_abort_in_that_time_has_nothing_to_tell() -> None:
+    h = begun()
+    ticket = h.abort()
+    assert h.is_done(ticket)
+    assert not h.open
+    h.advance(1_000)
+    assert len(questions(h)) == 1
+
+
+def test_a_transaction_after_an_empty_one_waits_for_the_same_markers() -> None:
+    h = ended()
+    h.begin()
+    h.commit()
+    h.begin()
+    h.record()
+    assert not is_adding(h)
+    (question,) = questions(h)
+    h.described(question)
+    assert h.batches.flying
+
+
+def test_an_answer_of_the_transaction_before_the_last_one_tells_nothing() -> None:
+    h = begun()
+    (first,) = questions(h)
+    h.advance(100)
+    h.written()
+    h.commit()
+    h.answer()
+    h.begin()
+    h.record()
+    h.described(first)
+    assert not is_adding(h)
+    assert h.core.stale == 1
+    h.described(questions(h)[1])
+    assert h.batches.flying
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+)
+def test_after_an_error_it_is_added_at_once(code: ErrorCode) -> None:
+    """It may be early. Asking for the coordinator would take longer."""
+    h = begun()
+    h.post(ev.TransactionDescribed(questions(h)[0].number, code, ""))
+    assert h.batches.flying
+
+
+def test_after_a_broken_connection_it_is_added_at_once() -> None:
+    h = begun()
+    h.post(ev.TransactionNotDescribed(questions(h)[0].number, for_good=False))
+    assert h.batches.flying
+
+
+def refused(h: Harness) -> ev.Event:
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return ev.TransactionDescribed(questions(h)[0].number, code, "")
+
+
+def unknown(h: Harness) -> ev.Event:
+    return ev.TransactionNotDescribed(questions(h)[0].number, for_good=True)
+
+
+@pytest.mark.parametrize("why", [refused, unknown])
+def test_where_coordinators_do_not_tell_us_there_is_a_pause(why: object) -> None:
+    assert callable(why)
+    h = begun()
+    h.post(why(h))
+    for _ in range(3):
+        assert h.ms_until(lambda: h.batches.flying) == 3
         h.written()
         h.commit()
         h.answer()
-        h.post(ev.BeginRequested(50 + number, h.now + 1_000))
+        h.begin()
         h.record()
-        waits.append(h.ms_until(lambda: h.batches.flying))
-        h.advance(25)
-        h.written()
-    assert waits[0] == PAUSE_MS
-    assert waits[-1] > PAUSE_MS
-
-
-def ended_and_begun(h: Harness) -> None:
-    """The transaction is committed, and the next one is begun."""
-    h.commit()
-    h.answer()
-    h.post(ev.BeginRequested(1_000 + h.ticket(), h.now + 1_000))
-
-
-def pause_before_offsets(h: Harness, refusals: int = 0) -> int:
-    """A transaction of offsets, which come too early so often; returns how long they waited."""
-    h.offsets()
-    pause_ms = h.ms_until_asked()
-    for _ in range(refusals):
-        h.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
-        h.ms_until_asked()
-    h.answer()
-    ended_and_begun(h)
-    return pause_ms
-
-
-def test_a_transaction_that_was_too_early_counts_once() -> None:
-    """Two of 16 make the pause longer: these are the first and the last."""
-    h = Harness(2).begun()
-    pause_before_offsets(h, refusals=3)
-    for _ in range(14):
-        assert pause_before_offsets(h) == PAUSE_MS
-    pause_before_offsets(h, refusals=1)
-    assert pause_before_offsets(h) == PAUSE_MS + 1
-
-
-def test_with_v1_what_is_slow_tells_nothing_of_markers() -> None:
-    """Additions are requests of their own: what is written does not wait for them."""
-    h = Harness(1).begun()
-    for _ in range(6):
-        h.record()
-        assert h.ms_until_asked() <= PAUSE_MS
-        h.answer()
-        h.advance(25)
-        h.written()
-        h.offsets()
-        h.answer()
-        h.advance(25)
-        h.answer()
-        ended_and_begun(h)
-    h.record()
-    assert h.ms_until_asked() == PAUSE_MS
-
-
-def test_what_was_lost_tells_nothing_of_markers() -> None:
-    h = Harness(2).begun()
-    for _ in range(3):
-        h.record()
-        h.ms_until(lambda: h.batches.flying)
-        h.advance(25)
-        h.batch_lost()
-        h.written()
-        ended_and_begun(h)
-        h.offsets()
-        assert h.ms_until_asked() == PAUSE_MS
-        h.advance(25)
-        h.lose()
-        h.ms_until_asked()
-        h.answer()
-        ended_and_begun(h)
-    h.record()
-    assert h.ms_until(lambda: h.batches.flying) == PAUSE_MS
-
-
-def early(t: Transactions, count: int, needs_ms: int) -> int:
-    """So many of these were too early, on a cluster whose markers take so long."""
-    before = t.early
-    for _ in range(count):
-        t.run(1, 25 if t.markers.pause_ms < needs_ms else 2)
-    return t.early - before
-
-
-def test_what_was_too_little_is_tried_less_and_less_often() -> None:
-    t = Transactions()
-    assert early(t, 2 + 16 + 2 + 32 + 2 + 64 + 2, needs_ms=4) == 4 * 2
-    assert [early(t, 128 + 2, needs_ms=4) for _ in range(10)] == [2] * 10
-
-
-def test_what_became_enough_is_found() -> None:
-    """The load has gone, and with it the reason to try seldom."""
-    t = Transactions()
-    early(t, 1_000, needs_ms=5)
-    assert not early(t, 128 + 128 + 16, needs_ms=2)
-    assert t.markers.pause_ms == PAUSE_MS - 1
+    assert len(questions(h)) == 1

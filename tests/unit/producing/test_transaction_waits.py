@@ -20,7 +20,6 @@ from kip848_client.errors import (
 from kip848_client.producing import _commands as do
 from kip848_client.producing import _events as ev
 from kip848_client.producing._errors import Reaction
-from kip848_client.producing._markers import PAUSE_MS
 from kip848_client.producing._model import NOBODY, ProducerId
 from kip848_client.producing._transaction_states import State
 from tests.unit.producing._transactions import GROUP, ME, Harness, tp
@@ -355,66 +354,3 @@ def test_what_was_wanted_after_the_step_is_due_at_once() -> None:
     assert h.core.due_ms() == 0
     h.settle()
     assert h.asked(do.AddPartitions).partitions == (tp(5),)
-
-
-# -- the markers of the transaction before -------------------------------------------------------
-
-
-@pytest.mark.parametrize("level", [1, 2])
-@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
-def test_nothing_is_added_while_the_markers_before_are_being_written(
-    level: int, commit: bool
-) -> None:
-    """A broker would make us wait for much longer."""
-    h = Harness(level).filled()
-    h.commit() if commit else h.abort()
-    h.answer()
-    ended_ms = h.now
-    h.post(ev.BeginRequested(50, h.now + 1_000))
-    assert h.is_done(50)
-    h.record()
-    h.offsets()
-    h.advance(PAUSE_MS - 1)
-    assert not h.batches.flying
-    assert not h.open
-    h.advance(1)
-    assert h.now == ended_ms + PAUSE_MS
-    h.asked(do.CommitOffsets if level == 2 else do.AddOffsets)
-    h.answer()
-    assert bool(h.batches.flying) is (level == 2)
-
-
-def test_who_took_that_long_does_not_wait() -> None:
-    h = Harness(2).filled()
-    h.commit()
-    h.answer()
-    h.post(ev.BeginRequested(50, h.now + 1_000))
-    h.advance(PAUSE_MS)
-    h.record()
-    assert h.batches.flying
-
-
-def test_a_commit_in_that_time_waits_for_what_is_to_be_sent() -> None:
-    h = Harness(2).filled()
-    h.commit()
-    h.answer()
-    h.post(ev.BeginRequested(50, h.now + 1_000))
-    h.record()
-    ticket = h.commit()
-    assert h.is_waiting(ticket)
-    assert not h.open
-    h.advance(PAUSE_MS)
-    h.written()
-    h.answer()
-    assert h.is_done(ticket)
-
-
-def test_an_abort_in_that_time_has_nothing_to_tell() -> None:
-    h = Harness(2).filled()
-    h.commit()
-    h.answer()
-    h.post(ev.BeginRequested(50, h.now + 1_000))
-    h.record()
-    ticket = h.abort()
-    assert h.is_done(ticket)
-    assert not h.open

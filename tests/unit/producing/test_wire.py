@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from kip848_client.producing import (
     CoordinatorFound,
     CoordinatorKind,
     CoordinatorNotFound,
+    DescribeTransaction,
     EndTransaction,
     FindCoordinator,
     Group,
@@ -26,6 +28,8 @@ from kip848_client.producing import (
     ProducerIdAnswered,
     SealedBatch,
     SendProduce,
+    TransactionDescribed,
+    TransactionNotDescribed,
     TransactionVersion,
     TxnAnswered,
 )
@@ -39,6 +43,7 @@ from kip848_client.producing._wire import (
     commit_offsets_request,
     commit_offsets_versions,
     coordinator_answer,
+    describe_transaction_request,
     end_transaction_answer,
     end_transaction_request,
     end_transaction_versions,
@@ -54,6 +59,7 @@ from kip848_client.producing._wire import (
     produce_request,
     produce_versions,
     producer_id_answer,
+    transaction_described_answer,
     transaction_level,
 )
 from kip848_client.wire import decode, encode
@@ -72,6 +78,10 @@ from kip848_client.wire.messages.produce import (
     ProduceResponseNodeEndpoint,
     ProduceResponsePartitionProduceResponse,
     ProduceResponseTopicProduceResponse,
+)
+from kip848_client.wire.messages.transaction_admin import (
+    DescribeTransactionsResponse,
+    DescribeTransactionsResponseTransactionState,
 )
 from kip848_client.wire.messages.transactions import (
     AddOffsetsToTxnResponse,
@@ -397,3 +407,18 @@ class TestTransactions:
             told = ProducerId(7, 4) if kind is V2 else None
             answer = end_transaction_answer(command, again(response, version))
             assert answer == TxnAnswered(4, 0, producer=told)
+
+    def test_how_far_it_is(self) -> None:
+        command = DescribeTransaction(4, 2, "x")
+        request = again(describe_transaction_request(command), 0)
+        assert request.transactional_ids == ("x",)
+        told = DescribeTransactionsResponseTransactionState(
+            error_code=0, transactional_id="x", transaction_state="PrepareCommit"
+        )
+        answer = again(DescribeTransactionsResponse(transaction_states=(told,)), 0)
+        described = transaction_described_answer(command, answer)
+        assert described == TransactionDescribed(4, 0, "PrepareCommit")
+        for other in ((), (replace(told, transactional_id="y"),)):
+            answer = again(DescribeTransactionsResponse(transaction_states=other), 0)
+            missing = TransactionNotDescribed(4, for_good=False)
+            assert transaction_described_answer(command, answer) == missing
