@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.chaos.judge import Committed, Processed, ReadingVerdict, judged_reading
-from tests.chaos.silence import longest_silence, progress
+from tests.chaos.silence import Progress, copied, told_silences
 from tests.support.tcp_proxy import TcpProxy
 from tests.torture.brokers import RealBrokers, committed
 from tests.torture.feeding import drained
@@ -18,7 +18,7 @@ from tests.torture.harm import KINDS, harmed_and_fed
 from tests.torture.harms.processes import end_all
 from tests.torture.judge import Verdict
 from tests.torture.looking import look
-from tests.torture.names import GROUP, PARTITIONS, READERS
+from tests.torture.names import GROUP, READERS
 from tests.torture.processes import Processes
 from tests.torture.readers import PROCESSED
 from tests.torture.roles import Role
@@ -40,6 +40,8 @@ _REST_S: Final = {
     Lane.NETWORK: (1.0, 5.0),
 }
 _LOOK_PAUSE_S: Final = 0.25
+_HARM: Final = "harm.txt"
+"""What was done, and when, beside what the processes tell with the time of day."""
 
 
 @dataclass(slots=True)
@@ -104,12 +106,19 @@ async def chaos(
             sizes = {partition: len(each) for partition, each in found.source.items()}
             read = _processed(processes)
             report.read = judged_reading(sizes, read, looks[READERS])
-            report.silences = _silences(scene, read, looks[GROUP], began, ended)
+            done = {
+                "copied": copied(looks[GROUP]),
+                "read": [Progress(each.at, each.partition, len(each.offsets)) for each in read],
+            }
+            for what, each in done.items():
+                report.silences += told_silences(what, each, scene.chronicle, began, ended)
         except TimeoutError as err:
             report.troubles.append(f"it does not come to an end: {err}")
         finally:
             for task in tasks:
                 task.cancel()
+        now = f"{time.ctime()} is {time.monotonic() - began:.1f} s\n"
+        (folder / _HARM).write_text(now + scene.chronicle.told(began))
         report.troubles += [*scene.chronicle.troubles, *processes.troubles()]
         report.seconds = time.monotonic() - began
         report.done = scene.chronicle.done
@@ -132,20 +141,3 @@ def _processed(processes: Processes) -> list[Processed]:
         for entry in processes.entries()
         if entry["what"] == PROCESSED
     ]
-
-
-def _silences(
-    scene: Scene, read: list[Processed], looks: list[Committed], began: float, ended: float
-) -> list[str]:
-    lines: list[str] = []
-    first = min((each.at for each in read), default=began)
-    for partition in range(PARTITIONS):
-        times = {
-            "copied": progress(looks, partition),
-            "read": [each.at for each in read if each.partition == partition],
-        }
-        for what, each in times.items():
-            silence = longest_silence(each, max(began, first), ended)
-            events = scene.chronicle.between(silence.began, silence.ended)
-            lines.append(f"in-{partition} {what}: {silence.told(began, events)}")
-    return lines

@@ -1,16 +1,18 @@
-"""The longest time in which nothing came of a partition: pure."""
+"""The longest time in which nothing came of a partition, or of any: pure."""
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from tests.chaos.judge import Committed
-from tests.torture.chronicle import Event
+from tests.torture.chronicle import Chronicle, Event
+from tests.torture.names import PARTITIONS
 
-__all__ = ["Silence", "longest_silence", "progress"]
+__all__ = ["Progress", "Silence", "copied", "longest_silence", "told_silences"]
 
 _SHOWN: Final = 6
 
@@ -48,13 +50,42 @@ def longest_silence(times: Iterable[float], began: float, ended: float) -> Silen
     return max((Silence(*span) for span in spans), key=lambda each: each.ended - each.began)
 
 
-def progress(looks: Iterable[Committed], partition: int) -> list[float]:
-    """The times at which more of a partition was committed than ever before."""
-    found: list[float] = []
-    best = 0
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """So many records of a partition were done."""
+
+    at: float
+    partition: int
+    records: int
+
+
+def copied(looks: Iterable[Committed]) -> list[Progress]:
+    """When more of a partition was committed than ever before."""
+    found: list[Progress] = []
+    best: Counter[int] = Counter()
     for look in looks:
-        offset = look.offsets.get(partition, 0)
-        if offset > best:
-            best = offset
-            found.append(look.at)
+        for partition, offset in look.offsets.items():
+            more = offset - best[partition]
+            if more > 0:
+                best[partition] = offset
+                found.append(Progress(look.at, partition, more))
     return found
+
+
+def told_silences(
+    what: str, done: Sequence[Progress], chronicle: Chronicle, began: float, ended: float
+) -> list[str]:
+    """A line for each partition, with how much of the others was done meanwhile, and one for the
+    time in which nothing came of any. Times are told from ``began`` on; what was before the first
+    record does not count."""
+    first = min((each.at for each in done), default=began)
+    lines: list[str] = []
+    for partition in range(PARTITIONS):
+        times = [each.at for each in done if each.partition == partition]
+        silence = longest_silence(times, first, ended)
+        others = sum(each.records for each in done if silence.began < each.at < silence.ended)
+        told = silence.told(began, chronicle.between(silence.began, silence.ended))
+        lines.append(f"in-{partition} {what}: {told}; meanwhile {others:,} records of others")
+    silence = longest_silence((each.at for each in done), first, ended)
+    told = silence.told(began, chronicle.between(silence.began, silence.ended))
+    return [*lines, f"all {what}: {told}"]

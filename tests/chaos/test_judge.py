@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 
 from tests.chaos.judge import Committed, Processed, judged_reading
-from tests.chaos.silence import Silence, longest_silence, progress
-from tests.torture.chronicle import Event
+from tests.chaos.silence import Progress, Silence, copied, longest_silence, told_silences
+from tests.torture.chronicle import Chronicle, Event
 
 SIZES: Final = {0: 3, 1: 1}
 PROCESSED: Final = [Processed(1.0, 0, [0, 1]), Processed(2.0, 1, [0]), Processed(3.0, 0, [1, 2])]
@@ -56,8 +56,7 @@ def test_the_longest_silence(times: list[float], longest: Silence) -> None:
 def test_only_more_than_ever_before_is_progress() -> None:
     looks = [Committed(1.0, {0: -1}), Committed(2.0, {0: 5}), Committed(3.0, {0: 5})]
     looks += [Committed(4.0, {0: 2}), Committed(5.0, {0: 6, 1: 1})]
-    assert progress(looks, 0) == [2.0, 5.0]
-    assert progress(looks, 1) == [5.0]
+    assert copied(looks) == [Progress(2.0, 0, 5), Progress(5.0, 0, 1), Progress(5.0, 1, 1)]
 
 
 def test_a_silence_tells_what_happened() -> None:
@@ -68,3 +67,13 @@ def test_a_silence_tells_what_happened() -> None:
     assert "s: frozen b (1.0 to 4.2 s), killed a (" in silence.told(10.0, [killed, frozen])
     assert silence.told(10.0, []).endswith("nothing was done")
     assert silence.told(10.0, [killed] * 8).endswith(", and 2 more")
+
+
+def test_silences_tell_of_each_partition_and_of_all() -> None:
+    done = [Progress(11.0, 0, 5), Progress(12.0, 1, 3), Progress(14.0, 0, 7), Progress(19.0, 1, 2)]
+    assert told_silences("read", done, Chronicle(), 10.0, 20.0) == [
+        "in-0 read: 6,000 ms, 4.0 to 10.0 s: nothing was done; meanwhile 2 records of others",
+        "in-1 read: 7,000 ms, 2.0 to 9.0 s: nothing was done; meanwhile 7 records of others",
+        "in-2 read: 9,000 ms, 1.0 to 10.0 s: nothing was done; meanwhile 12 records of others",
+        "all read: 5,000 ms, 4.0 to 9.0 s: nothing was done",
+    ]

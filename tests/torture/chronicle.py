@@ -50,3 +50,10 @@ class Chronicle:
     def between(self, began: float, ended: float) -> list[Event]:
         """What was done, or lasted, in a span of time."""
         return [each for each in self.events if each.began <= ended and each.ended >= began]
+
+    def told(self, start: float) -> str:
+        """All of it in lines; times are told from ``start`` on."""
+        return "".join(
+            f"{each.began - start:.1f} to {each.ended - start:.1f} s: {each.what}\n"
+            for each in self.events
+        )

@@ -12,7 +12,7 @@ from tests.torture.feeding import feed
 from tests.torture.harms import brokers, network, processes
 from tests.torture.scene import Kind, Lane, Scene
 
-__all__ = ["KINDS", "harmed_and_fed"]
+__all__ = ["KINDS", "do_harm", "harmed_and_fed"]
 
 KINDS: Final = (
     Kind(Lane.PROCESSES, processes.kill),
@@ -45,7 +45,7 @@ async def harmed_and_fed(
         for number, (lane, span) in enumerate(rest_s.items()):
             chosen = [each for each in kinds if each.lane is lane]
             dice = random.Random(seed + number)
-            lanes.append(tasks.create_task(_do_harm(scene, chosen, dice, span, is_over)))
+            lanes.append(tasks.create_task(do_harm(scene, chosen, dice, span, is_over)))
 
         def is_quiet() -> bool:
             return all(each.done() for each in lanes)
@@ -55,7 +55,7 @@ async def harmed_and_fed(
     return feeding.result()
 
 
-async def _do_harm(
+async def do_harm(
     scene: Scene,
     kinds: Sequence[Kind],
     dice: random.Random,

@@ -57,7 +57,7 @@ class Report:
 
 def counted(counts: Counter[str]) -> str:
     """In one line."""
-    return ", ".join(f"{what} {times}" for what, times in sorted(counts.items()))
+    return ", ".join(f"{what} {times}" for what, times in sorted(counts.items()) if times)
 
 
 def told(counts: Counter[str], errors: Counter[str]) -> list[str]:
@@ -77,7 +77,7 @@ async def torture(role: Role, brokers: Brokers, folder: Path, seconds: float, se
 
     troubles: list[str] = []
     verdict: Verdict | None = None
-    roles = dict.fromkeys(_NAMES, role)
+    roles: dict[str, Role] = dict.fromkeys(_NAMES, role)
     kinds = [each for each in KINDS if each.in_torture]
     async with Processes.running(roles, brokers.bootstrap, seed, folder) as processes:
         scene = Scene(processes, brokers)
