@@ -20,9 +20,11 @@ from aiokafka.producer.producer import TransactionContext
 from aiokafka.structs import ConsumerRecord, RecordMetadata
 
 from kip848_client._aiokafka._client import LinkedClient
+from kip848_client._aiokafka._theirs import TheirTransactionState
 from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from kip848_client.aiokafka._organs import Coordinator, Fetcher
 from kip848_client.aiokafka._producer_organs import (
+    _STATES,
     Accumulator,
     Routes,
     Sender,
@@ -31,6 +33,7 @@ from kip848_client.aiokafka._producer_organs import (
 from kip848_client.aiokafka._subscription import Assignment, PartitionState, Subscription
 from kip848_client.consumer import Record
 from kip848_client.producer import RecordMetadata as OurMetadata
+from kip848_client.producing import State
 
 INHERITED_BY_THE_CONSUMER = {
     "__aexit__": (),
@@ -67,8 +70,6 @@ INHERITED_BY_THE_CONSUMER = {
 INHERITED_BY_THE_PRODUCER = {
     "__aexit__": (),
     "_ensure_transactional": ("_txn_manager.transactional_id",),
-    "_partition": ("_metadata.available_partitions_for_topic", "_metadata.partitions_for_topic",
-                   "_partitioner"),
     "_serialize": ("_key_serializer", "_max_request_size", "_value_serializer"),
     "create_batch": ("_key_serializer", "_message_accumulator.create_builder",
                      "_value_serializer"),
@@ -112,6 +113,24 @@ def test_what_the_producer_inherits() -> None:
 def test_what_an_inherited_method_of_the_producer_reaches(name: str) -> None:
     found = reached(getattr(aiokafka.AIOKafkaProducer, name)) - SETTINGS_ALONE
     assert found - {"stop"} - ({"start"} - {name}) == set(INHERITED_BY_THE_PRODUCER[name])
+
+
+def test_a_partition_is_chosen_as_theirs_is() -> None:
+    theirs, ours = aiokafka.AIOKafkaProducer._partition, AIOKafkaProducer._partition
+    assert [*inspect.signature(theirs).parameters] == [*inspect.signature(ours).parameters]
+    assert reached(theirs) == {
+        "_metadata.available_partitions_for_topic",
+        "_metadata.partitions_for_topic",
+        "_partitioner",
+    }
+    assert "self._partitioner(serialized_key, all_partitions, available)" in inspect.getsource(
+        theirs
+    )
+
+
+def test_the_state_of_transactions_has_a_name_of_theirs() -> None:
+    for state in State:
+        assert _STATES.get(state, state.name) in TheirTransactionState.__members__
 
 
 def test_the_organs_of_the_producer_have_what_is_reached() -> None:

@@ -291,11 +291,70 @@ async def test_a_pattern_is_matched_at_the_beginning(cluster: Cluster, *, groupe
         assert topic in consumer.subscription()
 
 
-async def test_a_pattern_that_the_broker_cannot_match(cluster: Cluster) -> None:
+@pytest.mark.parametrize("grouped", [True, False], ids=["group", "alone"])
+async def test_a_pattern_is_pythons(cluster: Cluster, *, grouped: bool) -> None:
+    """RE2 has no look-arounds."""
+    read = await filled(cluster, "look-here", 1, 2)
+    skipped = await filled(cluster, "look-away", 1, 2)
+    ours = skipped.removeprefix("look-away")
+    consumer = made(cluster, group=cluster.unique("look") if grouped else None)
+    consumer.subscribe(pattern=f"look-(?!away).*{ours}")
+    async with consumer:
+        found = await take(consumer, 2)
+        assert {each.topic for each in found} == {read}
+        assert consumer.subscription() == {read}
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_pattern_finds_new_topics_and_forgets_old_ones(cluster: Cluster) -> None:
+    listener = Listener()
+    consumer = made(cluster, group=cluster.unique("found"), metadata_max_age_ms=100)
+    consumer.subscribe(pattern=cluster.unique("found-(one|two)"), listener=listener)
+    async with consumer:
+        assert consumer.subscription() == set()
+        with pytest.raises(errors.IllegalStateError):
+            consumer.assign([TopicPartition("t", 0)])
+        taking = asyncio.create_task(take(consumer, 2))
+        one = await filled(cluster, "found-one", 1, 1)
+        two = await filled(cluster, "found-two", 1, 1)
+        assert {each.topic for each in await taking} == {one, two}
+        assert consumer.subscription() == {one, two}
+        await cluster.delete_topic(one)
+        await eventually(lambda: consumer.subscription() == {two})
+        await cluster.delete_topic(two)
+        await eventually(lambda: consumer.subscription() == set())
+        consumer.unsubscribe()
+        consumer.assign([TopicPartition("t", 0)])
+    came = [tp for name, called in listener.calls if name == "assigned" for tp in called]
+    assert sorted(came) == sorted([(one, 0), (two, 0)])
+
+
+@pytest.mark.parametrize("grouped", [True, False], ids=["group", "alone"])
+@pytest.mark.parametrize("excluded", [True, False])
+async def test_a_pattern_and_internal_topics(
+    cluster: Cluster, *, grouped: bool, excluded: bool
+) -> None:
+    topic, group = await filled(cluster, "internal", 1, 1), cluster.unique("internal")
+    async with made(cluster, topic, group=group):
+        pass  # or a broker has no internal topic yet
+    consumer = made(
+        cluster,
+        group=cluster.unique("internal") if grouped else None,
+        exclude_internal_topics=excluded,
+    )
+    consumer.subscribe(pattern=f"__consumer_offsets|{topic}")
+    async with consumer:
+        assert consumer.subscription() - {topic} == (set() if excluded else {"__consumer_offsets"})
+
+
+async def test_what_cannot_be_subscribed_to(cluster: Cluster) -> None:
     consumer = made(cluster, group="g")
-    for pattern in ("a(?=b)", "("):
-        with pytest.raises(ValueError, match="pattern"):
-            consumer.subscribe(pattern=pattern)
+    with pytest.raises(ValueError, match="pattern"):
+        consumer.subscribe(pattern="(")
+    consumer.assign([TopicPartition("t", 0)])
+    with pytest.raises(errors.IllegalStateError):
+        consumer.subscribe(pattern="t")
+    consumer.unsubscribe()
     with pytest.raises(TypeError):
         consumer.subscribe(["t"], pattern="t")
     with pytest.raises(TypeError):
@@ -355,6 +414,62 @@ async def test_a_listener_that_fails_is_logged_and_called_again(
         assert len(await take(consumer, 1)) == 1
     assert listener.calls[:2] == [("assigned", {tp})] * 2
     assert "not now" in caplog.text
+
+
+@pytest.mark.parametrize("grouped", [True, False], ids=["group", "alone"])
+async def test_partitions_that_are_still_to_come_are_waited_for(
+    cluster: Cluster, *, grouped: bool
+) -> None:
+    one, two = await filled(cluster, "first", 1, 3), await filled(cluster, "second", 1, 3)
+    tp = TopicPartition(two, 0)
+    async with made(cluster, one, group=cluster.unique("come") if grouped else None) as consumer:
+        await consumer.getone()
+        consumer.subscribe([two])
+        assert await consumer.getmany(tp, timeout_ms=0) == {}
+        async with asyncio.timeout(20):
+            assert (await consumer.getone(tp)).value == b"0-0"
+            never = cluster.unique("never")
+            consumer.subscribe([one, two, never])
+            assert await consumer.getmany(tp, timeout_ms=10_000)
+            waiting = asyncio.create_task(consumer.getone(TopicPartition(never, 0)))
+        with pytest.raises(errors.IllegalStateError):
+            await consumer.getone(TopicPartition("another", 0))
+        await asyncio.sleep(0)
+        await consumer.stop()
+        with pytest.raises(errors.ConsumerStoppedError):
+            await waiting
+
+
+async def test_what_is_buffered_can_be_seen(cluster: Cluster) -> None:
+    topic, other = await filled(cluster, "buffered", 1, 3), await filled(cluster, "other", 1, 1)
+    tp = TopicPartition(topic, 0)
+    async with made(cluster, topic, group=cluster.unique("buffered")) as consumer:
+        first = await consumer.getone()
+        buffered = consumer._fetcher._records[tp]
+        assert buffered.size_bytes > 0
+        assert buffered.has_more()
+        consumer.subscribe([other])
+        assert tp not in consumer._fetcher._records
+        consumer.subscribe([topic])
+        consumer.seek(tp, first.offset) if tp in consumer.assignment() else None
+        async with asyncio.timeout(20):
+            while (await consumer.getone(tp)).offset < 2:
+                assert tp in consumer._fetcher._records
+        assert tp not in consumer._fetcher._records
+
+
+async def test_the_coordinator_shows_what_was_asked_for() -> None:
+    given = {
+        "session_timeout_ms": 12_345,
+        "heartbeat_interval_ms": 3_456,
+        "retry_backoff_ms": 567,
+        "auto_commit_interval_ms": 6_789,
+        "exclude_internal_topics": False,
+        "enable_auto_commit": False,
+    }
+    consumer = lone("t", **given)
+    assert {name: getattr(consumer._coordinator, f"_{name}") for name in given} == given
+    await consumer.stop()
 
 
 async def test_the_client_is_alive(cluster: Cluster) -> None:
@@ -422,11 +537,16 @@ async def test_settings_of_the_classic_protocol(
 ) -> None:
     monkeypatch.setattr(_settings, "_told", set())
     caplog.set_level(logging.INFO, "kip848_client")
-    wish = {"session_timeout_ms": 10_000, "heartbeat_interval_ms": 1_234}
+    wish = {
+        "session_timeout_ms": 10_000,
+        "heartbeat_interval_ms": 1_234,
+        "exclude_internal_topics": False,
+    }
     for _ in range(2):
         await lone("t", **wish).stop()
     assert [each.levelname for each in caplog.records] == ["INFO", "WARNING"]
     silent, warning = (each.getMessage() for each in caplog.records)
+    assert "exclude_internal_topics" not in silent + warning
     assert "session_timeout_ms" in silent
     assert "group.consumer.heartbeat.interval.ms" in warning
     assert "session_timeout_ms" not in warning

@@ -10,11 +10,13 @@ from typing import Any
 import aiokafka
 import pytest
 from aiokafka import errors
+from aiokafka.producer.transaction_manager import TransactionState
 from aiokafka.structs import RecordMetadata, TopicPartition
 
 from kip848_client import Consumer
 from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from kip848_client.aiokafka.errors import TransactionAbortedError
+from kip848_client.errors import Kip848Error
 from kip848_client.producing import State
 from tests.integration.cluster import Cluster, eventually
 from tests.integration.reading import committed_values, limit_messages
@@ -49,6 +51,55 @@ async def test_metadata_is_theirs(cluster: Cluster) -> None:
         assert (await read.getone()).key == b"k"
         headers: Any = (await read.getone()).headers
         assert headers == (("h", b"1"), ("n", None))
+
+
+async def test_what_looks_below_sees_what_is_there(cluster: Cluster) -> None:
+    topic, tid = await filled(cluster, "looked", 2, 0), cluster.unique("tid")
+    producer = made(cluster, transactional_id=tid)
+    assert producer._sender._acks == -1
+    before = producer._sender.sender_task
+    assert before is None
+    state = producer._txn_manager
+    assert (state.producer_id, state.producer_epoch) == (-1, -1)
+    assert state.state is TransactionState.UNINITIALIZED
+    async with producer:
+        assert not producer._sender.sender_task.done()
+        assert state.state is TransactionState.READY
+        mine = state.producer_id, state.producer_epoch
+        assert mine[0] >= 0
+        assert await producer.partitions_for(topic) == {0, 1}
+        assert producer._metadata.leader_for_partition(TopicPartition(topic, 1)) is not None
+        await producer.begin_transaction()
+        assert state.state is TransactionState.IN_TRANSACTION
+        await producer.send(topic, b"1")
+        ending = asyncio.create_task(producer.commit_transaction())
+        for _ in range(2):
+            await asyncio.sleep(0)
+        assert state.state is TransactionState.COMMITTING_TRANSACTION
+        ending.cancel()  # the commit goes on
+        await eventually(lambda: state.state is TransactionState.READY)
+    assert producer._sender.sender_task.done()
+    async with made(cluster, transactional_id=tid) as again:
+        other = again._txn_manager
+        assert other.producer_id == mine[0]
+        assert other.producer_epoch > mine[1]
+    async with made(cluster, acks=0) as silent:
+        assert silent._sender._acks == 0
+        assert silent._txn_manager is None
+
+
+async def test_errors_of_records_are_theirs(cluster: Cluster) -> None:
+    topic = await filled(cluster, "small", 1, 0)
+    await limit_messages(cluster, topic, 500)
+    async with made(cluster) as producer:
+        futures = [await producer.send(topic, b"x" * 1_000, partition=0) for _ in range(2)]
+        for future in futures:
+            with pytest.raises(errors.MessageSizeTooLargeError) as refused:
+                await future
+            assert isinstance(refused.value.__cause__, Kip848Error)
+        dropped = await producer.send(topic, b"y", partition=0)
+        dropped.cancel()
+        assert (await producer.send_and_wait(topic, b"z", partition=0)).offset >= 0
 
 
 async def test_nobody_acknowledges(cluster: Cluster) -> None:

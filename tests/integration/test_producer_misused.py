@@ -167,7 +167,7 @@ async def test_a_life_that_is_cancelled_leaves_nothing(moment: Moment) -> None:
             async with asyncio.timeout(10):
                 await producer.stop()
             engine = engine_of(producer)
-            assert engine._task is None or engine._task.done()
+            assert engine.task is None or engine.task.done()
             assert not any(
                 each.is_open for pool in engine.transport._pools for each in _links(pool)
             )

@@ -176,7 +176,7 @@ BUGS: Final = (
             Plant(
                 Transactions,
                 "batch_failed",
-                "if producer in (None, self._who):",
+                "if producer in (None, self.who):",
                 "if False:",
             ),
         ),
@@ -228,7 +228,7 @@ BUGS: Final = (
                 Transactions,
                 "_do_what_is_due",
                 "self._is_quiet():\n                    "
-                "self._requests.want_producer_id(self._txn.asks_as or self._who)",
+                "self._requests.want_producer_id(self._txn.asks_as or self.who)",
                 "self._is_quiet():\n                    self._requests.want_producer_id(NOBODY)",
             ),
         ),

@@ -70,13 +70,27 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
             found |= {(name, number) for number in numbers}
         return found
 
-    async def partitions_where(self, fits: Callable[[str], bool]) -> set[tuple[str, int]]:
-        """All partitions of the topics whose names fit. Raises ``KafkaError``."""
+    async def topics_where(
+        self, fits: Callable[[str], object], *, with_internal: bool
+    ) -> frozenset[str]:
+        """The topics whose names fit, asked for anew. Raises ``KafkaError``."""
         cluster: Any = self.cluster
         if not await self._metadata_update(cluster, None):
             raise KafkaError("no broker tells which topics there are")
-        names = [name for name in cluster.topics() if fits(name)]
-        return {(name, n) for name in names for n in cluster.partitions_for_topic(name)}
+        names: Iterable[str] = cluster.topics(exclude_internal_topics=not with_internal)
+        return frozenset(name for name in names if fits(name))
+
+    def learn_of(self, topic: str) -> asyncio.Future[bool]:
+        """Have the topic in ``cluster``, too, soon; the result tells whether a broker answers."""
+        self._topics.add(topic)
+        if self.cluster.partitions_for_topic(topic) is not None:
+            return self._done(found=True)
+        return self.force_metadata_update()
+
+    def partitions_known(self, topics: Iterable[str]) -> set[tuple[str, int]]:
+        """All partitions of topics, as they were told last."""
+        cluster: Any = self.cluster
+        return {(name, n) for name in topics for n in cluster.partitions_for_topic(name) or ()}
 
     # -- aiokafka's methods ----------------------------------------------------------------------
 
@@ -110,10 +124,11 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
         named = list(topics) if topics else None
         return await self._ask(cluster_metadata, MetadataRequest(named))
 
-    async def _wait_on_metadata(self, topic: str) -> Any:
+    def _wait_on_metadata(self, topic: str) -> Awaitable[Any]:
         if self.learn is not None:
-            return await self.learn(topic)
-        return await super()._wait_on_metadata(topic)
+            return self.learn(topic)
+        waiting: Awaitable[Any] = super()._wait_on_metadata(topic)
+        return waiting
 
     async def _get_conn(self, node_id: Any, *, group: Any = 0, no_hint: bool = False) -> Any:
         _ = no_hint

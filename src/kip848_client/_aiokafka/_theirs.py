@@ -12,6 +12,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.consumer.consumer import AIOKafkaConsumer
 from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.producer.producer import AIOKafkaProducer
+from aiokafka.producer.transaction_manager import TransactionState as TheirTransactionState
 from aiokafka.util import commit_structure_validate
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "AIOKafkaConsumer",
     "AIOKafkaProducer",
     "BatchBuilder",
+    "TheirTransactionState",
     "abc",
     "commit_structure_validate",
     "consumer",

@@ -19,7 +19,6 @@ from kip848_client.aiokafka._members import enlist
 from kip848_client.aiokafka._organs import Coordinator, Fetcher
 from kip848_client.aiokafka._settings import consumer_settings
 from kip848_client.aiokafka._subscription import Subscription
-from kip848_client.aiokafka._whole_topics import WholeTopics
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import TopicPartition
 from kip848_client.consumer import GroupMetadata, MemberView
@@ -54,11 +53,10 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
             raise
         self._inner = inner
         self._client: Any = LinkedClient.like(self._client)
-        self._whole_topics: WholeTopics | None = None
-        if self._group_id is None:
-            self._whole_topics = WholeTopics(inner, self._client, inner.config.metadata_max_age_ms)
-        self._subscription: Any = Subscription(inner, self._whole_topics)
-        self._coordinator: Any = Coordinator(inner, self._group_id)
+        self._subscription: Any = Subscription(
+            inner, self._client, with_internal=not self._exclude_internal_topics
+        )
+        self._coordinator: Any = Coordinator(inner, self._group_id, vars(self))
         self._fetcher: Any = Fetcher(inner, self._subscription)
         if topics:
             self._subscription.subscribe(self._validate_topics(topics))
@@ -101,8 +99,7 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
                 await inner.start()
                 enlist(inner)
                 await self._client.begin(inner.transport)
-                if self._whole_topics is not None:
-                    await self._whole_topics.begin()
+                await self._subscription.begin()
                 await inner.settled(self._request_timeout_ms / 1000)
         except BaseException:
             await self.stop()
@@ -119,8 +116,7 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         finally:
             self._closed = self._inner.is_over or not self._inner.was_started
             if self._closed:
-                if self._whole_topics is not None:
-                    await self._whole_topics.end()
+                await self._subscription.end()
                 await self._client.close()
 
     async def _stop_inner(self) -> None:

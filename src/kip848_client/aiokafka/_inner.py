@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any, Final
 
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._types import TopicPartition
 from kip848_client.consumer import Consumer, Record
-from kip848_client.errors import ConfigError, Kip848Error
+from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.member import MemberState
-from kip848_client.producer import Producer
-from kip848_client.producing import State
+from kip848_client.producer import Producer, Receipts
+from kip848_client.producing import NOBODY, ProducerId, State
 
 __all__ = ["InnerConsumer", "InnerProducer"]
 
@@ -54,6 +55,13 @@ class InnerConsumer(Consumer[Any, Any]):
         """Whether it was stopped to the end."""
         return self._closing is not None and self._closing.over
 
+    def check_free(self) -> None:
+        """Raise where no subscription can be made."""
+        if self._engine is not None:
+            self._run()
+        if self._manual is not None:
+            raise LocalProtocolError("partitions were assigned by hand; unsubscribe() first")
+
     def check(self) -> None:
         """Raise what ended the consumer, if something did."""
         if self._engine is not None:
@@ -92,6 +100,53 @@ class InnerConsumer(Consumer[Any, Any]):
         await until(lambda: bool(self.assignment()), min(deadline_s, now() + patience_s))
         self._run()
 
+    async def until_ours(
+        self, partitions: Collection[Any], timeout_s: float = math.inf
+    ) -> list[Any]:
+        """Those of the partitions that are ours, as soon as one is; none when the time is over.
+        Who calls this is done with what it got, and alive. Raises as ``getone``."""
+        self._came_back()
+        engine = self._run()
+        supervisor = engine.supervisor
+        now = asyncio.get_running_loop().time
+        deadline_s = now() + timeout_s
+        ours = self._of_ours(partitions)
+        if ours:
+            return ours
+        changed = asyncio.Event().wait if supervisor is None else supervisor.change
+        if supervisor is not None:
+            supervisor.polled(waiting=True)
+        try:
+            while not ours and now() < deadline_s:
+                engine.errors.check()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(_LOOK_S, deadline_s - now())):
+                        await changed()
+                self._run()
+                ours = self._of_ours(partitions)
+        finally:
+            if supervisor is not None:
+                supervisor.poll_ended()
+        return ours
+
+    def _of_ours(self, partitions: Collection[Any]) -> list[Any]:
+        assigned = self.assignment()
+        return [tp for tp in partitions if tp in assigned]
+
+    def buffered(self) -> dict[TopicPartition, int]:
+        """How many bytes of a partition were fetched and wait for the application, where there are
+        records among them that it may get."""
+        if self._engine is None:
+            return {}
+        partitions = self._engine.core.snapshot().partitions
+        return {
+            tp: each.buffered_bytes
+            for tp, each in partitions.items()
+            if each.slices
+            and "limited" not in each.why_not
+            and (each.consumed is None or each.slices[-1][1] > each.consumed)
+        }
+
     def may_commit(self, tp: TopicPartition) -> bool:
         """Whether the partition is ours, or was: then the coordinator decides."""
         engine = self._engine
@@ -128,6 +183,10 @@ class InnerProducer(Producer[Any, Any]):
         self._kept: dict[str, tuple[object, object, Known]] = {}
         """By topic: what its route was when it was looked at last, and what that means."""
 
+    def tell(self, receipts: Receipts) -> None:
+        """Before the start: what the futures of records are told."""
+        self._receipts = receipts
+
     @property
     def transport(self) -> KafkaTransport:
         """The connections of a producer that runs."""
@@ -142,6 +201,16 @@ class InnerProducer(Producer[Any, Any]):
     def transaction_state(self) -> State | None:
         """Where a transactional producer is."""
         return None if self._engine is None else self._engine.core.transaction_state
+
+    @property
+    def who(self) -> ProducerId:
+        """In whose name is written."""
+        return NOBODY if self._engine is None else self._engine.core.who
+
+    @property
+    def sending_task(self) -> asyncio.Task[None] | None:
+        """The task that sends, from the start on."""
+        return None if self._engine is None else self._engine.task
 
     def partitions_known(self, topic: str) -> Known | None:
         """All partitions of a topic and those with a leader, if it is known."""

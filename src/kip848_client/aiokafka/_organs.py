@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kip848_client._aiokafka._theirs import errors
@@ -22,7 +23,7 @@ from kip848_client.aiokafka.structs import (
     OffsetAndTimestamp,
     TopicPartition,
 )
-from kip848_client.errors import CallbackError
+from kip848_client.errors import CallbackError, NotAssigned
 
 __all__ = ["Coordinator", "Fetcher"]
 
@@ -33,11 +34,32 @@ _AFTER_FAILED_LISTENER_S: Final = 1.0
 """The pause before a listener that has failed is called again."""
 
 
+_SETTINGS: Final = (
+    "_session_timeout_ms",
+    "_heartbeat_interval_ms",
+    "_retry_backoff_ms",
+    "_enable_auto_commit",
+    "_auto_commit_interval_ms",
+    "_exclude_internal_topics",
+)
+"""As the program has given them, also those that the group's coordinator decides."""
+
+
 class Coordinator:
     """The membership, as aiokafka's methods and those who look below them ask for it."""
 
-    def __init__(self, inner: InnerConsumer, group_id: str | None) -> None:
+    _session_timeout_ms: int
+    _heartbeat_interval_ms: int
+    _retry_backoff_ms: int
+    _enable_auto_commit: bool
+    _auto_commit_interval_ms: int
+    _exclude_internal_topics: bool
+
+    def __init__(
+        self, inner: InnerConsumer, group_id: str | None, settings: Mapping[str, Any]
+    ) -> None:
         self._inner = inner
+        vars(self).update({name: settings[name] for name in _SETTINGS})
         self.group_id = group_id
         self.coordinator_id: int | None = None
         self._metadata_snapshot: dict[str, int] = {}
@@ -89,6 +111,17 @@ class Coordinator:
         """The consumer's ``stop`` closes everything."""
 
 
+@dataclass(frozen=True, slots=True)
+class Buffered:
+    """What of a partition waits for the application."""
+
+    size_bytes: int
+
+    def has_more(self) -> bool:
+        """Whether there are records, which is why this exists."""
+        return True
+
+
 class Fetcher:
     """The way of records, for aiokafka's ``getone`` and ``getmany``."""
 
@@ -100,27 +133,45 @@ class Fetcher:
     def _closed(self) -> bool:
         return self._inner.is_over
 
+    @property
+    def _records(self) -> dict[Any, Buffered]:
+        """What was fetched and not handed out, by partition, at this moment."""
+        return {TopicPartition(*tp): Buffered(n) for tp, n in self._inner.buffered().items()}
+
     async def next_record(self, partitions: Collection[Any]) -> Any:
         """The next record, of these partitions if there are any."""
         inner = self._inner
+        wanted = partitions
         with _translating:
             while True:
                 try:
-                    if partitions:
-                        return ConsumerRecord(*await inner.getone(*partitions))
+                    if wanted:
+                        return ConsumerRecord(*await inner.getone(*wanted))
                     return ConsumerRecord(*await inner.next())
                 except CallbackError as err:
                     await _after_failed_listener(err)
+                except NotAssigned:
+                    if not self._subscriptions.may_get(partitions):
+                        raise
+                    wanted = await inner.until_ours(partitions) or partitions
 
     async def fetched_records(
         self, partitions: Collection[Any], timeout: float = 0, max_records: int | None = None
     ) -> dict[Any, list[Any]]:
         """Records by partition; waits up to ``timeout`` seconds for the first."""
-        timeout_ms = round(timeout * 1000)
+        now = asyncio.get_running_loop().time
+        deadline_s = now() + timeout
+        wanted = partitions
         with _translating:
             try:
+                if partitions and self._subscriptions.may_get(partitions):
+                    wanted = await self._inner.until_ours(partitions, timeout)
+                    if not wanted:
+                        return {}
                 found = await self._inner.getmany(
-                    *partitions, timeout_ms=timeout_ms, max_records=max_records
+                    *wanted,
+                    timeout_ms=max(0, round((deadline_s - now()) * 1000)),
+                    max_records=max_records,
                 )
             except CallbackError as err:
                 await _after_failed_listener(err)

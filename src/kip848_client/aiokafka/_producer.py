@@ -7,6 +7,8 @@ record was refused, and names no member with its offsets.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any, Self
 
 from kip848_client._aiokafka._client import LinkedClient
@@ -21,6 +23,7 @@ from kip848_client.aiokafka._producer_organs import (
     Routes,
     Sender,
     TransactionState,
+    receipts,
 )
 from kip848_client.aiokafka._settings import producer_settings
 from kip848_client.aiokafka.errors import Translating
@@ -48,6 +51,7 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
         except BaseException:
             self._closed = True  # or its end would be missed
             raise
+        inner.tell(receipts(inner))
         routes = Routes(inner, client)
         client.learn = routes.learn
         self._inner = inner
@@ -78,7 +82,29 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
 
     async def partitions_for(self, topic: str) -> set[int]:
         """The partitions of a topic."""
-        return set(await super().partitions_for(topic))
+        found = set(await super().partitions_for(topic))
+        await self.client.learn_of(topic)
+        return found
+
+    def _partition(
+        self,
+        topic: str,
+        partition: int | None,
+        key: Any,
+        value: Any,
+        serialized_key: bytes | None,
+        serialized_value: bytes | None,
+    ) -> int:
+        """As aiokafka's, for less: it is called for each record. Instrumentation calls it, too."""
+        _ = key, value, serialized_value
+        known = self._inner.partitions_known(topic)
+        every, led = ((), ()) if known is None else known
+        if partition is None:
+            chosen: int = self._partitioner(serialized_key, [*every], [*led])
+            return chosen
+        assert partition >= 0
+        assert partition in every, "Unrecognized partition"
+        return partition
 
     # -- transactions ----------------------------------------------------------------------------
 
@@ -95,14 +121,18 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
         ``CommitInDoubtError`` when nobody answers in time: the same call again tells how it ended.
         """
         self._ensure_transactional()
-        with self._translating:
-            await self._inner.commit_transaction()
+        await self._to_its_end(self._inner.commit_transaction())
 
     async def abort_transaction(self) -> None:
         """Drop what waits, and abort the transaction."""
         self._ensure_transactional()
+        await self._to_its_end(self._inner.abort_transaction())
+
+    async def _to_its_end(self, ending: Coroutine[Any, Any, None]) -> None:
+        """Also when the caller is cancelled, as in aiokafka: the next transaction can begin then,
+        and ours would wait for somebody to ask how the last one ended."""
         with self._translating:
-            await self._inner.abort_transaction()
+            await asyncio.shield(asyncio.ensure_future(ending))
 
     async def send_offsets_to_transaction(self, offsets: Any, group_id: Any) -> None:
         """Commit ``offsets`` of a group with the transaction.

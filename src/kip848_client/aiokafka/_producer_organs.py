@@ -4,18 +4,20 @@ transactions. aiokafka's own ``send`` and ``send_batch`` are inherited and reach
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from collections.abc import Coroutine, Iterable
+from functools import partial
+from typing import Any, Final
 
 from kip848_client._aiokafka._client import LinkedClient
-from kip848_client._aiokafka._theirs import BatchBuilder, errors
+from kip848_client._aiokafka._theirs import BatchBuilder, TheirTransactionState, errors
 from kip848_client.aiokafka._inner import InnerProducer
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import RecordMetadata, TopicPartition
 from kip848_client.errors import Kip848Error, LocalProtocolError
+from kip848_client.producer import Receipts
 from kip848_client.producing import State
 
-__all__ = ["Accumulator", "ProducerTranslating", "Routes", "Sender", "TransactionState"]
+__all__ = ["Accumulator", "ProducerTranslating", "Routes", "Sender", "TransactionState", "receipts"]
 
 Header = tuple[str, bytes | None]
 
@@ -42,7 +44,6 @@ class Accumulator:
         self._inner = inner
         self._batch_bytes = batch_bytes
         self._translating = ProducerTranslating(inner)
-        self._is_acknowledged = inner.config.acks != 0
         self._is_silent = inner.config.transactional_id is not None
         """Whether the end of a transaction tells of records that fail, too."""
 
@@ -56,8 +57,11 @@ class Accumulator:
         headers: Iterable[Header] = (),
     ) -> asyncio.Future[Any]:
         """Put a record into a batch; the future tells where it is."""
-        sent = await self._send(tp, key, value, timestamp_ms, headers)
-        return self._told(sent, _metadata)
+        try:
+            sending = self._inner.bytes_sending()
+            return await sending.send(tp[0], value, key, tp[1], timestamp_ms, headers)
+        except Kip848Error as err:
+            raise self._translating.instead_of(err) from err
 
     def create_builder(self, key_serializer: Any = None, value_serializer: Any = None) -> Batch:
         """What an application collects records in, to send them together."""
@@ -71,45 +75,34 @@ class Accumulator:
             raise ValueError("send_batch takes what create_batch returned, with records in it")
         builder.close()
         sent = [
-            await self._send(tp, key, value, timestamp_ms, headers)
+            await self.add_message(tp, key, value, _timeout, timestamp_ms, headers)
             for timestamp_ms, key, value, headers in builder.records
         ]
-        return self._told(asyncio.gather(*sent), lambda all_of_it: _metadata(all_of_it[0]))
+        return self._of_all(sent)
 
     async def flush(self) -> None:
         """Wait for all that was sent."""
         with self._translating:
             await self._inner.flush()
 
-    async def _send(
-        self, tp: Any, key: Any, value: Any, timestamp_ms: int | None, headers: Iterable[Header]
-    ) -> asyncio.Future[Any]:
-        with self._translating:
-            sending = self._inner.bytes_sending()
-            return await sending.send(tp.topic, value, key, tp.partition, timestamp_ms, headers)
+    def _of_all(self, sent: list[asyncio.Future[Any]]) -> asyncio.Future[Any]:
+        """What became of the first record, when all of them are there; or the first error."""
+        told: asyncio.Future[Any] = sent[0].get_loop().create_future()
 
-    def _told(
-        self, sent: asyncio.Future[Any], metadata: Callable[[Any], Any]
-    ) -> asyncio.Future[Any]:
-        """A future of aiokafka's metadata, or error."""
-        told: asyncio.Future[Any] = sent.get_loop().create_future()
-
-        def tell(sent: asyncio.Future[Any]) -> None:
-            error = None if sent.cancelled() else sent.exception()
+        def tell(done: asyncio.Future[list[Any]]) -> None:
             if told.done():
                 return
-            if sent.cancelled():
+            error = None if done.cancelled() else done.exception()
+            if done.cancelled():
                 told.cancel()
             elif error is None:
-                told.set_result(metadata(sent.result()) if self._is_acknowledged else None)
+                told.set_result(done.result()[0])
             else:
-                if isinstance(error, Kip848Error):
-                    error = self._translating.instead_of(error)
                 told.set_exception(error)
                 if self._is_silent:
                     told.exception()
 
-        sent.add_done_callback(tell)
+        asyncio.gather(*sent).add_done_callback(tell)
         return told
 
 
@@ -141,8 +134,17 @@ class Batch(BatchBuilder):  # type: ignore[misc]  # aiokafka has no types
         return added
 
 
-def _metadata(ours: Any) -> Any:
-    return RecordMetadata(*ours)._replace(topic_partition=TopicPartition(ours[0], ours[1]))
+def receipts(inner: InnerProducer) -> Receipts:
+    """aiokafka's ``RecordMetadata``, which are nothing where no broker tells, and its errors."""
+
+    def nothing(_row: tuple[Any, ...]) -> None:
+        return None
+
+    return Receipts(
+        receipt=nothing if inner.config.acks == 0 else partial(tuple.__new__, RecordMetadata),
+        partition=lambda tp: TopicPartition(*tp),
+        error=ProducerTranslating(inner).instead_of,
+    )
 
 
 class Sender:
@@ -152,8 +154,14 @@ class Sender:
         self._inner = inner
         self._client = client
         self._translating = ProducerTranslating(inner)
-        self.sender_task: asyncio.Task[None] | None = None
-        """aiokafka's own waits for one; ours has its tasks inside."""
+        self._acks = inner.config.acks
+
+    @property
+    def sender_task(self) -> asyncio.Task[None] | None:
+        """The task that sends, from the start on."""
+        return self._inner.sending_task
+
+    _sender_task = sender_task
 
     async def start(self) -> None:
         """Connect; with a transactional id, become the one producer that has it."""
@@ -182,10 +190,12 @@ class Routes:
     async def learn(self, topic: str) -> frozenset[int]:
         """The partitions, asked for if need be."""
         known = self._inner.partitions_known(topic)
-        if known is None:
-            with self._translating:
-                return await self._inner.partitions_for(topic)
-        return known[0]
+        if known is not None:
+            return known[0]
+        with self._translating:
+            found = await self._inner.partitions_for(topic)
+        self._client.learn_of(topic)
+        return found
 
     def partitions_for_topic(self, topic: str) -> Any:
         """All partitions, ``None`` when the topic is not known."""
@@ -198,12 +208,40 @@ class Routes:
         return None if known is None else known[1]
 
 
+_STATES: Final = {
+    State.COMMITTING: "COMMITTING_TRANSACTION",
+    State.IN_DOUBT: "COMMITTING_TRANSACTION",
+    State.ABORTING: "ABORTING_TRANSACTION",
+    State.BUMPING: "ABORTING_TRANSACTION",
+    State.ABORTABLE: "ABORTABLE_ERROR",
+    State.FATAL: "FATAL_ERROR",
+}
+"""What aiokafka calls otherwise, or has no word for."""
+
+
 class TransactionState:
     """Where the transaction is, by aiokafka's names."""
 
     def __init__(self, inner: InnerProducer) -> None:
         self._inner = inner
         self.transactional_id = inner.config.transactional_id
+        self.transaction_timeout_ms = inner.config.transaction_timeout_ms
+
+    @property
+    def producer_id(self) -> int:
+        """As the broker has named it, -1 before that."""
+        return self._inner.who[0]
+
+    @property
+    def producer_epoch(self) -> int:
+        """Of the producer id, -1 before there is one."""
+        return self._inner.who[1]
+
+    @property
+    def state(self) -> Any:
+        """aiokafka's ``TransactionState``."""
+        state = self._inner.transaction_state or State.UNINITIALIZED
+        return TheirTransactionState[_STATES.get(state, state.name)]
 
     def is_in_transaction(self) -> bool:
         """Whether ``send`` may go on; where the transaction can only be aborted, it says why."""

@@ -31,6 +31,8 @@ def _defaults(constructor: Callable[..., Any]) -> Settings:
 _CONSUMER: Final = _defaults(AIOKafkaConsumer.__init__)
 _PRODUCER: Final = _defaults(AIOKafkaProducer.__init__)
 _MADE_HERE: Final = frozenset(["key_deserializer", "value_deserializer"])
+_HEEDED_HERE: Final = frozenset(["exclude_internal_topics"])
+"""A broker that matches patterns has no such choice; here they are matched by the client."""
 _LEVELS: Final = ("read_uncommitted", "read_committed")
 
 _told: set[str] = set()
@@ -54,7 +56,8 @@ def consumer_settings(given: Mapping[str, Any]) -> tuple[Settings, Settings]:
     if settings["client_id"] is None:
         del for_ours["client_id"]
     for_ours.setdefault("default_api_timeout_ms", settings["request_timeout_ms"])
-    _, meaningless = ConsumerConfig.without_meaning
+    _, classic = ConsumerConfig.without_meaning
+    meaningless = {name: instead for name, instead in classic.items() if name not in _HEEDED_HERE}
     return for_theirs, for_ours | _worth_telling(given, _CONSUMER, meaningless)
 
 

@@ -10,12 +10,13 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Final
 
+from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._types import TopicPartition as OurPartition
 from kip848_client.aiokafka._inner import InnerConsumer
+from kip848_client.aiokafka._matched_topics import MatchedTopics
 from kip848_client.aiokafka._whole_topics import WholeTopics
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import OffsetAndMetadata, TopicPartition
-from kip848_client.consumer._patterns import beginning_with
 from kip848_client.errors import ConsumerClosed
 
 __all__ = ["Subscription"]
@@ -29,10 +30,18 @@ Partitions = Collection[Any]
 class Subscription:
     """What is consumed, by aiokafka's names; also its own ``subscription``, while there is one."""
 
-    def __init__(self, inner: InnerConsumer, whole_topics: WholeTopics | None) -> None:
+    def __init__(
+        self, inner: InnerConsumer, client: LinkedClient, *, with_internal: bool = False
+    ) -> None:
         self._inner = inner
-        self._whole_topics = whole_topics
+        age_ms = inner.config.metadata_max_age_ms
+        self._whole_topics: WholeTopics | None = None
         """Where topics are read without a group."""
+        self._matched = MatchedTopics(
+            inner, client, age_ms, with_internal=with_internal, nothing=self._notify
+        )
+        if inner.config.group_id is None:
+            self._whole_topics = WholeTopics(inner, client, age_ms, with_internal=with_internal)
         self._topics: frozenset[str] = frozenset()
         self._manual = False
         self.subscribed_pattern: re.Pattern[str] | None = None
@@ -45,9 +54,11 @@ class Subscription:
 
     @property
     def topics(self) -> frozenset[str]:
-        """The names subscribed to; with a pattern those of what is assigned."""
+        """The names subscribed to; with a pattern those that were found."""
         if self.subscribed_pattern is None:
             return self._topics
+        if self._whole_topics is None:
+            return self._matched.names
         return frozenset(tp.topic for tp in self._inner.assignment())
 
     @property
@@ -79,6 +90,17 @@ class Subscription:
         """Whether it is a group that assigns."""
         return self.active and not self._manual
 
+    def may_get(self, partitions: Partitions) -> bool:
+        """Whether each of these is ours, or one that the group may give us."""
+        ours = self._inner.assignment()
+        return all(tp in ours or self._may_come(*tp) for tp in partitions)
+
+    def _may_come(self, topic: str, partition: int) -> bool:
+        if self._manual or topic not in self.topics:
+            return False
+        known = self._inner.partitions_for_topic(topic)
+        return known is None or partition in known
+
     # -- what changes it -------------------------------------------------------------------------
 
     def subscribe(self, topics: AbstractSet[str], listener: Any = None) -> None:
@@ -86,6 +108,7 @@ class Subscription:
         with _translating:
             if self._whole_topics is None:
                 self._inner.subscribe(topics, listener=self._listener(listener))
+                self._matched.forget()
             else:
                 self._whole_topics.want(frozenset(topics), None)
         self._topics, self.listener = frozenset(topics), listener
@@ -96,8 +119,7 @@ class Subscription:
         """Consume the topics that begin with a match of ``pattern``."""
         with _translating:
             if self._whole_topics is None:
-                text = beginning_with(pattern)
-                self._inner.subscribe(pattern=text, listener=self._listener(listener))
+                self._matched.want(pattern, self._listener(listener))
             else:
                 self._whole_topics.want(frozenset(), pattern)
         self._topics, self.listener = frozenset(), listener
@@ -109,6 +131,7 @@ class Subscription:
         with _translating:
             if self._whole_topics is not None:
                 self._whole_topics.check_unused()
+            self._matched.check_unused()
             self._inner.assign(partitions)
         self._topics = frozenset(tp.topic for tp in partitions)
         self._manual = True
@@ -118,6 +141,7 @@ class Subscription:
         """Consume nothing. A consumer that is stopped consumes nothing already."""
         if self._whole_topics is not None:
             self._whole_topics.want(frozenset(), None)
+        self._matched.forget()
         with _translating, suppress(ConsumerClosed):
             self._inner.unsubscribe()
         self._topics, self._manual = frozenset(), False
@@ -143,6 +167,16 @@ class Subscription:
         """Go on with this offset."""
         with _translating:
             self._inner.seek(tp, offset)
+
+    # -- looking for topics ----------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Find what is to be read, and go on looking. Raises aiokafka's errors."""
+        await (self._whole_topics or self._matched).begin()
+
+    async def end(self) -> None:
+        """Look no more."""
+        await (self._whole_topics or self._matched).end()
 
     # -- waiting ---------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from kip848_client._shown import shown
 from kip848_client.errors import ConfigError
 
-__all__ = ["beginning_with", "checked_pattern"]
+__all__ = ["checked_pattern"]
 
 _STRING_BYTES_MAX: Final = 2**15 - 1
 _RE2_FLAGS: Final = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"))
@@ -40,15 +40,6 @@ def checked_pattern(pattern: object) -> str | None:
     _check_size(text)
     _check_syntax(text)
     return text
-
-
-def beginning_with(pattern: object) -> str:
-    """The expression for the names that begin with a match of ``pattern``, as Python's ``match``
-    finds them. Raises ``ConfigError``."""
-    text = checked_pattern(pattern)
-    if text is None:
-        raise ConfigError("the pattern is empty")
-    return f"(?:{text}).*"
 
 
 def _flags_of(pattern: re.Pattern[str]) -> str:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from kip848_client.producer._deliveries import RecordMetadata
+from kip848_client.producer._deliveries import Receipts, RecordMetadata
 from kip848_client.producer._groups import GroupSource
 from kip848_client.producer._producer import Producer
 from kip848_client.producer._transaction import Transaction
 
-__all__ = ["GroupSource", "Producer", "RecordMetadata", "Transaction"]
+__all__ = ["GroupSource", "Producer", "Receipts", "RecordMetadata", "Transaction"]

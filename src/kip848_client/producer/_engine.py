@@ -24,6 +24,7 @@ from kip848_client.cluster import ClusterChanged, ClusterEvent
 from kip848_client.config import ProducerConfig
 from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
 from kip848_client.metrics import ClientMetrics
+from kip848_client.producer._deliveries import Receipts
 from kip848_client.producer._producing import Producing
 from kip848_client.producing import (
     CloseRequested,
@@ -40,6 +41,7 @@ _log = logging.getLogger("kip848_client")
 _GRACE_S: Final = 1.0
 """What a step that should have ended gets beyond its time."""
 _NOBODYS_TICKET: Final = 0
+_RECEIPTS: Final = Receipts()
 
 
 def closed() -> LocalProtocolError:
@@ -80,6 +82,7 @@ class Engine:
         self,
         config: ProducerConfig,
         network: Callable[[ProducerConfig, Clock], KafkaTransport] = connections,
+        receipts: Receipts = _RECEIPTS,
     ) -> None:
         self.config: Final = config
         self.loop: Final = asyncio.get_running_loop()
@@ -112,9 +115,11 @@ class Engine:
             self.clock,
             is_transactional=config.transactional_id is not None,
             meter=self._meter(),
+            receipts=receipts,
         )
         self._opening: asyncio.Task[None] | None = None
-        self._task: asyncio.Task[None] | None = None
+        self.task: asyncio.Task[None] | None = None
+        """The one."""
         self._closing: Closing | None = None
         self._close_by_ms = 0
         self._is_sending_the_rest = False
@@ -166,8 +171,8 @@ class Engine:
     async def _open(self) -> None:
         await self.transport.bootstrap()
         await self.topics.refresh()
-        self._task = self.loop.create_task(self.producing.run(), name="kip848-producer")
-        self._task.add_done_callback(self._on_end)
+        self.task = self.loop.create_task(self.producing.run(), name="kip848-producer")
+        self.task.add_done_callback(self._on_end)
         await self.producing.begun()
         self.producing.keep_fresh()
         if self.config.transactional_id is not None:
@@ -208,7 +213,7 @@ class Engine:
             await asyncio.wait([self._opening])
 
     async def _send_the_rest(self) -> None:
-        if self._task is None or self._task.done():
+        if self.task is None or self.task.done():
             return
         deadline_ms = self._close_by_ms
         left_s = self.clock.left_s(deadline_ms)
@@ -218,10 +223,10 @@ class Engine:
 
     async def _end_task(self) -> None:
         self.producing.end_waits(closed())
-        if self._task is None:
+        if self.task is None:
             return
-        self._task.cancel()
-        _, running = await asyncio.wait([self._task], timeout=_GRACE_S)
+        self.task.cancel()
+        _, running = await asyncio.wait([self.task], timeout=_GRACE_S)
         if running:
             raise Kip848Error("a task of the producer does not end although it was cancelled")
 

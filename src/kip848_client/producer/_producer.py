@@ -14,7 +14,7 @@ from kip848_client._aiokafka._builder import builder_maker
 from kip848_client._arguments import checked_timeout_ms
 from kip848_client.config import ProducerConfig, ProducerSettings
 from kip848_client.errors import CommitFailed, ConfigError, LocalProtocolError
-from kip848_client.producer._deliveries import RecordMetadata
+from kip848_client.producer._deliveries import Receipts, RecordMetadata
 from kip848_client.producer._engine import Engine, closed
 from kip848_client.producer._groups import to_commit
 from kip848_client.producer._sending import (
@@ -118,6 +118,7 @@ class Producer(Generic[K, V]):
         self._key_serializer = checked_serializer(key_serializer, "key_serializer")
         self._value_serializer = checked_serializer(value_serializer, "value_serializer")
         self._partitioner = checked_serializer(partitioner, "partitioner")
+        self._receipts = Receipts()
         self._engine: Engine | None = None
         self._sending: Sending | None = None
         self._bytes_sending: Sending | None = None
@@ -178,7 +179,7 @@ class Producer(Generic[K, V]):
             raise LocalProtocolError("a producer can be started once")
         if self._was_stopped_first:
             raise LocalProtocolError("the producer was stopped before its start; make a new one")
-        engine = self._engine = Engine(self._config)
+        engine = self._engine = Engine(self._config, receipts=self._receipts)
         try:
             await engine.open()
         except BaseException as err:
@@ -368,9 +369,12 @@ class Producer(Generic[K, V]):
 
     def bytes_sending(self) -> Sending:
         """Takes records that are bytes already, past serializers and partitioner."""
-        self._run()
-        assert self._bytes_sending is not None, "_run() has seen that it runs"
-        return self._bytes_sending
+        sending = self._bytes_sending
+        if sending is None or self._sending is None or get_ident() != self._thread:
+            self._run()
+            assert self._bytes_sending is not None, "_run() has seen that it runs"
+            return self._bytes_sending
+        return sending
 
     def _run(self) -> Engine:
         engine = self._engine

@@ -17,7 +17,7 @@ from kip848_client._driver._topics import TopicDirectory
 from kip848_client._ports import Clock
 from kip848_client.cluster import LearnLeaders
 from kip848_client.errors import Kip848Error
-from kip848_client.producer._deliveries import Deliveries
+from kip848_client.producer._deliveries import Deliveries, Receipts
 from kip848_client.producer._requests import Network, Requests
 from kip848_client.producing import (
     AddOffsets,
@@ -61,13 +61,14 @@ class Producing:
         clock: Clock,
         *,
         is_transactional: bool,
+        receipts: Receipts,
         meter: ProducerMeter | None = None,
     ) -> None:
         self.core: Final = core
         self.meter: Final = meter
         """What measures, if anything is measured."""
         self.clock: Final = clock
-        self.deliveries: Final = Deliveries(is_silent=is_transactional)
+        self.deliveries: Final = Deliveries(is_silent=is_transactional, receipts=receipts)
         self._topics = topics
         self._loop = asyncio.get_running_loop()
         self._requests = Requests(network, self.post)

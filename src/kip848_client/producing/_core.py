@@ -45,6 +45,7 @@ from kip848_client.producing._batches import Batch
 from kip848_client.producing._idempotence import Idempotence
 from kip848_client.producing._model import (
     ALL_REPLICAS,
+    NOBODY,
     Header,
     MakeBuilder,
     Placed,
@@ -139,6 +140,11 @@ class ProducerCore:
         """Where the transactions are; ``None`` without a transactional id."""
         identity = self._identity
         return identity.state if isinstance(identity, Transactions) else None
+
+    @property
+    def who(self) -> ProducerId:
+        """In whose name is written; ``NOBODY`` where no producer id was named."""
+        return self._identity.who or NOBODY
 
     @property
     def deadline_ms(self) -> int | None:

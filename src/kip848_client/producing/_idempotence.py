@@ -37,7 +37,7 @@ class Idempotence:
         self._jitter = jitter
         self._emit = emit
         self._batches = batches
-        self._who: ProducerId | None = None if settings.idempotent else NOBODY
+        self.who: ProducerId | None = None if settings.idempotent else NOBODY
         self._is_wanted = False
         self._number = 0
         self._open: int | None = None
@@ -50,9 +50,9 @@ class Idempotence:
     @property
     def producer(self) -> ProducerId | None:
         """In whose name batches are sent: the epoch is that of a partition that had no trouble."""
-        if self._who is None:
+        if self.who is None:
             self._is_wanted = True
-        return self._who
+        return self.who
 
     @property
     def version(self) -> TransactionVersion:
@@ -76,7 +76,7 @@ class Idempotence:
 
     def due_ms(self) -> int | None:
         """When to ask again."""
-        waits = self._who is None and self._is_wanted and self._open is None
+        waits = self.who is None and self._is_wanted and self._open is None
         return self._not_before_ms if waits else None
 
     # -- events ------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class Idempotence:
     def _on_answer(self, now_ms: int, event: ev.ProducerIdAnswered) -> None:
         code = event.error_code
         if not code and event.producer.number >= 0:
-            self._who = event.producer
+            self.who = event.producer
             self._failures = 0
             return
         passing = not code or reaction(Api.INIT_PRODUCER_ID, code) in (
@@ -163,8 +163,8 @@ class Idempotence:
 
     def renew(self, producer: ProducerId) -> None:
         """Another producer id is needed than this one."""
-        if self._who is not None and self._settings.idempotent and self._who[0] == producer[0]:
-            self._who = None
+        if self.who is not None and self._settings.idempotent and self.who[0] == producer[0]:
+            self.who = None
             self._is_wanted = True
 
     def wait_ended(self, ticket: int) -> None:

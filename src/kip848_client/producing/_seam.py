@@ -67,6 +67,11 @@ class Identity(Protocol):
     tell."""
 
     @property
+    def who(self) -> ProducerId | None:
+        """Who we are, ``NOBODY`` or ``None`` where no producer id was named (yet, or again)."""
+        ...
+
+    @property
     def producer(self) -> ProducerId | None:
         """In whose name batches may be sent now; ``None``: not yet, or not any more. It is asked
         for, if it was not before: the sender has something to send."""

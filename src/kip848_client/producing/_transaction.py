@@ -82,7 +82,7 @@ class Transactions:
         self._markers = Markers(self._id, emit)
         self._requests = Requests(settings, jitter, emit, self, self._adding, self._markers)
         self._state = State.UNINITIALIZED
-        self._who = NOBODY
+        self.who = NOBODY
         self._level = 0
         self._version = TransactionVersion.V1
         self._epoch_version: TransactionVersion | None = None
@@ -123,7 +123,7 @@ class Transactions:
     @property
     def producer(self) -> ProducerId | None:
         """In whose name batches may be sent now."""
-        return self._who if self._is_open and not self._markers.are_awaited else None
+        return self.who if self._is_open and not self._markers.are_awaited else None
 
     @property
     def _is_open(self) -> bool:
@@ -220,7 +220,7 @@ class Transactions:
             self._emit(do.Failed(event.ticket, self._told_fatal()))
         elif self._is_closing:
             self._emit(do.Failed(event.ticket, not_allowed(self._state, "start", closing=True)))
-        elif self._who != NOBODY:
+        elif self.who != NOBODY:
             self._emit(do.Done(event.ticket))
         else:
             self._is_wanted = True
@@ -248,7 +248,7 @@ class Transactions:
             return
         self._version = self._epoch_version = version
         self._apply(Trigger.BEGIN)
-        self._requests.begin(self._who, version)
+        self._requests.begin(self.who, version)
         self._adding.begin(version)
         self._txn = OpenTransaction()
         self._waiters.begins.first_done()
@@ -323,7 +323,7 @@ class Transactions:
 
     def written(self, producer: ProducerId) -> None:
         """A batch is in the log: the coordinator has the transaction open."""
-        if producer == self._who:
+        if producer == self.who:
             self._txn.was_open = True
 
     def batch_failed(
@@ -331,7 +331,7 @@ class Transactions:
     ) -> None:
         """A batch has failed for good."""
         del now_ms
-        if producer in (None, self._who):
+        if producer in (None, self.who):
             self._on_harm(reaction, error)
         else:
             self._ignored += 1
@@ -433,7 +433,7 @@ class Transactions:
         self._drop(self._told_fatal())
 
     def _adopt(self, producer: ProducerId) -> None:
-        self._who = producer
+        self.who = producer
         self._epoch_version = None
         self._requests.has_stray = False
         self._batches.begin_anew(producer)
@@ -460,13 +460,13 @@ class Transactions:
             case State.UNINITIALIZED if self._is_wanted and not self._is_closing:
                 self._requests.want_producer_id(NOBODY)
             case State.BUMPING if not self._is_closing:
-                self._requests.want_producer_id(self._who)
+                self._requests.want_producer_id(self.who)
             case State.COMMITTING:
                 self._go_on_committing()
             case State.ABORTABLE:
                 self._batches.drop_unsent(self._told_harm())
                 if self._txn.is_asking and self._is_quiet():
-                    self._requests.want_producer_id(self._txn.asks_as or self._who)
+                    self._requests.want_producer_id(self._txn.asks_as or self.who)
             case State.ABORTING:
                 self._batches.drop_unsent(self._told_harm())
                 self._go_on_aborting()
@@ -492,7 +492,7 @@ class Transactions:
         if not self._is_quiet():
             return
         if self._txn.is_asking:
-            self._requests.want_producer_id(self._txn.asks_as or self._who)
+            self._requests.want_producer_id(self._txn.asks_as or self.who)
         elif not self._txn.is_over and (self._txn.has_sent or self._requests.may_hold):
             self._requests.want_end(commit=False)
         else:

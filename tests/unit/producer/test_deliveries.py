@@ -11,7 +11,7 @@ import pytest
 
 from kip848_client import BrokerError, DeliveryTimedOut, LocalProtocolError, TopicPartition
 from kip848_client.error_codes import ErrorCode
-from kip848_client.producer._deliveries import Deliveries, OnItsWay, RecordMetadata
+from kip848_client.producer._deliveries import Deliveries, OnItsWay, Receipts, RecordMetadata
 from kip848_client.producing import BatchDone, BatchFailed, BatchSplit, Place
 
 pytestmark = pytest.mark.asyncio
@@ -22,7 +22,7 @@ Futures = list[asyncio.Future[RecordMetadata]]
 
 def with_batch(records: int = 3, number: int = 1, *, is_silent: bool = True) -> Deliveries:
     """So many records of the times 100, 101, ... are on their way."""
-    deliveries = Deliveries(is_silent=is_silent)
+    deliveries = Deliveries(is_silent=is_silent, receipts=Receipts())
     add(deliveries, number, records)
     return deliveries
 
@@ -61,6 +61,27 @@ async def test_each_record_has_its_offset_and_its_own_time() -> None:
     ]
     assert type(futures[0].result()) is RecordMetadata
     assert not deliveries.batches
+
+
+async def test_receipts_of_another_make() -> None:
+    receipts = Receipts(
+        receipt=lambda row: row[2:4],
+        partition=lambda tp: f"{tp.topic}/{tp.partition}",
+        error=lambda err: ValueError(str(err)),
+    )
+    deliveries = Deliveries(is_silent=True, receipts=receipts)
+    kept, refused, left = (add(deliveries, number, 2) for number in (1, 2, 3))
+    deliveries.done(BatchDone(1, Place(10, -1)))
+    told: list[object] = [each.result() for each in kept]
+    assert told == [("t/3", 10), ("t/3", 11)]
+    culprit = BrokerError(ErrorCode.INVALID_RECORD, "INVALID_RECORD", "no key")
+    deliveries.failed(failed(2, error("with it"), {1: culprit}))
+    assert [repr(each.exception()) for each in refused] == [
+        "ValueError('with it')",
+        repr(ValueError(str(culprit))),
+    ]
+    deliveries.end(error("over"))
+    assert [repr(each.exception()) for each in left] == ["ValueError('over')"] * 2
 
 
 async def test_what_nobody_waits_for_counts_all_the_same() -> None:

@@ -188,7 +188,7 @@ class TestAtOnce:
         async with offline(monkeypatch, linger_ms=60_000) as one:
             sending = one.producer.sending()
             sent = [await sending.send("t", b"0", b"k", None, None, None) for _ in range(2)]
-            task = one.engine._task
+            task = one.engine.task
             assert task is not None
             task.cancel()
             await asyncio.wait([task])
@@ -273,7 +273,7 @@ class TestNothingRunsAnyMore:
         async with offline(monkeypatch, linger_ms=60_000) as one:
             producer = one.producer
             open_batch = await producer.send("t", b"0")
-            task = one.engine._task
+            task = one.engine.task
             assert task is not None
             task.cancel()
             await asyncio.wait([task])

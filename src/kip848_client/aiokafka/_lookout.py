@@ -1,0 +1,53 @@
+"""Looks at the cluster's topics from time to time, as aiokafka's clients do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from kip848_client._aiokafka._theirs import errors
+
+__all__ = ["Lookout"]
+
+_log = logging.getLogger("kip848_client")
+
+
+class Lookout:
+    """Calls ``look`` every ``age_ms`` (``metadata_max_age_ms``), and soon after ``soon``. That it
+    raises a ``KafkaError`` is logged; it is called again at the next time."""
+
+    def __init__(self, look: Callable[[], Awaitable[None]], age_ms: int) -> None:
+        self._look = look
+        self._age_s = age_ms / 1000
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def soon(self) -> None:
+        """Look again, if ``begin`` was called."""
+        self._changed.set()
+
+    async def begin(self) -> None:
+        """Look, and go on looking. Raises what the first look raises."""
+        self._changed.clear()
+        await self._look()
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="kip848-topics")
+
+    async def end(self) -> None:
+        """Look no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(self._age_s):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass
+            self._changed.clear()
+            try:
+                await self._look()
+            except errors.KafkaError as err:
+                _log.warning("what is to be read cannot be found out: %s", err)
