@@ -237,6 +237,8 @@ class CommitterCore:
         self._jitter = jitter
         self._now = 0
         self._member_epoch: int | None = None
+        self._left: dict[TopicPartition, int] = {}
+        """What was tracked when the member lost its epoch, by tenure."""
         self._tickets: list[_Ticket] = []
         self._attempt: _Attempt | None = None
         self._attempts = 0
@@ -293,7 +295,7 @@ class CommitterCore:
             case CommitImpossible():
                 self._on_impossible(event)
             case EpochNoted():
-                self._member_epoch = event.member_epoch
+                self._note_epoch(event.member_epoch)
             case _:
                 pass  # CommitTimer: what is due is found below, as after every event
         self._start_interval()
@@ -336,6 +338,16 @@ class CommitterCore:
         )
         self._tickets.append(ticket)
 
+    def _note_epoch(self, member_epoch: int | None) -> None:
+        if member_epoch is None and self._member_epoch is not None:
+            self._left = {tp: self._tracker.tenure(tp) for tp in self._tracker.partitions()}
+        self._member_epoch = member_epoch
+
+    def _is_left(self, tp: TopicPartition) -> bool:
+        """Whether ``tp`` is still tracked although the member that had it is out of the group. In
+        an empty group anybody may commit: that would rewind what others have stored since."""
+        return self._member_epoch is None and self._left.get(tp) == self._tracker.tenure(tp)
+
     def _start_interval(self) -> None:
         """Begin an automatic commit when one is due. The timer restarts also when there is nothing
         to commit, and nothing is marked as under way then (KAFKA-16203)."""
@@ -348,7 +360,8 @@ class CommitterCore:
             return
         self._interval_at_ms = self._now + interval
         running = any(ticket.kind is CommitKind.INTERVAL for ticket in self._tickets)
-        offsets = self._tracker.dirty()
+        dirty = self._tracker.dirty()
+        offsets = {tp: each for tp, each in dirty.items() if not self._is_left(tp)}
         if offsets and not running:
             deadline = self._now + self._settings.request_timeout_ms
             self._open(None, CommitKind.INTERVAL, offsets, deadline)

@@ -279,3 +279,16 @@ class TestNotAMember:
         harness.feed(EpochNoted(None))
         assert names(harness.done) == {B: "NotAssigned"}
         assert harness.count(SendCommit) == 1
+
+    def test_what_a_member_had_when_it_was_put_out_is_not_committed_by_the_interval(self) -> None:
+        """The listener may still be busy with a revocation, so that the rest is not forgotten. In
+        a group that is empty by then a broker would take it."""
+        harness = CommitterHarness(interval=1_000)
+        harness.consume(A, 10)
+        harness.feed(EpochNoted(None))
+        assert harness.advance(5_000) == []
+        harness.tracker.forget([A, B])
+        harness.tracker.assign([A])  # by hand, say
+        harness.consume(A, 20)
+        harness.advance(1_000)
+        assert (harness.sends, harness.sent.member_epoch) == ([{A: 20}], None)
