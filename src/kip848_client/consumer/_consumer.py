@@ -21,7 +21,6 @@ from kip848_client._arguments import (
     checked_topics,
 )
 from kip848_client._types import TopicPartition
-from kip848_client.cluster import NO_EPOCH
 from kip848_client.config import ConsumerConfig, ConsumerSettings
 from kip848_client.consumer._arguments import checked_deserializer, checked_leave
 from kip848_client.consumer._engine import Engine
@@ -34,6 +33,7 @@ from kip848_client.consumer._records import (
     OffsetForTransaction,
 )
 from kip848_client.consumer._watched import Watched
+from kip848_client.consumer._wishes import with_epochs
 from kip848_client.errors import (
     ConfigError,
     ConsumerClosed,
@@ -562,7 +562,7 @@ class Consumer(Watched[K, V]):
                 "this consumer commits by itself, beside the transaction; make it with "
                 "enable_auto_commit=False"
             )
-        given = None if offsets is None else self._with_epochs(engine, checked_commit(offsets))
+        given = None if offsets is None else with_epochs(engine.core, checked_commit(offsets))
         found = engine.wishes.for_transaction(given)
         topic_id = engine.core.topic_id
         return self.group_metadata(), {
@@ -590,17 +590,7 @@ class Consumer(Watched[K, V]):
         for tp in checked:
             if self._consuming and not engine.tracker.was_ours(tp):
                 self._assigned(tp)
-        return self._with_epochs(engine, checked)
-
-    def _with_epochs(
-        self, engine: Engine[K, V], offsets: Mapping[TopicPartition, tuple[int, str]]
-    ) -> dict[TopicPartition, CommittableOffset]:
-        found: dict[TopicPartition, CommittableOffset] = {}
-        core = engine.core
-        for tp, (offset, text) in offsets.items():
-            epoch = core.position_epoch(tp) if core.position(tp) == offset else NO_EPOCH
-            found[tp] = CommittableOffset(offset, epoch, text)
-        return found
+        return with_epochs(engine.core, checked)
 
 
 def _nothing() -> None:

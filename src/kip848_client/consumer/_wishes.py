@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping
 
 from kip848_client._ports import Clock
 from kip848_client._types import TopicPartition
+from kip848_client.cluster import NO_EPOCH
 from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._records import OffsetAndMetadata
 from kip848_client.errors import CommitFailed, Kip848Error, NotAssigned
+from kip848_client.fetching import FetchCore
 from kip848_client.offsets import CommittableOffset, HandOuts, OffsetTracker
 
-__all__ = ["CommitWishes"]
+__all__ = ["CommitWishes", "with_epochs"]
 
 Offsets = Mapping[TopicPartition, CommittableOffset]
 
@@ -122,6 +124,17 @@ class CommitWishes:
             offsets={tp: OffsetAndMetadata(o.offset, o.metadata) for tp, o in offsets.items()},
             cause=first,
         ) from first
+
+
+def with_epochs(
+    core: FetchCore, offsets: Mapping[TopicPartition, tuple[int, str]]
+) -> dict[TopicPartition, CommittableOffset]:
+    """Each with the leader epoch of the record before it, where that is the one handed out last."""
+    found: dict[TopicPartition, CommittableOffset] = {}
+    for tp, (offset, text) in offsets.items():
+        epoch = core.position_epoch(tp) if core.position(tp) == offset else NO_EPOCH
+        found[tp] = CommittableOffset(offset, epoch, text)
+    return found
 
 
 def _taken(tp: TopicPartition) -> NotAssigned:
