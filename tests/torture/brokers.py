@@ -84,6 +84,10 @@ class Brokers(Protocol):
         why that is not done; ``None`` if it is."""
         ...
 
+    async def bounce(self, node_id: int) -> None:
+        """Stop a broker in good order and start it again; returns when all replicas are in sync."""
+        ...
+
 
 async def _ask_any(brokers: Brokers, request: Any, version: int) -> Any:
     """The answer of one that is there. Raises one of ``UNREACHABLE``."""
@@ -176,6 +180,10 @@ class _Mock:
         self._cluster.move_leader(topic, partition, after(leader))
         return None
 
+    async def bounce(self, node_id: int) -> None:
+        await self._cluster.stop_broker(node_id)
+        await self._cluster.start_broker(node_id)
+
 
 @asynccontextmanager
 async def mock_brokers(profile: str) -> AsyncGenerator[Brokers]:
@@ -235,7 +243,7 @@ class RealBrokers:
         """Start a broker again; returns when all replicas are in sync. Raises
         ``BrokerFailedError``."""
         await asyncio.to_thread(self._cluster.restart, node_id)
-        metadata = message("Metadata", topics=[{"name": name} for name in _TOPICS])
+        metadata = message("Metadata", topics=None)
 
         async def is_whole() -> bool:
             try:
@@ -249,6 +257,10 @@ class RealBrokers:
             await _until(is_whole, f"broker {node_id} is not in sync in time")
         except AssertionError as err:
             raise BrokerFailedError(f"{err}\n{self._cluster.log_tail(node_id)}") from err
+
+    async def bounce(self, node_id: int) -> None:
+        await asyncio.to_thread(self._cluster.stop, node_id)
+        await self.restart(node_id)
 
 
 @asynccontextmanager
