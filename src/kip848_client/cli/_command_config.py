@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import ssl
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from kip848_client.config import Pem, tls_context
 from kip848_client.errors import ConfigError
 
 __all__ = ["read_properties", "settings_from"]
@@ -45,7 +45,7 @@ def settings_from(file: str | None) -> dict[str, Any]:
         raise ConfigError(f"--command-config {file}: {err}") from err
     try:
         return _settings(read_properties(text))
-    except (OSError, ssl.SSLError) as err:
+    except ValueError as err:  # as a ``ConfigError`` is
         raise ConfigError(f"--command-config {file}: {err}") from err
 
 
@@ -134,27 +134,28 @@ def _credentials(properties: Mapping[str, str], mechanism: str) -> dict[str, Any
 
 
 def _ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    if _store(properties, "truststore") or "ssl.truststore.certificates" in properties:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        inline = properties.get("ssl.truststore.certificates")
-        context.load_verify_locations(
-            cafile=None if inline else properties["ssl.truststore.location"], cadata=inline
-        )
-    if properties.get("ssl.endpoint.identification.algorithm", "https") == "":
-        context.check_hostname = False
-    secret = properties.get("ssl.key.password")
+    trusted = _pem(properties, "truststore", "ssl.truststore.certificates")
+    chain = _pem(properties, "keystore", "ssl.keystore.certificate.chain")
+    key = None
     if "ssl.keystore.key" in properties:
-        pem = properties["ssl.keystore.key"] + "\n"
-        pem += properties.get("ssl.keystore.certificate.chain", "") + "\n"
-        with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
-            # Python reads a certificate and its key from files only; this one is ours alone.
-            file.write(pem)
-            file.flush()
-            context.load_cert_chain(file.name, password=secret)
-    elif _store(properties, "keystore"):
-        context.load_cert_chain(properties["ssl.keystore.location"], password=secret)
-    return context
+        key = Pem("ssl.keystore.key", None, properties["ssl.keystore.key"])
+    return tls_context(
+        trusted=trusted,
+        chain=chain,
+        key=key,
+        password=properties.get("ssl.key.password"),
+        password_name="ssl.key.password",
+        check_hostname=properties.get("ssl.endpoint.identification.algorithm", "https") != "",
+    )
+
+
+def _pem(properties: Mapping[str, str], which: str, inline: str) -> Pem | None:
+    """What is said in the file itself, else the file that it names."""
+    if inline in properties:
+        return Pem(inline, None, properties[inline])
+    if _store(properties, which):
+        return Pem(f"ssl.{which}.location", properties[f"ssl.{which}.location"])
+    return None
 
 
 def _store(properties: Mapping[str, str], which: str) -> bool:

@@ -11,6 +11,7 @@ from kip848_client.config._consumer import (
     parse_duration_ms,
 )
 from kip848_client.config._producer import ProducerConfig, ProducerSettings
+from kip848_client.config._tls import Pem, tls_context
 
 __all__ = [
     "CLASSIC_ONLY",
@@ -19,7 +20,9 @@ __all__ = [
     "ClientConfig",
     "ConsumerConfig",
     "ConsumerSettings",
+    "Pem",
     "ProducerConfig",
     "ProducerSettings",
     "parse_duration_ms",
+    "tls_context",
 ]

@@ -12,6 +12,7 @@ import importlib.util
 import logging
 import ssl
 from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypedDict
 
 from pydantic import (
@@ -19,6 +20,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     ValidationError,
     field_validator,
     model_validator,
@@ -26,6 +28,7 @@ from pydantic import (
 
 from kip848_client._bootstrap import bootstrap_addresses
 from kip848_client._shown import shown
+from kip848_client.config._tls import Pem, tls_context
 from kip848_client.errors import ConfigError
 
 __all__ = ["ClientConfig", "ClientSettings", "Int32", "Int64", "WireText"]
@@ -35,6 +38,7 @@ _log = logging.getLogger("kip848_client")
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
 _STRING_BYTES_MAX: Final = 2**15 - 1
+_TLS_FILES: Final = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_password")
 
 Int32 = Annotated[int, Field(le=_INT32_MAX)]
 """A number that requests carry in 32 bits: 2,147,483,647 ms are 24 days."""
@@ -72,6 +76,11 @@ class ClientSettings(TypedDict, total=False):
     allow_auto_create_topics: bool
     security_protocol: str
     ssl_context: ssl.SSLContext | None
+    ssl_cafile: str | PathLike[str] | None
+    ssl_certfile: str | PathLike[str] | None
+    ssl_keyfile: str | PathLike[str] | None
+    ssl_password: str | None
+    ssl_check_hostname: bool
     sasl_mechanism: str
     sasl_plain_username: str | None
     sasl_plain_password: str | None
@@ -116,7 +125,18 @@ class ClientConfig(BaseModel):
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """How connections are protected and logged in on."""
     ssl_context: ssl.SSLContext | None = None
-    """For ``SSL`` and ``SASL_SSL``: what is trusted, and our certificate."""
+    """For ``SSL`` and ``SASL_SSL``: what is trusted, and our certificate. Instead of the files."""
+    ssl_cafile: str | None = None
+    """A PEM file with the certificates that are trusted; ``None``: those that the system trusts."""
+    ssl_certfile: str | None = None
+    """A PEM file with our certificate and what leads to a trusted one, for brokers that ask for it.
+    Files are read once, when the client is made."""
+    ssl_keyfile: str | None = None
+    """A PEM file with its private key; ``None``: it is in ``ssl_certfile``, too."""
+    ssl_password: str | None = Field(None, repr=False)
+    """Opens the private key, if that is encrypted."""
+    ssl_check_hostname: bool = True
+    """Whether the certificate of a broker must be that of its address."""
     sasl_mechanism: Literal["PLAIN", "GSSAPI", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = (
         "PLAIN"
     )
@@ -131,6 +151,8 @@ class ClientConfig(BaseModel):
     """For ``GSSAPI``; ``None``: the broker's host."""
     sasl_oauth_token_provider: Any = None
     """For ``OAUTHBEARER``: an object whose coroutine ``token()`` returns the token."""
+
+    _tls: ssl.SSLContext | None = PrivateAttr(None)
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
@@ -155,15 +177,22 @@ class ClientConfig(BaseModel):
     @property
     def security(self) -> dict[str, Any]:
         """What aiokafka's connections take for TLS and SASL; without SASL nothing about it."""
-        kinds = ("ssl_", "sasl_") if self.security_protocol.startswith("SASL") else ("ssl_",)
-        names = [name for name in type(self).model_fields if name.startswith(kinds)]
-        return {name: getattr(self, name) for name in ("security_protocol", *names)}
+        found = {"security_protocol": self.security_protocol, "ssl_context": self._tls}
+        if self.security_protocol.startswith("SASL"):
+            names = [name for name in type(self).model_fields if name.startswith("sasl_")]
+            found |= {name: getattr(self, name) for name in names}
+        return found
 
     @field_validator("bootstrap_servers", mode="before")
     @classmethod
     def _take_any_sequence(cls, value: Any) -> Any:
         bootstrap_addresses(value)
         return value if isinstance(value, str) else tuple(value)
+
+    @field_validator("ssl_cafile", "ssl_certfile", "ssl_keyfile", mode="before")
+    @classmethod
+    def _take_any_path(cls, value: object) -> object:
+        return fspath(value) if isinstance(value, PathLike) else value
 
     @field_validator("metadata_recovery_strategy", mode="before")
     @classmethod
@@ -173,15 +202,41 @@ class ClientConfig(BaseModel):
     @model_validator(mode="after")
     def _tls_fits(self) -> Self:
         protocol = self.security_protocol
-        if protocol in ("SSL", "SASL_SSL") and self.ssl_context is None:
-            raise ValueError(f"security_protocol {protocol} needs an ssl_context")
-        if protocol in ("PLAINTEXT", "SASL_PLAINTEXT") and self.ssl_context is not None:
-            tls = "SSL" if protocol == "PLAINTEXT" else "SASL_SSL"
-            raise ValueError(
-                f"an ssl_context is given, but security_protocol {protocol} connects in the clear; "
-                f"set security_protocol to {tls}, or leave ssl_context out"
-            )
+        files = [name for name in _TLS_FILES if getattr(self, name) is not None]
+        given = files if self.ssl_context is None else ["ssl_context", *files]
+        if protocol in ("PLAINTEXT", "SASL_PLAINTEXT"):
+            if given:
+                tls = "SSL" if protocol == "PLAINTEXT" else "SASL_SSL"
+                raise ValueError(
+                    f"{given[0]} is given, but security_protocol {protocol} connects in the clear; "
+                    f"set security_protocol to {tls}, or leave {given[0]} out"
+                )
+            return self
+        if self.ssl_context is not None:
+            if files or not self.ssl_check_hostname:
+                other = files[0] if files else "ssl_check_hostname"
+                raise ValueError(f"an ssl_context says all; leave {other} out, or the ssl_context")
+            self._tls = self.ssl_context
+            return self
+        self._tls = self._tls_from_files()
         return self
+
+    def _tls_from_files(self) -> ssl.SSLContext:
+        for name in ("ssl_keyfile", "ssl_password"):
+            if getattr(self, name) is not None and self.ssl_certfile is None:
+                raise ValueError(f"{name} is given without an ssl_certfile: our certificate")
+
+        def pem(name: str) -> Pem | None:
+            path = getattr(self, name)
+            return None if path is None else Pem(name, path)
+
+        return tls_context(
+            trusted=pem("ssl_cafile"),
+            chain=pem("ssl_certfile"),
+            key=pem("ssl_keyfile"),
+            password=self.ssl_password,
+            check_hostname=self.ssl_check_hostname,
+        )
 
     @model_validator(mode="after")
     def _credentials_fit(self) -> Self:

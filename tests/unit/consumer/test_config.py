@@ -42,7 +42,7 @@ def test_the_typed_keywords_are_the_settings() -> None:
         ({"bootstrap_servers": []}, "bootstrap_servers"),
         ({"auto_offset_reset": "newest"}, "must be earliest, latest, none or by_duration"),
         ({"auto_offset_reset": "by_duration:5"}, "ISO 8601"),
-        ({"security_protocol": "SSL"}, "needs an ssl_context"),
+        ({"security_protocol": "TLS"}, "security_protocol"),
         ({"security_protocol": "SASL_PLAINTEXT"}, "sasl_plain_username"),
         ({"max_poll_interval_ms": 2_592_000_000}, "max_poll_interval_ms = 2592000000"),
         ({"rebalance_timeout_ms": 2**31}, "less than or equal to 2147483647"),

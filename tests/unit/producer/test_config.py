@@ -54,7 +54,7 @@ def test_every_name_of_aiokafkas_is_accepted() -> None:
         ({"linger_ms": -1}, "linger_ms = -1"),
         ({"buffer_memory": 0}, "buffer_memory"),
         ({"batch_size": 5}, "did you mean max_batch_size"),
-        ({"security_protocol": "SSL"}, "needs an ssl_context"),
+        ({"security_protocol": "SSL", "ssl_cafile": "/nowhere"}, "ssl_cafile = '/nowhere'"),
         ({"loop": object(), "strict": True}, "the running event loop"),
     ],
 )
