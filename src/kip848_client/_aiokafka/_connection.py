@@ -10,10 +10,12 @@ cannot: requests could come in between, and brokers take that at most once a sec
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import random
 import weakref
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,6 +25,11 @@ from aiokafka.protocol.admin import SaslAuthenticateRequest
 from kip848_client._aiokafka._frames import FrameProtocol
 
 __all__ = ["Connection", "ConnectionOptions", "open_connection"]
+
+_log = logging.getLogger("kip848_client")
+
+_logs_in: ContextVar[bool] = ContextVar("kip848_client_logs_in", default=False)
+"""Whether it is a connection of ours that logs in, not one of aiokafka's own clients."""
 
 _DUE_AFTER: Final = (0.85, 0.95)
 """Of the session's lifetime, as in Kafka's Java client; random, so that not all come at once."""
@@ -95,10 +102,22 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         # This name decides here only whether aiokafka warns of a password in the clear: with each
         # connection. We do so once a consumer.
         protocol, self._security_protocol = self._security_protocol, "SASL_SSL"
+        token = _logs_in.set(True)
         try:
             await super()._do_sasl_handshake()
         finally:
+            _logs_in.reset(token)
             self._security_protocol = protocol
+        _log.debug("logged in at %s:%s with %s", self.host, self.port, self._sasl_mechanism)
+
+
+def _is_no_login_of_ours(record: logging.LogRecord) -> bool:
+    """aiokafka tells each login at level INFO. Where sessions are short that is noise: ours are
+    told at DEBUG."""
+    return not (_logs_in.get() and record.levelno == logging.INFO)
+
+
+logging.getLogger("aiokafka.conn").addFilter(_is_no_login_of_ours)
 
 
 async def open_connection(
