@@ -120,7 +120,7 @@ class TestOpenTelemetry:
         assert data is not None
         found = {
             metric.name: [
-                (point.value, dict(point.attributes or {}))  # type: ignore[union-attr]  # of a sum
+                (point.value, dict(point.attributes or {}))  # type: ignore[union-attr]  # for a sum
                 for point in points
             ]
             for resource in data.resource_metrics
