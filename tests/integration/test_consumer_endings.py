@@ -358,6 +358,23 @@ async def test_a_record_that_is_not_done_in_time_is_not_committed(cluster: Clust
         assert (await cluster.describe(group)).members == ()
 
 
+async def test_the_listener_hears_of_an_end_that_came_too_early(cluster: Cluster) -> None:
+    """As Java's client calls it, whatever time is left."""
+    told: list[set[TopicPartition]] = []
+
+    class Listener:
+        def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+            told.append(revoked)
+
+        def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+            del assigned
+
+    async with in_the_middle(cluster, "told") as (consumer, _worker, topic, _group):
+        consumer.subscribe([topic], listener=Listener())
+        await consumer.stop(timeout_ms=600)
+        assert told == [{TopicPartition(topic, 0)}]
+
+
 async def test_a_task_may_commit_while_stop_waits_for_it(cluster: Cluster) -> None:
     async with in_the_middle(cluster, "by-hand", enable_auto_commit=False) as it:
         consumer, worker, topic, group = it

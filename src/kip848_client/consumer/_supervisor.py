@@ -210,8 +210,11 @@ class Supervisor:
         await self._changed.wait()
 
     async def left(self) -> None:
-        """Return when the final leave is over and its heartbeat was answered or had its grace."""
+        """Return when the final leave is over, the listener has returned, and the heartbeat was
+        answered or had its grace."""
         while not self.member.closed and self._steps.running:
+            await self._steps.stepped()
+        while not self._core.listener_is_idle and self._steps.running:
             await self._steps.stepped()
         with anyio.move_on_after(_LEAVE_GRACE_S):
             while self._leaves_in_flight and self._steps.running:

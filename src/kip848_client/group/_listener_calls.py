@@ -92,6 +92,8 @@ class ListenerCalls:
         self._lost_plan = 0
         """The newest plan by which everything was lost; older ones are overtaken by it."""
         self._detached = False
+        self._is_over = False
+        """The membership is: the application is not waited for any more."""
 
     @property
     def ids(self) -> Mapping[TopicPartition, TopicId]:
@@ -105,7 +107,7 @@ class ListenerCalls:
 
     def attach(self) -> None:
         """There is a subscription: what the group assigns is the user's assignment (again)."""
-        self._detached = False
+        self._detached = self._is_over = False
 
     def detach(self) -> None:
         """See ``Detached``."""
@@ -139,8 +141,17 @@ class ListenerCalls:
         self._advance()
 
     def forget_everything(self) -> None:
-        """The membership is over, and nothing waits for the calls that are still open."""
+        """The membership is over, and nothing waits for the calls that are still open. Where the
+        time to leave was over while the application held records, the listener is called now: as
+        with Java's client each partition that it was told of is taken from it by one call."""
+        self._is_over = True
+        running = self._running
+        if running is not None and running.waits_for_application:
+            self._call_about_release(running)
+        self._advance()
+        announced = set(self._announced)
         self._forget(list(self._ids))
+        self._announced = set() if self.idle else announced  # those that wait are called about
 
     # -- inside ------------------------------------------------------------------------------
 
@@ -160,7 +171,8 @@ class ListenerCalls:
                     self._emit(CallAssignors(running.number, heard.member_epoch, heard.news))
 
     def _begin_release(self, running: _Running, request: ReleasePartitions) -> None:
-        if request.lost or self._is_overtaken(request) or not request.partitions:
+        over = request.lost or self._is_over or self._is_overtaken(request)
+        if over or not request.partitions:
             self._call_about_release(running)
             return
         running.waits_for_application = True
@@ -209,6 +221,7 @@ class ListenerCalls:
             return
         if request.lost or request.last:
             self._forget(list(self._ids))
+            self._announced.difference_update(each.tp for each in request.partitions)
         elif not failed or self._is_overtaken(request):
             self._forget([each.tp for each in request.partitions])
         self._tell_member(PartitionsReleased(request.plan, failed=failed))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kip848_client.group import (
     AssignPartitions,
     AwaitApplication,
@@ -132,6 +134,62 @@ def test_a_leave_that_is_over_takes_what_a_slow_call_still_has() -> None:
     assert harness.out(LeaveCompleted)
     assert harness.core.assigned_ids == {}
     assert ForgetPartitions(tps(0, 1)) in harness.last
+
+
+@pytest.mark.parametrize("within_ms", [0, 1_000])
+def test_a_leave_whose_time_is_over_is_told_though_records_are_held(within_ms: int) -> None:
+    """Java's client calls the listener when it is closed, whatever time is left."""
+    harness = GroupHarness(auto_commit=False).joined(0, 1)
+    harness.hand_out(0, 5, done=False)
+    before = len(harness.all(CallListener))
+    harness.leave(final=True, within_ms=within_ms)
+    harness.advance(within_ms)
+    told = harness.all(CallListener)[before:]
+    assert [(each.method, len(each.partitions)) for each in told] == [(REVOKED, 2)]
+    assert harness.core.assigned_ids == {}
+    assert not harness.core.listener_is_idle
+    harness.returned()
+    assert harness.core.listener_is_idle
+    assert len(harness.all(CallListener)) == before + 1
+
+
+def test_what_waits_behind_a_slow_call_is_told_after_the_leave() -> None:
+    harness = GroupHarness(auto_commit=False).joined(0)
+    harness.target(2, 0, 1)  # its assigned call runs
+    harness.leave(final=True, within_ms=1_000)
+    harness.advance(1_000)
+    assert not harness.out(CallListener)
+    harness.returned()
+    assert calls(harness) == [(REVOKED, (0, 1))]
+    harness.returned()
+    assert harness.core.listener_is_idle
+
+
+def test_a_release_and_the_leave_behind_it_are_told_one_after_the_other() -> None:
+    harness = GroupHarness(auto_commit=False).joined(0, 1)
+    harness.hand_out(0, 5, done=False)
+    harness.hand_out(1, 5, done=False)
+    harness.target(2, 0)  # waits for the application
+    before = len(harness.all(CallListener))
+    harness.leave(final=True, within_ms=1_000)
+    harness.advance(1_000)
+    harness.returned()
+    harness.returned()
+    told = harness.all(CallListener)[before:]
+    assert [tuple(p.partition for p in each.partitions) for each in told] == [(1,), (0,)]
+
+
+def test_after_a_leave_that_ran_out_of_time_a_new_subscription_is_waited_for_again() -> None:
+    harness = GroupHarness(auto_commit=False).joined(0)
+    harness.hand_out(0, 5, done=False)
+    harness.leave(final=False, within_ms=1_000)
+    harness.advance(1_000)
+    assert calls(harness) == [(REVOKED, (0,))]
+    harness.returned()
+    harness.joined(0, epoch=5)
+    harness.hand_out(0, 7, done=False)
+    harness.target(6)
+    assert harness.out(AwaitApplication)
 
 
 def test_who_assigns_by_hand_hears_of_the_end_and_keeps_what_is_assigned() -> None:
