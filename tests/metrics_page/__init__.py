@@ -6,6 +6,7 @@ from typing import Final
 
 from kip848_client.metrics import TABLE, Row
 from kip848_client.prometheus import kind_of, prometheus_name
+from tests.metrics_page.java import JAVA, why_absent
 
 __all__ = ["page"]
 
@@ -22,17 +23,34 @@ _COLUMNS: Final = """\
 | metric | unit | tags | in Prometheus | |
 |---|---|---|---|---|
 """
+_NOT_HERE: Final = """
+## What Kafka's Java client 4.4 has beside
+
+| group | metrics | why they are not here |
+|---|---|---|
+"""
 
 
 def page() -> str:
     """The page, as it is in the repository."""
     lines = [_HEAD]
     for group in dict.fromkeys(row.group for row in TABLE):
-        lines.append(
-            f"\n## {group}\n\n| metric | unit | tags | in Prometheus | |\n|---|---|---|---|---|\n"
-        )
+        lines.append(f"\n## {group}\n\n{_COLUMNS}")
         lines += [_line(row) for row in TABLE if row.group == group]
+    lines += [_NOT_HERE, *_absent()]
     return "".join(lines)
+
+
+def _absent() -> list[str]:
+    """What Java's client has and ours has not, one line a reason and group."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for (group, of), names in JAVA.items():
+        for name in names:
+            why = why_absent(group, of, name)
+            if why is not None:
+                shown = f"`{name}`" + (f" (of each {of})" if of in ("topic", "partition") else "")
+                found.setdefault((group, why), []).append(shown)
+    return [f"| {group} | {', '.join(names)} | {why} |\n" for (group, why), names in found.items()]
 
 
 def _line(row: Row) -> str:

@@ -38,18 +38,35 @@ __all__ = [
     "REBALANCE_LATENCY",
     "RECORDS_CONSUMED",
     "RECORDS_LAG",
+    "RECORDS_LAG_AVG",
     "RECORDS_LAG_MAX",
+    "RECORDS_LAG_MOST",
     "RECORDS_LEAD",
+    "RECORDS_LEAD_AVG",
+    "RECORDS_LEAD_LEAST",
     "RECORDS_LEAD_MIN",
+    "RECORDS_PER_REQUEST",
     "REVOKED_LATENCY",
     "STALE_COMMIT",
     "TABLE",
     "THROTTLE",
+    "TOPIC_BYTES_CONSUMED",
+    "TOPIC_RECORDS_CONSUMED",
 ]
 
 _COORDINATOR: Final = "consumer-coordinator-metrics"
 _CONSUMER: Final = "consumer-metrics"
 _FETCH: Final = "consumer-fetch-manager-metrics"
+
+
+def _of_topic(row: Row) -> Row:
+    return Row(row.name, _FETCH, row.statistics, row.meaning, row.unit, ("topic",), of="topic")
+
+
+def _of_partition(name: str, what: str) -> Row:
+    meaning = f"{what} of the last 30 to 60 s, noted whenever records were handed out."
+    return Row(name, _FETCH, GAUGE, meaning, labels=("topic", "partition"), of="partition")
+
 
 HEARTBEAT: Final = Row("heartbeat", _COORDINATOR, METER, "Heartbeats that were sent.")
 HEARTBEAT_RESPONSE_TIME: Final = Row(
@@ -213,6 +230,14 @@ BYTES_CONSUMED: Final = Row(
 RECORDS_CONSUMED: Final = Row(
     "records-consumed", _FETCH, METER, "Records that were handed out, counted as their bytes are."
 )
+RECORDS_PER_REQUEST: Final = Row(
+    "records-per-request",
+    _FETCH,
+    AVERAGE,
+    "Records in the answer to a Fetch that has some, by the headers of its batches.",
+)
+TOPIC_BYTES_CONSUMED: Final = _of_topic(BYTES_CONSUMED)
+TOPIC_RECORDS_CONSUMED: Final = _of_topic(RECORDS_CONSUMED)
 RECORDS_LAG_MAX: Final = Row(
     "records-lag-max", _FETCH, GAUGE, "The largest records-lag of all partitions now."
 )
@@ -234,6 +259,10 @@ RECORDS_LEAD: Final = Row(
     "is about to delete what was not read.",
     labels=("topic", "partition"),
 )
+RECORDS_LAG_AVG: Final = _of_partition("records-lag-avg", "The average records-lag")
+RECORDS_LAG_MOST: Final = _of_partition("records-lag-max", "The largest records-lag")
+RECORDS_LEAD_AVG: Final = _of_partition("records-lead-avg", "The average records-lead")
+RECORDS_LEAD_LEAST: Final = _of_partition("records-lead-min", "The smallest records-lead")
 
 TABLE: Final = (
     *(HEARTBEAT, HEARTBEAT_RESPONSE_TIME, LAST_HEARTBEAT),
@@ -242,6 +271,8 @@ TABLE: Final = (
     *(MEMBER_EPOCH, FENCED, STALE_COMMIT, PHASE_TIME),
     *(POLLS, LAST_POLL, POLL_IDLE, COMMIT_SYNC, LOOP_LAG),
     *(FETCH, FETCH_LATENCY, FETCH_SIZE, THROTTLE, BYTES_CONSUMED, RECORDS_CONSUMED),
+    *(RECORDS_PER_REQUEST, TOPIC_BYTES_CONSUMED, TOPIC_RECORDS_CONSUMED),
     *(RECORDS_LAG_MAX, RECORDS_LEAD_MIN, RECORDS_LAG, RECORDS_LEAD),
+    *(RECORDS_LAG_AVG, RECORDS_LAG_MOST, RECORDS_LEAD_AVG, RECORDS_LEAD_LEAST),
 )
 """Every row."""

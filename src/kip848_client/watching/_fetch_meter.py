@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
+from typing import Final
 
 from kip848_client._types import TopicPartition
 from kip848_client.fetching import (
+    BATCH_HEADER_BYTES,
     Command,
     Event,
     FetchAnswered,
@@ -15,8 +18,15 @@ from kip848_client.fetching import (
     Slice,
 )
 from kip848_client.metrics import ClientMetrics, Reading, rows
+from kip848_client.watching._partition_trends import PartitionTrends
 
-__all__ = ["FetchMeter", "lag_of"]
+__all__ = ["FetchMeter", "lag_of", "records_in"]
+
+_INT32: Final = struct.Struct(">i")
+_LENGTH_AT: Final = 8
+_MAGIC_AT: Final = 16
+_MAGIC: Final = 2
+_COUNT_AT: Final = 57
 
 
 class FetchMeter:
@@ -32,6 +42,10 @@ class FetchMeter:
         self._throttle = metrics.sensor(rows.THROTTLE)
         self._bytes = metrics.sensor(rows.BYTES_CONSUMED)
         self._records = metrics.sensor(rows.RECORDS_CONSUMED)
+        self._per_request = metrics.sensor(rows.RECORDS_PER_REQUEST)
+        self._trends: PartitionTrends | None = None
+        if metrics.per_partition:
+            self._trends = PartitionTrends(metrics, lambda: frozenset(core.assigned))
         self._sent: dict[int, int] = {}
         """When a Fetch was sent that is not answered, by its number."""
         metrics.gauge(rows.ASSIGNED_PARTITIONS, lambda: {(): len(core.assigned)})
@@ -50,6 +64,9 @@ class FetchMeter:
                 self._latency.record(now_ms, now_ms - self._sent.pop(fetch, now_ms))
                 self._size.record(now_ms, answer.size_bytes)
                 self._throttle.record(now_ms, answer.throttle_time_ms)
+                records = sum(records_in(each.records) for each in answer.partitions)
+                if records:
+                    self._per_request.record(now_ms, records)
             case FetchLost(fetch):
                 self._sent.pop(fetch, None)
             case _:
@@ -60,9 +77,16 @@ class FetchMeter:
 
     def handed_out(self, piece: Slice) -> None:
         """All of a slice was handed out."""
-        now_ms = self._metrics.now_ms()
-        self._bytes.record(now_ms, len(piece.raw))
-        self._records.record(now_ms, sum(each.records for each in piece.batches if not each.skip))
+        now_ms, tp = self._metrics.now_ms(), piece.tp
+        size_bytes = len(piece.raw)
+        records = sum(each.records for each in piece.batches if not each.skip)
+        self._bytes.record(now_ms, size_bytes)
+        self._records.record(now_ms, records)
+        self._metrics.record(rows.TOPIC_BYTES_CONSUMED, now_ms, size_bytes, tp.topic)
+        self._metrics.record(rows.TOPIC_RECORDS_CONSUMED, now_ms, records, tp.topic)
+        if self._trends is not None:
+            lag = lag_of(self._core, tp, committed=self._committed)
+            self._trends.note(now_ms, tp, lag, self._lead(tp))
 
     def _lags(self) -> dict[TopicPartition, int]:
         lags: dict[TopicPartition, int] = {}
@@ -75,10 +99,14 @@ class FetchMeter:
     def _leads(self) -> dict[TopicPartition, int]:
         leads: dict[TopicPartition, int] = {}
         for tp in sorted(self._core.assigned):
-            start, position = self._core.log_start_offset(tp), self._core.position(tp)
-            if start is not None and position is not None:
-                leads[tp] = max(0, position - start)
+            lead = self._lead(tp)
+            if lead is not None:
+                leads[tp] = lead
         return leads
+
+    def _lead(self, tp: TopicPartition) -> int | None:
+        start, position = self._core.log_start_offset(tp), self._core.position(tp)
+        return None if start is None or position is None else max(0, position - start)
 
 
 def lag_of(core: FetchCore, tp: TopicPartition, *, committed: bool) -> int | None:
@@ -87,6 +115,19 @@ def lag_of(core: FetchCore, tp: TopicPartition, *, committed: bool) -> int | Non
     end = core.last_stable_offset(tp) if committed else core.high_watermark(tp)
     position = core.position(tp)
     return None if end is None or position is None else max(0, end - position)
+
+
+def records_in(raw: bytes) -> int:
+    """How many records the whole batches in the bytes of an answer have, by their headers."""
+    count, at = 0, 0
+    while at + BATCH_HEADER_BYTES <= len(raw):
+        (length,) = _INT32.unpack_from(raw, at + _LENGTH_AT)
+        end = at + _LENGTH_AT + _INT32.size + length
+        if raw[at + _MAGIC_AT] != _MAGIC or length <= 0 or end > len(raw):
+            break  # of what is cut, broken or of before Kafka 0.11, others speak
+        count += _INT32.unpack_from(raw, at + _COUNT_AT)[0]
+        at = end
+    return count
 
 
 def _by_label(found: dict[TopicPartition, int]) -> Reading:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from kip848_client.metrics import TABLE
 from tests.metrics_page import page
+from tests.metrics_page.java import ABSENT, JAVA, why_absent
 from tests.tidy.source_tree import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "metrics.md"
@@ -12,3 +14,27 @@ def test_the_page_is_what_the_code_says() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), (
         "run: python -m tests.metrics_page > docs/reference/metrics.md"
     )
+
+
+def test_each_metric_of_javas_client_is_here_or_says_why_not() -> None:
+    ours = {(row.group, _of(row.labels), name) for row in TABLE for name in row.names}
+    used: set[str | None] = set()
+    for (group, of), names in JAVA.items():
+        for name in names:
+            why = why_absent(group, of, name)
+            used.add(why)
+            is_here = (group, of, name) in ours
+            assert is_here == (why is None), f"{group} {name} {of}: {why}"
+    assert used - {None} == set(ABSENT.values())
+
+
+def test_what_is_not_said_to_be_ours_is_javas() -> None:
+    java = {(group, of, name) for (group, of), names in JAVA.items() for name in names}
+    for row in TABLE:
+        for name in row.names:
+            assert row.ours != ((row.group, _of(row.labels), name) in java), f"{row.group} {name}"
+
+
+def _of(labels: tuple[str, ...]) -> str:
+    """One of what the labels name, the smallest thing."""
+    return "partition" if "partition" in labels else "topic" if "topic" in labels else ""

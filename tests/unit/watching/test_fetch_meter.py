@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from kip848_client.fetching import FetchAnswer, FetchAnswered, FetchIntent, FetchLost, SendFetch
+from kip848_client._types import TopicId
+from kip848_client.fetching import (
+    FetchAnswer,
+    FetchAnswered,
+    FetchIntent,
+    FetchLost,
+    PartitionAnswer,
+    SendFetch,
+)
 from kip848_client.metrics import Metrics
 from kip848_client.watching import FetchMeter, PollMeter, lag_of
+from kip848_client.watching._fetch_meter import records_in
 from tests.unit.consumer.fetched import A, B, PathHarness
 
 INTENT = FetchIntent(0, 0, (), (), 500, 1, 1_000, read_committed=False, rack="")
@@ -57,7 +66,47 @@ def test_what_was_handed_out_is_counted_with_its_slice() -> None:
     harness.grow(A, b"d")
     harness.take(2)
     assert metrics.value("records-consumed-total") == 3
-    assert metrics.value("bytes-consumed-total") > 0
+    assert metrics.value("records-consumed-total", topic="t") == 3
+    assert metrics.value("bytes-consumed-total", topic="t") > 0
+    assert metrics.value("bytes-consumed-total", topic="t") == metrics.value("bytes-consumed-total")
+
+
+def test_what_a_request_brought_is_counted_by_the_headers_of_its_batches() -> None:
+    harness, metrics = PathHarness(), Metrics()
+    meter = FetchMeter(metrics.open({}, lambda: 0), harness.core, committed=False)
+    harness.grow(A, b"a", b"b", b"c")
+    harness.grow(A, b"d")
+    raw = b"".join(harness.logs[A])
+    assert records_in(raw) == 4
+    assert records_in(raw[:-1]) == 3, "the last batch is cut"
+    assert records_in(b"\x00" * 100) == 0
+    for records in (raw, b""):
+        answer = FetchAnswer(partitions=(PartitionAnswer(TopicId(bytes(16)), 0, records=records),))
+        meter.took(0, FetchAnswered(1, answer), [])
+    assert metrics.value("records-per-request-avg") == 4, "an answer without records is none"
+
+
+def test_lag_and_lead_of_a_partition_have_averages_and_extremes() -> None:
+    harness, metrics = PathHarness(), Metrics()
+    meter = FetchMeter(metrics.open({}, lambda: 0), harness.core, committed=False)
+    harness.begin(A)
+    assert meter._trends is not None
+    for lag, lead in ((10, 1), (2, 9)):
+        meter._trends.note(0, A, lag, lead)
+    meter._trends.note(0, B, 7, 7)
+    found = {"topic": "t", "partition": "0"}
+    assert metrics.value("records-lag-avg", **found) == 6
+    assert metrics.value("records-lag-max", **found) == 10
+    assert metrics.value("records-lead-avg", **found) == 5
+    assert metrics.value("records-lead-min", **found) == 1
+    assert metrics.value("records-lag-avg", topic="t", partition="1") == 0, "it is not assigned"
+    assert metrics.value("records-lag-max") == 0, "of the client: what it is now"
+
+
+def test_without_partitions_no_trend_is_kept() -> None:
+    metrics = Metrics(per_partition=False)
+    meter = FetchMeter(metrics.open({}, lambda: 0), PathHarness().core, committed=False)
+    assert meter._trends is None
 
 
 def test_what_is_not_assigned_has_no_lag() -> None:
