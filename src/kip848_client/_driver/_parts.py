@@ -19,7 +19,8 @@ def connection_options(config: ClientConfig) -> ConnectionOptions:
     if config.security_protocol == "SASL_PLAINTEXT" and config.sasl_mechanism == "PLAIN":
         _log.warning(
             "user name and password go to the brokers in the clear; "
-            "use security_protocol SASL_SSL, or a mechanism that does not send the password"
+            "use security_protocol SASL_SSL, or a mechanism that does not send the password",
+            extra={"client_id": config.client_id},
         )
     return ConnectionOptions(
         client_id=config.client_id,

@@ -60,7 +60,8 @@ class TopicDirectory:
     """See ``kip848_client._ports.TopicView``. Run ``run`` in a task.
 
     ``learnt`` gets what each answer tells of leaders, ``begun_anew`` is called when everything that
-    was told before does not hold any more (KIP-1102).
+    was told before does not hold any more (KIP-1102). ``fields`` is what every line of the log has
+    beside its text: whose it is.
     """
 
     def __init__(
@@ -74,7 +75,9 @@ class TopicDirectory:
         recovery: Recovery,
         backoff: Backoff,
         max_age_ms: int,
+        fields: Mapping[str, object] | None = None,
     ) -> None:
+        self._fields = dict(fields or {})
         self._transport = transport
         self._clock = clock
         self._learnt = learnt
@@ -148,7 +151,8 @@ class TopicDirectory:
             now_ms = self._clock.now_ms()
             if self._said_ms is None or now_ms - self._said_ms >= _SAY_AGAIN_MS:
                 self._said_ms = now_ms
-                _log.warning("metadata could not be refreshed: %s. Trying on.", err)
+                text = "metadata could not be refreshed: %s. Trying on."
+                _log.warning(text, err, extra=self._fields)
             return False
         self._said_ms = None
         return True
@@ -248,7 +252,8 @@ class TopicDirectory:
             await self._begin_anew(str(why))
 
     async def _begin_anew(self, why: str) -> None:
-        _log.warning("the client begins anew from its bootstrap servers: %s", why)
+        text = "the client begins anew from its bootstrap servers: %s"
+        _log.warning(text, why, extra=self._fields)
         self._beginnings += 1
         self._unheard.clear()
         await self._transport.begin_anew()
@@ -286,7 +291,8 @@ class TopicDirectory:
         if name not in self._complained and (name in self._wanted or name in self._watched):
             self._complained.add(name)
             said = error_name(error_code)
-            _log.warning("topic %s: %s; it is asked for again until that is cured", name, said)
+            text = "topic %s: %s; it is asked for again until that is cured"
+            _log.warning(text, name, said, extra={**self._fields, "topic": name})
 
     def _forget_all_but(self, names: Collection[str]) -> None:
         """Topics come and go; what is not asked for any more must not pile up."""

@@ -156,6 +156,7 @@ class Engine(Generic[K, V]):
             recovery=recovery(config),
             backoff=self.backoff,
             max_age_ms=config.metadata_max_age_ms,
+            fields=self.watch.fields,
         )
 
     def _build_fetching(self, meter: FetchMeter | None) -> Fetching:
@@ -277,7 +278,7 @@ class Engine(Generic[K, V]):
         error = Kip848Error(f"{what}; stop the consumer and create a new one")
         error.__cause__ = cause
         if cause is not None:
-            _log.error("%s", error, exc_info=cause)
+            _log.error("%s", error, exc_info=cause, extra=dict(self.watch.fields))
         self.errors.raise_always(error)
         self.fetching.end_waits(error)
         self.positions.stir()
@@ -486,6 +487,7 @@ class Engine(Generic[K, V]):
                     "%s-%d was assigned by hand and does not exist: its topic has %d partition(s); "
                     "it is consumed once it is there",
                     *(tp.topic, tp.partition, len(known)),
+                    extra={**self.watch.fields, "topic": tp.topic, "partition": tp.partition},
                 )
         self.started([tp for tp in partitions if tp in self.core.assigned])
 

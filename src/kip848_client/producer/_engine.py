@@ -89,6 +89,11 @@ class Engine:
         self._thread = threading.get_ident()
         self.clock: Final = LoopClock(self.loop)
         self.transport = network(config, self.clock)
+        self.fields: Final = {
+            "client_id": config.client_id,
+            "transactional_id": config.transactional_id,
+        }
+        """What every line of the log says beside its text."""
         self.core: Final = ProducerCore(
             produce_settings(config),
             jittered,
@@ -104,6 +109,7 @@ class Engine:
             recovery=recovery(config),
             backoff=Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms),
             max_age_ms=config.metadata_max_age_ms,
+            fields=self.fields,
         )
         self._metrics: ClientMetrics | None = None
         if config.metrics is not None:
@@ -116,6 +122,7 @@ class Engine:
             is_transactional=config.transactional_id is not None,
             meter=self._meter(),
             receipts=receipts,
+            fields=self.fields,
         )
         self._opening: asyncio.Task[None] | None = None
         self.task: asyncio.Task[None] | None = None
@@ -187,7 +194,7 @@ class Engine:
         why = f"failed by a bug of its own: {cause!r}" if cause else "was cancelled from outside"
         error = ProducerFailed(f"the producer {why}; stop() it and make a new one", cause=cause)
         if cause is not None:
-            _log.error("%s", error, exc_info=cause)
+            _log.error("%s", error, exc_info=cause, extra=self.fields)
         self.producing.end_waits(error)
 
     def stop(self, timeout_ms: float) -> Closing:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from kip848_client._driver._stepping import Stepping
@@ -63,8 +63,10 @@ class Producing:
         is_transactional: bool,
         receipts: Receipts,
         meter: ProducerMeter | None = None,
+        fields: Mapping[str, object] | None = None,
     ) -> None:
         self.core: Final = core
+        self._fields = dict(fields or {})
         self.meter: Final = meter
         """What measures, if anything is measured."""
         self.clock: Final = clock
@@ -205,7 +207,7 @@ class Producing:
                 self._steps.start(self._requests.describe_transaction, command)
             case Notice():
                 level = logging.WARNING if command.warning else logging.INFO
-                _log.log(level, "%s", command.text)
+                _log.log(level, "%s", command.text, extra=self._fields)
             case _:
                 raise AssertionError(f"no such command: {command!r}")
 

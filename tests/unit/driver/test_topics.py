@@ -59,6 +59,7 @@ class Cluster:
             recovery=Recovery(trigger_ms),
             backoff=Backoff(1, 1),
             max_age_ms=20,
+            fields={"client_id": "c"},
         )
 
     def creating(self) -> list[set[str | None]]:
@@ -453,3 +454,14 @@ def spoil(cluster: Cluster, error: Exception) -> Callable[[str, Any], Any]:
     answer = cluster.transport.answer
     cluster.transport.answer = fail
     return answer
+
+
+async def test_a_line_of_the_log_says_whose_it_is_and_which_topic_it_is_about(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster = Cluster()
+    cluster.directory.watch(["missing"])
+    await cluster.directory.refresh()
+    (line,) = caplog.records
+    fields = vars(line)
+    assert (fields["client_id"], fields["topic"]) == ("c", "missing")
