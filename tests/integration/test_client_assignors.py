@@ -21,6 +21,7 @@ from kip848_client.client_assignors import (
     MemberAssignment,
     NewAssignment,
     RackAwareAssignor,
+    StickyAssignor,
 )
 from mock_coordinator import MockBroker
 
@@ -357,6 +358,66 @@ async def test_a_hundred_consumers_share_a_thousand_partitions() -> None:
         await group.join(ByCapacity(1))
         await broker.wait_for(lambda: _is_shared(group, 1_000, 0), timeout_s=60)
         assert broken.computed >= 2  # who computed last is asked first
+
+
+class Kept(StickyAssignor):
+    """``sticky`` of some version, which may have trouble."""
+
+    def __init__(self, version: int, order: list[Kept]) -> None:
+        self.maximum_version = version
+        self.trouble = ""
+        self.released = threading.Event()
+        self._order = order
+        """Who computed, one after the other."""
+
+    def metadata(self) -> AssignorMetadata:
+        return AssignorMetadata(b"", version=self.maximum_version)
+
+    def assign(self, members: Members, topics: Topics) -> GroupAssignment:
+        self._order.append(self)
+        if self.trouble == "raises":
+            raise ZeroDivisionError
+        if self.trouble == "slow":
+            self.released.wait(30)
+        return super().assign(members, topics)
+
+
+@pytest.mark.everything("a hundred consumers take seconds to start")
+@pytest.mark.timeout(200)
+async def test_few_partitions_move_when_a_hundred_are_upgraded_one_by_one() -> None:
+    """Also while one fails to compute, and another one takes too long."""
+    quick = FAST | {
+        "group.consumer.min.heartbeat.interval.ms": "500",
+        "group.consumer.heartbeat.interval.ms": "500",
+    }
+    settings = {"rebalance_callback_timeout_ms": 3_000}
+    order: list[Kept] = []
+    real = ideal = 0
+    async with MockBroker(topics={"t": 1_000}, config=quick) as broker, Group(broker) as group:
+        for _ in range(10):  # a hundred at once keep the event loop from answering the first
+            await asyncio.gather(*(group.join(Kept(1, order), **settings) for _ in range(10)))
+        await broker.wait_for(lambda: _is_shared(group, 1_000, 0), timeout_s=60)
+        for trouble in ("", "", "raises", "slow"):  # then two can read the newer metadata
+            computes = order[-1]  # who computed last is asked first
+            computes.trouble = trouble
+            before = _owners(group)
+            await group.consumers.pop(0).stop()
+            await broker.wait_for(lambda: _is_shared(group, 1_000, 1), timeout_s=60)
+            left = _owners(group)
+            await group.join(Kept(2, order), **settings)
+            await broker.wait_for(lambda: _is_shared(group, 1_000, 0), timeout_s=60)
+            for old, new in ((before, left), (left, _owners(group))):
+                moved = sum(old[tp] is not who for tp, who in new.items())
+                assert moved <= 10 * 1.1
+                real, ideal = real + moved, ideal + 10
+            assert not trouble or order[-1] is not computes, "another one has computed"
+            computes.released.set()
+            computes.trouble = ""
+    print(f"ideal {ideal} moves, real {real}")
+
+
+def _owners(group: Group) -> dict[TopicPartition, Consumer[Any, Any]]:
+    return {tp: each for each in group.consumers for tp in each.assignment()}
 
 
 def _is_shared(group: Group, partitions: int, spread: int) -> bool:
