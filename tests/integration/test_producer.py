@@ -209,7 +209,6 @@ async def test_calls_out_of_order(cluster: Cluster) -> None:
     producer = Producer(bootstrap_servers=cluster.bootstrap, linger_ms=10_000)
     with pytest.raises(LocalProtocolError, match="not started"):
         await producer.send(topic, b"0")
-    await producer.stop()
     await producer.start()
     with pytest.raises(LocalProtocolError, match="once"):
         await producer.start()

@@ -65,7 +65,7 @@ async def test_a_producer_whose_task_was_cancelled_says_so_to_everybody() -> Non
         waiting = await producer.send("t", b"waits")
         under_way = asyncio.create_task(producer.send("t", b"slow"))
         await serializing.wait()
-        engine_of(producer)._task.cancel()  # as those do who cancel all tasks that there are
+        engine_of(producer).task.cancel()  # as those do who cancel all tasks that there are
         async with asyncio.timeout(10):
             for sent in (waiting, under_way, producer.send_and_wait("t", b"late")):
                 with pytest.raises(Kip848Error, match="cancelled from outside"):
