@@ -21,7 +21,7 @@ from kip848_client import (
     TopicPartition,
     TransactionAborted,
 )
-from tests.torture.clients import AbandonedError, a_consumer, a_producer
+from tests.torture.clients import AbandonedError, Reached, a_consumer, a_producer
 from tests.torture.names import IN, OUT, Diary
 
 __all__ = ["ByHand"]
@@ -52,10 +52,10 @@ class ByHand:
     async def run(self) -> None:
         """Copy until it is stopped. Raises ``ProducerFenced``, and what ended the consumer."""
         consumer = a_consumer(self._bootstrap, self._name, IN)
-        async with consumer:
+        async with Reached(consumer):
             while not self._stopping.is_set():
                 try:
-                    async with a_producer(self._bootstrap, self._name) as producer:
+                    async with Reached(a_producer(self._bootstrap, self._name)) as producer:
                         self._note("started")
                         await self._rewind(consumer)
                         await self._work(consumer, producer)

@@ -2,16 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Generic, TypeVar
 
-from kip848_client import Consumer, Producer
+from kip848_client import Consumer, Producer, TransportError
 from tests.torture.names import GROUP, IN, MAX_POLL_MS, READERS, TRANSACTION_MS
 
-__all__ = ["AbandonedError", "a_consumer", "a_producer", "a_reader"]
+__all__ = [
+    "AbandonedError",
+    "Reached",
+    "UnreachableError",
+    "a_consumer",
+    "a_producer",
+    "a_reader",
+]
+
+Client = TypeVar("Client")
 
 
 class AbandonedError(Exception):
     """The application does not want this transaction any more."""
+
+
+class UnreachableError(Exception):
+    """No broker went on answering while a client started."""
+
+
+class Reached(Generic[Client]):
+    """A client for the length of a block. Raises ``UnreachableError`` where brokers go away while
+    it starts; once it has, it has to get over that by itself."""
+
+    def __init__(self, client: AbstractAsyncContextManager[Client, bool | None]) -> None:
+        self._client = client
+
+    async def __aenter__(self) -> Client:
+        try:
+            return await self._client.__aenter__()
+        except TransportError as err:
+            raise UnreachableError(str(err)) from err
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._client.__aexit__(kind, error, trace)
 
 
 def a_consumer(bootstrap: str, name: str, *topics: str) -> Consumer[Any, Any]:

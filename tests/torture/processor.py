@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from kip848_client import (
-    BootstrapFailed,
     CommitInDoubt,
     ExactlyOnceProcessor,
     Kip848Error,
@@ -33,7 +32,13 @@ from kip848_client import (
     Record,
 )
 from tests.torture.by_hand import ByHand
-from tests.torture.clients import AbandonedError, a_consumer, a_producer
+from tests.torture.clients import (
+    AbandonedError,
+    Reached,
+    UnreachableError,
+    a_consumer,
+    a_producer,
+)
 from tests.torture.names import FENCED_EXIT, FREEZE_S, IN, OUT, UNREACHABLE_EXIT, Diary
 from tests.torture.readers import AutoReader, Reader
 from tests.torture.roles import Role
@@ -83,7 +88,7 @@ class Ready:
                 max_records=_RECORDS_MAX,
             )
             try:
-                async with processor:
+                async with Reached(processor):
                     self._note("started")
                     await self._run(processor)
             except AbandonedError:
@@ -164,7 +169,7 @@ async def _run(processor: Processor, diary: Diary) -> int:
     except ProducerFenced as err:
         diary("fenced", error=str(err))
         return FENCED_EXIT
-    except BootstrapFailed as err:
+    except UnreachableError as err:
         diary("unreachable", error=str(err))
         return UNREACHABLE_EXIT
     except Kip848Error as err:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Final
 
 from kip848_client import Consumer, Kip848Error, Record
-from tests.torture.clients import a_reader
+from tests.torture.clients import Reached, a_reader
 from tests.torture.names import MAX_POLL_MS, Diary
 
 __all__ = ["PROCESSED", "AutoReader", "Reader"]
@@ -65,7 +65,7 @@ class Reader(_Reading):
     async def run(self) -> None:
         """Read until it is stopped. Raises what ended the consumer."""
         consumer = a_reader(self._bootstrap, self._name)
-        async with consumer:
+        async with Reached(consumer):
             self._note("started")
             while not self._stopping.is_set():
                 limit = self._dice.randint(1, _RECORDS_MAX)
@@ -88,7 +88,7 @@ class AutoReader(_Reading):
     async def run(self) -> None:
         """Read until it is stopped. Raises what ended the consumer."""
         consumer = a_reader(self._bootstrap, self._name, enable_auto_commit=True)
-        async with consumer:
+        async with Reached(consumer):
             self._note("started")
             stopping = asyncio.create_task(self._stop(consumer))
             try:

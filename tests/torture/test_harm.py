@@ -10,7 +10,9 @@ from typing import Final, cast
 
 import pytest
 
+from kip848_client import BootstrapFailed, RequestTimedOut, TransportError
 from mock_coordinator import MockBroker
+from tests.torture.clients import Reached, UnreachableError
 from tests.torture.harm import do_harm
 from tests.torture.names import IN, PARTITIONS
 from tests.torture.processes import Processes
@@ -79,3 +81,33 @@ async def test_nothing_is_an_excuse_where_the_network_is_whole(
         assert process.has_ended_by_itself
         (trouble,) = processes.troubles()
         assert trouble.startswith("r ended by itself, with 4:")
+
+
+class Client:
+    def __init__(self, at_start: TransportError | None) -> None:
+        self.at_start = at_start
+
+    async def __aenter__(self) -> Client:
+        if self.at_start is not None:
+            raise self.at_start
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        return None
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", [BootstrapFailed, TransportError])
+async def test_brokers_that_go_away_during_a_start_were_not_reached(
+    kind: type[TransportError],
+) -> None:
+    with pytest.raises(UnreachableError, match="gone"):
+        async with Reached(Client(kind("gone"))):
+            pass
+
+
+@pytest.mark.asyncio
+async def test_once_it_has_started_a_client_has_to_get_over_it() -> None:
+    with pytest.raises(RequestTimedOut):
+        async with Reached(Client(None)):
+            raise RequestTimedOut("later")
