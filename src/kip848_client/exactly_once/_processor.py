@@ -242,8 +242,9 @@ class ExactlyOnceProcessor(Generic[K, V]):
         do; each is logged. Raised is what repeating does not help: what the function raised
         (without a ``dead_letter_topic``), ``ProducerFenced`` when another producer has the
         transactional id now, ``ProducerFailed``, ``TransactionAborted`` when a broker has refused
-        an output for good, ``TransactionTimedOut`` when the outputs of one record alone did not get
-        through within ``transaction_timeout_ms``, three times in a row, ``BrokerError`` or
+        an output for good, or when the topic of one was not there for all of the producer's
+        ``delivery_timeout_ms``, ``TransactionTimedOut`` when the outputs of one record alone did
+        not get through within ``transaction_timeout_ms``, three times in a row, ``BrokerError`` or
         ``RecordTooLarge`` when an output cannot be sent, and what asking the consumer for records
         raises, ``RecordUnreadable`` for instance. ``CommitInDoubt`` when it was stopped, or the
         producer has failed, before the last commit was answered.

@@ -11,6 +11,7 @@ from kip848_client.errors import (
     CommitFailed,
     CommitInDoubt,
     ConfigError,
+    DeliveryTimedOut,
     Kip848Error,
     ProducerFailed,
     RecordTooLarge,
@@ -106,6 +107,9 @@ def _of_harm(cause: BaseException | None) -> Verdict:
         case BrokerError():
             passing = cause.code in _PASSING or is_retriable(cause.code)
             return Verdict.AGAIN if passing else Verdict.GIVE_UP
+        case DeliveryTimedOut() if cause.cause is not None:
+            # the topic was deleted, and nobody has created it again in all that time
+            return Verdict.GIVE_UP
         case RecordTooLarge() | ConfigError():
             return Verdict.GIVE_UP
         case _:

@@ -16,7 +16,7 @@ from kip848_client._partition_names import shown
 from kip848_client._types import TopicPartition
 from kip848_client.cluster import Leaders
 from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.errors import DeliveryTimedOut, Kip848Error
+from kip848_client.errors import BrokerError, DeliveryTimedOut, Kip848Error
 from kip848_client.producing._accumulator import Accumulator
 from kip848_client.producing._batches import Batch
 from kip848_client.producing._commands import BatchDone, BatchFailed, BatchSplit, Command
@@ -35,7 +35,8 @@ _LOST: Final = "the broker's answer did not mention the partition"
 
 
 class Answers:
-    """Takes answers in. ``want_leaders`` takes a topic and why its leaders are wanted."""
+    """Takes answers in. ``want_leaders`` takes a topic and why its leaders are wanted, ``missing``
+    tells what brokers say of a topic that is not there."""
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class Answers:
         identity: Identity,
         emit: Callable[[Command], None],
         want_leaders: Callable[[str, str], None],
+        missing: Callable[[str], BrokerError | None],
     ) -> None:
         self.has_gap = False
         """A batch with sequence numbers failed, and nobody began anew since."""
@@ -58,6 +60,7 @@ class Answers:
         self._identity = identity
         self._emit = emit
         self._want_leaders = want_leaders
+        self._missing = missing
 
     # -- whole requests ----------------------------------------------------------------------
 
@@ -265,11 +268,15 @@ class Answers:
             return
         why = partition.trouble or ("no answer yet" if doubt else "no broker was asked yet")
         outcome = "may or may not be" if doubt else "not"
+        missing = self._missing(batch.tp[0])
+        if missing is not None:
+            why = f"{why}; and {missing}"
         limit_ms = self._settings.delivery_timeout_ms
         error = DeliveryTimedOut(
             f"{shown(batch.tp)}: {_count(batch)} {outcome} written: not acknowledged within "
             f"delivery_timeout_ms={limit_ms}; last: {why}",
             maybe_written=doubt,
+            cause=missing,
         )
         self._accumulator.withdraw(batch)
         self.fail(now_ms, batch, error, Reaction.ABORT)

@@ -131,6 +131,7 @@ class ProducerCore:
             self._identity,
             self._emit,
             want,
+            self._topics.missing,
         )
 
     # -- looking -----------------------------------------------------------------------------

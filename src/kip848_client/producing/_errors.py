@@ -230,6 +230,10 @@ _HINTS: Final[dict[int, str]] = {
     ),
     ErrorCode.INVALID_TIMESTAMP: "the topic refuses the record's timestamp",
     ErrorCode.UNKNOWN_TOPIC_ID: "the topic was deleted, or created again under its name",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: (
+        "there is no such partition, or this broker has not heard of it yet; look at the name, and "
+        "whether the topic was deleted"
+    ),
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: "the broker does not take this compression_type",
 }
 """The way out, for the user."""

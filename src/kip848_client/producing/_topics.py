@@ -12,7 +12,7 @@ from typing import Final
 from kip848_client._types import ZERO_TOPIC_ID, TopicPartition
 from kip848_client.cluster import NO_NODE, Leaders, MetadataQuestions, TopicLeaders
 from kip848_client.error_codes import ErrorCode, error_name
-from kip848_client.errors import Kip848Error, RequestTimedOut, broker_error
+from kip848_client.errors import BrokerError, Kip848Error, RequestTimedOut, broker_error
 from kip848_client.producing._accumulator import Accumulator
 from kip848_client.producing._commands import Command, Done, Failed
 from kip848_client.producing._events import TopicWanted
@@ -140,10 +140,17 @@ class Topics:
         create = topic not in self.routes
         self._metadata.want(topic, "its partitions are wanted", create=create)
 
+    def missing(self, topic: str) -> BrokerError | None:
+        """What brokers said of a topic that was not there when they were asked last."""
+        code, _ = self._troubles.get(topic, (0, ""))
+        if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return None
+        return _refusal(code, topic)
+
     def _told(self, topic: str) -> Kip848Error:
         code, why = self._troubles.get(topic, (0, "no broker has answered yet"))
         if code:
-            return broker_error(code, why, f"topic {topic}", api="Metadata", hint=_HINT)
+            return _refusal(code, topic)
         return RequestTimedOut(f"how many partitions {topic} has is not known in time: {why}")
 
     # -- time --------------------------------------------------------------------------------
@@ -176,3 +183,7 @@ class Topics:
         self._leaders.forget(topic)
         self.routes.pop(topic, None)
         self._troubles.pop(topic, None)
+
+
+def _refusal(code: int, topic: str) -> BrokerError:
+    return broker_error(code, error_name(code), f"topic {topic}", api="Metadata", hint=_HINT)

@@ -444,7 +444,7 @@ class Requests:
             job.collisions += 1
             if job.group is not None:
                 self._adding.was_refused(job.group.group_id)
-        self._again(now_ms, job, str(error), pause_ms)
+        self._again(now_ms, job, f"broker {job.node} answered {error}", pause_ms)
 
     def _lost(self, now_ms: int, job: Job, event: ev.TxnLost) -> None:
         self._doubt(job, event.maybe_sent)

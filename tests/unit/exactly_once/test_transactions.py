@@ -9,6 +9,7 @@ from kip848_client.errors import (
     CommitFailed,
     CommitInDoubt,
     CoordinatorUnavailable,
+    DeliveryTimedOut,
     LocalProtocolError,
     NotAssigned,
     ProducerFenced,
@@ -253,6 +254,23 @@ def test_a_producer_that_is_fenced_ends_it(
     assert h.ended.error is error
     assert h.core.state is State.ENDED
     assert h.all_of(do.Rewind) == []
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_outputs_whose_topic_is_not_there_are_not_tried_for_ever(*, is_gone: bool) -> None:
+    h = Harness()
+    h.open(portion(P0, 5, 3))
+    h.pass_time(100)
+    h.processed()
+    gone = refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) if is_gone else None
+    late = DeliveryTimedOut("not in time", maybe_written=False, cause=gone)
+    error = TransactionAborted("cannot be committed", cause=late)
+    h.failed(do.SendOffsets, error)
+    h.done(do.Abort)
+    if is_gone:
+        assert h.ended.error is error
+    else:
+        assert h.core.state is not State.ENDED
 
 
 def test_a_commit_in_doubt_whose_producer_has_failed_is_raised() -> None:

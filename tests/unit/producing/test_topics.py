@@ -6,7 +6,7 @@ import pytest
 
 from kip848_client.cluster import ClusterChanged, LeadersNotLearnt, LearnLeaders
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, RequestTimedOut
+from kip848_client.errors import BrokerError, DeliveryTimedOut, RequestTimedOut
 from kip848_client.producing import _events as ev
 from kip848_client.producing._model import ProduceSettings
 from tests.unit.producing._harness import Harness, batch_bytes, tid, tp
@@ -58,6 +58,33 @@ def test_a_topic_that_is_not_there_is_told_at_the_deadline() -> None:
     assert error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     h.advance(60_000)
     assert len(h.all(LearnLeaders)) < 80
+
+
+def test_records_of_a_topic_that_was_deleted_say_so() -> None:
+    h = Harness()
+    h.send("a")
+    h.codes["t"] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    while not h.failed:
+        if h.open:
+            h.answer(ErrorCode.UNKNOWN_TOPIC_ID)
+        h.advance(500)
+    (error,) = h.failed.values()
+    assert isinstance(error, DeliveryTimedOut)
+    assert isinstance(error.cause, BrokerError)
+    assert error.cause.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert str(error.cause) in str(error)
+
+
+def test_of_a_topic_that_is_there_nothing_is_said() -> None:
+    h = Harness()
+    h.send("a")
+    while not h.failed:
+        if h.open:
+            h.answer(ErrorCode.NOT_ENOUGH_REPLICAS)
+        h.advance(500)
+    (error,) = h.failed.values()
+    assert isinstance(error, DeliveryTimedOut)
+    assert error.cause is None
 
 
 def test_where_no_broker_answers_that_is_told_at_the_deadline() -> None:
