@@ -15,6 +15,7 @@ from kip848_client._types import MemberId, TopicPartition
 from kip848_client.group import (
     AssignPartitions,
     AutomaticCommitFailed,
+    AutomaticCommitsRecovered,
     AwaitApplication,
     CallListener,
     CommittedFailed,
@@ -225,6 +226,8 @@ class Membership:
             case AutomaticCommitFailed(partitions=partitions):
                 named = ", ".join(f"{tp.topic}-{tp.partition}" for tp in partitions)
                 tell(name, "not committed", named)
+            case AutomaticCommitsRecovered(failing_ms=failing_ms):
+                tell(name, "committed again", f"{failing_ms} ms")
             case PollWanted() | CommitDone() | EpochChanged() | Note():
                 pass  # each poll is reported anyway, and nothing waits for a commit
             case _:

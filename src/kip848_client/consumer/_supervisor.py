@@ -37,6 +37,7 @@ from kip848_client.group import (
     AssignorCommand,
     AssignPartitions,
     AutomaticCommitFailed,
+    AutomaticCommitsRecovered,
     AwaitApplication,
     CallAssignors,
     CallListener,
@@ -330,6 +331,9 @@ class Supervisor:
             case AutomaticCommitFailed(partitions=partitions, error=error, passing=passing):
                 level = logging.INFO if passing else logging.WARNING
                 log.say_only(level, f"automatic commit of {listed(partitions)}: {error}")
+            case AutomaticCommitsRecovered(failing_ms=failing_ms):
+                text = f"automatic commits are stored again, after {failing_ms} ms"
+                log.say(logging.WARNING, text, {"failing_ms": failing_ms})
             case NotPolled():
                 self._tell_stall(command)
             case Note() | EpochChanged():

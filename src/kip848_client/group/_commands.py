@@ -21,6 +21,7 @@ __all__ = [
     "AssignPartitions",
     "AssignorCommand",
     "AutomaticCommitFailed",
+    "AutomaticCommitsRecovered",
     "AwaitApplication",
     "CallAssignors",
     "CallListener",
@@ -137,12 +138,20 @@ class CommittedFailed(GroupCommand):
 @dataclass(frozen=True, slots=True)
 class AutomaticCommitFailed(GroupCommand):
     """A commit by interval, or before something was given up, failed for these partitions for one
-    reason; log it. ``passing``: the epoch moved while it was under way, as in any rebalance, and
-    the next one cures it."""
+    reason; log it. Of those by interval that fail alike one a minute is told. ``passing``: the
+    epoch moved while it was under way, as in any rebalance, and the next one cures it."""
 
     partitions: tuple[TopicPartition, ...]
     error: Kip848Error
     passing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AutomaticCommitsRecovered(GroupCommand):
+    """A commit by interval is stored again, after those before it had failed; log it.
+    ``failing_ms``: since the first that was told."""
+
+    failing_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,9 @@ from typing import Final
 
 from kip848_client._types import TopicId, TopicPartition
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import BrokerError, LocalProtocolError
-from kip848_client.group._commands import AutomaticCommitFailed, FlushDone, Output, PollWanted
+from kip848_client.errors import LocalProtocolError
+from kip848_client.group._commands import FlushDone, Output, PollWanted
+from kip848_client.group._commit_troubles import CommitTroubles
 from kip848_client.group._committed import CommittedLookups
 from kip848_client.group._computing import Computing, ComputingSettings
 from kip848_client.group._events import (
@@ -43,7 +44,6 @@ from kip848_client.group._events import (
 )
 from kip848_client.group._flushes import Flushes
 from kip848_client.group._listener_calls import ListenerCalls, Numbers
-from kip848_client.group._reasons import by_reason
 from kip848_client.member import (
     AssignedPartition,
     AssignorsHeard,
@@ -126,6 +126,7 @@ class GroupCore:
         """By commit attempt, what was left out of the request, with the reason."""
         self._meant: dict[int, Mapping[TopicPartition, TopicId | None]] = {}
         """By ticket of a wish to commit, of which topics its offsets were when it was said."""
+        self._troubles = CommitTroubles(self._out_append)
         numbers = Numbers()
         self._calls = ListenerCalls(numbers, self._out_append, self._inner.append)
         """The listener's calls, and what the user sees as assigned."""
@@ -408,10 +409,7 @@ class GroupCore:
         if done.ticket is not None:
             self._meant.pop(done.ticket, None)
         if done.ticket is None:
-            for partitions, error in by_reason(done.failed):
-                stale = ErrorCode.STALE_MEMBER_EPOCH
-                passing = isinstance(error, BrokerError) and error.code == stale
-                self._out_append(AutomaticCommitFailed(partitions, error, passing))
+            self._troubles.ended(self._now, done)
         elif done.ticket < 0:
             self._flushes.committed(self._now, done)
         else:

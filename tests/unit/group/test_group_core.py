@@ -7,7 +7,12 @@ import pytest
 from kip848_client._types import TopicId
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import LocalProtocolError
-from kip848_client.group import AutomaticCommitFailed, GroupEvent, PollWanted
+from kip848_client.group import (
+    AutomaticCommitFailed,
+    AutomaticCommitsRecovered,
+    GroupEvent,
+    PollWanted,
+)
 from kip848_client.member import (
     CoordinatorFound,
     FindCoordinator,
@@ -153,6 +158,42 @@ def test_an_automatic_commit_that_failed_is_told_once_for_all_of_its_partitions(
     (told,) = harness.out(AutomaticCommitFailed)
     assert told.partitions == tuple(sorted(sent.offsets))
     assert len(told.partitions) == 5
+
+
+def test_automatic_commits_that_fail_alike_are_told_once_a_minute_and_when_it_is_over() -> None:
+    harness = GroupHarness(interval_ms=1_000).joined(0)
+    harness.hand_out(0, 5)
+    told: list[int] = []
+    began_ms = harness.now
+    for _ in range(100):
+        harness.advance(1_000)
+        attempt = harness.newest_of(SendCommit).attempt
+        harness.feed(CommitLost(attempt, f"attempt {attempt} was not answered"))
+        told += [harness.now - began_ms for _ in harness.out(AutomaticCommitFailed)]
+    assert told[0] <= 2_000
+    assert len(told) == 2
+    assert told[1] >= told[0] + 60_000
+    harness.advance(10_000)
+    harness.stored()
+    (over,) = harness.out(AutomaticCommitsRecovered)
+    assert over.failing_ms > 100_000
+    harness.hand_out(0, 7)
+    harness.advance(1_000)
+    harness.stored()
+    assert not harness.out(AutomaticCommitsRecovered)
+
+
+def test_automatic_commits_that_fail_otherwise_are_told_at_once() -> None:
+    harness = GroupHarness(interval_ms=1_000).joined(0)
+    harness.hand_out(0, 5)
+    harness.advance(1_000)
+    harness.feed(CommitLost(harness.newest_of(SendCommit).attempt, "not answered"))
+    assert len(harness.out(AutomaticCommitFailed)) == 1
+    harness.advance(1_000)
+    denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    rows = {TP: CommitRefusal(denied, denied.name)}
+    harness.feed(CommitAnswered(harness.newest_of(SendCommit).attempt, rows))
+    assert len(harness.out(AutomaticCommitFailed)) == 1
 
 
 def test_an_automatic_commit_of_what_was_revoked_is_told_once() -> None:
