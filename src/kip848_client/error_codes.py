@@ -10,7 +10,14 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-__all__ = ["RETRIABLE", "ErrorCode", "default_message", "error_name", "is_retriable"]
+__all__ = [
+    "RETRIABLE",
+    "ErrorCode",
+    "default_message",
+    "error_name",
+    "is_retriable",
+    "passes_in_lookup",
+]
 
 
 class ErrorCode(IntEnum):
@@ -493,6 +500,9 @@ _MESSAGES: Final[dict[int, str]] = {
 }
 
 
+_OF_THE_BROKER: Final = (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.BROKER_NOT_AVAILABLE)
+
+
 def error_name(code: int) -> str:
     """``"STALE_MEMBER_EPOCH"`` for 113; ``"UNKNOWN_ERROR_4242"`` for a code that we do not know."""
     try:
@@ -504,6 +514,12 @@ def error_name(code: int) -> str:
 def is_retriable(code: int) -> bool:
     """Whether Kafka's clients treat this code as worth a retry. Unknown codes are not."""
     return code in RETRIABLE
+
+
+def passes_in_lookup(code: int) -> bool:
+    """Whether FindCoordinator is asked again after this code: a broker that failed by itself says
+    nothing about who asks. (Kafka's own clients give up then, which costs a consumer its group.)"""
+    return is_retriable(code) or code in _OF_THE_BROKER
 
 
 def default_message(code: int) -> str:

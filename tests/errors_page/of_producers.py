@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kip848_client.producing._coordinators import PASSES
+from kip848_client.error_codes import ErrorCode, passes_in_lookup
 from kip848_client.producing._errors import COLUMNS as TABLES
 from kip848_client.producing._errors import Api, Reaction, reaction
 from kip848_client.producing._transaction_requests import GONE_MS
@@ -152,7 +152,7 @@ COLUMNS: Final = (
     Column(
         "FindCoordinator (producer)",
         "Of the transactional id, and of a group whose offsets are committed.",
-        lambda code: "RETRY" if code in PASSES else "REFUSED",
+        lambda code: "RETRY" if passes_in_lookup(code) else "REFUSED",
         {
             "RETRY": Told(
                 "it is looked up again, of any broker",
@@ -165,6 +165,6 @@ COLUMNS: Final = (
                 "at once; the error names what to mend",
             ),
         },
-        PASSES,
+        (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.BROKER_NOT_AVAILABLE),
     ),
 )

@@ -31,6 +31,7 @@ from kip848_client._offsets_wire import (
 from kip848_client._ports import ConnectionBroken, TopicView, Transport
 from kip848_client._types import GroupId, MemberId, TopicId
 from kip848_client.client_assignors import PreparedGroup
+from kip848_client.error_codes import passes_in_lookup
 from kip848_client.errors import (
     BrokerError,
     Kip848Error,
@@ -172,7 +173,7 @@ class GroupRequests:
         except TransportError as err:
             return CommitLost(attempt, str(err))
         except Kip848Error as err:
-            if isinstance(err, BrokerError) and err.retriable:
+            if isinstance(err, BrokerError) and passes_in_lookup(err.code):
                 return CommitLost(attempt, str(err))
             return CommitImpossible(attempt, err)
         return CommitAnswered(attempt, commit_results(response, table))
@@ -237,6 +238,6 @@ class GroupRequests:
         except TransportError as err:
             return AssignmentLost(number, str(err))
         except Kip848Error as err:
-            if isinstance(err, BrokerError) and err.retriable:
+            if isinstance(err, BrokerError) and passes_in_lookup(err.code):
                 return AssignmentLost(number, str(err))
             return AssignmentImpossible(number, err)

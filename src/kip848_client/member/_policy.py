@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-from kip848_client.error_codes import ErrorCode, is_retriable
+from kip848_client.error_codes import ErrorCode, passes_in_lookup
 from kip848_client.errors import BrokerError, Kip848Error, broker_error
 from kip848_client.member._model import HeartbeatRefused
 
@@ -120,7 +120,7 @@ def judge(refused: HeartbeatRefused, *, member_epoch: int, may_hold_instance: bo
 def judge_lookup(code: int) -> Verdict:
     """The reaction to a refusal of FindCoordinator. The look-up is repeated in any case; a commit
     that waits for it ends when it is told, too."""
-    return Verdict.RETRY if is_retriable(code) else Verdict.SURFACE
+    return Verdict.RETRY if passes_in_lookup(code) else Verdict.SURFACE
 
 
 def to_tell(error: Kip848Error | None) -> Kip848Error | None:

@@ -11,32 +11,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from kip848_client._backoff import Jitter, backoff_ms
-from kip848_client.error_codes import ErrorCode, error_name
+from kip848_client.error_codes import ErrorCode, error_name, passes_in_lookup
 from kip848_client.errors import Kip848Error, broker_error
 from kip848_client.producing._commands import Command, FindCoordinator
 from kip848_client.producing._events import CoordinatorFound, CoordinatorNotFound
 from kip848_client.producing._model import CoordinatorKind, ProduceSettings
 
-__all__ = ["PASSES", "Coordinators", "Key"]
+__all__ = ["Coordinators", "Key"]
 
 Key = tuple[CoordinatorKind, str]
-
-PASSES: Final = frozenset(
-    {
-        ErrorCode.NONE,  # no answer at all
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.REQUEST_TIMED_OUT,
-        ErrorCode.NETWORK_EXCEPTION,
-        ErrorCode.BROKER_NOT_AVAILABLE,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
-        ErrorCode.UNKNOWN_SERVER_ERROR,
-    }
-)
-"""What waiting cures. Everything else is the same the next time."""
 
 _HINTS: Final[dict[int, str]] = {
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
@@ -140,7 +123,7 @@ class Coordinators:
         each.trouble = f"FindCoordinator: {error_name(code)}: {event.why}" if code else event.why
         each.not_before_ms = now_ms + self._pause_ms(each)
         error = event.fatal
-        if error is None and code not in PASSES:
+        if error is None and code and not passes_in_lookup(code):  # 0: no answer at all
             hint = _HINTS.get(code, "")
             error = broker_error(
                 code, error_name(code), event.why, api="FindCoordinator", hint=hint

@@ -274,11 +274,14 @@ class TestCoordinator:
         harness.feed(CoordinatorFound(3))
         assert len(harness.heartbeats) == 1
 
-    def test_a_lookup_that_may_pass_is_repeated_in_silence(self) -> None:
+    @pytest.mark.parametrize(
+        "code", [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.UNKNOWN_SERVER_ERROR]
+    )
+    def test_a_lookup_that_may_pass_is_repeated_in_silence(self, code: ErrorCode) -> None:
         harness = MemberHarness()
         harness.auto_lookup = False
         harness.join()
-        error = broker_error(15, "COORDINATOR_NOT_AVAILABLE")
+        error = broker_error(code, code.name)
         harness.feed(CoordinatorLookupFailed(1, error))
         harness.advance(100)
         assert harness.out(Report) == []
