@@ -66,6 +66,20 @@ class _Reading(NamedTuple):
     reader: Reader
 
 
+class _Read(NamedTuple):
+    """So many records were read of a slice, from there on."""
+
+    reading: _Reading
+    before: CommittableOffset
+    records: int
+
+    def undo(self) -> None:
+        """They come again, unless the position was moved meanwhile."""
+        slice_, cursor, reader = self.reading
+        if cursor is slice_.cursor:
+            reader.go_back(self.before.offset, self.before.leader_epoch)
+
+
 class RecordPath(Generic[K, V]):
     """Records of the assigned partitions. ``post`` gives the core an event; ``moved`` is called
     when a position changed otherwise than by handing out, ``handed_out`` with each slice that was
@@ -196,58 +210,87 @@ class RecordPath(Generic[K, V]):
     ) -> dict[TopicPartition, Any]:
         """Of each partition what its first slice has; of the next ones if that is nothing."""
         self.stop_fast_way()
+        while slices := self._core.slices(only):
+            read: list[_Read] = []
+            try:
+                taken, finished = self._take_firsts(take, slices, left, read)
+            except (NotMade, RecordUnreadable):
+                raise
+            except BaseException:  # Ctrl-C, memory that is out: nobody gets what was taken
+                for each in read:
+                    each.undo()
+                raise
+            if taken or not finished:
+                return taken
+        return {}
+
+    def _take_firsts(
+        self,
+        take: Callable[[Reader, Slice, int | None], Any],
+        slices: Iterable[Slice],
+        left: int | None,
+        read: list[_Read],
+    ) -> tuple[dict[TopicPartition, Any], bool]:
+        """What these have, and whether one is at its end; ``read`` gets each that was read."""
         taken: dict[TopicPartition, Any] = {}
-        while not taken and (slices := self._core.slices(only)):
-            finished = False
-            unmade: list[AheadReader] = []
-            for slice_ in slices:
-                if not slice_.cursor.readable:
-                    continue  # since a slice before it was damaged
-                try:
-                    records, done = self._take_of(take, slice_, left)
-                except NotMade as err:
-                    unmade += err.readers
-                    continue
-                except RecordUnreadable:
-                    if taken:
-                        continue  # the records first, the error with the next call
-                    self._finish_reading(finished)
-                    raise
-                finished = finished or done
-                if len(records):
-                    taken[slice_.tp] = records
-                    if left is not None:
-                        left -= len(records)
-                        if left <= 0:
-                            break
-            again = self._finish_reading(finished)
-            if unmade and not taken:
-                raise NotMade(unmade)
-            if not again:
-                break
-        return taken
+        finished = False
+        unmade: list[AheadReader] = []
+        for slice_ in slices:
+            if not slice_.cursor.readable:
+                continue  # since a slice before it was damaged
+            before = CommittableOffset(slice_.cursor.consumed, slice_.cursor.consumed_epoch)
+            reading = self._reading_of(slice_)
+            try:
+                records = self._take_of(take, reading, left)
+            except NotMade as err:
+                unmade += err.readers
+                continue
+            except RecordUnreadable:
+                if taken:
+                    continue  # the records first, the error with the next call
+                self._finish_reading(self._book(read) or finished)
+                raise
+            if records is None:
+                finished = finished or not slice_.cursor.readable
+                continue
+            read.append(_Read(reading, before, len(records)))
+            if len(records):
+                taken[slice_.tp] = records
+                if left is not None:
+                    left -= len(records)
+                    if left <= 0:
+                        break
+        finished = self._finish_reading(self._book(read) or finished)
+        if unmade and not taken:
+            raise NotMade(unmade)
+        return taken, finished
 
     def _take_of(
-        self, take: Callable[[Reader, Slice, int | None], Any], slice_: Slice, left: int | None
-    ) -> tuple[Any, bool]:
-        """What a slice has, and whether that was all of it."""
-        tp, cursor = slice_.tp, slice_.cursor
-        reader = self._reading_of(slice_).reader
-        before = CommittableOffset(cursor.consumed, cursor.consumed_epoch)
-        self._touched[tp] = None
+        self, take: Callable[[Reader, Slice, int | None], Any], reading: _Reading, left: int | None
+    ) -> Any:
+        """What a slice has; ``None`` where it is damaged."""
+        slice_ = reading.slice
+        self._touched[slice_.tp] = None
         try:
-            records = take(reader, slice_, left)
+            return take(reading.reader, slice_, left)
         except RecordsDamaged as err:
             self._damaged(slice_, err)
-            return (), not cursor.readable
+            return None
         except RecordUnreadable:
-            self._core.turn(tp)
+            self._core.turn(slice_.tp)
             raise
-        if len(records):
-            self._open(slice_, before)
-        if reader.done:
-            self._finish(slice_)
-        return records, reader.done
+
+    def _book(self, read: Iterable[_Read]) -> bool:
+        """This is handed out now; returns whether a slice is at its end."""
+        finished = False
+        for reading, before, records in read:
+            slice_ = reading.slice
+            if records:
+                self._open(slice_, before)
+            if reading.reader.done:
+                self._finish(slice_)
+                finished = True
+        return finished
 
     def _open(self, slice_: Slice, before: CommittableOffset) -> None:
         """Records of the slice were handed out; unless a deserializer has moved the position."""

@@ -175,6 +175,11 @@ class AheadReader:
         if self._unmade is None:
             self._move(self._ahead.consumed, self._ahead.consumed_epoch)
 
+    def go_back(self, offset: int, epoch: int) -> None:
+        """See ``SliceReader``."""
+        self._cursor.consumed, self._cursor.consumed_epoch = offset, epoch
+        self._begin_anew()
+
     def _move(self, offset: int, epoch: int) -> None:
         if offset > self._cursor.consumed:
             self._cursor.consumed, self._cursor.consumed_epoch = offset, epoch

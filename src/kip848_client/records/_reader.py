@@ -96,7 +96,7 @@ class SliceReader:
             if not taken:
                 raise
         except BaseException:  # a task that is cancelled, Ctrl-C: in a deserializer
-            self._go_back(*start)
+            self.go_back(*start)
             raise
         if self.done:
             self._move(self._slice.next_offset, self._slice.last_epoch)
@@ -116,7 +116,7 @@ class SliceReader:
                 raise
             gathered.stopped = True
         except BaseException:  # Ctrl-C, memory that is out: nobody gets what was gathered
-            self._go_back(*start)
+            self.go_back(*start)
             raise
         if self.done:
             self._move(slice_.next_offset, slice_.last_epoch)
@@ -151,7 +151,7 @@ class SliceReader:
             self._leave(batch)
         return False
 
-    def _go_back(self, offset: int, epoch: int) -> None:
+    def go_back(self, offset: int, epoch: int) -> None:
         """Begin with this offset again: what was taken from there on is not handed out."""
         self._batch, self._records, self._index = None, _NOTHING, 0
         self._slice.cursor.consumed, self._slice.cursor.consumed_epoch = offset, epoch

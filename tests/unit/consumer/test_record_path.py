@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -456,3 +457,29 @@ def test_a_missing_permission_is_raised_once_each_time_it_is_met() -> None:
     it.error_codes.clear()
     settle(it)
     assert it.take(1) == [(0, 0)]
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, asyncio.CancelledError])
+def test_an_interruption_loses_nothing_of_the_partitions_before(
+    interruption: type[BaseException],
+) -> None:
+    """What was taken of them had moved their positions, and nobody got it."""
+    due = {b"b1"}
+
+    def read(value: bytes) -> bytes:
+        if value in due:
+            due.clear()
+            raise interruption
+        return value
+
+    it = PathHarness(read)
+    it.grow(A, b"a0", b"a1")
+    it.grow(B, b"b0", b"b1")
+    it.begin(A, B)
+    with pytest.raises(interruption):
+        it.path.take_many()
+    found: dict[TopicPartition, list[int]] = {}
+    while taken := it.path.take_many():
+        for tp, records in taken.items():
+            found.setdefault(tp, []).extend(each.offset for each in records)
+    assert found == {A: [0, 1], B: [0, 1]}
