@@ -312,6 +312,18 @@ async def test_an_admin_that_is_not_there_says_so() -> None:
             await admin.list_groups()
 
 
+async def test_another_event_loop_is_told_where_to_call() -> None:
+    async with serving() as (_, admin):
+
+        async def elsewhere() -> None:
+            for call in (admin.list_groups, admin.stop):
+                with pytest.raises(LocalProtocolError, match="in another event loop"):
+                    await call()
+
+        await asyncio.to_thread(asyncio.run, elsewhere())
+        assert not await admin.list_groups()
+
+
 async def test_a_coordinator_that_loads_or_moves_is_asked_again_until_the_time_is_over() -> None:
     async with serving() as (broker, admin):
         loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -65,6 +65,7 @@ class Admin:
         self._config: Final = AdminConfig.of(settings)
         self._transport: KafkaTransport | None = None
         self._asking: Asking | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: asyncio.Task[None] | None = None
         self._closing: Closing | None = None
         self._is_stopped = False
@@ -95,7 +96,8 @@ class Admin:
         config = self._config
         clock = LoopClock(asyncio.get_running_loop())
         transport = self._transport = connections(config, clock)
-        opening = self._opening = asyncio.get_running_loop().create_task(_open(transport))
+        self._loop = asyncio.get_running_loop()
+        opening = self._opening = self._loop.create_task(_open(transport))
         opening.add_done_callback(_retrieve)
         try:
             await asyncio.wait([opening])
@@ -116,6 +118,7 @@ class Admin:
         """Disconnect. Calls that are under way end with ``LocalProtocolError``. Runs to its end
         even if the caller is cancelled; calling it again waits for the end. Before ``start`` it
         forbids that."""
+        self._check_loop()
         self._is_stopped, self._asking = True, None
         transport = self._transport
         if transport is not None:
@@ -140,8 +143,16 @@ class Admin:
     ) -> None:
         await self.stop()
 
+    def _check_loop(self) -> None:
+        if self._loop is not None and asyncio.get_running_loop() is not self._loop:
+            raise LocalProtocolError(
+                "this admin was started in another event loop (or thread); call it there, "
+                "from a thread by asyncio.run_coroutine_threadsafe"
+            )
+
     def _begin(self, timeout_ms: float | None) -> tuple[Asking, int]:
         """Who asks, and until when."""
+        self._check_loop()
         allowed_ms = (
             self._config.default_api_timeout_ms
             if timeout_ms is None
