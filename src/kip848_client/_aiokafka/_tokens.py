@@ -1,11 +1,18 @@
-"""Any object with a coroutine ``token`` as the token provider that aiokafka insists on."""
+"""Any object with a coroutine ``token`` as the token provider that aiokafka insists on.
+
+A CancelledError that comes out of it, of a task that it awaits, is its failure: who opens the
+connection must not take it for the end of his own task.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from aiokafka.abc import AbstractTokenProvider
+
+from kip848_client.errors import ConfigError
 
 __all__ = ["with_token_provider"]
 
@@ -15,7 +22,16 @@ class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka h
         self._provider = provider
 
     async def token(self) -> Any:
-        return await self._provider.token()
+        try:
+            return await self._provider.token()
+        except asyncio.CancelledError as err:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise ConfigError(
+                "token() of sasl_oauth_token_provider let a CancelledError out (of a task that it "
+                "awaits?)"
+            ) from err
 
     def extensions(self) -> Any:
         extensions = getattr(self._provider, "extensions", None)
@@ -26,6 +42,6 @@ def with_token_provider(security: Mapping[str, Any]) -> dict[str, Any]:
     """``security`` with a provider that aiokafka takes; it refuses all but its own subclasses."""
     settings = dict(security)
     provider = settings.get("sasl_oauth_token_provider")
-    if provider is not None and not isinstance(provider, AbstractTokenProvider):
+    if provider is not None and not isinstance(provider, _TokenProvider):
         settings["sasl_oauth_token_provider"] = _TokenProvider(provider)
     return settings

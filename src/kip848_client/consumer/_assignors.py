@@ -56,7 +56,7 @@ class LocalAssignors:
         low, high = self._ranges[name]
         try:
             said = _checked(self._assignors[name].metadata(), low, high)
-        except Exception as err:  # noqa: BLE001 - whatever a user's code raises
+        except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - whatever a user raises
             if name not in self._silent:  # told once, not with every heartbeat
                 self._silent.add(name)
                 _log.error("metadata() of assignor %s failed: %r", name, err, exc_info=err)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ class Versions(StickyAssignor):
         self.said: Any = AssignorMetadata()
 
     def metadata(self) -> AssignorMetadata:
-        if isinstance(self.said, Exception):
+        if isinstance(self.said, BaseException):
             raise self.said
         said: AssignorMetadata = self.said
         return said
@@ -105,3 +106,12 @@ def test_where_they_cannot_say_it_what_they_said_before_counts(said: Any) -> Non
     known = local.offer()
     assignor.said = said
     assert local.offer() == known
+
+
+def test_a_cancelled_error_of_metadata_is_its_failure(caplog: pytest.LogCaptureFixture) -> None:
+    """It would have ended the membership, in whose task it is asked."""
+    assignor = Versions()
+    assignor.said = asyncio.CancelledError()
+    (offered,) = LocalAssignors([assignor]).offer()
+    assert offered.name == "v"
+    assert "metadata() of assignor v failed" in caplog.text
