@@ -98,12 +98,12 @@ async def _once(kind: str, records: int) -> float:
         sending, producing = _CUT_SENDING, _CUT_PRODUCING
     metrics = Metrics() if kind == "on" else None
     config = ProducerConfig.of({"metrics": metrics})
-    names = vars(_engine)
-    names["Producing"] = producing  # for this producer
+    engines: Any = _engine
+    engines.Producing = producing  # for this producer
     try:
         engine = _engine.Engine(config, lambda _config, _clock: cast("Any", _YesBroker()))
     finally:
-        names["Producing"] = _producing.Producing
+        engines.Producing = _producing.Producing
     await engine.open()
     way = sending(engine, None, None, None)
     await (await way.send("t", b"first", None, None, None, None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -24,7 +24,7 @@ NOWHERE = "127.0.0.1:9"
 
 
 @asynccontextmanager
-async def silent() -> AsyncIterator[tuple[str, asyncio.Event]]:
+async def silent() -> AsyncGenerator[tuple[str, asyncio.Event]]:
     """A server that takes connections and says nothing; its address, and whether somebody came."""
     came = asyncio.Event()
     writers: list[asyncio.StreamWriter] = []

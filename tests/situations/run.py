@@ -29,7 +29,7 @@ class Play(Protocol):
 
     __name__: str
 
-    def __call__(self, situation: Situation, /, *what: Any) -> Awaitable[Verdict]: ...
+    def __call__(self, situation: Situation, /, *what: Any, **more: Any) -> Awaitable[Verdict]: ...
 
 
 CALM: Final[tuple[Play, ...]] = (

@@ -124,11 +124,10 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
         named = list(topics) if topics else None
         return await self._ask(cluster_metadata, MetadataRequest(named))
 
-    def _wait_on_metadata(self, topic: str) -> Awaitable[Any]:
+    async def _wait_on_metadata(self, topic: str) -> Any:
         if self.learn is not None:
-            return self.learn(topic)
-        waiting: Awaitable[Any] = super()._wait_on_metadata(topic)
-        return waiting
+            return await self.learn(topic)
+        return await super()._wait_on_metadata(topic)
 
     async def _get_conn(self, node_id: Any, *, group: Any = 0, no_hint: bool = False) -> Any:
         _ = no_hint

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from kip848_client.error_codes import ErrorCode
@@ -173,8 +175,9 @@ def unknown(h: Harness) -> ev.Event:
 
 
 @pytest.mark.parametrize("why", [refused, unknown])
-def test_where_coordinators_do_not_tell_us_there_is_a_pause(why: object) -> None:
-    assert callable(why)
+def test_where_coordinators_do_not_tell_us_there_is_a_pause(
+    why: Callable[[Harness], ev.Event],
+) -> None:
     h = begun()
     h.post(why(h))
     for _ in range(3):
