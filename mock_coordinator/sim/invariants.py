@@ -335,10 +335,12 @@ class Flushed:
     commit what the application is done with.
 
     A commit that is under way, or ended a moment ago, may stand in the way of the one that is due;
-    so only a member that has not sent any for a while is judged.
+    so only a member that has not sent any for a while is judged. Nor is one whose time to leave was
+    over while its application held records: its listener is called, and nothing is committed.
     """
 
     QUIET_MS: Final = 3_000
+    _OUT_OF_TIME: Final = (MemberState.LEAVING, MemberState.UNSUBSCRIBED)
 
     def __init__(self) -> None:
         self._tried: dict[tuple[MemberView, TopicPartition], int] = {}
@@ -357,7 +359,8 @@ class Flushed:
         not_committed: Mapping[TopicPartition, CommittableOffset],
     ) -> None:
         """Its revoked callback is called, and this is not stored."""
-        if now_ms - member.last_commit_ms < self.QUIET_MS:
+        has_just_tried = now_ms - member.last_commit_ms < self.QUIET_MS
+        if has_just_tried or member.state in self._OUT_OF_TIME:
             return
         for tp, each in sorted(not_committed.items()):
             if self._tried.get((member, tp)) != each.offset:
