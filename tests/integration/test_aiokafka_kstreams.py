@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import subprocess
-import sys
-
 import pytest
 
 from tests.integration.cluster import Cluster
+from tests.support.own_process import printed_by
 
 _PROGRAM = """
 import asyncio, sys
@@ -45,13 +42,5 @@ asyncio.run(asyncio.wait_for(main(*sys.argv[1:]), 40))
 async def test_a_stream(cluster: Cluster) -> None:
     topic = cluster.unique("streamed")
     await cluster.create_topic(topic, 2)
-    ran = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-W", "ignore", "-c", _PROGRAM, cluster.bootstrap, topic],
-        capture_output=True,
-        text=True,
-        timeout=55,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    assert ran.stdout.strip() == str([b"%d" % number for number in range(10)])
+    printed = await printed_by(_PROGRAM, cluster.bootstrap, topic)
+    assert printed == str([b"%d" % number for number in range(10)])

@@ -81,7 +81,7 @@ class Markers:
         self._is_asked = False
         if isinstance(event, ev.TransactionNotDescribed):
             self._is_untold = event.for_good
-            self.are_awaited = event.for_good
+            self.are_awaited = self.are_awaited and event.for_good
         elif event.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
             self._is_untold = True
         elif event.error_code or event.state not in _BEING_WRITTEN:
