@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -26,7 +27,7 @@ __all__ = ["main"]
 
 
 async def _run(options: argparse.Namespace, folder: Path) -> Report:
-    async with proxied_brokers(options.kafka) as (brokers, proxy):
+    async with proxied_brokers(options.kafka, folder / "brokers") as (brokers, proxy):
         return await chaos(brokers, proxy, folder, options.minutes * 60, options.seed)
 
 
@@ -36,17 +37,26 @@ def main() -> int:
     parser.add_argument("--kafka", choices=ALL_VERSIONS, nargs="?", const=ALL_VERSIONS[-1])
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
-    parser.add_argument("--keep", type=Path, help="an empty folder for what the processes tell")
+    parser.add_argument("--keep", type=Path, help="an empty folder for what everybody tells")
     options = parser.parse_args()
     options.kafka = options.kafka or ALL_VERSIONS[-1]
     # A plain kill would leave processes running: end as an interrupted program does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.stdout.write(f"Kafka {options.kafka}, seed {options.seed}\n")
     sys.stdout.flush()
-    with tempfile.TemporaryDirectory(prefix="kip848-chaos-") as folder:
-        report = asyncio.run(_run(options, options.keep or Path(folder)))
-    sys.stdout.write(f"{report}\n")
-    return 0 if report.is_clean else 1
+    folder = options.keep or Path(tempfile.mkdtemp(prefix="kip848-chaos-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    is_clean = False
+    try:
+        report = asyncio.run(_run(options, folder))
+        is_clean = report.is_clean
+        sys.stdout.write(f"{report}\n")
+    finally:
+        if is_clean and not options.keep:
+            shutil.rmtree(folder)
+        else:
+            sys.stdout.write(f"what everybody told is in {folder}\n")
+    return 0 if is_clean else 1
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from tests.torture.brokers import RealBrokers, committed
 from tests.torture.feeding import drained
 from tests.torture.harm import KINDS, harmed_and_fed
 from tests.torture.harms.processes import end_all
+from tests.torture.inquiry import inquest
 from tests.torture.judge import Verdict
 from tests.torture.looking import look
 from tests.torture.names import GROUP, READERS
@@ -114,6 +115,7 @@ async def chaos(
                 report.silences += told_silences(what, each, scene.chronicle, began, ended)
         except TimeoutError as err:
             report.troubles.append(f"it does not come to an end: {err}")
+            report.troubles += await inquest(scene, folder)
         finally:
             for task in tasks:
                 task.cancel()

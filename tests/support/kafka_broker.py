@@ -36,6 +36,7 @@ _JVM: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _LOGGING: Final = (
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
 )
 _LOG_TAIL_LINES: Final = 60
 _META: Final = "meta.properties"
@@ -91,7 +92,8 @@ class KafkaBroker:
     data and, after the first start, the port stay the same.
 
     Share groups and streams groups are switched off, as the mock's are. ``features`` are finalized
-    at these levels when the folder is formatted, the others as the release has it."""
+    at these levels when the folder is formatted, the others as the release has it. The log has
+    warnings; ``log_levels`` say otherwise, by logger."""
 
     host: Final = _HOST
 
@@ -103,11 +105,16 @@ class KafkaBroker:
         *,
         cluster_id: str | None = None,
         features: Mapping[str, int] | None = None,
+        log_levels: Mapping[str, str] | None = None,
     ) -> None:
         self.version = version
         self.folder = folder
         self.port = 0
         self._configs = dict(configs or {})
+        self._log_levels = [
+            f"-Dorg.slf4j.simpleLogger.log.{name}={level}"
+            for name, level in (log_levels or {}).items()
+        ]
         self._features = {
             **{
                 name: 0 for name, since in _SWITCHED_OFF.items() if ReleaseLine.of(version) >= since
@@ -227,7 +234,8 @@ class KafkaBroker:
     def _run(self) -> None:
         self._archive = ClassArchive(kafka_libs(self.version), self.folder)
         settings = str(self.folder / "server.properties")
-        command = self._java(*self._archive.options(), "kafka.Kafka", settings)
+        options = [*self._log_levels, *self._archive.options()]
+        command = self._java(*options, "kafka.Kafka", settings)
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
                 command,

@@ -13,6 +13,7 @@ Raises what ``RealKafka`` raises. Each broker takes about 340 MB.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -49,16 +50,23 @@ class RealCluster:
         *,
         advertised: Mapping[int, int] | None = None,
         controllers: int = 1,
+        log_levels: Mapping[str, str] | None = None,
+        keep: Path | None = None,
     ) -> Generator[RealCluster]:
         """Run the brokers for the length of a ``with`` block, with these settings each.
 
         ``advertised`` are ports of a proxy, by broker: each broker has a listener more then, for
         what comes through the proxy (``behind``), where clients are sent to those ports. With three
-        ``controllers`` any broker can be missed."""
+        ``controllers`` any broker can be missed. ``keep`` is where the logs and the data of the
+        brokers are when the block has ended."""
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(broker_folder())
-            made = _made(version, folder, configs or {}, advertised or {}, controllers)
+            made = _made(
+                version, folder, configs or {}, advertised or {}, controllers, log_levels or {}
+            )
             brokers, behind = made
+            if keep is not None:
+                stack.callback(_keep, folder, keep)
             for broker in brokers.values():
                 # nobody needs the data any more; in good order it takes half a minute without the
                 # controller, which one of them is
@@ -111,12 +119,21 @@ class RealCluster:
                 time.sleep(0.05)
 
 
+def _keep(folder: Path, where: Path) -> None:
+    for each in folder.iterdir():
+        kept = where / f"broker-{each.name}"
+        kept.mkdir(parents=True)
+        shutil.copy(each / "broker.log", kept)
+        shutil.copytree(each / "data", kept / "data")
+
+
 def _made(
     version: str,
     folder: Path,
     configs: Mapping[str, str],
     advertised: Mapping[int, int],
     controllers: int,
+    log_levels: Mapping[str, str],
 ) -> tuple[dict[int, KafkaBroker], dict[int, int]]:
     """The brokers by id, not started, and their ports behind a proxy."""
     cluster_id = new_cluster_id()
@@ -145,7 +162,13 @@ def _made(
             "broker.rack": f"r{node_id}",
             **configs,
         }
-        broker = KafkaBroker(version, folder / str(node_id), settings, cluster_id=cluster_id)
+        broker = KafkaBroker(
+            version,
+            folder / str(node_id),
+            settings,
+            cluster_id=cluster_id,
+            log_levels=log_levels,
+        )
         broker.port = port
         brokers[node_id] = broker
     return brokers, behind

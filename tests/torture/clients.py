@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from kip848_client import Consumer, Producer, TransportError
 from tests.torture.names import GROUP, IN, MAX_POLL_MS, READERS, TRANSACTION_MS
+from tests.torture.telling import NEWEST
 
 __all__ = [
     "AbandonedError",
@@ -53,7 +54,7 @@ class Reached(Generic[Client]):
 
 def a_consumer(bootstrap: str, name: str, *topics: str) -> Consumer[Any, Any]:
     """One of the group."""
-    return Consumer(
+    consumer: Consumer[Any, Any] = Consumer(
         *topics,
         bootstrap_servers=bootstrap,
         group_id=GROUP,
@@ -63,11 +64,13 @@ def a_consumer(bootstrap: str, name: str, *topics: str) -> Consumer[Any, Any]:
         isolation_level="read_committed",
         fetch_max_wait_ms=100,
     )
+    NEWEST["consumer"] = consumer
+    return consumer
 
 
 def a_reader(bootstrap: str, name: str, *, enable_auto_commit: bool = False) -> Consumer[Any, Any]:
     """One of the group that only reads."""
-    return Consumer(
+    consumer: Consumer[Any, Any] = Consumer(
         IN,
         bootstrap_servers=bootstrap,
         group_id=READERS,
@@ -78,14 +81,18 @@ def a_reader(bootstrap: str, name: str, *, enable_auto_commit: bool = False) -> 
         max_poll_interval_ms=MAX_POLL_MS,
         fetch_max_wait_ms=100,
     )
+    NEWEST["consumer"] = consumer
+    return consumer
 
 
 def a_producer(bootstrap: str, name: str) -> Producer[Any, Any]:
     """The one with this transactional id."""
-    return Producer(
+    producer: Producer[Any, Any] = Producer(
         bootstrap_servers=bootstrap,
         client_id=name,
         transactional_id=name,
         transaction_timeout_ms=TRANSACTION_MS,
         linger_ms=0,
     )
+    NEWEST["producer"] = producer
+    return producer

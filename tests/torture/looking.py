@@ -13,8 +13,10 @@ from tests.torture.brokers import Brokers
 from tests.torture.judge import Verdict, judged
 from tests.torture.names import END, IN, OUT, PARTITIONS
 
-__all__ = ["Found", "look"]
+__all__ = ["LAST", "Found", "look"]
 
+LAST: Final = "the-end"
+"""The transactional id of what is written last."""
 _PATIENCE_S: Final = 90.0
 
 
@@ -33,7 +35,7 @@ class Found:
 async def look(brokers: Brokers) -> Found:
     """What the topics have. Raises ``TimeoutError`` where a transaction hangs."""
     settings: dict[str, Any] = {"bootstrap_servers": brokers.bootstrap}
-    last = Producer(**settings, transactional_id="the-end")
+    last = Producer(**settings, transactional_id=LAST)
     async with last as producer, producer.transaction() as txn:
         for number in range(PARTITIONS):
             await txn.send(OUT, END, partition=number)

@@ -195,6 +195,12 @@ class Processes:
         finally:
             self._in_hand.difference_update(names)
 
+    async def tell(self) -> None:
+        """Make all that run tell where they wait and what they know; returns when they have."""
+        for process in self.living.values():
+            process.signal(signal.SIGUSR1)
+        await asyncio.sleep(_TELL_S)
+
     async def supervise(self) -> None:
         """Start those again that have given up, until cancelled."""
         while True:

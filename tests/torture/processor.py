@@ -5,8 +5,8 @@ least once, whatever happens.
 ``Role``. It abandons some transactions by itself, ends gently on SIGTERM, with ``FENCED_EXIT`` when
 another process has taken its transactional id over, with ``UNREACHABLE_EXIT`` when it could not
 reach any broker, and at once when the process that started it is gone. SIGUSR1 makes it tell where
-it waits, SIGUSR2 block its event loop, SIGHUP keep records for too long. What goes on it writes
-into its diary.
+it waits and what it knows, SIGUSR2 block its event loop, SIGHUP keep records for too long. What
+goes on it writes into its diary.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from tests.torture.clients import (
 from tests.torture.names import FENCED_EXIT, FREEZE_S, IN, OUT, UNREACHABLE_EXIT, Diary
 from tests.torture.readers import AutoReader, Reader
 from tests.torture.roles import Role
+from tests.torture.telling import tell
 
 __all__ = ["main"]
 
@@ -150,17 +151,11 @@ def _block(diary: Diary) -> None:
     time.sleep(FREEZE_S)
 
 
-def _show_tasks() -> None:
-    """Where everything waits, on standard error."""
-    for task in asyncio.all_tasks():
-        task.print_stack(limit=4)
-
-
 async def _run(processor: Processor, diary: Diary) -> int:
     _end_with_parent()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, processor.stop)
-    loop.add_signal_handler(signal.SIGUSR1, _show_tasks)
+    loop.add_signal_handler(signal.SIGUSR1, tell)
     loop.add_signal_handler(signal.SIGUSR2, _block, diary)
     if isinstance(processor, Reader | AutoReader):
         loop.add_signal_handler(signal.SIGHUP, processor.dawdle)

@@ -13,6 +13,7 @@ from tests.torture.brokers import Brokers
 from tests.torture.feeding import drained
 from tests.torture.harm import KINDS, harmed_and_fed
 from tests.torture.harms.processes import end_all
+from tests.torture.inquiry import inquest
 from tests.torture.judge import Verdict
 from tests.torture.looking import look
 from tests.torture.processes import Processes
@@ -90,6 +91,7 @@ async def torture(role: Role, brokers: Brokers, folder: Path, seconds: float, se
             verdict = (await look(brokers)).verdict(fed)
         except TimeoutError as err:
             troubles.append(f"it does not come to an end: {err}")
+            troubles += await inquest(scene, folder)
         finally:
             supervising.cancel()
         troubles += [*scene.chronicle.troubles, *processes.troubles()]
