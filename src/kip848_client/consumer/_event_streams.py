@@ -1,12 +1,15 @@
 """The way of events to those who follow them: each has a queue of its own, which is bounded.
 
-Whoever reads too slowly loses the oldest events and is told how many. Nobody waits for a reader.
+Whoever reads too slowly loses the oldest events and is told how many. Nobody waits for a reader,
+and no reader does harm to the consumer, whatever becomes of the event loop that it reads in.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
+from collections.abc import Callable
 from typing import Self
 from weakref import WeakSet
 
@@ -17,23 +20,30 @@ __all__ = ["EventHub", "EventStream"]
 
 class EventStream:
     """The events of a consumer from now on: ``async for event in stream``. It ends when the
-    consumer is stopped, or with ``close``."""
+    consumer is stopped, or with ``close``. Raises ``LocalProtocolError`` in another event loop
+    than the consumer's."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, check_loop: Callable[[], None]) -> None:
+        self._check_loop = check_loop
         self._events: deque[MembershipEvent] = deque(maxlen=size)
         self._missed = 0
         self._closed = False
         self._news = asyncio.Event()
+        self._reader: asyncio.AbstractEventLoop | None = None
+        """Where somebody waited for news."""
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> MembershipEvent:
+        self._check_reader()
         while not self._events:
             if self._closed:
                 raise StopAsyncIteration
+            self._reader = asyncio.get_running_loop()
             self._news.clear()
             await self._news.wait()
+            self._check_reader()
         if self._missed:
             missed, self._missed = self._missed, 0
             oldest = self._events[0]
@@ -46,24 +56,41 @@ class EventStream:
             return
         self._missed += len(self._events) == self._events.maxlen
         self._events.append(event)
-        self._news.set()
+        self._wake()
 
     def close(self) -> None:
         """What came before is still read; nothing comes after."""
         self._closed = True
-        self._news.set()
+        self._wake()
+
+    def _check_reader(self) -> None:
+        if not self._closed:  # what is left may be read anywhere
+            self._check_loop()
+
+    def _wake(self) -> None:
+        """Before the consumer's start somebody may have begun to wait in another event loop, which
+        may be closed by now."""
+        if self._reader is None:
+            return
+        if self._reader is _running_loop():
+            self._news.set()
+            return
+        with contextlib.suppress(RuntimeError):
+            self._reader.call_soon_threadsafe(self._news.set)
 
 
 class EventHub:
     """Hands each event to every stream that somebody still has."""
 
     def __init__(self) -> None:
+        self.check_loop: Callable[[], None] = lambda: None
+        """Raises where a stream must not be read; set when the consumer starts."""
         self._streams: WeakSet[EventStream] = WeakSet()
         self._closed = False
 
     def stream(self, size: int) -> EventStream:
         """A new one, for events from now on."""
-        stream = EventStream(size)
+        stream = EventStream(size, lambda: self.check_loop())
         if self._closed:
             stream.close()
         self._streams.add(stream)
@@ -79,3 +106,10 @@ class EventHub:
         self._closed = True
         for stream in list(self._streams):
             stream.close()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

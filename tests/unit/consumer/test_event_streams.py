@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
 from kip848_client.consumer._event_streams import EventHub
+from kip848_client.errors import LocalProtocolError
 from kip848_client.watching import EventsMissed, MemberFenced, MembershipEvent
 
 pytestmark = pytest.mark.asyncio
@@ -72,3 +75,46 @@ async def test_a_stream_that_nobody_has_any_more_costs_nothing() -> None:
     hub.stream(2)
     gc.collect()
     assert not list(hub._streams)
+
+
+def elsewhere(reading: Coroutine[Any, Any, object], loop: asyncio.AbstractEventLoop) -> None:
+    """Read in another event loop, in vain, and leave it as it is."""
+    task = loop.create_task(reading)
+    loop.run_until_complete(asyncio.sleep(0.01))
+    assert not task.done()
+
+
+@pytest.mark.parametrize("is_debugging", [False, True])
+@pytest.mark.parametrize("is_closed", [False, True])
+async def test_a_reader_in_another_event_loop_does_no_harm_to_the_consumer(
+    is_debugging: bool, is_closed: bool
+) -> None:
+    hub = EventHub()
+    stream, other = hub.stream(2), asyncio.new_event_loop()
+    other.set_debug(is_debugging)
+    await asyncio.to_thread(elsewhere, anext(stream), other)
+    if is_closed:
+        other.close()
+    hub.put(event(1))
+    hub.close()
+    if not is_closed:
+        await asyncio.to_thread(other.run_until_complete, asyncio.sleep(0.01))
+        other.close()
+
+
+async def test_a_stream_is_not_read_where_the_consumer_does_not_live() -> None:
+    def refuse() -> None:
+        raise LocalProtocolError("in another event loop")
+
+    hub = EventHub()
+    stream = hub.stream(2)
+    waiting = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0)
+    hub.check_loop = refuse
+    hub.put(event(1))
+    with pytest.raises(LocalProtocolError):
+        await waiting
+    with pytest.raises(LocalProtocolError):
+        await anext(stream)
+    hub.close()
+    assert [each async for each in stream] == [event(1)], "what is left may be read anywhere"
