@@ -90,11 +90,14 @@ class EventHub:
 
     def stream(self, size: int) -> EventStream:
         """A new one, for events from now on."""
-        stream = EventStream(size, lambda: self.check_loop())
+        stream = EventStream(size, self._check)
         if self._closed:
             stream.close()
         self._streams.add(stream)
         return stream
+
+    def _check(self) -> None:
+        self.check_loop()  # as it is by then
 
     def put(self, event: MembershipEvent) -> None:
         """It happened."""
