@@ -21,6 +21,7 @@
     │       └── LogTruncated               records that were handed out are not in the log any more
     ├── TopicGone                          a topic that was assigned by hand was deleted
     ├── RecordUnreadable                   a deserializer raised, or the bytes are damaged
+    ├── SchemaUnavailable                  a schema registry has not told a schema
     ├── RecordTooLarge (also ValueError)   a record that no request could carry
     ├── TransactionAborted                 nothing of it is committed: abort, rewind, go on
     │   └── TransactionTimedOut            the coordinator ended it before the producer did
@@ -78,6 +79,7 @@ __all__ = [
     "RecordUnreadable",
     "RemoteProtocolError",
     "RequestTimedOut",
+    "SchemaUnavailable",
     "StaleMemberEpoch",
     "TopicAuthorizationFailed",
     "TopicGone",
@@ -290,6 +292,21 @@ class RecordUnreadable(Kip848Error, ValueError):
         self.topic = topic
         self.partition = partition
         self.offset = offset
+
+
+class SchemaUnavailable(Kip848Error):
+    """A schema registry has not told a schema, or has not taken one: it is down or slow, it does
+    not know the schema, or what it answers is none. ``retriable`` tells whether the same may go
+    well later. The error of the registry's client is the ``__cause__``.
+
+    Of a record that is read it is the ``__cause__`` of the ``RecordUnreadable``; the record stays
+    the next one, and the next call for records asks the registry again. ``Producer.send`` raises it
+    as it is; nothing was sent.
+    """
+
+    def __init__(self, message: str, *, retriable: bool) -> None:
+        super().__init__(message)
+        self.retriable = retriable
 
 
 class RecordTooLarge(Kip848Error, ValueError):

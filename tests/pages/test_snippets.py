@@ -13,8 +13,9 @@ import pytest
 from kip848_client import Admin, TopicPartition
 from mock_coordinator import MockBroker
 from tests.pages._snippets import PAGES, Until, name_of, play, snippets
+from tests.support.fake_registry import FakeRegistry, fake_registry
 
-TOPICS: Final = {"orders": 3, "invoices": 1, "ledger": 1}
+TOPICS: Final = {"orders": 3, "invoices": 1, "ledger": 1, "refunds": 1}
 COUNT: Final = 3
 
 
@@ -23,6 +24,7 @@ class World:
     """What a page finds on its cluster, and what its snippets leave behind."""
 
     broker: MockBroker
+    registry: FakeRegistry
     printed: list[str] = field(default_factory=list[str])
 
     def note(self, *told: object) -> None:
@@ -75,7 +77,7 @@ EXPECTED: Final[dict[str, tuple[Snippet, ...]]] = {
     "administer": (Snippet(prints=1, group=True),),
     "come-from-aiokafka": (Snippet(), Snippet(undo=True)),
     "come-from-confluent-kafka": (Snippet(orders=0), Snippet()),
-    "deserialize": (Snippet(prints=1), Snippet(endless=True, prints=COUNT)),
+    "deserialize": (Snippet(prints=1), Snippet(endless=True, prints=COUNT), Snippet(prints=1)),
     "exactly-once": (
         Snippet(writes=("invoices", "ledger")),
         Snippet(endless=True, writes=("invoices",)),
@@ -100,13 +102,16 @@ def test_every_snippet_is_expected() -> None:
 
 @asynccontextmanager
 async def world(expected: Snippet) -> AsyncGenerator[World]:
-    async with MockBroker(TOPICS, config={"group.consumer.assignment.interval.ms": "0"}) as broker:
+    async with (
+        MockBroker(TOPICS, config={"group.consumer.assignment.interval.ms": "0"}) as broker,
+        fake_registry() as registry,
+    ):
         for number in range(expected.orders):
             broker.produce("orders", b"%d" % number, partition=number, key=b"k")
         if expected.group:
             async with Admin(bootstrap_servers=broker.bootstrap) as admin:
                 await admin.alter_group_offsets("billing", {TopicPartition("orders", 0): 0})
-        yield World(broker)
+        yield World(broker, registry)
 
 
 @pytest.mark.asyncio
@@ -124,7 +129,8 @@ async def test_the_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def _play(source: str, expected: Snippet, names: dict[str, Any], there: World) -> None:
     bootstrap = there.broker.bootstrap
-    replaced = {"localhost:9092": bootstrap, **dict(expected.replaced)}
+    registry = {"http://localhost:8081": there.registry.url}
+    replaced = {"localhost:9092": bootstrap, **registry, **dict(expected.replaced)}
 
     async def all_done() -> bool:
         return len(there.printed) >= COUNT or await there.committed() >= COUNT

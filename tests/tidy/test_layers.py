@@ -20,6 +20,7 @@ PURE = (
     "kip848_client.member",
     "kip848_client.group",
     "kip848_client.metrics",
+    "kip848_client.serialization",
     "kip848_client.watching",
     "kip848_client.cluster",
     "kip848_client.fetching",
@@ -102,7 +103,9 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (*GROUND, "wire", "_ports", "_bootstrap"),
     ),
     ("kip848_client._driver", (*GROUND, "cluster", "wire", "_ports", "config", "_aiokafka")),
-    ("kip848_client.records", (*GROUND, "fetching", "_aiokafka._codec")),
+    ("kip848_client.serialization", GROUND),
+    ("kip848_client.schema_registry", (*GROUND, "serialization")),
+    ("kip848_client.records", (*GROUND, "fetching", "serialization", "_aiokafka._codec")),
     (
         "kip848_client.consumer",
         (
@@ -135,6 +138,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "wire",
             "cluster",
             "producing",
+            "serialization",
             "_ports",
             "_arguments",
             "_clock",
@@ -207,6 +211,7 @@ ONLY_IMPORTER = {
     "rich": ("kip848_client.cli",),
     "prometheus_client": ("kip848_client.prometheus",),
     "opentelemetry": ("kip848_client.otel",),
+    "confluent_kafka": ("kip848_client.schema_registry",),
     "pyarrow": ("kip848_client.records._arrow",),
 }
 

@@ -13,7 +13,11 @@ MODULE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60
 COLUMNS_MAX = 100
 
-OF_USERS = {"kip848_client.otel", "kip848_client.prometheus"}
+OF_USERS = {
+    "kip848_client.otel",
+    "kip848_client.prometheus",
+    "kip848_client.schema_registry",
+}
 """Modules that users import by name, and the package does not: they need an extra."""
 
 

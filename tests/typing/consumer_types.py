@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import assert_type
+from typing import Any, assert_type
 
 from kip848_client import Consumer, OffsetAndMetadata, Record, RecordBatchView, TopicPartition
+from kip848_client.schema_registry import SchemaDeserializer
 
 __all__ = ["awaited_records_are_typed", "records_are_typed", "settings_are_typed"]
 
@@ -30,6 +31,11 @@ async def awaited_records_are_typed() -> None:
     assert_type(keyed, Consumer[int, bytes | None])
     valued = Consumer("t", group_id="g", value_deserializer=Decoder())
     assert_type(valued, Consumer[bytes | None, list[str]])
+    by_schema = SchemaDeserializer[dict[str, int] | None](Any)
+    assert_type(
+        Consumer("t", group_id="g", value_deserializer=by_schema),
+        Consumer[bytes | None, dict[str, int] | None],
+    )
     mixed = Consumer("t", group_id="g", key_deserializer=as_text, value_deserializer=as_number)
     assert_type(mixed, Consumer[str, int])
     async for record in mixed:

@@ -65,7 +65,7 @@ class Deserializing:
                     if raw is None:
                         break
                     try:
-                        key, value = await self._decoding.deserialized(raw.key, raw.value)
+                        key, value = await self._decoding.deserialized(raw)
                     except Exception as err:  # noqa: BLE001 - the user's code may raise anything
                         reader.refused(raw, err)
                     except asyncio.CancelledError as err:

@@ -15,6 +15,7 @@ from kip848_client.errors import (
     Kip848Error,
     ProducerFailed,
     RecordTooLarge,
+    SchemaUnavailable,
     TransactionAborted,
     TransactionTimedOut,
     TransportError,
@@ -78,6 +79,8 @@ def verdict(error: Exception) -> Verdict:
             return Verdict.POISON
         case TransportError():
             return Verdict.AGAIN
+        case SchemaUnavailable():  # else the records to come would be alike
+            return Verdict.AGAIN if error.retriable else Verdict.GIVE_UP
         case Kip848Error():
             return Verdict.GIVE_UP
         case _:

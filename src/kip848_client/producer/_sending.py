@@ -14,7 +14,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from kip848_client._arguments import checked_partition, checked_time_ms, checked_topic
 from kip848_client._shown import shown
@@ -31,6 +31,7 @@ from kip848_client.errors import (
 from kip848_client.producer._deliveries import OnItsWay, RecordMetadata
 from kip848_client.producer._engine import Engine
 from kip848_client.producing import Placed, Refused, Route
+from kip848_client.serialization import ContextSerializer, SerializationContext
 
 __all__ = ["Partitioner", "Sending", "Serializer", "checked_serializer"]
 
@@ -44,9 +45,10 @@ _HOGGED_MS: Final = 1
 _TURNS: Final = 3
 """Of the loop: an answer comes in the first, the task that waits for it posts it in the second, and
 in the third what may follow is sent."""
-_Record = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
+_Headers = list[tuple[str, bytes | None]]
+_Record = tuple[int, bytes | None, bytes | None, _Headers]
 
-_NO_HEADERS: Final[list[tuple[str, bytes | None]]] = []
+_NO_HEADERS: Final[_Headers] = []
 
 _REFUSED: Final = (RecordTooLarge, DeliveryTimedOut, RequestTimedOut, BrokerError)
 """What keeps a record from being sent. A wrong argument is nothing that was meant to be sent."""
@@ -70,9 +72,8 @@ class Sending:
         self._value_serializer = value_serializer
         self._partitioner = partitioner
         self._core = core
-        self._is_plain = all(
-            each is None for each in (key_serializer, value_serializer, partitioner)
-        )
+        self._serializes = key_serializer is not None or value_serializer is not None
+        self._is_plain = not self._serializes and partitioner is None
         self._routes = core.routes
         self._add = core.add
         self._loop = engine.loop
@@ -99,15 +100,14 @@ class Sending:
         transaction = self.transaction
         if self._gives_way:
             await self._give_way()
-        if self._key_serializer is not None:
-            key = self._key_serializer(key)
-        if key.__class__ is not bytes and key is not None:
-            key = await _as_bytes(key, "key", self._key_serializer)
-        if self._value_serializer is not None:
-            value = self._value_serializer(value)
-        if value.__class__ is not bytes and value is not None:
-            value = await _as_bytes(value, "value", self._value_serializer)
         checked = _checked_headers(headers) if headers else []
+        if self._serializes:
+            key, value, checked = await self._serialized(topic, key, value, checked)
+        else:
+            if key.__class__ is not bytes and key is not None:
+                key = await _as_bytes(key, "key", None)
+            if value.__class__ is not bytes and value is not None:
+                value = await _as_bytes(value, "value", None)
         route = self._routes.get(topic) if topic.__class__ is str else None
         if route is None:
             route = await self._learn(topic)
@@ -170,6 +170,33 @@ class Sending:
             batch.futures.append(None)
             batch.times.append(time_ms)
         return True
+
+    async def _serialized(
+        self, topic: str, key: Any, value: Any, headers: _Headers
+    ) -> tuple[bytes | None, bytes | None, _Headers]:
+        """What the serializers make. Headers may have come to these."""
+        key = await self._bytes_of(key, self._key_serializer, topic, "key", headers)
+        value = await self._bytes_of(value, self._value_serializer, topic, "value", headers)
+        return key, value, headers
+
+    async def _bytes_of(
+        self,
+        given: Any,
+        serializer: Serializer | None,
+        topic: str,
+        field: Literal["key", "value"],
+        headers: _Headers,
+    ) -> bytes | None:
+        if isinstance(serializer, ContextSerializer):
+            context = SerializationContext(_plain(checked_topic(topic)), field, headers)
+            given = await serializer.serialize(given, context)
+            headers[:] = _checked_headers(headers)
+        elif serializer is not None:
+            given = serializer(given)
+        if given.__class__ is not bytes and given is not None:
+            given = await _as_bytes(given, field, serializer)
+        made: bytes | None = given
+        return made
 
     async def _give_way(self) -> None:
         self._gives_way = False
@@ -342,7 +369,7 @@ def _plain(text: str) -> str:
     return str.__str__(text)
 
 
-def _checked_headers(headers: Any) -> list[tuple[str, bytes | None]]:
+def _checked_headers(headers: Any) -> _Headers:
     wrong = f"headers are a list of (str, bytes or None), not {shown(headers)}"
     if isinstance(headers, str | bytes):
         raise ConfigError(wrong)
@@ -350,7 +377,7 @@ def _checked_headers(headers: Any) -> list[tuple[str, bytes | None]]:
         given = [(name, value) for name, value in headers]
     except (TypeError, ValueError):
         raise ConfigError(wrong) from None
-    found: list[tuple[str, bytes | None]] = []
+    found: _Headers = []
     for name, value in given:
         if not isinstance(name, str):
             raise ConfigError(wrong)

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+from kip848_client.serialization import ContextDeserializer, SerializationContext
 
 __all__ = ["Decoding", "Deserializer", "Headers", "Record", "is_async"]
 
@@ -60,15 +62,29 @@ class Decoding:
         """Whether a deserializer is to be awaited."""
         return is_async(self.key_deserializer) or is_async(self.value_deserializer)
 
-    async def deserialized(self, key: bytes | None, value: bytes | None) -> tuple[Any, Any]:
-        """Key and value, where ``is_async``. Raises what a deserializer does."""
-        made_key = key if self.key_deserializer is None else self.key_deserializer(key)
-        if isawaitable(made_key):
-            made_key = await made_key
-        made_value = value if self.value_deserializer is None else self.value_deserializer(value)
-        if isawaitable(made_value):
-            made_value = await made_value
-        return made_key, made_value
+    async def deserialized(self, raw: Record[bytes | None, bytes | None]) -> tuple[Any, Any]:
+        """Key and value of a record, where ``is_async``. Raises what a deserializer does."""
+        key = _called(self.key_deserializer, raw.key, raw, "key")
+        if isawaitable(key):
+            key = await key
+        value = _called(self.value_deserializer, raw.value, raw, "value")
+        if isawaitable(value):
+            value = await value
+        return key, value
+
+
+def _called(
+    deserializer: Deserializer | None,
+    data: bytes | None,
+    raw: Record[Any, Any],
+    field: Literal["key", "value"],
+) -> Any:
+    if deserializer is None:
+        return data
+    if isinstance(deserializer, ContextDeserializer):
+        context = SerializationContext(raw.topic, field, list(raw.headers))
+        return deserializer.deserialize(data, context)
+    return deserializer(data)
 
 
 def is_async(function: object) -> bool:

@@ -96,7 +96,7 @@ class RecordBatchView(Generic[K, V]):
         """As ``records``, for deserializers of any kind: ``async for``."""
         for raw in self._made_by(Decoding()):
             try:
-                key, value = await self._decoding.deserialized(raw.key, raw.value)
+                key, value = await self._decoding.deserialized(raw)
             except Exception as err:
                 raise not_deserialized(self.tp, raw.offset, err) from err
             yield Record(*raw[:5], key, value, *raw[7:])

@@ -1,0 +1,204 @@
+"""Keys and values by the schemas of a registry (``pip install 'kip848-client[schema-registry]'``).
+
+confluent-kafka's asynchronous serializers and deserializers do the work, here they are made what a
+``Producer`` and a ``Consumer`` take::
+
+    from confluent_kafka.schema_registry import AsyncSchemaRegistryClient
+    from confluent_kafka.schema_registry.avro import AsyncAvroDeserializer
+    from kip848_client import Consumer
+    from kip848_client.schema_registry import SchemaDeserializer
+
+    async with AsyncSchemaRegistryClient({"url": "http://localhost:8081"}) as registry:
+        orders = SchemaDeserializer[Order | None](AsyncAvroDeserializer, registry)
+        async with Consumer("orders", value_deserializer=orders, ...) as consumer:
+            ...
+
+Schemas stay in the client of the registry: a schema that was asked for once costs no request.
+docs/how-to/deserialize.md says what becomes of records whose schema cannot be had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from traceback import walk_tb
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import urlsplit
+
+from kip848_client._shown import shown
+from kip848_client.errors import ConfigError, SchemaUnavailable
+from kip848_client.serialization import (
+    ContextDeserializer,
+    ContextSerializer,
+    SerializationContext,
+)
+
+__all__ = ["SchemaDeserializer", "SchemaSerializer"]
+
+T = TypeVar("T")
+
+_Kind = Callable[..., Any]
+"""A class of confluent-kafka's; calling it gives what is awaited for an object of it."""
+
+_SERDE: Final = "confluent_kafka.schema_registry.serde"
+_TIMEOUT_MS: Final = 60_000
+_PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
+"""HTTP's codes for what may go well later."""
+_PARSES: Final = "_get_parsed_schema"
+"""The function of theirs that makes something of a schema's text."""
+
+
+class SchemaDeserializer(ContextDeserializer[T], Generic[T]):
+    """A ``key_deserializer`` or ``value_deserializer`` that asks a schema registry.
+
+    ``kind`` is ``AsyncAvroDeserializer``, ``AsyncJSONDeserializer`` or
+    ``AsyncProtobufDeserializer`` of confluent-kafka, and what follows are its arguments. It is made
+    with the first record, and is told topic, field and headers.
+
+    ``SchemaDeserializer[Order | None]`` tells type checkers what it gives for a record, and is not
+    checked: ``None`` is for null. One may serve several consumers of an event loop.
+
+    ``timeout_ms`` is how long one record may take, all attempts of the registry's client together:
+    it has no limit of its own.
+
+    Raises ``ConfigError`` for another ``kind``, and where the extra is not installed.
+    """
+
+    def __init__(
+        self, kind: _Kind, *args: Any, timeout_ms: int = _TIMEOUT_MS, **named: Any
+    ) -> None:
+        base = _library(_SERDE).AsyncBaseDeserializer
+        _check(kind, base, "AsyncAvroDeserializer", timeout_ms)
+        self._asking = _Asking(kind, args, named, timeout_ms)
+
+    async def deserialize(self, data: bytes | None, context: SerializationContext) -> T:
+        """Raises ``SchemaUnavailable`` where the registry is the trouble, what confluent-kafka's
+        deserializer does where the bytes are."""
+        made: T = await self._asking.made(data, context)
+        return made
+
+
+class SchemaSerializer(ContextSerializer[T], Generic[T]):
+    """A ``key_serializer`` or ``value_serializer`` that asks a schema registry.
+
+    ``kind`` is ``AsyncAvroSerializer``, ``AsyncJSONSerializer`` or ``AsyncProtobufSerializer`` of
+    confluent-kafka, and what follows are its arguments. It registers its schema with the first
+    record of a topic, unless its ``auto.register.schemas`` is false. ``timeout_ms`` as above.
+
+    Raises ``ConfigError`` for another ``kind``, and where the extra is not installed.
+    """
+
+    def __init__(
+        self, kind: _Kind, *args: Any, timeout_ms: int = _TIMEOUT_MS, **named: Any
+    ) -> None:
+        base = _library(_SERDE).AsyncBaseSerializer
+        _check(kind, base, "AsyncAvroSerializer", timeout_ms)
+        self._asking = _Asking(kind, args, named, timeout_ms)
+
+    async def serialize(self, data: T, context: SerializationContext) -> bytes | None:
+        """Raises ``SchemaUnavailable`` where the registry is the trouble, what confluent-kafka's
+        serializer does where the data is."""
+        made: bytes | None = await self._asking.made(data, context)
+        return made
+
+
+class _Asking:
+    """Calls one of theirs, for as long as it may take, and says whose fault it is if it fails."""
+
+    def __init__(
+        self, kind: _Kind, args: tuple[Any, ...], named: dict[str, Any], timeout_ms: int
+    ) -> None:
+        self._words = _library("confluent_kafka.serialization")
+        self._make: Callable[[], Any] = partial(kind, *args, **named)
+        self._theirs: Any = None
+        """Made with the first record: that may take the registry."""
+        self._timeout_ms = timeout_ms
+        client = _library("confluent_kafka.schema_registry").AsyncSchemaRegistryClient
+        given = (*args, *named.values())
+        self._client: Any = next((each for each in given if isinstance(each, client)), None)
+        self._module = client.__module__
+        self._where = _named(self._client)
+
+    async def made(self, data: object, context: SerializationContext) -> Any:
+        field = self._words.MessageField(context.field)
+        told = self._words.SerializationContext(context.topic, field, context.headers)
+        scope = asyncio.timeout(self._timeout_ms / 1000)
+        try:
+            async with scope:
+                if self._theirs is None:
+                    self._theirs = await self._make()
+                return await self._theirs(data, told)
+        except Exception as err:
+            if isinstance(err, TimeoutError) and scope.expired():
+                why = f"has told no schema within {self._timeout_ms} ms (timeout_ms)"
+                raise self._failure(why, context, retriable=True) from err
+            failure = await self._of_registry(err, context)
+            if failure is None:
+                raise
+            raise failure from err
+
+    async def _of_registry(
+        self, error: Exception, context: SerializationContext
+    ) -> SchemaUnavailable | None:
+        """``None`` where it is no trouble with the registry."""
+        passed = set(_passed_through(error))
+        if any(module == self._module for module, _ in passed):
+            status = getattr(error, "http_status_code", None)
+            # a client that was closed raises a RuntimeError
+            retriable = (
+                status in _PASSING if status is not None else not isinstance(error, RuntimeError)
+            )
+            said = str(error) or "no answer"
+            return self._failure(f"said: {type(error).__name__}: {said}", context, retriable)
+        if any(function == _PARSES for _, function in passed):
+            # what is no schema is in the cache now: without this it would stay there
+            if self._client is not None:
+                await self._client.clear_caches()
+            why = f"gave a schema that cannot be read: {type(error).__name__}: {error}"
+            return self._failure(why, context, retriable=False)
+        return None
+
+    def _failure(
+        self, why: str, context: SerializationContext, retriable: bool
+    ) -> SchemaUnavailable:
+        way_out = "asking again may help" if retriable else "mend it there, then ask again"
+        return SchemaUnavailable(
+            f"no schema for a {context.field} of {context.topic}: the schema registry "
+            f"{self._where} {why} ({way_out})",
+            retriable=retriable,
+        )
+
+
+def _passed_through(error: Exception) -> Iterator[tuple[str, str]]:
+    """The functions that an error came through, with the names of their modules."""
+    for frame, _ in walk_tb(error.__traceback__):
+        yield frame.f_globals.get("__name__", ""), frame.f_code.co_name
+
+
+def _named(client: Any) -> str:
+    """Where a registry is, without the password that may be in its address."""
+    config: Any = {} if client is None else client.config()
+    found = [urlsplit(each.strip()) for each in str(config.get("url", "")).split(",")]
+    return ", ".join(f"{each.scheme}://{each.netloc.rpartition('@')[2]}" for each in found)
+
+
+def _check(kind: object, base: type, example: str, timeout_ms: object) -> None:
+    if not (isinstance(kind, type) and issubclass(kind, base)):
+        raise ConfigError(
+            f"kind is a class of confluent-kafka's asynchronous ones, such as {example}, and its "
+            f"arguments follow; not {shown(kind)}"
+        )
+    if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, int) or timeout_ms <= 0:
+        raise ConfigError(f"timeout_ms is a number of milliseconds, not {shown(timeout_ms)}")
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as err:
+        raise ConfigError(
+            f"what schema registries need is not installed ({err}): "
+            "pip install 'kip848-client[schema-registry]'"
+        ) from err
