@@ -390,8 +390,14 @@ class ProcessorCore:
         if self._work is None and not self._progress.has_done:
             return False
         is_late = self._close_at_ms is not None and self._now >= self._close_at_ms
-        is_full = self._overruns.is_careful or self._in_it >= self._settings.max_records
-        return is_late or is_full
+        is_full = self._overruns.is_alone or self._in_it >= self._settings.max_records
+        return is_late or is_full or (self._work is None and self._is_next_alone)
+
+    @property
+    def _is_next_alone(self) -> bool:
+        """Whether what is in hand is to have a transaction of its own."""
+        portion = self._progress.next
+        return portion is not None and self._overruns.has(portion)
 
     @property
     def _is_overdue(self) -> bool:
@@ -473,12 +479,13 @@ class ProcessorCore:
 
     def _process(self, portion: Portion) -> None:
         tp, first, until, _ = portion
+        is_alone = self._overruns.take(portion)
         work = self._begin_work(portion)
         number = work.number
         run = self._unsendable.of(portion)
         if run is None:
             self._out.append(do.Process(number, tp, first, until))
-            if self._overruns.is_careful:
+            if is_alone:
                 work.is_cut = True
                 self._out.append(do.Cut(number, discard=False))
         elif run.first > first:
@@ -521,7 +528,7 @@ class ProcessorCore:
         return (
             ". It was open for longer than the producer's transaction_timeout_ms: make that longer "
             "than the function takes for a record (or batch), or let the function take less time. "
-            "Until these records are committed, each has a transaction of its own"
+            "Until these records are committed, each of them has a transaction of its own"
         )
 
     # -- the end -----------------------------------------------------------------------------

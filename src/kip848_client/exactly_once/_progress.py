@@ -35,6 +35,11 @@ class Progress:
         """Whether the transaction has records."""
         return bool(self._done)
 
+    @property
+    def next(self) -> Portion | None:
+        """What ``take`` would return."""
+        return self._hand[0] if self._hand else None
+
     def touches(self, partitions: Collection[TopicPartition]) -> bool:
         """Whether the transaction has records of one of these."""
         return any(tp in self._done for tp in partitions)

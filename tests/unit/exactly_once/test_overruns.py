@@ -155,3 +155,62 @@ def test_a_dead_letter_may_overrun_too() -> None:
     h.open(portion(P0, 5, 4))
     cut_after_one(h)
     assert h.asked(do.SendOffsets).offsets == {P0: 6}
+
+
+def overrun_by_both() -> Harness:
+    """Two records of P0 and four of P1 were in a transaction that was open for too long."""
+    h = Harness()
+    h.open(portion(P0, 5, 2), portion(P1, 0, 4))
+    h.processed()
+    overrun(h, 3)
+    return h
+
+
+def test_those_that_were_not_in_it_do_not_go_one_by_one() -> None:
+    """What comes of another partition, or after them, before all of them have come again, may be
+    thousands of records: a consumer goes on with what it has fetched of one partition."""
+    h = overrun_by_both()
+    for offset in range(4):
+        h.polled(*([portion(P1, 0, 50)] if offset == 0 else ()))
+        h.done(do.Begin)
+        cut_after_one(h)
+        h.commit()
+    h.polled()
+    h.done(do.Begin)
+    cuts = len(h.all_of(do.Cut))
+    assert h.newest(do.Process).first == 4
+    h.processed()
+    assert h.asked(do.Poll).max_records > 1, "there may be more in it"
+    assert len(h.all_of(do.Cut)) == cuts
+
+
+def test_those_that_were_in_it_have_nobody_before_them_in_their_transaction() -> None:
+    h = overrun_by_both()
+    h.open(portion(P1, 4, 3))
+    h.processed()
+    h.polled(portion(P0, 5, 2), portion(P1, 7, 3))
+    assert h.asked(do.SendOffsets).offsets == {P1: 7}
+    h.commit()
+    for offset in (5, 6):
+        h.polled()
+        h.done(do.Begin)
+        assert h.newest(do.Process).first == offset
+        cut_after_one(h)
+        assert h.asked(do.SendOffsets).offsets == {P0: offset + 1}, "nor after them"
+        h.commit()
+
+
+def test_commits_of_others_do_not_hide_one_that_overruns_alone() -> None:
+    h = overrun_by_both()
+    for number in range(ALONE_MAX):
+        h.open(portion(P1, 4 + number, 1))
+        h.processed()
+        h.polled(portion(P0, 5, 2))
+        h.commit()
+        h.polled()
+        h.done(do.Begin)
+        assert h.all_of(do.Ended) == [], number
+        h.output_refused(5, _TIMED_OUT)
+        h.done(do.Abort)
+        h.pass_time(10_000)
+    assert isinstance(h.ended.error, TransactionTimedOut)
