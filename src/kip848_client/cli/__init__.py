@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from kip848_client.cli._output import Unwritable, flush, give_up, prepare
 from kip848_client.errors import ConfigError
 
 __all__ = ["COMMANDS", "main"]
@@ -30,7 +31,21 @@ COMMANDS: Final[dict[str, str]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns the exit code. ``arguments`` are those of the process by
     default."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        prepare()
+        try:
+            return _run(list(sys.argv[1:] if arguments is None else arguments))
+        finally:
+            flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError as err:  # of a command that prints by itself
+        return give_up(err)
+    except Unwritable as err:
+        return give_up(err.__cause__)
+
+
+def _run(given: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="kip848", description="Tools around Kafka's KIP-848 consumer group protocol."
     )
@@ -45,6 +60,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConfigError as err:
         sys.stderr.write(f"kip848 {parsed.command}: {err}\n")
         return 2
-    except KeyboardInterrupt:
-        return 130
     return code

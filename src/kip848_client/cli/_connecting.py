@@ -6,17 +6,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 from kip848_client.admin import Admin
 from kip848_client.cli._command_config import settings_from
+from kip848_client.cli._output import put
 from kip848_client.error_codes import default_message
 from kip848_client.errors import AdminFailed, BrokerError, ConfigError, Kip848Error
 
-__all__ = ["add_connection", "error", "put", "put_json", "report", "run_with_admin", "said"]
+__all__ = ["add_connection", "error", "put_json", "report", "run_with_admin", "said"]
 
 _TIMEOUT_MS: Final = 30_000
 
@@ -62,20 +62,13 @@ def run_with_admin(work: Work, arguments: argparse.Namespace) -> int:
             return await work(admin, arguments)
 
     try:
-        code = asyncio.run(run())
-        sys.stdout.flush()
+        return asyncio.run(run())
     except ConfigError:
         raise
-    except BrokenPipeError:
-        # Whoever reads has enough ("| head"); Python would complain of it once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except AdminFailed as err:
         report(map(said, err.errors.values()), arguments)
     except Kip848Error as err:
         report([said(err)], arguments)
-    else:
-        return code
     return 1
 
 
@@ -98,11 +91,6 @@ def said(err: BaseException) -> str:
 def error(text: str) -> None:
     """Say that something failed, where Kafka's tools say it."""
     put(f"\nError: {text}\n")
-
-
-def put(text: str) -> None:
-    """Print as it is."""
-    sys.stdout.write(text)
 
 
 def put_json(data: object) -> None:

@@ -97,9 +97,7 @@ class Engine(Generic[K, V]):
         self._thread = threading.get_ident()
         self.clock = LoopClock(self._loop)
         self.member_id = new_member_id()
-        hub = events or EventHub()
-        hub.check_loop = self.check_loop
-        self.watch = Watch(config, self.clock, hub)
+        self.watch = Watch(config, self.clock, (events or EventHub()).checked_by(self.check_loop))
         self.transport = network(config, self.clock)
         self.backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self.topics = self._build_topics()

@@ -83,8 +83,7 @@ class EventHub:
     """Hands each event to every stream that somebody still has."""
 
     def __init__(self) -> None:
-        self.check_loop: Callable[[], None] = lambda: None
-        """Raises where a stream must not be read; set when the consumer starts."""
+        self._check_loop: Callable[[], None] = lambda: None
         self._streams: WeakSet[EventStream] = WeakSet()
         self._closed = False
 
@@ -96,8 +95,13 @@ class EventHub:
         self._streams.add(stream)
         return stream
 
+    def checked_by(self, check_loop: Callable[[], None]) -> Self:
+        """The consumer has started: ``check_loop`` raises where no stream must be read."""
+        self._check_loop = check_loop
+        return self
+
     def _check(self) -> None:
-        self.check_loop()  # as it is by then
+        self._check_loop()  # as it is by then
 
     def put(self, event: MembershipEvent) -> None:
         """It happened."""

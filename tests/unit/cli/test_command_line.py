@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from kip848_client.cli import COMMANDS, main
+from kip848_client.cli import COMMANDS, groups, main
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -20,17 +25,17 @@ def test_every_command_keeps_its_side_of_the_deal(name: str) -> None:
 def test_a_wrong_command_line_ends_with_2(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exiting:
         main(arguments)
-    exit_status = ended.value.code
+    exit_status = exiting.value.code
     assert exit_status == 2
     assert "usage: kip848" in capsys.readouterr().err
 
 
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exiting:
         main(["--help"])
-    assert ended.value.code == 0
+    assert exiting.value.code == 0
     said = capsys.readouterr().out
     assert all(name in said for name in COMMANDS)
 
@@ -38,3 +43,70 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_wrong_setting_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mock", "--config", "num.partition=1"]) == 2
     assert "did you mean num.partitions" in capsys.readouterr().err
+
+
+def ended(*words: str, stdout: int | None = None, shell: str = "", **env: str) -> tuple[int, str]:
+    """The exit code, and what it said of errors, of ``kip848`` in a process of its own."""
+    command = [sys.executable, "-m", "kip848_client", *words]
+    if shell:
+        command = ["sh", "-c", f"exec {shlex.join(command)} {shell}"]
+    done = subprocess.run(
+        command,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=60,
+        env=os.environ | env,
+    )
+    return done.returncode, done.stderr
+
+
+def test_an_output_that_nobody_reads_is_no_error_to_shout_about() -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        assert ended("groups", "--validate-regex", "a[", stdout=writes) == (1, "")
+    finally:
+        os.close(writes)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+def test_an_output_that_is_full_is_told_in_one_line() -> None:
+    code, said = ended("groups", "--validate-regex", "a", shell=">/dev/full")
+    assert code == 1
+    assert "the standard output cannot be written to" in said
+    assert len(said.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="it is said to a shell of Unix")
+def test_an_output_that_is_closed_loses_what_is_printed() -> None:
+    assert ended("groups", "--validate-regex", "a", shell=">&-") == (0, "")
+    assert ended("groups", "--nope", shell=">&- 2>&-") == (2, "")
+
+
+def test_what_a_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
+    file = tmp_path / "shown"
+    words = ("groups", "--validate-regex", "группа")
+    with file.open("wb") as shown:
+        assert ended(*words, stdout=shown.fileno(), PYTHONIOENCODING="latin-1") == (0, "")
+    assert file.read_bytes().isascii()
+    assert rb"\u0433" in file.read_bytes()
+
+
+def test_an_interrupt_before_a_command_begins_ends_with_130(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(parser: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(groups, "configure", interrupted)
+    assert main(["groups", "list"]) == 130
+
+
+@pytest.mark.parametrize("wrong", [["--interval", "nan"], ["--interval", "inf"], ["--count", "0"]])
+def test_a_watch_that_would_never_look_again_is_refused(
+    wrong: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["groups", "watch", "--bootstrap-server", "127.0.0.1:1", "g", *wrong]) == 2
+    assert f"{wrong[0]} {wrong[1]}" in capsys.readouterr().err

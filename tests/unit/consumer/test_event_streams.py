@@ -80,7 +80,7 @@ async def test_a_stream_that_nobody_has_any_more_costs_nothing() -> None:
 def elsewhere(reading: Coroutine[Any, Any, object], loop: asyncio.AbstractEventLoop) -> None:
     """Read in another event loop, in vain, and leave it as it is."""
     task = loop.create_task(reading)
-    loop.run_until_complete(asyncio.sleep(0.01))
+    loop.run_until_complete(asyncio.sleep(0))
     assert not task.done()
 
 
@@ -98,7 +98,7 @@ async def test_a_reader_in_another_event_loop_does_no_harm_to_the_consumer(
     hub.put(event(1))
     hub.close()
     if not is_closed:
-        await asyncio.to_thread(other.run_until_complete, asyncio.sleep(0.01))
+        await asyncio.to_thread(other.run_until_complete, asyncio.sleep(0))
         other.close()
 
 
@@ -110,7 +110,7 @@ async def test_a_stream_is_not_read_where_the_consumer_does_not_live() -> None:
     stream = hub.stream(2)
     waiting = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(0)
-    hub.check_loop = refuse
+    hub.checked_by(refuse)
     hub.put(event(1))
     with pytest.raises(LocalProtocolError):
         await waiting

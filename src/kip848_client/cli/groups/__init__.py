@@ -10,7 +10,7 @@ import argparse
 from types import ModuleType
 from typing import Final
 
-from kip848_client.cli._connecting import put
+from kip848_client.cli._output import put
 from kip848_client.cli.groups import (
     _config,
     _delete,

@@ -6,7 +6,8 @@ import argparse
 
 from kip848_client.admin import Admin
 from kip848_client.cli._configs import add_changes, changes_of, configs_data, configs_text
-from kip848_client.cli._connecting import add_connection, put, put_json, run_with_admin
+from kip848_client.cli._connecting import add_connection, put_json, run_with_admin
+from kip848_client.cli._output import put
 
 __all__ = ["configure", "run"]
 

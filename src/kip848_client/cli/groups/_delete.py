@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from kip848_client.admin import Admin
-from kip848_client.cli._connecting import add_connection, error, put, put_json, run_with_admin, said
+from kip848_client.cli._connecting import add_connection, error, put_json, run_with_admin, said
+from kip848_client.cli._output import put
 from kip848_client.cli.groups._selection import add_groups, checked_groups, chosen_groups
 from kip848_client.errors import AdminFailed, Kip848Error
 

@@ -6,7 +6,8 @@ import argparse
 
 from kip848_client._types import TopicPartition
 from kip848_client.admin import Admin
-from kip848_client.cli._connecting import add_connection, error, put, put_json, run_with_admin, said
+from kip848_client.cli._connecting import add_connection, error, put_json, run_with_admin, said
+from kip848_client.cli._output import put
 from kip848_client.cli._tables import Column, table
 from kip848_client.cli.groups._selection import add_topics, chosen_partitions
 from kip848_client.errors import AdminFailed, ConfigError, Kip848Error

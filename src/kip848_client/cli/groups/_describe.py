@@ -13,14 +13,8 @@ from kip848_client.admin import (
     GroupDescription,
     ListedOffset,
 )
-from kip848_client.cli._connecting import (
-    add_connection,
-    put,
-    put_json,
-    report,
-    run_with_admin,
-    said,
-)
+from kip848_client.cli._connecting import add_connection, put_json, report, run_with_admin, said
+from kip848_client.cli._output import put
 from kip848_client.cli.groups import _views as views
 from kip848_client.cli.groups._selection import add_groups, checked_groups, chosen_groups
 from kip848_client.errors import AdminFailed

@@ -6,7 +6,8 @@ import argparse
 from typing import Final
 
 from kip848_client.admin import Admin
-from kip848_client.cli._connecting import add_connection, put, put_json, run_with_admin
+from kip848_client.cli._connecting import add_connection, put_json, run_with_admin
+from kip848_client.cli._output import put
 from kip848_client.cli.groups._selection import is_for_consumers
 from kip848_client.cli.groups._views import listing_data, listing_table
 from kip848_client.errors import ConfigError

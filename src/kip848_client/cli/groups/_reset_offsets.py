@@ -22,14 +22,8 @@ from kip848_client.admin import (
     parse_plan,
     written_plan,
 )
-from kip848_client.cli._connecting import (
-    add_connection,
-    put,
-    put_json,
-    report,
-    run_with_admin,
-    said,
-)
+from kip848_client.cli._connecting import add_connection, put_json, report, run_with_admin, said
+from kip848_client.cli._output import put
 from kip848_client.cli.groups._selection import (
     add_groups,
     add_topics,

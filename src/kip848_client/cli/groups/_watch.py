@@ -9,7 +9,8 @@ import sys
 from typing import Any, Final
 
 from kip848_client.admin import Admin
-from kip848_client.cli._connecting import add_connection, put, run_with_admin, said
+from kip848_client.cli._connecting import add_connection, run_with_admin, said
+from kip848_client.cli._output import flush, put
 from kip848_client.cli.groups import _views as views
 from kip848_client.cli.groups._describe import described, offsets_of
 from kip848_client.errors import ConfigError, Kip848Error
@@ -18,6 +19,7 @@ __all__ = ["configure", "run"]
 
 _CLEAR: Final = "\x1b[H\x1b[J"
 """To the upper left corner, and away with what is there."""
+_INTERVAL_MAX_S: Final = 86_400
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,8 +36,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Show it until interrupted; a line of JSON a look with ``--json``."""
-    if arguments.interval <= 0:
-        raise ConfigError(f"--interval {arguments.interval}: must be more than 0 seconds")
+    if not 0 < arguments.interval <= _INTERVAL_MAX_S:
+        raise ConfigError(
+            f"--interval {arguments.interval}: must be more than 0 seconds, and a day at most"
+        )
+    if arguments.count is not None and arguments.count < 1:
+        raise ConfigError(f"--count {arguments.count}: must be a positive number")
     return run_with_admin(_watch, arguments)
 
 
@@ -45,7 +51,7 @@ async def _watch(admin: Admin, arguments: argparse.Namespace) -> int:
     while True:
         data, text, failed = await _look(admin, arguments.group)
         put(json.dumps(data) + "\n" if arguments.json else clear + text)
-        sys.stdout.flush()
+        flush()
         looks += 1
         if arguments.count is not None and looks >= arguments.count:
             return 1 if failed else 0

@@ -6,7 +6,8 @@ import argparse
 
 from kip848_client.admin import Admin, NewTopic
 from kip848_client.cli._configs import parse_settings
-from kip848_client.cli._connecting import add_connection, put, put_json, run_with_admin
+from kip848_client.cli._connecting import add_connection, put_json, run_with_admin
+from kip848_client.cli._output import put
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import AdminFailed, BrokerError
 

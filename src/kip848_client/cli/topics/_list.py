@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from kip848_client.admin import Admin
-from kip848_client.cli._connecting import add_connection, put, put_json, run_with_admin
+from kip848_client.cli._connecting import add_connection, put_json, run_with_admin
+from kip848_client.cli._output import put
 
 __all__ = ["configure", "run"]
 
