@@ -17,6 +17,7 @@ __all__ = [
     "ANY_VERSION",
     "Clock",
     "ConnectionBroken",
+    "ConnectionWatch",
     "NotSent",
     "TopicView",
     "Transport",
@@ -46,6 +47,18 @@ class Clock(Protocol):
 
     def left_s(self, then_ms: int) -> float:
         """Seconds until it is so late, to less than a millisecond; not below 0."""
+        ...
+
+
+class ConnectionWatch(Protocol):
+    """Somebody who measures connections."""
+
+    def opened(self) -> None:
+        """A connection was opened."""
+        ...
+
+    def answered(self, node_id: int | None, took_ms: int) -> None:
+        """A broker has answered a request; one that is known by its address only has no id."""
         ...
 
 

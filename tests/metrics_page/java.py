@@ -107,6 +107,8 @@ def _parsed() -> dict[tuple[str, str], list[str]]:
 JAVA: Final = _parsed()
 """By group, and what there is one each of (``topic``, ``partition``, ``node``, or nothing)."""
 
+_NO_MORE: Final = "of connections no more is measured than KIP-714 asks for"
+
 ABSENT: Final = {
     r"app-info .*|kafka-metrics-count .*": "of the program, not of the client: `kip848 --version`",
     r"consumer-metrics (application|background)-event.*": "no queue between the application and a "
@@ -117,9 +119,9 @@ ABSENT: Final = {
     "says how late the event loop is",
     r"(consumer|producer)-metrics (io-.*|select-.*|network-io-.*)": "the event loop's, not the "
     "client's",
-    r"(consumer|producer)-metrics (connection|incoming|outgoing|request-rate|request-total|"
-    r"request-size|response|.*authentication).*": "of connections nothing is measured yet",
-    r"(consumer|producer)-node-metrics .*": "of connections nothing is measured yet",
+    r"(consumer|producer)-metrics (connection-c[^r].*|incoming|outgoing|request-rate|request-total|"
+    r"request-size|response|.*authentication).*": _NO_MORE,
+    r"(consumer|producer)-node-metrics (?!request-latency).*": _NO_MORE,
     r"consumer-metrics committed-time-ns-total": "calls of `committed()` are not measured",
     r"consumer-fetch-manager-metrics preferred-read-replica of partition": "not shown: "
     "`fetch-latency` tells whether reading nearby helps",

@@ -18,7 +18,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -93,7 +93,8 @@ class KafkaBroker:
 
     Share groups and streams groups are switched off, as the mock's are. ``features`` are finalized
     at these levels when the folder is formatted, the others as the release has it. The log has
-    warnings; ``log_levels`` say otherwise, by logger."""
+    warnings; ``log_levels`` say otherwise, by logger. ``plugins`` are jars of classes that
+    ``configs`` name."""
 
     host: Final = _HOST
 
@@ -106,6 +107,7 @@ class KafkaBroker:
         cluster_id: str | None = None,
         features: Mapping[str, int] | None = None,
         log_levels: Mapping[str, str] | None = None,
+        plugins: Sequence[Path] = (),
     ) -> None:
         self.version = version
         self.folder = folder
@@ -122,6 +124,7 @@ class KafkaBroker:
             **(features or {}),
         }
         self._cluster_id = cluster_id or new_cluster_id()
+        self._plugins = tuple(plugins)
         self._archive: ClassArchive | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
@@ -179,7 +182,7 @@ class KafkaBroker:
         return "\n".join(lines[-_LOG_TAIL_LINES:])
 
     def _java(self, *arguments: str) -> list[str]:
-        classpath = f"{kafka_libs(self.version)}/*"
+        classpath = os.pathsep.join([f"{kafka_libs(self.version)}/*", *map(str, self._plugins)])
         return [find_java(), *_JVM, *_LOGGING, "-cp", classpath, *arguments]
 
     def _write_settings(self) -> None:
@@ -232,9 +235,11 @@ class KafkaBroker:
             raise BrokerFailedError(f"Kafka {self.version} format: {done.stdout}{done.stderr}")
 
     def _run(self) -> None:
-        self._archive = ClassArchive(kafka_libs(self.version), self.folder)
+        if not self._plugins:  # an archive is of the jars of all brokers
+            self._archive = ClassArchive(kafka_libs(self.version), self.folder)
+        options = [] if self._archive is None else self._archive.options()
         settings = str(self.folder / "server.properties")
-        options = [*self._log_levels, *self._archive.options()]
+        options = [*self._log_levels, *options]
         command = self._java(*options, "kafka.Kafka", settings)
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(

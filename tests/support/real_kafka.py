@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,17 +67,19 @@ class RealKafka:
         configs: Mapping[str, str] | None = None,
         data_dir: Path | None = None,
         features: Mapping[str, int] | None = None,
+        plugins: Sequence[Path] = (),
     ) -> Generator[RealKafka]:
         """Run a broker of a release (e.g. "4.4.0") for the length of a ``with`` block.
 
         ``configs`` are broker settings on top of a plain single node. ``data_dir`` keeps the data
         (a later start continues with them) and the log; without it a temporary folder is used.
-        ``features`` are those to begin with at another level than the release does.
+        ``features`` are those to begin with at another level than the release does. ``plugins`` are
+        jars of classes that ``configs`` name.
         Raises ``KafkaUnavailableError`` and ``BrokerFailedError``.
         """
         with contextlib.ExitStack() as stack:
             folder = data_dir or stack.enter_context(broker_folder())
-            broker = KafkaBroker(version, folder, configs, features=features)
+            broker = KafkaBroker(version, folder, configs, features=features, plugins=plugins)
             stack.callback(broker.discard if data_dir is None else broker.stop)
             broker.start()
             kafka = cls(broker)

@@ -15,7 +15,9 @@ from kip848_client._aiokafka._errors import translated
 from kip848_client.errors import Kip848Error
 
 __all__ = [
+    "CODECS_HERE",
     "RawRecord",
+    "compressed",
     "corrupt",
     "decoded",
     "legacy_crc_is_right",
@@ -33,6 +35,16 @@ _CODECS: Final[dict[int, tuple[str, Callable[[], bool], Callable[[bytes], bytes]
     3: ("lz4", codec.has_lz4, codec.lz4_decode),
     4: ("zstd", codec.has_zstd, codec.zstd_decode),
 }
+_ENCODERS: Final[dict[int, Callable[[bytes], bytes]]] = {
+    0: bytes,
+    1: codec.gzip_encode,
+    2: codec.snappy_encode,
+    3: codec.lz4_encode,
+    4: codec.zstd_encode,
+}
+
+CODECS_HERE: Final = (0, *(number for number, (_, is_there, _) in _CODECS.items() if is_there()))
+"""The compressions that there are libraries for, by Kafka's numbers."""
 
 
 def decoded(batch: bytes, magic: int) -> Iterator[RawRecord]:
@@ -61,6 +73,11 @@ def unpacked(payload: bytes, attributes: int) -> bytes:
     if not is_there():
         raise UnsupportedCodecError(f"Libraries for {name} compression codec not found")
     return decode(payload)
+
+
+def compressed(payload: bytes, number: int) -> bytes:
+    """``payload`` as ``unpacked`` takes it, by one of ``CODECS_HERE``."""
+    return bytes(_ENCODERS[number](payload))
 
 
 def corrupt(why: str) -> Exception:

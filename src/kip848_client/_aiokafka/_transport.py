@@ -13,15 +13,16 @@ from kip848_client._aiokafka._first_answer import FirstAnswer
 from kip848_client._aiokafka._first_server import first_to_connect
 from kip848_client._aiokafka._links import Link, LinkPool
 from kip848_client._bootstrap import bootstrap_addresses
-from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
+from kip848_client._ports import ANY_VERSION, Clock, ConnectionWatch, NotSent, VersionLimits
 from kip848_client.error_codes import error_name, is_retriable
 from kip848_client.errors import (
     CoordinatorUnavailable,
     Kip848Error,
     ProtocolUnsupported,
+    TransportError,
     broker_error,
 )
-from kip848_client.wire import api_named
+from kip848_client.wire import api_named, negotiate, request_api
 from kip848_client.wire.messages.find_coordinator import FindCoordinatorRequest
 
 __all__ = ["KafkaTransport", "protocol_unsupported"]
@@ -54,6 +55,9 @@ class KafkaTransport:
         patient = replace(options, request_timeout_ms=self._timeout_ms + fetch_max_wait_ms)
         self._fetch_links = LinkPool(patient, clock)
         self._produce_links = LinkPool(options, clock)
+        self._beside_links = LinkPool(options, clock)
+        self._beside: Link | None = None
+        self._watch: ConnectionWatch | None = None
         self._bootstrap: Link | None = None
         self._nodes: dict[int, tuple[str, int]] = {}
         self._coordinator: Link | None = None
@@ -99,7 +103,7 @@ class KafkaTransport:
 
     async def begin_anew(self) -> None:
         self._nodes = {}
-        self._bootstrap = self._coordinator = None
+        self._bootstrap = self._coordinator = self._beside = None
         await self._first_answer.close()
         why = NotSent("the client begins anew from its bootstrap servers")
         await asyncio.gather(*(pool.close(why) for pool in self._pools))
@@ -114,7 +118,21 @@ class KafkaTransport:
 
     @property
     def _pools(self) -> tuple[LinkPool, ...]:
-        return (self._links, self._fetch_links, self._produce_links)
+        return (self._links, self._fetch_links, self._produce_links, self._beside_links)
+
+    def watch_connections(self, watch: ConnectionWatch) -> None:
+        """Tell of connections that are opened from now on, and what is answered there."""
+        self._watch = watch
+        for pool in self._pools:
+            pool.watch = self._seen
+
+    def _seen(self, host: str, port: int, took_ms: int | None) -> None:
+        assert self._watch is not None, "pools have a watch because this is one"
+        if took_ms is None:
+            self._watch.opened()
+        else:
+            known = (node for node, address in self._nodes.items() if address == (host, port))
+            self._watch.answered(next(known, None), took_ms)
 
     async def any_broker(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None
@@ -134,6 +152,21 @@ class KafkaTransport:
     ) -> Any:
         link = self.link_to(node_id)
         return await link.send(request, versions, timeout_ms or self._timeout_ms)
+
+    async def one_broker(self, request: Any, *, timeout_ms: int) -> Any:
+        """Ask one broker, and no other if it does not answer; the same one next time if it does. A
+        connection of its own: a broker that is slow with this keeps nothing else waiting."""
+        api = request_api(request)
+        if not self._links.offers(api.key):
+            negotiate(api, None)  # which raises, and says what is missing
+        if self._beside is None:
+            first = self.candidates()[0]
+            self._beside = self._beside_links.to(first.host, first.port)
+        try:
+            return await self._beside.send(request, ANY_VERSION, timeout_ms)
+        except TransportError:
+            self._beside = None
+            raise
 
     async def fetch(
         self, node_id: int, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int

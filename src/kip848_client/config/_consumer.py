@@ -71,6 +71,7 @@ class ConsumerSettings(ClientSettings, total=False):
     default_api_timeout_ms: int
     rebalance_callback_timeout_ms: int | None
     metrics: Metrics | None
+    enable_metrics_push: bool
     # the classic protocol's, see CLASSIC_ONLY
     session_timeout_ms: int
     heartbeat_interval_ms: int
@@ -145,6 +146,9 @@ class ConsumerConfig(ClientConfig):
     metrics: MetricsStore = None
     """A ``kip848_client.Metrics`` in which the consumer counts and measures; ``None`` for
     nothing."""
+    enable_metrics_push: bool = True
+    """Whether brokers that ask for it get these metrics (KIP-714). It takes the package
+    opentelemetry-proto: ``pip install 'kip848-client[telemetry]'``."""
 
     @property
     def poll_interval_ms(self) -> int:

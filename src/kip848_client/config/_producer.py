@@ -41,6 +41,7 @@ class ProducerSettings(ClientSettings, total=False):
     max_block_ms: int
     metadata_max_idle_ms: int
     metrics: Metrics | None
+    enable_metrics_push: bool
     # aiokafka's, see AIOKAFKA_ONLY
     api_version: str | None
     loop: object
@@ -87,6 +88,9 @@ class ProducerConfig(ClientConfig):
     metrics: MetricsStore = None
     """A ``kip848_client.Metrics`` in which the producer counts and measures; ``None`` for
     nothing."""
+    enable_metrics_push: bool = True
+    """Whether brokers that ask for it get these metrics (KIP-714). It takes the package
+    opentelemetry-proto: ``pip install 'kip848-client[telemetry]'``."""
 
     @property
     def idempotent(self) -> bool:

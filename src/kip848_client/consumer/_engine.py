@@ -99,6 +99,7 @@ class Engine(Generic[K, V]):
         self.member_id = new_member_id()
         self.watch = Watch(config, self.clock, (events or EventHub()).checked_by(self.check_loop))
         self.transport = network(config, self.clock)
+        self.telemetry = self.watch.connections(self.transport, self.member_id)
         self.backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self.topics = self._build_topics()
         self.tracker = OffsetTracker()
@@ -106,7 +107,7 @@ class Engine(Generic[K, V]):
         self._membership = self._build_membership() if config.group_id is not None else None
         self.commits = None if self._membership is None else self._membership.commits
         self.core = fetch_core(config, self.clock)
-        meter = self.watch.fetch_meter(self.core)
+        meter, polls = self.watch.fetch_meter(self.core), self.watch.poll_meter()
         self.path: RecordPath[K, V] = RecordPath(
             self.core,
             self._post,
@@ -117,10 +118,7 @@ class Engine(Generic[K, V]):
         )
         self.fetching = self._build_fetching(meter)
         self.poller: Poller[K, V] = Poller(
-            self.path,
-            self.errors,
-            poll_interval_ms=config.poll_interval_ms,
-            meter=self.watch.poll_meter(),
+            self.path, self.errors, poll_interval_ms=config.poll_interval_ms, meter=polls
         )
         self.positions = Positions(
             self.fetching, self.errors, self.clock, patience_ms=config.default_api_timeout_ms
@@ -138,10 +136,9 @@ class Engine(Generic[K, V]):
         self._closing: Closing | None = None
         self._close_by_ms = self._drain_by_ms = 0
         self._leave_mode = LeaveMode.DEFAULT
-        self._leaving = False
+        self._leaving = self._by_hand = False
         self._opening: asyncio.Task[None] | None = None
         self._starts: set[asyncio.Task[None]] = set()
-        self._by_hand = False
 
     # -- building --------------------------------------------------------------------------------
 
@@ -259,6 +256,7 @@ class Engine(Generic[K, V]):
         self._task = asyncio.get_running_loop().create_task(self._run(), name="kip848-consumer")
         self._task.add_done_callback(self._on_end)
         await self._running.wait()
+        self.telemetry.begin()
 
     async def _run(self) -> None:
         async with anyio.create_task_group() as group:
@@ -326,6 +324,7 @@ class Engine(Generic[K, V]):
                     self._drain,
                     self._leave_for_good,
                     self._close_sessions,
+                    lambda: self.telemetry.close(self._left_s()),
                     self._end_tasks,
                     self.transport.close,
                     self._end_watch,

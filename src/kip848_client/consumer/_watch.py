@@ -9,13 +9,21 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
+from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._ports import Clock
 from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._event_streams import EventHub
 from kip848_client.fetching import FetchCore
 from kip848_client.group import Input, Output
-from kip848_client.metrics import ClientMetrics
-from kip848_client.watching import Chronicle, FetchMeter, GroupMeter, PollMeter
+from kip848_client.metrics import ClientMetrics, rows
+from kip848_client.telemetry import NoTelemetry, Telemetry, telemetry_of
+from kip848_client.watching import (
+    Chronicle,
+    ConnectionMeter,
+    FetchMeter,
+    GroupMeter,
+    PollMeter,
+)
 
 __all__ = ["Watch"]
 
@@ -24,6 +32,7 @@ class Watch:
     """``hub`` has the streams. ``close`` ends everything that is seen of the consumer."""
 
     def __init__(self, config: ConsumerConfig, clock: Clock, hub: EventHub) -> None:
+        self._config = config
         self._clock = clock
         self._hub = hub
         self.fields: Mapping[str, object] = {
@@ -42,6 +51,29 @@ class Watch:
         self._chronicle = Chronicle(int(time.time() * 1000) - clock.now_ms())
         self.event_loop_late_ms = 0
         """How late the newest look at the clock was."""
+
+    def connections(self, transport: KafkaTransport, member_id: str) -> Telemetry | NoTelemetry:
+        """Measure the connections of ``transport``, if anything is measured. What comes back
+        pushes metrics to brokers, or says why nobody does."""
+        if self._metrics is not None:
+            meter = ConnectionMeter(self._metrics, rows.CONNECTIONS, rows.NODE_LATENCY)
+            transport.watch_connections(meter)
+        config = self._config
+        return telemetry_of(
+            transport,
+            self._clock,
+            self._metrics,
+            {
+                "group_id": config.group_id,
+                "group_instance_id": config.group_instance_id,
+                "group_member_id": None if config.group_id is None else member_id,
+                "client_rack": config.client_rack,
+            },
+            self.fields,
+            is_wanted=config.enable_metrics_push,
+            is_asked_for="enable_metrics_push" in config.model_fields_set,
+            request_timeout_ms=config.request_timeout_ms,
+        )
 
     def fetch_meter(self, core: FetchCore) -> FetchMeter | None:
         """What measures fetching, if anything is measured."""

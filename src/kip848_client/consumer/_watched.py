@@ -50,6 +50,19 @@ class Watched(Inquiry[K, V]):
         """
         return self._events.stream(checked_count(size, "size"))
 
+    async def client_instance_id(self, timeout_ms: int | None = None) -> str:
+        """What brokers call this consumer where they tell of the metrics that it pushes (KIP-714),
+        as their logs show it. Waits for it, at most ``timeout_ms`` (default:
+        ``default_api_timeout_ms``).
+
+        Raises ``LocalProtocolError`` for a consumer that pushes none (it takes ``metrics`` and the
+        extra ``telemetry``), ``UnsupportedVersion`` where brokers take none, ``RequestTimedOut``.
+        """
+        limit_ms: float = self._config.default_api_timeout_ms
+        if timeout_ms is not None:
+            limit_ms = checked_timeout_ms(timeout_ms)
+        return await self._run().telemetry.instance_id(int(limit_ms))
+
     async def wait_stable(self, timeout_ms: int | None = None) -> frozenset[TopicPartition]:
         """Wait until the group has nothing more for us to do (state STABLE); returns the
         assignment, which may be empty: there may be more members than partitions, and a coordinator

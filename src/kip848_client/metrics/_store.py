@@ -72,9 +72,13 @@ class ClientMetrics:
         """All that recorded something, or may."""
         return [(row, labels, each) for (row, labels), each in list(self._sensors.items())]
 
-    def gauges(self) -> Iterator[tuple[Row, Labels, float]]:
-        """What the gauges show now."""
+    def gauges(
+        self, wanted: Callable[[Row], bool] | None = None
+    ) -> Iterator[tuple[Row, Labels, float]]:
+        """What the gauges show now. Those that are not wanted are not looked at."""
         for row, read in list(self._gauges.items()):
+            if wanted is not None and not wanted(row):
+                continue
             if self.per_partition or "partition" not in row.labels:
                 for labels, value in read().items():
                     yield row, labels, value

@@ -18,6 +18,7 @@ __all__ = [
     "COMMIT",
     "COMMIT_LATENCY",
     "COMMIT_SYNC",
+    "CONNECTIONS",
     "FAILED_REBALANCE",
     "FENCED",
     "FETCH",
@@ -31,6 +32,7 @@ __all__ = [
     "LOOP_LAG",
     "LOST_LATENCY",
     "MEMBER_EPOCH",
+    "NODE_LATENCY",
     "PHASE_TIME",
     "POLLS",
     "POLL_IDLE",
@@ -193,6 +195,18 @@ POLL_IDLE: Final = Row(
 COMMIT_SYNC: Final = Row(
     "commit-sync-time-ns", _CONSUMER, TOTAL, "How long calls of commit() took in all.", "ns"
 )
+CONNECTIONS: Final = Row(
+    "connection-creation", _CONSUMER, METER, "Connections to brokers that were opened."
+)
+NODE_LATENCY: Final = Row(
+    "request-latency",
+    "consumer-node-metrics",
+    TIMING,
+    "How long a broker took to answer a request, a Fetch with its waiting for records included.",
+    "ms",
+    ("node-id",),
+    of="node",
+)
 LOOP_LAG: Final = Row(
     "event-loop-lag",
     _CONSUMER,
@@ -269,7 +283,7 @@ TABLE: Final = (
     *(REBALANCE, REBALANCE_LATENCY, FAILED_REBALANCE, LAST_REBALANCE, ASSIGNED_PARTITIONS),
     *(COMMIT, COMMIT_LATENCY, ASSIGNED_LATENCY, REVOKED_LATENCY, LOST_LATENCY),
     *(MEMBER_EPOCH, FENCED, STALE_COMMIT, PHASE_TIME),
-    *(POLLS, LAST_POLL, POLL_IDLE, COMMIT_SYNC, LOOP_LAG),
+    *(POLLS, LAST_POLL, POLL_IDLE, COMMIT_SYNC, CONNECTIONS, NODE_LATENCY, LOOP_LAG),
     *(FETCH, FETCH_LATENCY, FETCH_SIZE, THROTTLE, BYTES_CONSUMED, RECORDS_CONSUMED),
     *(RECORDS_PER_REQUEST, TOPIC_BYTES_CONSUMED, TOPIC_RECORDS_CONSUMED),
     *(RECORDS_LAG_MAX, RECORDS_LEAD_MIN, RECORDS_LAG, RECORDS_LEAD),

@@ -23,7 +23,7 @@ from kip848_client._ports import Clock
 from kip848_client.cluster import ClusterChanged, ClusterEvent
 from kip848_client.config import ProducerConfig
 from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
-from kip848_client.metrics import ClientMetrics
+from kip848_client.metrics import ClientMetrics, producer_rows
 from kip848_client.producer._deliveries import Receipts
 from kip848_client.producer._producing import Producing
 from kip848_client.producing import (
@@ -32,7 +32,8 @@ from kip848_client.producing import (
     ProduceSettings,
     StartRequested,
 )
-from kip848_client.watching import ProducerMeter
+from kip848_client.telemetry import NoTelemetry, Telemetry, telemetry_of
+from kip848_client.watching import ConnectionMeter, ProducerMeter
 
 __all__ = ["Engine", "closed"]
 
@@ -124,6 +125,7 @@ class Engine:
             receipts=receipts,
             fields=self.fields,
         )
+        self.telemetry: Final = self._telemetry()
         self._opening: asyncio.Task[None] | None = None
         self.task: asyncio.Task[None] | None = None
         """The one."""
@@ -136,6 +138,25 @@ class Engine:
             return None
         has_id = self.config.transactional_id is not None
         return ProducerMeter(self._metrics, self.core, is_transactional=has_id)
+
+    def _telemetry(self) -> Telemetry | NoTelemetry:
+        """What pushes metrics to brokers. Measures connections, too, if anything is measured."""
+        config = self.config
+        if self._metrics is not None:
+            meter = ConnectionMeter(
+                self._metrics, producer_rows.CONNECTIONS, producer_rows.NODE_LATENCY
+            )
+            self.transport.watch_connections(meter)
+        return telemetry_of(
+            self.transport,
+            self.clock,
+            self._metrics,
+            {"transactional_id": config.transactional_id},
+            self.fields,
+            is_wanted=config.enable_metrics_push,
+            is_asked_for="enable_metrics_push" in config.model_fields_set,
+            request_timeout_ms=config.request_timeout_ms,
+        )
 
     def _learnt(self, told: ClusterEvent) -> None:
         self.producing.post(told)
@@ -186,6 +207,7 @@ class Engine:
             await self.producing.ask_for_features()
         deadline_ms = self.deadline_ms()
         await self.producing.ask(lambda ticket: StartRequested(ticket, deadline_ms))
+        self.telemetry.begin()
 
     def _on_end(self, task: asyncio.Task[None]) -> None:
         if self._closing is not None and task.cancelled():
@@ -204,8 +226,8 @@ class Engine:
             self._close_by_ms = deadline_ms
             self._closing = Closing(
                 (
-                    *(self._stop_opening, self._send_the_rest, self._end_task),
-                    *(self._disconnect, self._unwatch),
+                    *(self._stop_opening, self._send_the_rest, self._push_metrics),
+                    *(self._end_task, self._disconnect, self._unwatch),
                 )
             )
         elif deadline_ms < self._close_by_ms:
@@ -227,6 +249,9 @@ class Engine:
         self._is_sending_the_rest = True
         async with asyncio.timeout(left_s + _GRACE_S):
             await self.producing.ask(lambda ticket: CloseRequested(ticket, deadline_ms))
+
+    async def _push_metrics(self) -> None:
+        await self.telemetry.close(self.clock.left_s(self._close_by_ms))
 
     async def _end_task(self) -> None:
         self.producing.end_waits(closed())

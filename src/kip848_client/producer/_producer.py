@@ -164,6 +164,18 @@ class Producer(Generic[K, V]):
         """The id of the cluster, as its brokers tell it. ``None`` before ``start``."""
         return None if self._engine is None else self._engine.topics.cluster_id
 
+    async def client_instance_id(self, timeout_ms: int | None = None) -> str:
+        """What brokers call this producer where they tell of the metrics that it pushes (KIP-714),
+        as their logs show it. Waits for it for ``timeout_ms`` (default: ``max_block_ms``).
+
+        Raises ``LocalProtocolError`` for a producer that pushes none (it takes ``metrics`` and the
+        extra ``telemetry``), ``UnsupportedVersion`` where brokers take none, ``RequestTimedOut``.
+        """
+        limit_ms: float = self._config.max_block_ms
+        if timeout_ms is not None:
+            limit_ms = checked_timeout_ms(timeout_ms)
+        return await self._run().telemetry.instance_id(int(limit_ms))
+
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:

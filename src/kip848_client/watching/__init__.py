@@ -7,6 +7,7 @@ ask for.
 from __future__ import annotations
 
 from kip848_client.watching._chronicle import Chronicle
+from kip848_client.watching._connection_meter import ConnectionMeter
 from kip848_client.watching._event_loop import is_blocked, what_happens_next
 from kip848_client.watching._events import (
     ApplicationStalled,
@@ -34,6 +35,7 @@ from kip848_client.watching._producer_meter import ProducerMeter
 __all__ = [
     "ApplicationStalled",
     "Chronicle",
+    "ConnectionMeter",
     "ConsumerHealth",
     "CoordinatorBack",
     "CoordinatorLost",

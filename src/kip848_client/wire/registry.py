@@ -142,6 +142,12 @@ from kip848_client.wire.messages.scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
+from kip848_client.wire.messages.telemetry import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+    PushTelemetryRequest,
+    PushTelemetryResponse,
+)
 from kip848_client.wire.messages.topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -295,6 +301,13 @@ APIS: Final[dict[int, Api]] = {
         Api(
             69, "ConsumerGroupDescribe", ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
         ),
+        Api(
+            71,
+            "GetTelemetrySubscriptions",
+            GetTelemetrySubscriptionsRequest,
+            GetTelemetrySubscriptionsResponse,
+        ),
+        Api(72, "PushTelemetry", PushTelemetryRequest, PushTelemetryResponse),
         Api(74, "ListConfigResources", ListConfigResourcesRequest, ListConfigResourcesResponse),
         Api(
             75,

@@ -37,4 +37,5 @@ def test_what_is_not_said_to_be_ours_is_javas() -> None:
 
 def _of(labels: tuple[str, ...]) -> str:
     """One of what the labels name, the smallest thing."""
-    return "partition" if "partition" in labels else "topic" if "topic" in labels else ""
+    kinds = {"partition": "partition", "topic": "topic", "node-id": "node"}
+    return next((kind for label, kind in kinds.items() if label in labels), "")

@@ -1,0 +1,31 @@
+"""What metrics are called where they are pushed to.
+
+Kafka's own are ``org.apache.kafka.``, then the group without ``-metrics`` and the name, with dots
+for hyphens: ``org.apache.kafka.consumer.coordinator.commit.latency.avg``. Those that Kafka's client
+does not have begin with ``kip848.``, because the other prefix is Kafka's to give away; a
+subscription to everything includes them.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Final
+
+from kip848_client.metrics import Row
+
+__all__ = ["OURS", "STANDARD", "telemetry_label", "telemetry_name"]
+
+STANDARD: Final = "org.apache.kafka."
+OURS: Final = "kip848."
+
+
+@functools.cache
+def telemetry_name(row: Row, metric: str) -> str:
+    """What a metric of a row is called; ``metric`` is its name in Kafka's client."""
+    prefix = OURS if row.ours else STANDARD
+    return prefix + f"{row.group.removesuffix('-metrics')}-{metric}".replace("-", ".")
+
+
+def telemetry_label(label: str) -> str:
+    """What a label of a row is called: ``node_id`` for ``node-id``."""
+    return label.replace("-", "_")

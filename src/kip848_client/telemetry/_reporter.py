@@ -1,0 +1,280 @@
+"""The driver of ``TelemetryCore``: its timer, its requests, the metrics that it pushes.
+
+It lives in a task of its own. Whatever goes wrong in it is told in the log, once, and the client
+goes on without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+from kip848_client._aiokafka._codec import CODECS_HERE, compressed
+from kip848_client._driver._stepping import Stepping
+from kip848_client._ports import Clock, NotSent
+from kip848_client.errors import (
+    Kip848Error,
+    LocalProtocolError,
+    RequestTimedOut,
+    UnsupportedVersion,
+)
+from kip848_client.metrics import ClientMetrics
+from kip848_client.telemetry._core import State, TelemetryCore
+from kip848_client.telemetry._ledger import Ledger
+from kip848_client.telemetry._model import (
+    Begun,
+    CloseRequested,
+    Event,
+    Lost,
+    Push,
+    PushAnswered,
+    Subscribe,
+    Subscription,
+    SubscriptionAnswered,
+    Timer,
+    Unserved,
+    Warn,
+)
+from kip848_client.telemetry._otlp import is_installed, packed
+from kip848_client.wire.messages.telemetry import (
+    GetTelemetrySubscriptionsRequest,
+    PushTelemetryRequest,
+)
+
+__all__ = ["Courier", "NoTelemetry", "Telemetry", "telemetry_of"]
+
+_log = logging.getLogger("kip848_client")
+
+_LAST_PUSH_S: Final = 1.0
+"""What a client that is closed waits for its last push."""
+_SPREAD: Final = (0.5, 1.5)
+"""KIP-714's, so that clients which start together do not push together."""
+
+
+class Courier(Protocol):
+    """What ``Telemetry`` needs of a transport."""
+
+    async def one_broker(self, request: Any, *, timeout_ms: int) -> Any:
+        """Ask one broker; raises as ``Transport`` says, ``UnsupportedVersion`` where none takes
+        such requests."""
+        ...
+
+
+class NoTelemetry:
+    """Stands for a client that pushes nothing; ``why`` says why not."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def begin(self) -> None:
+        """There is nothing to begin."""
+
+    async def close(self, left_s: float) -> None:
+        """There is nothing to close."""
+        del left_s
+
+    async def instance_id(self, timeout_ms: int) -> str:
+        """Raises ``LocalProtocolError``."""
+        del timeout_ms
+        raise LocalProtocolError(
+            f"this client has no instance id, because it pushes no metrics to brokers: {self._why}"
+        )
+
+
+class Telemetry:
+    """Pushes ``metrics`` from ``begin`` to ``close``. ``labels`` are those of the client,
+    ``fields`` of the lines of its log."""
+
+    def __init__(
+        self,
+        courier: Courier,
+        clock: Clock,
+        metrics: ClientMetrics,
+        labels: Mapping[str, str],
+        fields: Mapping[str, object],
+        *,
+        request_timeout_ms: int,
+        spread: Callable[[int], int] | None = None,
+    ) -> None:
+        self._courier = courier
+        self._clock = clock
+        self._labels = labels
+        self._fields = fields
+        self._timeout_ms = request_timeout_ms
+        self._core = TelemetryCore(spread or _spread, CODECS_HERE)
+        self._ledger = Ledger(metrics, clock.now_ms())
+        self._stepping: Stepping[Event] = Stepping(
+            self._step, lambda: self._core.due_ms, Timer, clock
+        )
+        self._task: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+
+    def begin(self) -> None:
+        """The client is connected."""
+        if self._task is None:
+            run = self._run()
+            self._task = asyncio.get_running_loop().create_task(run, name="kip848-telemetry")
+            self._stepping.post(Begun())
+
+    async def close(self, left_s: float) -> None:
+        """Push for the last time, if a broker wants that, and end: in a second, or ``left_s``."""
+        if self._task is None or self._task.done():
+            return
+        self._stepping.post(CloseRequested())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(_LAST_PUSH_S, left_s)):
+                await self._over.wait()
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    async def instance_id(self, timeout_ms: int) -> str:
+        """What brokers call this client. Raises ``UnsupportedVersion`` where they give no such
+        name, and ``RequestTimedOut``."""
+        by_ms = self._clock.now_ms() + timeout_ms
+        while self._core.instance_id is None:
+            if self._over.is_set():
+                raise UnsupportedVersion(f"this client has no instance id: {self._core.ended_by}")
+            try:
+                async with asyncio.timeout(self._clock.left_s(by_ms)):
+                    await self._stepping.stepped()
+            except TimeoutError as err:
+                raise RequestTimedOut(
+                    f"no broker has given this client an instance id within {timeout_ms} ms"
+                ) from err
+        return base64.urlsafe_b64encode(self._core.instance_id).rstrip(b"=").decode("ascii")
+
+    # -- inside ------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        running = asyncio.ensure_future(self._stepping.run())
+        over = asyncio.ensure_future(self._over.wait())
+        try:
+            await asyncio.wait([running, over], return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                running.result()
+        except Exception:  # noqa: BLE001 - nothing in here may harm the client
+            self._core.ended_by = self._core.ended_by or "a bug of this client"
+            _log.exception(
+                "metrics are not pushed to brokers any more, by a bug of this client, which goes "
+                "on without it",
+                extra=dict(self._fields),
+            )
+        finally:
+            self._over.set()
+            self._stepping.stir()
+            for each in (running, over):
+                each.cancel()
+            await asyncio.gather(running, over, return_exceptions=True)
+
+    def _step(self, event: Event) -> None:
+        for command in self._core.step(self._clock.now_ms(), event):
+            match command:
+                case Subscribe(instance_id):
+                    self._stepping.start(self._subscribe, instance_id)
+                case Push():
+                    self._stepping.start(self._push, command)
+                case Warn(text):
+                    _log.warning("%s", text, extra=dict(self._fields))
+        if self._core.state is State.OVER:
+            _log.debug("metrics: %s", self._core.ended_by, extra=dict(self._fields))
+            self._over.set()
+
+    async def _subscribe(self, instance_id: bytes) -> None:
+        request = GetTelemetrySubscriptionsRequest(client_instance_id=instance_id)
+        answer = await self._ask(request)
+        if isinstance(answer, Lost | Unserved):
+            self._stepping.post(answer)
+            return
+        subscription = Subscription(
+            answer.subscription_id,
+            tuple(answer.requested_metrics),
+            answer.push_interval_ms,
+            answer.telemetry_max_bytes,
+            answer.delta_temporality,
+            tuple(answer.accepted_compression_types),
+        )
+        given = answer.client_instance_id
+        self._stepping.post(SubscriptionAnswered(answer.error_code, given, subscription))
+
+    async def _push(self, command: Push) -> None:
+        subscription = command.subscription
+        now_ms = self._clock.now_ms()
+        points = self._ledger.points(subscription, now_ms)
+        data, count = await asyncio.to_thread(
+            packed,
+            points,
+            self._labels,
+            time_ms=now_ms,
+            origin_ms=int(time.time() * 1000) - now_ms,
+            delta=subscription.delta,
+            max_bytes=command.max_bytes,
+        )
+        if count < len(points):
+            self._ledger.left_out(points[:count])
+        request = PushTelemetryRequest(
+            client_instance_id=command.instance_id,
+            subscription_id=subscription.subscription_id,
+            terminating=command.terminating,
+            compression_type=command.compression_type,
+            metrics=await asyncio.to_thread(compressed, data, command.compression_type),
+        )
+        answer = await self._ask(request)
+        is_counted = not isinstance(answer, Unserved)
+        if isinstance(answer, Lost):
+            is_counted = answer.was_sent  # what may have arrived must not be counted twice
+        elif not isinstance(answer, Unserved):
+            is_counted = answer.error_code == 0
+            answer = PushAnswered(answer.error_code, len(data))
+        if is_counted:
+            self._ledger.settle(points[:count], now_ms)
+        self._stepping.post(answer)
+
+    async def _ask(self, request: Any) -> Any:
+        """The answer, or the event that stands for there being none."""
+        try:
+            return await self._courier.one_broker(request, timeout_ms=self._timeout_ms)
+        except UnsupportedVersion as err:
+            return Unserved(str(err))
+        except NotSent:
+            return Lost(was_sent=False)
+        except Kip848Error as err:
+            _log.debug("metrics: %s", err, extra=dict(self._fields))
+            return Lost(was_sent=True)
+
+
+def _spread(pause_ms: int) -> int:
+    return round(pause_ms * random.uniform(*_SPREAD))
+
+
+def telemetry_of(
+    courier: Courier,
+    clock: Clock,
+    metrics: ClientMetrics | None,
+    labels: Mapping[str, str | None],
+    fields: Mapping[str, object],
+    *,
+    is_wanted: bool,
+    is_asked_for: bool,
+    request_timeout_ms: int,
+) -> Telemetry | NoTelemetry:
+    """What pushes ``metrics``, or says why nothing is pushed. Where somebody has asked for it, that
+    is told in the log, too. ``labels`` are those of the client that are not ``None``."""
+    why = ""
+    if not is_wanted:
+        why = "enable_metrics_push is False"
+    elif metrics is None:
+        why = "it counts nothing; give it a Metrics: metrics=Metrics()"
+    elif not is_installed():
+        why = "opentelemetry-proto is not installed: pip install 'kip848-client[telemetry]'"
+    if why or metrics is None:
+        if is_wanted and is_asked_for:
+            _log.warning("no metrics are pushed to brokers: %s", why, extra=dict(fields))
+        return NoTelemetry(why)
+    given = {name: value for name, value in labels.items() if value is not None}
+    return Telemetry(courier, clock, metrics, given, fields, request_timeout_ms=request_timeout_ms)
