@@ -11,6 +11,12 @@ __all__ = ["add_partitions_oddly", "commit_oddly", "fetch_offsets_oddly", "write
 Topics = list[dict[str, Any]]
 
 _LONG = "x" * 5000
+_WITHOUT_AN_ANSWER = {
+    "a partition twice",
+    "a partition twice in one of two",
+    "one, then one without partitions",
+}
+"""Markers for which Kafka waits for ever."""
 
 
 def _offset(index: int, offset: int = 5, metadata: str = "") -> dict[str, Any]:
@@ -86,7 +92,7 @@ def fetch_offsets_oddly(talk: Talk) -> None:
                 fields: dict[str, Any] = asked if version < 8 else {"groups": [asked]}
                 talk.ask(f"{what} of {group}", "OffsetFetch", version, **fields)
     for version in talk.versions("OffsetFetch", 8, 9, 10):
-        talk.ask("no groups", "OffsetFetch", version, groups=[])
+        talk.ask("no groups", "OffsetFetch", version, groups=[], unanswered=True)  # by 4.0
         everything = {"group_id": "some", "topics": None}
         talk.ask("a group twice", "OffsetFetch", version, groups=[everything, everything])
 
@@ -135,7 +141,7 @@ def add_partitions_oddly(talk: Talk) -> None:
                 }
                 talk.ask(f"{what} to {transactional_id}", "AddPartitionsToTxn", version, **old)
     for version in talk.versions("AddPartitionsToTxn", 4, 5):
-        talk.ask("no transactions", "AddPartitionsToTxn", version, transactions=[])
+        talk.ask("no transactions", "AddPartitionsToTxn", version, transactions=[], unanswered=True)
         for verify in (True, False):
             for what, topics in lists.items():
                 several = [
@@ -188,4 +194,5 @@ def write_markers_oddly(talk: Talk) -> None:
         ],
     }
     for what, markers in requests.items():
-        talk.ask(what, "WriteTxnMarkers", 1, markers=markers)
+        unanswered = what in _WITHOUT_AN_ANSWER
+        talk.ask(what, "WriteTxnMarkers", 1, markers=markers, unanswered=unanswered)

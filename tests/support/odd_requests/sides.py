@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, Final
 
 from kip848_client._types import TopicId, format_topic_id
@@ -25,7 +25,6 @@ _CONFIGS: Final = {
 }
 _TOPICS: Final = {"two": 2, "one": 1, "strict": 1}
 _TOPIC_CONFIGS: Final = {"strict": {"min.insync.replicas": "2"}}
-_TIMEOUT_S: Final = 5
 _PATIENCE_S: Final = 30.0
 
 
@@ -37,7 +36,7 @@ def play_on_kafka(
     with RealKafka.start(version, _CONFIGS) as kafka:
 
         def connect() -> WireConnection:
-            return WireConnection(kafka.host, kafka.port, timeout_s=_TIMEOUT_S)
+            return WireConnection(kafka.host, kafka.port)
 
         with connect() as connection:
             _warm_up(connection)
@@ -48,28 +47,26 @@ def play_on_kafka(
         yield lambda plays: (_played(Talk(connect, ids), plays), ids)
 
 
-def play_on_ours(
-    profile: str, ids: Mapping[str, bytes], plays: Iterable[Play], quiet: Collection[str]
-) -> Answers:
-    """The answers of a new broker of ours, which is to be silent about what ``quiet`` names."""
+def play_on_ours(profile: str, ids: Mapping[str, bytes], plays: Iterable[Play]) -> Answers:
+    """The answers of a new broker of ours."""
     with BrokerThread(profile=profile, config=_CONFIGS) as broker:
         host, _, port = broker.bootstrap.rpartition(":")
 
         def connect() -> WireConnection:
-            return WireConnection(host, int(port), timeout_s=_TIMEOUT_S)
+            return WireConnection(host, int(port))
 
         with connect() as connection:
             _warm_up(connection)
             for name, count in _TOPICS.items():
                 _create(connection, name, count, ids[name])
-        return _played(Talk(connect, ids, quiet, _PATIENCE_S), plays)
+        return _played(Talk(connect, ids), plays)
 
 
 def _played(talk: Talk, plays: Iterable[Play]) -> Answers:
     with contextlib.closing(talk):
         for play in plays:
             play(talk)
-    return talk.answers
+        return talk.finish()
 
 
 def _create(connection: WireConnection, name: str, partitions: int, topic_id: bytes) -> None:

@@ -3,13 +3,19 @@
 ``Talk.ask`` sends one request and notes what came: the response as plain dicts and lists, or that
 the broker closed the connection, or that it stays silent. What a broker chooses for itself (ports,
 session ids) is replaced by a star.
+
+A request that Kafka may never answer is ``unanswered``: the conversation goes on without it, over
+another connection, and ``finish`` looks whether there was an answer after all.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Mapping
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from kip848_client.wire import api_named, request_api
@@ -23,34 +29,59 @@ SILENT: Final = "no answer"
 GOES_ON: Final = "no answer, and the connection goes on"
 """As it should be after a Produce with acks=0."""
 
-_SHORT_S: Final = 0.3
+_PATIENCE_S: Final = 30.0
+_AT_FIRST_S: Final = 0.3
+_IN_ALL_S: Final = 2.0
+"""How long an answer may take; one that may never come, until the next request and altogether."""
+
 _STRANGE_ID: Final = b"\7" * 16
 _CHOSEN_FIELDS: Final = {"cluster_id", "host", "port", "log_dir", "controller_id", "session_id"}
 _SIZES: Final = {"total_bytes", "usable_bytes"}
 _CHOSEN_TEXT: Final = re.compile(r"(?<=@)[0-9a-f]{6,8}\b|(?<=the cluster id \")[\w-]{22}")
 
 
+class _Asked:
+    """A request that was sent: what comes of it can be read once."""
+
+    def __init__(
+        self, connection: WireConnection, request: Any, version: int, *, shuffled: bool
+    ) -> None:
+        self.connection: Final = connection
+        self._shuffled: Final = shuffled
+        self._sent_at: Final = time.monotonic()
+        correlation = connection.send(request, version)
+        self._goes_on: Final = getattr(request, "acks", -1) == 0
+        if self._goes_on:  # no answer is due to this one: the next one's tells
+            request, version = message("ApiVersions"), 0
+            correlation = connection.send(request, version)
+        self._receive: Final = partial(
+            connection.receive, request_api(request), version, correlation
+        )
+
+    def has_answer(self, within_s: float) -> bool:
+        """Whether something has come so long after it was sent."""
+        return self.connection.has_answer(max(0, self._sent_at + within_s - time.monotonic()))
+
+    def read(self) -> tuple[Any, Any]:
+        """The response, if one is due, and what to note. Raises what ``WireConnection`` raises."""
+        answer = self._receive()
+        return (None, GOES_ON) if self._goes_on else (answer, _plain(answer, self._shuffled))
+
+
 class Talk:
     """``connect`` opens a connection to the broker; ``topic_ids`` are its topics' ids by name.
-    A broker counts as silent after a while, which is short for what ``quiet`` names: another broker
-    has been silent there.
 
     ``answers`` has what was noted, in order, each under a name that tells the request.
     """
 
     def __init__(
-        self,
-        connect: Callable[[], WireConnection],
-        topic_ids: Mapping[str, bytes],
-        quiet: Collection[str] = (),
-        patience_s: float = 2.0,
+        self, connect: Callable[[], WireConnection], topic_ids: Mapping[str, bytes]
     ) -> None:
-        self._quiet: Final = quiet
-        self._patience_s: Final = patience_s
         self._connect: Final = connect
         self._connection = connect()
         self._offered: Final = self._connection.versions()
         self._topic_ids: Final = topic_ids
+        self._aside: Final[dict[str, _Asked]] = {}
         self.answers: dict[str, Any] = {}
 
     def versions(self, api: str, *some: int) -> tuple[int, ...]:
@@ -66,54 +97,66 @@ class Talk:
         return {**named, **parts}
 
     def ask(
-        self, what: str, api: str, version: int, /, *, shuffled: bool = False, **fields: Any
+        self,
+        what: str,
+        api: str,
+        version: int,
+        /,
+        *,
+        shuffled: bool = False,
+        unanswered: bool = False,
+        **fields: Any,
     ) -> Any:
         """Send a request, note the answer as plain data and return the response message; ``None``
-        when there is none, and then the next request goes over a new connection. ``shuffled``: no
-        order can be relied on in the answer."""
-        request = message(api, **fields)
+        when there is none (yet), and then the next request goes over a new connection.
+        ``shuffled``: no order can be relied on in the answer."""
         name = f"{what}: {api} v{version}"
         answer: Any = None
         try:
-            correlation = self._connection.send(request, version)
-            if getattr(request, "acks", -1) == 0:
-                self._connection.request(message("ApiVersions"), 0)
-                self.note(name, GOES_ON)
-            elif self._connection.has_answer(_SHORT_S if name in self._quiet else self._patience_s):
-                answer = self._connection.receive(request_api(request), version, correlation)
-                self.note(name, _plain(answer, shuffled=shuffled))
+            asked = _Asked(self._connection, message(api, **fields), version, shuffled=shuffled)
+            if asked.has_answer(_AT_FIRST_S if unanswered else _PATIENCE_S):
+                answer, noted = asked.read()
+                self.note(name, noted)
             else:
-                self.note(name, SILENT)
-                self._hang_up()
-        except (ConnectionLostError, OSError) as err:
-            self.note(name, SILENT if "in time" in str(err) else CLOSED)
-            self._hang_up()
+                self._aside[self.note(name, SILENT)] = asked
+                self._connection = self._connect()
+        except (ConnectionLostError, OSError):
+            self.note(name, CLOSED)
+            self._connection.close()
+            self._connection = self._connect()
         return answer
+
+    def finish(self) -> dict[str, Any]:
+        """Everything that was noted, once those without an answer have had their time."""
+        for key, asked in self._aside.items():
+            with contextlib.suppress(ConnectionLostError, OSError):
+                if asked.has_answer(_IN_ALL_S):
+                    self.answers[key] = CLOSED
+                    _, self.answers[key] = asked.read()
+        return self.answers
 
     def quietly(self, api: str, version: int, /, **fields: Any) -> Any:
         """A request whose answer is not noted, because it is only needed to go on."""
         return self._connection.request(message(api, **fields), version)
 
     def close(self) -> None:
-        self._connection.close()
+        for each in (self._connection, *(asked.connection for asked in self._aside.values())):
+            each.close()
 
-    def note(self, name: str, value: Any) -> None:
-        """Write something down, under a name that tells it from everything else."""
+    def note(self, name: str, value: Any) -> str:
+        """Write something down, under a name that tells it from everything else; returns it."""
         number, key = 2, name
         while key in self.answers:
             number, key = number + 1, f"{name} #{number}"
         self.answers[key] = value
-
-    def _hang_up(self) -> None:
-        self._connection.close()
-        self._connection = self._connect()
+        return key
 
 
-def _plain(value: Any, *, shuffled: bool) -> Any:
+def _plain(value: Any, shuffled: bool) -> Any:
     """A message as dicts and lists, in its order unless that is ``shuffled``."""
     if dataclasses.is_dataclass(value):
         fields = [field.name for field in dataclasses.fields(value)]
-        found = {name: _plain(getattr(value, name), shuffled=shuffled) for name in fields}
+        found = {name: _plain(getattr(value, name), shuffled) for name in fields}
         if str(found.get("name")).startswith("__"):
             found.pop("topic_id", None)
         for name in fields:
@@ -122,7 +165,7 @@ def _plain(value: Any, *, shuffled: bool) -> Any:
                 found[name] = "*"
         return found
     if isinstance(value, tuple):
-        parts = [_plain(each, shuffled=shuffled) for each in value]
+        parts = [_plain(each, shuffled) for each in value]
         return sorted(parts, key=repr) if shuffled else parts
     if isinstance(value, str):
         return _CHOSEN_TEXT.sub("*", value)
