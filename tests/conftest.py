@@ -7,6 +7,7 @@ import pytest
 __all__ = ["pytest_addoption", "pytest_plugins"]
 
 pytest_plugins = [
+    "tests.support.pytest_bytecode",
     "tests.support.pytest_collecting",
     "tests.support.pytest_everything",
     "tests.support.pytest_kafka",

@@ -36,7 +36,7 @@ def run(folder: Path, *arguments: str, suite: str = SUITE) -> str:
     finished = subprocess.run(
         [*command, "-W", "ignore", "-p", "no:cacheprovider", "-c", "/dev/null", *arguments],
         cwd=folder,
-        env={"PYTHONPATH": str(ROOT)},
+        env={"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # starts sooner
         capture_output=True,
         text=True,
         timeout=50,
@@ -51,8 +51,8 @@ _WITH_WORKERS = pytest.mark.everything("it starts pytest three times")
 @pytest.mark.parametrize(
     "workers",
     [
-        pytest.param(("-p", "no:xdist"), id="alone"),
-        pytest.param(("-n", "2"), id="workers", marks=_WITH_WORKERS),
+        pytest.param((), id="alone"),
+        pytest.param(("-p", "xdist.plugin", "-n", "2"), id="workers", marks=_WITH_WORKERS),
     ],
 )
 def test_the_quick_suite_says_what_it_left_out(tmp_path: Path, workers: tuple[str, ...]) -> None:
@@ -64,15 +64,15 @@ def test_the_quick_suite_says_what_it_left_out(tmp_path: Path, workers: tuple[st
 
 
 def test_everything_leaves_nothing_out(tmp_path: Path) -> None:
-    said = run(tmp_path, "-p", "no:xdist", "--everything", "test_it.py")
+    said = run(tmp_path, "--everything", "test_it.py")
     assert "6 passed" in said, said
     assert "deselected" not in said
 
 
 def test_a_test_that_is_named_is_run(tmp_path: Path) -> None:
-    assert "1 passed" in run(tmp_path, "-p", "no:xdist", "test_it.py::test_long")
+    assert "1 passed" in run(tmp_path, "test_it.py::test_long")
 
 
 def test_a_mark_without_a_reason_is_refused(tmp_path: Path) -> None:
     bare = "import pytest\n\n@pytest.mark.everything\ndef test_it(): pass\n"
-    assert "everything needs a reason" in run(tmp_path, "-p", "no:xdist", suite=bare)
+    assert "everything needs a reason" in run(tmp_path, suite=bare)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -164,12 +165,19 @@ async def test_for_pytest_asyncio(async_mock_broker):
 """
 
 
+_KNOWN = "ignore::pytest.PytestAssertRewriteWarning"
+"""Plugins that are named import one another."""
+
+
 def run(folder: Path, text: str, settings: str = "") -> str:
     (folder / "test_it.py").write_text(text, encoding="utf-8")
     (folder / "pytest.ini").write_text(f"[pytest]\n{settings}\n", encoding="utf-8")
+    plugins = ("mock_coordinator.pytest_plugin", "asyncio", "anyio")
+    named = [word for plugin in plugins for word in ("-p", plugin)]
     finished = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "mock_coordinator.pytest_plugin", "-p", "no:xdist"],
+        [sys.executable, "-m", "pytest", *named, "-W", _KNOWN],
         cwd=folder,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # starts sooner
         capture_output=True,
         text=True,
         timeout=50,
