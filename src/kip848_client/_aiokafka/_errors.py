@@ -7,6 +7,7 @@ import asyncio
 from aiokafka import errors as theirs
 
 from kip848_client._ports import ConnectionBroken, NotSent
+from kip848_client._shown import shown, told
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
 from kip848_client.errors import (
     BrokerError,
@@ -43,14 +44,17 @@ def translated(error: BaseException, where: str) -> Kip848Error:
         return UnsupportedVersion(f"{where}: {error}")
     if isinstance(error, _TRANSPORT):
         cause = error.__cause__
-        reason = f"{error}; {cause!r}" if cause is not None else str(error)
+        reason = f"{error}; {shown(cause)}" if cause is not None else str(error)
         return ConnectionBroken(f"{where}: {reason or type(error).__name__}")
     if isinstance(error, theirs.BrokerResponseError):
         code = int(getattr(error, "errno", ErrorCode.UNKNOWN_SERVER_ERROR))
         said = ", ".join(str(each) for each in error.args) or None
         return broker_error(code, error_name(code), said, api=where, retriable=is_retriable(code))
-    said = str(error.args[0]) % error.args[1:] if _is_template(error.args) else str(error)
-    return Kip848Error(f"{where}: {type(error).__name__}: {said}")
+    if _is_template(error.args):
+        said = f"{type(error).__name__}: {str(error.args[0]) % error.args[1:]}"
+    else:
+        said = told(error)
+    return Kip848Error(f"{where}: {said}")
 
 
 def not_opened(error: Exception, where: str) -> BrokerError | NotSent:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from kip848_client._shown import shown
+from kip848_client._shown import shown, told
 from kip848_client._types import TopicId, TopicPartition
 from kip848_client.client_assignors._model import (
     AssignorFailed,
@@ -48,6 +48,15 @@ class CheckedAssignment:
 def checked_assignment(group: PreparedGroup, returned: object) -> CheckedAssignment:
     """What ``returned`` means for ``group``. Raises ``AssignorFailed`` for what cannot be: another
     type, members and topics that are not there, a partition that nobody has or two have."""
+    try:
+        return _checked(group, returned)
+    except AssignorFailed:
+        raise
+    except Exception as err:  # of a mapping or a collection that the user has written
+        raise AssignorFailed(f"what it returned cannot be read: {told(err)}") from err
+
+
+def _checked(group: PreparedGroup, returned: object) -> CheckedAssignment:
     if not isinstance(returned, GroupAssignment):
         raise AssignorFailed(f"it returned {shown(returned)}; expected a GroupAssignment")
     error = _number(returned.error, 0, _INT8_MAX, "error")

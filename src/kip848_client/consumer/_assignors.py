@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from kip848_client._shown import shown
+from kip848_client._shown import shown, told
 from kip848_client.client_assignors import (
     AssignorFailed,
     AssignorMetadata,
@@ -92,7 +92,7 @@ class LocalAssignors:
         cause = task.exception()
         if cause is None:
             return AssignmentComputed(number, task.result())
-        failure = AssignorFailed(f"assign() raised {type(cause).__name__}: {cause}")
+        failure = AssignorFailed(f"assign() raised {told(cause)}")
         failure.__cause__ = cause
         return AssignmentComputed(number, failure=failure)
 
@@ -155,7 +155,7 @@ async def _in_thread(function: Callable[..., object], *arguments: Any) -> object
             failure = err
             if not isinstance(err, Exception) or isinstance(err, StopIteration):
                 # a future does not take the one, and the others would end the event loop
-                failure = RuntimeError(f"{type(err).__name__}: {err}")
+                failure = RuntimeError(told(err))
                 failure.__cause__ = err
         try:
             loop.call_soon_threadsafe(tell, result, failure)

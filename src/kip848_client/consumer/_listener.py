@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 
 import anyio
 
-from kip848_client._shown import shown
+from kip848_client._shown import shown, told
 from kip848_client._types import TopicPartition
 from kip848_client.errors import CallbackError, ConfigError
 
@@ -147,7 +147,7 @@ def _failure(task: asyncio.Task[None], name: str, overran_ms: int | None) -> Cal
         said = "let a CancelledError out (of a task that it awaits?)"
     else:
         cause = task.exception()
-        said = f"raised {type(cause).__name__}: {cause}"
+        said = "" if cause is None else f"raised {told(cause)}"
     if overran_ms is not None:
         cause = TimeoutError() if task.cancelled() else cause
         said = f"did not return within {overran_ms} ms and was cancelled"

@@ -9,6 +9,7 @@ fetch.
 from __future__ import annotations
 
 from kip848_client._aiokafka._codec import why_undecodable
+from kip848_client._shown import told
 from kip848_client.errors import RecordUnreadable
 
 __all__ = ["RecordsDamaged", "damaged", "not_deserialized"]
@@ -23,7 +24,7 @@ def not_deserialized(tp: tuple[str, int], offset: int, cause: BaseException) -> 
     topic, partition = tp
     error = RecordUnreadable(
         f"{topic}-{partition}: the record at offset {offset} cannot be read: "
-        f"{type(cause).__name__}: {cause} "
+        f"{told(cause)} "
         f"(seek(({topic!r}, {partition}), {offset + 1}) leaves it out)",
         topic=topic,
         partition=partition,

@@ -37,6 +37,13 @@ LooseMember: Any = MemberAssignment
 TOO_LARGE = 128
 
 
+class Unreadable(dict[str, Any]):
+    """A mapping of a user that fails."""
+
+    def items(self) -> Any:
+        raise LookupError("no items today")
+
+
 def given(**partitions: Any) -> GroupAssignment:
     return GroupAssignment({each: MemberAssignment(mine) for each, mine in partitions.items()})
 
@@ -86,6 +93,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
         (Loose({"a": LooseMember([T0, T1, U0], b"", "1")}), "version"),
         (Loose(error=TOO_LARGE), "error = 128: expected a number from 0 to 127"),
         (Loose(error=None), "error = None"),
+        (Loose(Unreadable()), "cannot be read: LookupError: no items today"),
     ],
 )
 def test_what_cannot_be_is_named(returned: object, problem: str) -> None:
