@@ -24,5 +24,5 @@ def told(error: BaseException) -> str:
     name = type(error).__name__
     try:
         return f"{name}: {error}"
-    except Exception:  # noqa: BLE001 - as above
+    except Exception:  # noqa: BLE001 - a message must not fail for what it is about
         return name
