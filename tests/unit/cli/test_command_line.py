@@ -73,8 +73,8 @@ def test_an_output_that_nobody_reads_is_no_error_to_shout_about() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
 def test_an_output_that_is_full_is_told_in_one_line() -> None:
-    code, said = ended("groups", "--validate-regex", "a", shell=">/dev/full")
-    assert code == 1
+    status, said = ended("groups", "--validate-regex", "a", shell=">/dev/full")
+    assert status == 1
     assert "the standard output cannot be written to" in said
     assert len(said.splitlines()) == 1
 
