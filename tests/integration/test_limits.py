@@ -136,6 +136,7 @@ async def served_meanwhile(broker: MockBroker) -> AsyncGenerator[Ordinary]:
 
 
 @pytest.mark.usefixtures("many_files")
+@pytest.mark.timeout(240)  # it computes for seconds, and others may, too
 async def test_thousands_of_idle_connections() -> None:
     async with MockBroker({"t": 1}) as broker, served_meanwhile(broker) as ordinary:
         before = resident_bytes()

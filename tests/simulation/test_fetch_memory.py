@@ -243,6 +243,7 @@ def _used_after(machine: Machine, rebalances: int, in_use: Callable[[], int]) ->
     return in_use()
 
 
+@pytest.mark.timeout(240)  # it computes for seconds, and others may, too
 def test_memory_is_flat() -> None:
     machine = Machine()
     tracemalloc.start(1)

@@ -73,6 +73,7 @@ def test_what_failed_once_holds(seed: int) -> None:
     assert simulate_fetching(draw_fetch_options(seed)).records
 
 
+@pytest.mark.timeout(240)  # it computes for seconds, and others may, too
 def test_the_same_seed_gives_the_same_trace() -> None:
     """The core is a function of its events: the trace has each of them, and each command."""
     lines: list[str] = []
