@@ -6,7 +6,7 @@ the real ones. Every method is called from the event loop's own thread.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from kip848_client._types import TopicId
@@ -22,6 +22,7 @@ __all__ = [
     "TopicView",
     "Transport",
     "VersionLimits",
+    "WatchedConnection",
 ]
 
 VersionLimits = tuple[int, int]
@@ -47,18 +48,6 @@ class Clock(Protocol):
 
     def left_s(self, then_ms: int) -> float:
         """Seconds until it is so late, to less than a millisecond; not below 0."""
-        ...
-
-
-class ConnectionWatch(Protocol):
-    """Somebody who measures connections."""
-
-    def opened(self) -> None:
-        """A connection was opened."""
-        ...
-
-    def answered(self, node_id: int | None, took_ms: int) -> None:
-        """A broker has answered a request; one that is known by its address only has no id."""
         ...
 
 
@@ -168,4 +157,44 @@ class TopicView(Protocol):
 
     async def list_topics(self) -> tuple[MetadataResponseTopic, ...]:
         """All topics of the cluster that this principal may see."""
+        ...
+
+
+class WatchedConnection(Protocol):
+    """Who wants to know of each request and answer of one connection."""
+
+    def sent(self, size_bytes: int, *, is_answered: bool) -> None:
+        """A request was given to the socket, of so many bytes."""
+        ...
+
+    def received(self, size_bytes: int) -> None:
+        """The answer to the oldest request came, of so many bytes."""
+        ...
+
+    def closed(self) -> None:
+        """It has ended."""
+        ...
+
+
+class ConnectionWatch(Protocol):
+    """Who wants to know of all connections of a client."""
+
+    def servers(self, addresses: Sequence[tuple[str, int]]) -> None:
+        """The bootstrap servers."""
+        ...
+
+    def brokers(self, nodes: Mapping[int, tuple[str, int]]) -> None:
+        """Which broker is where."""
+        ...
+
+    def opened(self, host: str, port: int) -> WatchedConnection:
+        """A connection was opened; the login follows."""
+        ...
+
+    def logged_in(self) -> None:
+        """A login went well."""
+        ...
+
+    def refused(self) -> None:
+        """A login was refused, or TLS failed."""
         ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from importlib.metadata import version
 from typing import Any
 
@@ -85,6 +86,18 @@ def test_a_login_goes_through_the_seams_that_we_replace() -> None:
     assert warned.index("in the clear") < warned.index("authenticator")
     assert "(correlation_id, request_struct, fut)" in inspect.getsource(AIOKafkaConnection.send)
     assert inspect.iscoroutinefunction(AIOKafkaConnection.connect)
+
+
+def test_all_that_is_sent_and_received_can_be_measured() -> None:
+    """Each request is one write; what else a writer is used for, ``_measured`` hands on."""
+    source = inspect.getsource(AIOKafkaConnection)
+    assert inspect.getsource(AIOKafkaConnection.send).count("self._writer.write(") == 1
+    used = set(re.findall(r"self\._writer\.(\w+)", source))
+    assert used == {"write", "drain", "close"}
+    # a connection whose login fails is closed
+    connect = inspect.getsource(AIOKafkaConnection.connect)
+    assert "await self._do_version_lookup()" in connect
+    assert "except:\n            self.close()\n            raise" in connect
 
 
 def test_a_connection_prepares_requests_as_ours_expect() -> None:

@@ -107,8 +107,6 @@ def _parsed() -> dict[tuple[str, str], list[str]]:
 JAVA: Final = _parsed()
 """By group, and what there is one each of (``topic``, ``partition``, ``node``, or nothing)."""
 
-_NO_MORE: Final = "of connections no more is measured than KIP-714 asks for"
-
 ABSENT: Final = {
     r"app-info .*|kafka-metrics-count .*": "of the program, not of the client: `kip848 --version`",
     r"consumer-metrics (application|background)-event.*": "no queue between the application and a "
@@ -117,12 +115,9 @@ ABSENT: Final = {
     "its connection",
     r"consumer-metrics time-between-network-thread-poll-.*": "no network thread: `event-loop-lag` "
     "says how late the event loop is",
-    r"(consumer|producer)-metrics (io-.*|select-.*|network-io-.*)": "the event loop's, not the "
-    "client's",
-    r"(consumer|producer)-metrics (connection-c[^r].*|incoming|outgoing|request-rate|request-total|"
-    r"request-size|response|.*authentication).*": _NO_MORE,
-    r"(consumer|producer)-node-metrics (?!request-latency).*": _NO_MORE,
-    r"consumer-metrics committed-time-ns-total": "calls of `committed()` are not measured",
+    r"(consumer|producer)-metrics (io-.*|select-.*)": "the event loop's, not the client's",
+    r"(consumer|producer)-metrics (.*reauthentication.*|.*-no-reauth-.*)": "a "
+    "login that ends is renewed by another connection, and counts as that one's",
     r"consumer-fetch-manager-metrics preferred-read-replica of partition": "not shown: "
     "`fetch-latency` tells whether reading nearby helps",
     r"consumer-fetch-manager-metrics (fetch-size|records-per-request)-.* of topic": "an answer is "

@@ -14,7 +14,7 @@ import logging
 import math
 import random
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -23,8 +23,9 @@ from aiokafka.conn import AIOKafkaConnection
 from aiokafka.protocol.admin import SaslAuthenticateRequest
 
 from kip848_client._aiokafka._frames import FrameProtocol
+from kip848_client._ports import ConnectionWatch
 
-__all__ = ["Connection", "ConnectionOptions", "open_connection"]
+__all__ = ["Connection", "ConnectionOptions"]
 
 _log = logging.getLogger("kip848_client")
 
@@ -44,6 +45,8 @@ class ConnectionOptions:
     connections_max_idle_ms: int | None = 540_000
     security: dict[str, Any] = field(default_factory=dict[str, Any])
     """``security_protocol``, ``ssl_context`` and ``sasl_*``, passed on as they are."""
+    meter: ConnectionWatch | None = None
+    """What measures connections, if anything is measured."""
 
 
 class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no types
@@ -118,25 +121,3 @@ def _is_no_login_of_ours(record: logging.LogRecord) -> bool:
 
 
 logging.getLogger("aiokafka.conn").addFilter(_is_no_login_of_ours)
-
-
-async def open_connection(
-    host: str,
-    port: int,
-    options: ConnectionOptions,
-    on_close: Callable[[Any, Any], None] | None = None,
-) -> Connection:
-    """A connection that is open and, with SASL, logged in. Raises whatever aiokafka, the socket or
-    a token provider raises; ``not_opened`` translates it. ``on_close`` gets the connection and
-    aiokafka's ``CloseReason``."""
-    connection = Connection(
-        host,
-        port,
-        client_id=options.client_id,
-        request_timeout_ms=options.request_timeout_ms,
-        max_idle_ms=options.connections_max_idle_ms,
-        on_close=on_close,
-        **options.security,
-    )
-    await connection.connect()
-    return connection

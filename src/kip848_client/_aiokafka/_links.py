@@ -11,17 +11,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
+from dataclasses import replace
 from typing import Any, Final
 
 from aiokafka.conn import CloseReason
 from aiokafka.errors import KafkaError
 
-from kip848_client._aiokafka._connection import Connection, ConnectionOptions, open_connection
+from kip848_client._aiokafka._connection import Connection, ConnectionOptions
 from kip848_client._aiokafka._errors import not_opened, translated
+from kip848_client._aiokafka._measured import open_connection
 from kip848_client._aiokafka._request import Garbled, WireRequest
 from kip848_client._aiokafka._throttle import Throttle
-from kip848_client._ports import Clock, ConnectionBroken, NotSent, VersionLimits
+from kip848_client._ports import (
+    Clock,
+    ConnectionBroken,
+    ConnectionWatch,
+    NotSent,
+    VersionLimits,
+)
 from kip848_client.errors import (
     ConsumerClosed,
     Kip848Error,
@@ -29,32 +37,20 @@ from kip848_client.errors import (
     RequestTimedOut,
 )
 
-__all__ = ["Link", "LinkPool", "LinkWatch"]
+__all__ = ["Link", "LinkPool"]
 
 _CONNECT_TIMEOUT_S: Final = 10.0
 """Kafka's ``socket.connection.setup.timeout.ms``."""
 
 
-LinkWatch = Callable[[str, int, int | None], None]
-"""Hears of an address: how long an answer took in ms, ``None`` of a connection that was opened."""
-
-
 class Link:
     """One address and at most one connection to it."""
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        options: ConnectionOptions,
-        clock: Clock,
-        watch: LinkWatch | None = None,
-    ) -> None:
+    def __init__(self, host: str, port: int, options: ConnectionOptions, clock: Clock) -> None:
         self.host = host
         self.port = port
         self._options = options
         self._clock = clock
-        self._watch = watch
         self._throttle = Throttle()
         self._connection: Connection | None = None
         self._connecting: asyncio.Lock = asyncio.Lock()
@@ -97,8 +93,6 @@ class Link:
             except Exception as err:
                 raise not_opened(err, where) from err
             self.opened += 1
-            if self._watch is not None:
-                self._watch(self.host, self.port, None)
             return self._connection
 
     async def send(self, request: Any, versions: VersionLimits, timeout_ms: int) -> Any:
@@ -142,7 +136,6 @@ class Link:
     async def _answer(
         self, connection: Connection, pending: Awaitable[Any], where: str, timeout_ms: int
     ) -> Any:
-        asked_ms = self._clock.now_ms()
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 answer = await pending
@@ -160,10 +153,7 @@ class Link:
                 f"{where}: {answer.error}", hint="the connection was closed; retry once"
             )
         if answer is not None:
-            now_ms = self._clock.now_ms()
-            self._throttle.note(now_ms, answer)
-            if self._watch is not None:
-                self._watch(self.host, self.port, now_ms - asked_ms)
+            self._throttle.note(self._clock.now_ms(), answer)
         return answer
 
     async def _wait_for_quota(self, where: str, timeout_ms: int) -> None:
@@ -203,22 +193,23 @@ class LinkPool:
     def __init__(self, options: ConnectionOptions, clock: Clock) -> None:
         self._options = options
         self._clock = clock
-        self.watch: LinkWatch | None = None
-        """Of links that are made from now on."""
         self._links: dict[tuple[str, int], Link] = {}
 
     def to(self, host: str, port: int) -> Link:
         """The link to an address; nothing is opened yet."""
         link = self._links.get((host, port))
         if link is None:
-            link = Link(host, port, self._options, self._clock, self.watch)
-            self._links[host, port] = link
+            link = self._links[host, port] = Link(host, port, self._options, self._clock)
         return link
 
     def offers(self, api_key: int) -> bool:
         """Whether a broker takes such requests, as far as is known: also where none was asked."""
         told = [link.offered for link in self._links.values() if link.is_open]
         return not told or any(api_key in offered for offered in told)
+
+    def measure(self, meter: ConnectionWatch) -> None:
+        """Tell ``meter`` of the connections of links that there will be."""
+        self._options = replace(self._options, meter=meter)
 
     async def close(self, why: Kip848Error | None = None) -> None:
         """Close all links that there are, see ``Link.close``. The pool makes new ones if it is

@@ -57,12 +57,19 @@ class KafkaTransport:
         self._produce_links = LinkPool(options, clock)
         self._beside_links = LinkPool(options, clock)
         self._beside: Link | None = None
-        self._watch: ConnectionWatch | None = None
         self._bootstrap: Link | None = None
         self._nodes: dict[int, tuple[str, int]] = {}
         self._coordinator: Link | None = None
         self._lookup: asyncio.Task[None] | None = None
         self._first_answer = FirstAnswer()
+        self._meter: ConnectionWatch | None = None
+
+    def measure(self, meter: ConnectionWatch) -> None:
+        """Tell ``meter`` of all connections. Before the first one."""
+        self._meter = meter
+        meter.servers(self._servers)
+        for pool in self._pools:
+            pool.measure(meter)
 
     async def bootstrap(self) -> Link:
         """Connect to the first bootstrap server that answers. Raises ``BootstrapFailed`` that says
@@ -96,10 +103,13 @@ class KafkaTransport:
         )
 
     def learn_brokers(self, brokers: Iterable[tuple[int, str, int]]) -> None:
-        self._nodes = {node_id: (host, port) for node_id, host, port in brokers}
+        self._nodes = {}
+        self.add_brokers(brokers)
 
     def add_brokers(self, brokers: Iterable[tuple[int, str, int]]) -> None:
         self._nodes |= {node_id: (host, port) for node_id, host, port in brokers}
+        if self._meter is not None:
+            self._meter.brokers(self._nodes)
 
     async def begin_anew(self) -> None:
         self._nodes = {}
@@ -119,20 +129,6 @@ class KafkaTransport:
     @property
     def _pools(self) -> tuple[LinkPool, ...]:
         return (self._links, self._fetch_links, self._produce_links, self._beside_links)
-
-    def watch_connections(self, watch: ConnectionWatch) -> None:
-        """Tell of connections that are opened from now on, and what is answered there."""
-        self._watch = watch
-        for pool in self._pools:
-            pool.watch = self._seen
-
-    def _seen(self, host: str, port: int, took_ms: int | None) -> None:
-        assert self._watch is not None, "pools have a watch because this is one"
-        if took_ms is None:
-            self._watch.opened()
-        else:
-            known = (node for node, address in self._nodes.items() if address == (host, port))
-            self._watch.answered(next(known, None), took_ms)
 
     async def any_broker(
         self, request: Any, *, versions: VersionLimits = ANY_VERSION, timeout_ms: int | None = None

@@ -12,7 +12,8 @@ import contextvars
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from kip848_client._shown import shown, told
@@ -29,12 +30,17 @@ __all__ = ["LocalAssignors"]
 _log = logging.getLogger("kip848_client")
 
 _INT8: Final = range(-128, 128)
+_NO_FIELDS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class LocalAssignors:
-    """``assignors`` are in order of preference; their names and versions were checked."""
+    """``assignors`` are in order of preference; their names and versions were checked. ``fields``
+    go with each line of the log."""
 
-    def __init__(self, assignors: Sequence[ClientAssignor]) -> None:
+    def __init__(
+        self, assignors: Sequence[ClientAssignor], fields: Mapping[str, object] = _NO_FIELDS
+    ) -> None:
+        self._fields = fields
         self._assignors: Final = {each.name: each for each in assignors}
         self._ranges: Final = {
             name: (each.minimum_version, each.maximum_version)
@@ -59,12 +65,16 @@ class LocalAssignors:
         except (Exception, asyncio.CancelledError) as err:  # noqa: BLE001 - whatever a user raises
             if name not in self._silent:  # told once, not with every heartbeat
                 self._silent.add(name)
-                _log.error("metadata() of assignor %s failed: %r", name, err, exc_info=err)
+                text, extra = "metadata() of assignor %s failed: %r", self._extra(name)
+                _log.error(text, name, err, exc_info=err, extra=extra)
             said = AssignorMetadata(version=high)
             return self._offered.setdefault(name, _offered(name, low, high, said))
         self._silent.discard(name)
         offered = self._offered[name] = _offered(name, low, high, said)
         return offered
+
+    def _extra(self, name: str) -> dict[str, object]:
+        return {**self._fields, "assignor": name}
 
     # -- computing ---------------------------------------------------------------------------
 
@@ -75,7 +85,7 @@ class LocalAssignors:
         if assignor is None:
             what = f"the coordinator chose {group.assignor!r}, which is none of ours"
             return AssignmentComputed(number, failure=AssignorFailed(what))
-        run = _run(assignor, group.members, group.topics)
+        run = _run(assignor, self._extra(group.assignor), group.members, group.topics)
         task = asyncio.get_running_loop().create_task(run, name=f"assignor {group.assignor}")
         self._running = number, task
         try:
@@ -125,14 +135,16 @@ def _checked(said: object, low: int, high: int) -> AssignorMetadata:
     return said
 
 
-async def _run(assignor: ClientAssignor, *arguments: Any) -> object:
+async def _run(assignor: ClientAssignor, extra: dict[str, object], *arguments: Any) -> object:
     if inspect.iscoroutinefunction(assignor.assign):
         return await assignor.assign(*arguments)
-    returned: object = await _in_thread(assignor.assign, *arguments)
+    returned: object = await _in_thread(assignor.assign, extra, *arguments)
     return await returned if inspect.isawaitable(returned) else returned
 
 
-async def _in_thread(function: Callable[..., object], *arguments: Any) -> object:
+async def _in_thread(
+    function: Callable[..., object], extra: dict[str, object], *arguments: Any
+) -> object:
     """What ``function`` returns or raises, in a thread of its own that nobody has to wait for."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[object] = loop.create_future()
@@ -160,7 +172,7 @@ async def _in_thread(function: Callable[..., object], *arguments: Any) -> object
         try:
             loop.call_soon_threadsafe(tell, result, failure)
         except RuntimeError:
-            _log.debug("an assignor returned after its event loop was closed")
+            _log.debug("an assignor returned after its event loop was closed", extra=extra)
 
     threading.Thread(target=work, name="kip848-assignor", daemon=True).start()
     return await answer

@@ -193,8 +193,9 @@ class Engine(Generic[K, V]):
             self.topics,
             _unsupported,
             offers_assignors=bool(config.group_local_assignors),
+            fields=self.watch.fields,
         )
-        assignors = LocalAssignors(config.group_local_assignors)
+        assignors = LocalAssignors(config.group_local_assignors, self.watch.fields)
         return Supervisor(
             group_core(
                 config,
@@ -565,7 +566,8 @@ class Engine(Generic[K, V]):
         """What is stored for these partitions."""
         if self.commits is None:
             raise LocalProtocolError("offsets are committed for a group: set group_id")
-        return await self.commits.fetch_committed(tuple(partitions), self._api_deadline_ms())
+        with self.watch.looking_up():
+            return await self.commits.fetch_committed(tuple(partitions), self._api_deadline_ms())
 
     def fetched_at_ms(self, tp: TopicPartition) -> int | None:
         """When a partition was last fetched, in ms since 1970."""

@@ -89,6 +89,7 @@ class GroupRequests:
         unsupported: Callable[[UnsupportedVersion], Kip848Error],
         *,
         offers_assignors: bool = False,
+        fields: Mapping[str, object] | None = None,
     ) -> None:
         self.group_id: Final = group_id
         self._member_id = member_id
@@ -97,6 +98,8 @@ class GroupRequests:
         self._topics = topics
         self._unsupported = unsupported
         self._offers_assignors = offers_assignors
+        self._fields: Final = {**(fields or {"group_id": group_id}), "member_id": member_id}
+        """What each line of the log says beside its text."""
 
     def forget_coordinator(self) -> None:
         """The next request to the coordinator looks it up again."""
@@ -132,7 +135,7 @@ class GroupRequests:
         except UnsupportedVersion as err:
             return CoordinatorLookupFailed(command.lookup, self._unsupported(err))
         except Kip848Error as err:
-            _log.debug("group %s: no coordinator: %s", self.group_id, err)
+            _log.debug("group %s: no coordinator: %s", self.group_id, err, extra=self._fields)
             return CoordinatorLookupFailed(command.lookup)
         return CoordinatorFound(command.lookup)
 
@@ -141,7 +144,7 @@ class GroupRequests:
         try:
             names = await self._topics.resolve(command.ids)
         except Kip848Error as err:
-            _log.info("topics could not be resolved: %s", err)
+            _log.info("topics could not be resolved: %s", err, extra=self._fields)
             names = {}
         self._topics.watch(set(names.values()))
         return TopicsResolved(command.query, names)
@@ -155,7 +158,7 @@ class GroupRequests:
             try:
                 found = await self._topics.resolve(missing)
             except Kip848Error as err:
-                _log.info("topics could not be resolved: %s", err)
+                _log.info("topics could not be resolved: %s", err, extra=self._fields)
         return {each: name for each, name in known.items() if name is not None} | dict(found)
 
     async def commit(self, command: SendCommit) -> Input:
@@ -216,7 +219,7 @@ class GroupRequests:
         try:
             answer = await self._transport.any_broker(request, versions=_BY_ID)
         except Kip848Error as err:
-            _log.info("racks of replicas could not be learnt: %s", err)
+            _log.info("racks of replicas could not be learnt: %s", err, extra=self._fields)
             return group
         return with_racks(group, answer)
 

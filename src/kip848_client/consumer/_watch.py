@@ -7,7 +7,8 @@ core, of which there are a few a second; the way of records is not touched.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._ports import Clock
@@ -15,7 +16,7 @@ from kip848_client.config import ConsumerConfig
 from kip848_client.consumer._event_streams import EventHub
 from kip848_client.fetching import FetchCore
 from kip848_client.group import Input, Output
-from kip848_client.metrics import ClientMetrics, rows
+from kip848_client.metrics import ClientMetrics, connection_rows
 from kip848_client.telemetry import NoTelemetry, Telemetry, telemetry_of
 from kip848_client.watching import (
     Chronicle,
@@ -56,8 +57,7 @@ class Watch:
         """Measure the connections of ``transport``, if anything is measured. What comes back
         pushes metrics to brokers, or says why nobody does."""
         if self._metrics is not None:
-            meter = ConnectionMeter(self._metrics, rows.CONNECTIONS, rows.NODE_LATENCY)
-            transport.watch_connections(meter)
+            transport.measure(ConnectionMeter(self._metrics, connection_rows.CONSUMER))
         config = self._config
         return telemetry_of(
             transport,
@@ -74,6 +74,17 @@ class Watch:
             is_asked_for="enable_metrics_push" in config.model_fields_set,
             request_timeout_ms=config.request_timeout_ms,
         )
+
+    @contextmanager
+    def looking_up(self) -> Generator[None]:
+        """The application waits to hear what is committed."""
+        began_ms = self._clock.now_ms()
+        try:
+            yield
+        finally:
+            now_ms = self._clock.now_ms()
+            if self._meter is not None:
+                self._meter.looked_up(now_ms, now_ms - began_ms)
 
     def fetch_meter(self, core: FetchCore) -> FetchMeter | None:
         """What measures fetching, if anything is measured."""

@@ -16,12 +16,10 @@ __all__ = [
     "BUFFER_WAIT",
     "BUFFER_WAIT_RATIO",
     "COMPRESSION_RATE",
-    "CONNECTIONS",
     "FLUSH",
     "IN_FLIGHT",
     "METADATA_AGE",
     "METADATA_WAIT",
-    "NODE_LATENCY",
     "QUEUE_TIME",
     "RECORDS_PER_REQUEST",
     "RECORD_ERROR",
@@ -103,18 +101,6 @@ RECORDS_PER_REQUEST: Final = Row(
 REQUEST_LATENCY: Final = Row(
     "request-latency", _PRODUCER, TIMING, "How long a broker took to answer a Produce.", "ms"
 )
-NODE_LATENCY: Final = Row(
-    "request-latency",
-    "producer-node-metrics",
-    TIMING,
-    "How long a broker took to answer a request of any kind.",
-    "ms",
-    ("node-id",),
-    of="node",
-)
-CONNECTIONS: Final = Row(
-    "connection-creation", _PRODUCER, METER, "Connections to brokers that were opened."
-)
 IN_FLIGHT: Final = Row(
     "requests-in-flight", _PRODUCER, GAUGE, "Produce requests that are not answered yet."
 )
@@ -195,7 +181,6 @@ TABLE: Final = (
     *(RECORD_SEND, RECORD_RETRY, RECORD_ERROR, RECORD_SIZE, QUEUE_TIME),
     *(BATCH_SIZE, BATCH_SPLIT, COMPRESSION_RATE),
     *(RECORDS_PER_REQUEST, REQUEST_LATENCY, IN_FLIGHT, THROTTLE, METADATA_AGE, METADATA_WAIT),
-    *(NODE_LATENCY, CONNECTIONS),
     *(BUFFER_TOTAL, BUFFER_AVAILABLE, BUFFER_EXHAUSTED),
     *(BUFFER_WAIT, BUFFER_WAIT_RATIO, WAITING),
     *(FLUSH, TXN_INIT, TXN_BEGIN, TXN_SEND_OFFSETS, TXN_COMMIT, TXN_ABORT),

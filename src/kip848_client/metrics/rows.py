@@ -16,9 +16,9 @@ __all__ = [
     "ASSIGNED_PARTITIONS",
     "BYTES_CONSUMED",
     "COMMIT",
+    "COMMITTED",
     "COMMIT_LATENCY",
     "COMMIT_SYNC",
-    "CONNECTIONS",
     "FAILED_REBALANCE",
     "FENCED",
     "FETCH",
@@ -32,7 +32,6 @@ __all__ = [
     "LOOP_LAG",
     "LOST_LATENCY",
     "MEMBER_EPOCH",
-    "NODE_LATENCY",
     "PHASE_TIME",
     "POLLS",
     "POLL_IDLE",
@@ -195,17 +194,12 @@ POLL_IDLE: Final = Row(
 COMMIT_SYNC: Final = Row(
     "commit-sync-time-ns", _CONSUMER, TOTAL, "How long calls of commit() took in all.", "ns"
 )
-CONNECTIONS: Final = Row(
-    "connection-creation", _CONSUMER, METER, "Connections to brokers that were opened."
-)
-NODE_LATENCY: Final = Row(
-    "request-latency",
-    "consumer-node-metrics",
-    TIMING,
-    "How long a broker took to answer a request, a Fetch with its waiting for records included.",
-    "ms",
-    ("node-id",),
-    of="node",
+COMMITTED: Final = Row(
+    "committed-time-ns",
+    _CONSUMER,
+    TOTAL,
+    "How long calls of committed() and seek_to_committed() took in all.",
+    "ns",
 )
 LOOP_LAG: Final = Row(
     "event-loop-lag",
@@ -283,7 +277,7 @@ TABLE: Final = (
     *(REBALANCE, REBALANCE_LATENCY, FAILED_REBALANCE, LAST_REBALANCE, ASSIGNED_PARTITIONS),
     *(COMMIT, COMMIT_LATENCY, ASSIGNED_LATENCY, REVOKED_LATENCY, LOST_LATENCY),
     *(MEMBER_EPOCH, FENCED, STALE_COMMIT, PHASE_TIME),
-    *(POLLS, LAST_POLL, POLL_IDLE, COMMIT_SYNC, CONNECTIONS, NODE_LATENCY, LOOP_LAG),
+    *(POLLS, LAST_POLL, POLL_IDLE, COMMIT_SYNC, COMMITTED, LOOP_LAG),
     *(FETCH, FETCH_LATENCY, FETCH_SIZE, THROTTLE, BYTES_CONSUMED, RECORDS_CONSUMED),
     *(RECORDS_PER_REQUEST, TOPIC_BYTES_CONSUMED, TOPIC_RECORDS_CONSUMED),
     *(RECORDS_LAG_MAX, RECORDS_LEAD_MIN, RECORDS_LAG, RECORDS_LEAD),

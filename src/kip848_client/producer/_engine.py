@@ -23,7 +23,7 @@ from kip848_client._ports import Clock
 from kip848_client.cluster import ClusterChanged, ClusterEvent
 from kip848_client.config import ProducerConfig
 from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
-from kip848_client.metrics import ClientMetrics, producer_rows
+from kip848_client.metrics import ClientMetrics, connection_rows
 from kip848_client.producer._deliveries import Receipts
 from kip848_client.producer._producing import Producing
 from kip848_client.producing import (
@@ -143,10 +143,8 @@ class Engine:
         """What pushes metrics to brokers. Measures connections, too, if anything is measured."""
         config = self.config
         if self._metrics is not None:
-            meter = ConnectionMeter(
-                self._metrics, producer_rows.CONNECTIONS, producer_rows.NODE_LATENCY
-            )
-            self.transport.watch_connections(meter)
+            meter = ConnectionMeter(self._metrics, connection_rows.PRODUCER)
+            self.transport.measure(meter)
         return telemetry_of(
             self.transport,
             self.clock,

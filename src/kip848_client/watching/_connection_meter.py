@@ -1,29 +1,132 @@
-"""From connections to their metrics. Decides nothing."""
+"""Metrics of connections: what was opened, sent and answered, by broker. Decides nothing.
+
+It hears of connections and frames, never of a record. Brokers are called as in Kafka's client:
+``node-1`` is broker 1, ``node--1`` the first of the bootstrap servers as long as nobody has said
+which broker that is.
+"""
 
 from __future__ import annotations
 
-from kip848_client.metrics import ClientMetrics, Row
+from collections import deque
+from collections.abc import Mapping, Sequence
 
-__all__ = ["ConnectionMeter"]
+from kip848_client.metrics import ClientMetrics, Sensor
+from kip848_client.metrics.connection_rows import ConnectionRows
 
-_UNKNOWN_NODE = -1
-"""Kafka's number for a broker that only its address is known of."""
+__all__ = ["ConnectionMeter", "OpenConnection"]
+
+Address = tuple[str, int]
 
 
 class ConnectionMeter:
-    """A ``ConnectionWatch``. ``connections`` counts those that are opened, ``latency`` measures
-    answers by broker."""
+    """Measures all connections of one client. See ``kip848_client._ports.ConnectionWatch``."""
 
-    def __init__(self, metrics: ClientMetrics, connections: Row, latency: Row) -> None:
+    def __init__(self, metrics: ClientMetrics, rows: ConnectionRows) -> None:
         self._metrics = metrics
-        self._connections = metrics.sensor(connections)
-        self._latency = latency
+        self.rows = rows
+        self._names: dict[Address, str] = {}
+        self._open = 0
+        for row in (rows.creation, rows.close, rows.login, rows.failed_login):
+            metrics.sensor(row)  # 0 where nothing happened, not nothing
+        self.requests = metrics.sensor(rows.request)
+        self.request_sizes = metrics.sensor(rows.request_size)
+        self.outgoing = metrics.sensor(rows.outgoing)
+        self.responses = metrics.sensor(rows.response)
+        self.incoming = metrics.sensor(rows.incoming)
+        self.network_io = metrics.sensor(rows.network_io)
+        metrics.gauge(rows.count, lambda: {(): self._open})
 
-    def opened(self) -> None:
-        """A connection was opened."""
-        self._connections.record(self._metrics.now_ms())
+    def now_ms(self) -> int:
+        """The time that is recorded by."""
+        return self._metrics.now_ms()
 
-    def answered(self, node_id: int | None, took_ms: int) -> None:
-        """A broker has answered a request."""
-        node = f"node-{_UNKNOWN_NODE if node_id is None else node_id}"
-        self._metrics.record(self._latency, self._metrics.now_ms(), took_ms, node)
+    def servers(self, addresses: Sequence[Address]) -> None:
+        """The bootstrap servers."""
+        for number, address in enumerate(addresses, start=1):
+            self._names.setdefault(address, f"node-{-number}")
+
+    def brokers(self, nodes: Mapping[int, Address]) -> None:
+        """Which broker is where."""
+        for node_id, address in nodes.items():
+            self._names[address] = f"node-{node_id}"
+
+    def name_of(self, address: Address) -> str:
+        """The tag ``node-id`` of what is there now."""
+        return self._names.get(address, "node--1")
+
+    def opened(self, host: str, port: int) -> OpenConnection:
+        """A connection was opened; it is not logged in."""
+        self._open += 1
+        self._metrics.record(self.rows.creation, self.now_ms(), 1)
+        return OpenConnection(self, (host, port))
+
+    def closed(self) -> None:
+        """One has ended that was open."""
+        self._open -= 1
+        self._metrics.record(self.rows.close, self.now_ms(), 1)
+
+    def logged_in(self) -> None:
+        """A login went well."""
+        self._metrics.record(self.rows.login, self.now_ms(), 1)
+
+    def refused(self) -> None:
+        """A login did not."""
+        self._metrics.record(self.rows.failed_login, self.now_ms(), 1)
+
+    def sensors_of(self, name: str) -> tuple[Sensor, ...]:
+        """What one broker is measured by."""
+        rows, sensor = self.rows, self._metrics.sensor
+        return (
+            sensor(rows.node_request, name),
+            sensor(rows.node_request_size, name),
+            sensor(rows.node_outgoing, name),
+            sensor(rows.node_response, name),
+            sensor(rows.node_incoming, name),
+            sensor(rows.node_latency, name),
+        )
+
+
+class OpenConnection:
+    """What is measured of one connection. Answers come in the order of their requests."""
+
+    __slots__ = ("_address", "_meter", "_name", "_sensors", "_sent_ms")
+
+    def __init__(self, meter: ConnectionMeter, address: Address) -> None:
+        self._meter = meter
+        self._address = address
+        self._name = ""
+        self._sensors: tuple[Sensor, ...] = ()
+        self._sent_ms: deque[int] = deque()
+        """When requests were sent that are not answered."""
+
+    def sent(self, size_bytes: int, *, is_answered: bool) -> None:
+        """A request went out, of so many bytes."""
+        meter, now_ms = self._meter, self._meter.now_ms()
+        requests, sizes, outgoing, *_ = self._of_node()
+        for each in (meter.requests, meter.network_io, requests):
+            each.record(now_ms)
+        for each in (meter.request_sizes, meter.outgoing, sizes, outgoing):
+            each.record(now_ms, size_bytes)
+        if is_answered:
+            self._sent_ms.append(now_ms)
+
+    def received(self, size_bytes: int) -> None:
+        """An answer came, of so many bytes."""
+        meter, now_ms = self._meter, self._meter.now_ms()
+        *_, responses, incoming, latency = self._of_node()
+        for each in (meter.responses, meter.network_io, responses):
+            each.record(now_ms)
+        for each in (meter.incoming, incoming):
+            each.record(now_ms, size_bytes)
+        if self._sent_ms:
+            latency.record(now_ms, now_ms - self._sent_ms.popleft())
+
+    def closed(self) -> None:
+        """It has ended."""
+        self._meter.closed()
+
+    def _of_node(self) -> tuple[Sensor, ...]:
+        name = self._meter.name_of(self._address)
+        if name != self._name:
+            self._name, self._sensors = name, self._meter.sensors_of(name)
+        return self._sensors

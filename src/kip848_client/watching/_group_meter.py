@@ -81,6 +81,10 @@ class GroupMeter:
         """The event loop ran a timer so late."""
         self._loop_lag.record(now_ms, late_ms)
 
+    def looked_up(self, now_ms: int, took_ms: int) -> None:
+        """The application has waited so long to hear what is committed."""
+        self._record(rows.COMMITTED, now_ms, took_ms * _NS_A_MS)
+
     # -- inside ------------------------------------------------------------------------------
 
     def _on_event(self, now_ms: int, event: Input) -> None:

@@ -112,6 +112,8 @@ def test_a_cancelled_error_of_metadata_is_its_failure(caplog: pytest.LogCaptureF
     """It would have ended the membership, in whose task it is asked."""
     assignor = Versions()
     assignor.said = asyncio.CancelledError()
-    (offered,) = LocalAssignors([assignor]).offer()
+    (offered,) = LocalAssignors([assignor], {"group_id": "g"}).offer()
     assert offered.name == "v"
     assert "metadata() of assignor v failed" in caplog.text
+    told = caplog.records[-1].__dict__
+    assert (told["group_id"], told["assignor"]) == ("g", "v")

@@ -9,7 +9,15 @@ import pytest
 from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp
 
 from kip848_client._aiokafka._codec import CODECS_HERE, compressed, unpacked
-from kip848_client.metrics import TABLE, ClientMetrics, Metrics, Statistic, producer_rows, rows
+from kip848_client.metrics import (
+    TABLE,
+    ClientMetrics,
+    Metrics,
+    Statistic,
+    connection_rows,
+    producer_rows,
+    rows,
+)
 from kip848_client.telemetry import Ledger, Point, Subscription, telemetry_name
 from kip848_client.telemetry._otlp import packed
 from tests.metrics_page.java import JAVA
@@ -100,7 +108,7 @@ def test_everything_is_everything(everything: str) -> None:
 
 def test_labels_are_written_as_kafka_writes_them() -> None:
     metrics = metrics_at([0])
-    metrics.record(rows.NODE_LATENCY, 0, 12, "node-1")
+    metrics.record(connection_rows.CONSUMER.node_latency, 0, 12, "node-1")
     (_, most) = Ledger(metrics, 0).points(ALL, 0)
     assert most == Point(
         "org.apache.kafka.consumer.node.request.latency.max", (("node_id", "node-1"),), 12, 0

@@ -104,3 +104,12 @@ def test_commits_are_timed_and_stale_ones_counted() -> None:
     assert metrics.value("stale-commit-total") == 1
     assert metrics.value("commit-latency-max") >= 40
     assert metrics.value("commit-sync-time-ns-total") == 240_000_000
+
+
+def test_look_ups_of_the_application_are_timed() -> None:
+    harness, metrics = GroupHarness(), Metrics()
+    meter = GroupMeter(metrics.open({"group-id": "g"}, lambda: harness.now))
+    assert metrics.value("committed-time-ns-total") == 0
+    meter.looked_up(harness.now, 3)
+    meter.looked_up(harness.now, 4)
+    assert metrics.value("committed-time-ns-total") == 7_000_000
