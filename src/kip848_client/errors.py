@@ -395,15 +395,22 @@ class RequestTimedOut(TransportError):
 
 class DeliveryTimedOut(TransportError):
     """Records were not acknowledged within ``delivery_timeout_ms``; the message says what was in
-    the way. ``maybe_written``: a broker may have them all the same, so whoever sends them again may
-    write them twice. ``cause`` (also ``__cause__``): what brokers said of the topic, if it was not
-    there when the time was over."""
+    the way. ``last_code``: the error code that a broker has given last for their partition, if any.
+    ``maybe_written``: a broker may have them all the same, so whoever sends them again may write
+    them twice. ``cause`` (also ``__cause__``): what brokers said of the topic, if it was not there
+    when the time was over."""
 
     def __init__(
-        self, message: str, *, maybe_written: bool, cause: BrokerError | None = None
+        self,
+        message: str,
+        *,
+        maybe_written: bool,
+        cause: BrokerError | None = None,
+        last_code: int | None = None,
     ) -> None:
         super().__init__(message)
         self.maybe_written = maybe_written
+        self.last_code = last_code
         self.cause = cause
         self.__cause__ = cause
 

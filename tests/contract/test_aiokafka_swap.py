@@ -22,7 +22,8 @@ from aiokafka.structs import ConsumerRecord, RecordMetadata
 from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._aiokafka._theirs import TheirTransactionState
 from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from kip848_client.aiokafka._organs import Coordinator, Fetcher
+from kip848_client.aiokafka._coordinator import Coordinator
+from kip848_client.aiokafka._organs import Fetcher
 from kip848_client.aiokafka._producer_organs import (
     _STATES,
     Accumulator,

@@ -192,6 +192,8 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             *GROUND,
             "config",
+            "wire",
+            "_ports",
             "member",
             "producing",
             "_aiokafka",

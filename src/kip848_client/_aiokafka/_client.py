@@ -15,10 +15,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, Self
 
-from aiokafka.client import AIOKafkaClient
+from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
 
+from kip848_client._aiokafka._carried import Carried
 from kip848_client._aiokafka._links import Link
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client.errors import Kip848Error
@@ -128,6 +129,15 @@ class LinkedClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
         if self.learn is not None:
             return await self.learn(topic)
         return await super()._wait_on_metadata(topic)
+
+    async def send(
+        self, node_id: Any, request: Any, *, group: Any = ConnectionGroup.DEFAULT
+    ) -> Any:
+        """Every request of the consumer or producer to a broker that it names goes through here,
+        so that others can wrap or replace this. Their own requests go over our links, too."""
+        if isinstance(request, Carried):
+            return await request.carry()
+        return await super().send(node_id, request, group=group or ConnectionGroup.DEFAULT)
 
     async def _get_conn(self, node_id: Any, *, group: Any = 0, no_hint: bool = False) -> Any:
         _ = no_hint

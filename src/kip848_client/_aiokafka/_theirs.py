@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import aiokafka as package
 from aiokafka import abc, consumer, errors, producer, structs
-from aiokafka.client import AIOKafkaClient
+from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.consumer.consumer import AIOKafkaConsumer
 from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.producer.producer import AIOKafkaProducer
@@ -20,6 +20,7 @@ __all__ = [
     "AIOKafkaConsumer",
     "AIOKafkaProducer",
     "BatchBuilder",
+    "ConnectionGroup",
     "TheirTransactionState",
     "abc",
     "commit_structure_validate",

@@ -14,9 +14,10 @@ from typing import Any, Final, Self
 from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._aiokafka._theirs import AIOKafkaConsumer as TheirConsumer
 from kip848_client._aiokafka._theirs import errors
+from kip848_client.aiokafka._coordinator import Coordinator
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._members import enlist
-from kip848_client.aiokafka._organs import Coordinator, Fetcher
+from kip848_client.aiokafka._organs import Fetcher
 from kip848_client.aiokafka._settings import consumer_settings
 from kip848_client.aiokafka._subscription import Subscription
 from kip848_client.aiokafka.errors import Translating
@@ -56,7 +57,7 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         self._subscription: Any = Subscription(
             inner, self._client, with_internal=not self._exclude_internal_topics
         )
-        self._coordinator: Any = Coordinator(inner, self._group_id, vars(self))
+        self._coordinator: Any = Coordinator(inner, self._client, self._group_id, vars(self))
         self._fetcher: Any = Fetcher(inner, self._subscription)
         if topics:
             self._subscription.subscribe(self._validate_topics(topics))

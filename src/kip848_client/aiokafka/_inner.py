@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
+from kip848_client._aiokafka._carried import Carried
+from kip848_client._aiokafka._client import LinkedClient
+from kip848_client._aiokafka._through_client import ClientTransport, Ways
 from kip848_client._aiokafka._transport import KafkaTransport
+from kip848_client._ports import TopicView
 from kip848_client._types import TopicPartition
-from kip848_client.consumer import Consumer, Record
+from kip848_client.consumer import Consumer, Record, connections
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
 from kip848_client.member import MemberState
 from kip848_client.producer import Producer, Receipts
+from kip848_client.producer import connections as producer_connections
 from kip848_client.producing import NOBODY, ProducerId, State
 
 __all__ = ["InnerConsumer", "InnerProducer"]
@@ -39,6 +45,26 @@ class InnerConsumer(Consumer[Any, Any]):
                 "deserializers are not awaited, as in aiokafka, so records would hold coroutines: "
                 "use plain functions (kip848_client.Consumer awaits others)"
             )
+
+    def go_through(
+        self,
+        client: LinkedClient,
+        instead: Callable[[Kip848Error], Exception],
+        to_coordinator: Callable[[Carried], Awaitable[object]],
+    ) -> None:
+        """Before the start: by which methods requests go out."""
+        ways = Ways(client, instead, self._names, to_coordinator)
+        self._network = partial(connections, kind=partial(ClientTransport, ways))
+
+    def _names(self) -> TopicView:
+        assert self._engine is not None, "only what was started sends"
+        return self._engine.topics
+
+    @property
+    def coordinator_node(self) -> int | None:
+        """The broker that coordinates the group, as far as it is known."""
+        transport = None if self._engine is None else self._engine.transport
+        return transport.coordinator_node if isinstance(transport, ClientTransport) else None
 
     @property
     def transport(self) -> KafkaTransport:
@@ -182,6 +208,20 @@ class InnerProducer(Producer[Any, Any]):
         super().__init__(**settings)
         self._kept: dict[str, tuple[object, object, Known]] = {}
         """By topic: what its route was when it was looked at last, and what that means."""
+
+    def go_through(
+        self,
+        client: LinkedClient,
+        instead: Callable[[Kip848Error], Exception],
+        to_leader: Callable[[int, Carried], Awaitable[object]],
+    ) -> None:
+        """Before the start: by which methods requests go out."""
+        ways = Ways(client, instead, self._names, None, to_leader)
+        self._network = partial(producer_connections, kind=partial(ClientTransport, ways))
+
+    def _names(self) -> TopicView:
+        assert self._engine is not None, "only what was started sends"
+        return self._engine.topics
 
     def tell(self, receipts: Receipts) -> None:
         """Before the start: what the futures of records are told."""

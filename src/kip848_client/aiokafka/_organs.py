@@ -1,4 +1,4 @@
-"""What stands below aiokafka's consumer instead of its coordinator and its fetcher.
+"""What stands below aiokafka's consumer instead of its fetcher.
 
 aiokafka's own methods (``getone``, ``getmany``, ``commit``, ...) are inherited, because others wrap
 them, and reach into these by aiokafka's names. Everything is done by our ``Consumer``.
@@ -12,103 +12,24 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kip848_client._aiokafka._theirs import errors
 from kip848_client._types import TopicPartition as OurPartition
 from kip848_client.aiokafka._inner import InnerConsumer
 from kip848_client.aiokafka._subscription import Subscription
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import (
     ConsumerRecord,
-    OffsetAndMetadata,
     OffsetAndTimestamp,
     TopicPartition,
 )
 from kip848_client.errors import CallbackError, NotAssigned
 
-__all__ = ["Coordinator", "Fetcher"]
+__all__ = ["Fetcher"]
 
 _log = logging.getLogger("kip848_client")
 
 _translating: Final = Translating()
 _AFTER_FAILED_LISTENER_S: Final = 1.0
 """The pause before a listener that has failed is called again."""
-
-
-_SETTINGS: Final = (
-    "_session_timeout_ms",
-    "_heartbeat_interval_ms",
-    "_retry_backoff_ms",
-    "_enable_auto_commit",
-    "_auto_commit_interval_ms",
-    "_exclude_internal_topics",
-)
-"""As the program has given them, also those that the group's coordinator decides."""
-
-
-class Coordinator:
-    """The membership, as aiokafka's methods and those who look below them ask for it."""
-
-    _session_timeout_ms: int
-    _heartbeat_interval_ms: int
-    _retry_backoff_ms: int
-    _enable_auto_commit: bool
-    _auto_commit_interval_ms: int
-    _exclude_internal_topics: bool
-
-    def __init__(
-        self, inner: InnerConsumer, group_id: str | None, settings: Mapping[str, Any]
-    ) -> None:
-        self._inner = inner
-        vars(self).update({name: settings[name] for name in _SETTINGS})
-        self.group_id = group_id
-        self.coordinator_id: int | None = None
-        self._metadata_snapshot: dict[str, int] = {}
-
-    @property
-    def member_id(self) -> str:
-        """Our member id, chosen before the join."""
-        member = self._inner.member
-        return "" if member is None else member.member_id
-
-    @property
-    def generation(self) -> int:
-        """The member epoch, -1 outside of the group."""
-        member = self._inner.member
-        return -1 if member is None else member.member_epoch
-
-    def check_errors(self) -> None:
-        """Raise what ended the membership."""
-        if not self._inner.was_started:
-            raise errors.IllegalStateError(
-                "the consumer is not started; call start() or use 'async with'"
-            )
-        with _translating:
-            self._inner.check()
-
-    async def commit_offsets(self, assignment: object, offsets: Mapping[Any, Any]) -> None:
-        """Commit, or raise ``CommitFailedError``."""
-        everything = getattr(assignment, "everything", None)
-        with _translating:
-            await self._inner.commit(None if offsets is everything else offsets)
-
-    async def fetch_committed_offsets(self, partitions: Collection[Any]) -> dict[Any, Any]:
-        """What is committed, without the partitions for which nothing is."""
-        found: dict[Any, Any] = {}
-        with _translating:
-            for tp in partitions:
-                offset = await self._inner.committed(tp)
-                if offset is not None:
-                    found[tp] = OffsetAndMetadata(offset, "")
-        return found
-
-    def start_commit_offsets_refresh_task(self, assignment: object) -> None:
-        """Ours looks committed offsets up by itself."""
-
-    def maybe_leave_group(self) -> None:
-        """``unsubscribe`` has said so already."""
-
-    async def close(self) -> None:
-        """The consumer's ``stop`` closes everything."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,8 +109,10 @@ class AIOKafkaProducer(TheirProducer):  # type: ignore[misc]  # aiokafka has no 
     # -- transactions ----------------------------------------------------------------------------
 
     async def begin_transaction(self) -> None:
-        """Open a transaction."""
+        """Open a transaction. Takes a turn of the loop, as in aiokafka: a task that is cancelled in
+        it has begun nothing."""
         self._ensure_transactional()
+        await asyncio.sleep(0)
         with self._translating:
             await self._inner.begin_transaction()
 

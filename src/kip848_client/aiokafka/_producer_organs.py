@@ -4,22 +4,27 @@ transactions. aiokafka's own ``send`` and ``send_batch`` are inherited and reach
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
 
+from kip848_client._aiokafka._carried import Carried
 from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._aiokafka._theirs import BatchBuilder, TheirTransactionState, errors
 from kip848_client.aiokafka._inner import InnerProducer
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import RecordMetadata, TopicPartition
-from kip848_client.errors import Kip848Error, LocalProtocolError
+from kip848_client.errors import Kip848Error, LocalProtocolError, ProducerFailed
 from kip848_client.producer import Receipts
 from kip848_client.producing import State
 
 __all__ = ["Accumulator", "ProducerTranslating", "Routes", "Sender", "TransactionState", "receipts"]
 
 Header = tuple[str, bytes | None]
+
+_due: Final[ContextVar[Carried | None]] = ContextVar("kip848_client_produce", default=None)
+"""The request that ``_send_produce_req`` was called for."""
 
 
 class ProducerTranslating(Translating):
@@ -29,12 +34,23 @@ class ProducerTranslating(Translating):
         self._inner = inner
 
     def instead_of(self, error: Kip848Error) -> Exception:
+        if isinstance(error, ProducerFailed) and _is_unexpected(error.cause):
+            unexpected: Exception = errors.KafkaError(
+                f"Unexpected error during batch delivery: {error}"
+            )
+            unexpected.__cause__ = error
+            return unexpected
         if not isinstance(error, LocalProtocolError):
             return super().instead_of(error)
         kind = errors.ProducerClosed if self._inner.is_ending else errors.IllegalOperation
         made: Exception = kind(str(error))
         made.__cause__ = error
         return made
+
+
+def _is_unexpected(cause: BaseException | None) -> bool:
+    """Whether somebody's code has failed, and no broker has refused anything."""
+    return cause is not None and not isinstance(cause, Kip848Error | errors.KafkaError)
 
 
 class Accumulator:
@@ -74,10 +90,13 @@ class Accumulator:
         if not isinstance(builder, Batch) or not builder.records:
             raise ValueError("send_batch takes what create_batch returned, with records in it")
         builder.close()
-        sent = [
-            await self.add_message(tp, key, value, _timeout, timestamp_ms, headers)
-            for timestamp_ms, key, value, headers in builder.records
-        ]
+        with self._translating:
+            sending = self._inner.bytes_sending()
+            await sending.begin_turn()
+        sent: list[asyncio.Future[Any]] = []
+        for timestamp_ms, key, value, headers in builder.records:
+            sending.keep_turn()  # or what is collected would not be one batch
+            sent.append(await self.add_message(tp, key, value, _timeout, timestamp_ms, headers))
         return self._of_all(sent)
 
     async def flush(self) -> None:
@@ -155,6 +174,7 @@ class Sender:
         self._client = client
         self._translating = ProducerTranslating(inner)
         self._acks = inner.config.acks
+        inner.go_through(client, self._translating.instead_of, self._carry)
 
     @property
     def sender_task(self) -> asyncio.Task[None] | None:
@@ -168,6 +188,28 @@ class Sender:
         with self._translating:
             await self._inner.start()
             await self._client.begin(self._inner.transport)
+
+    async def _carry(self, node_id: int, carried: Carried) -> None:
+        topics: Any = carried
+        batches = {
+            TopicPartition(name, number): records
+            for name, partitions in topics.topics
+            for number, records in partitions
+        }
+        token = _due.set(carried)
+        try:
+            await self._send_produce_req(node_id, batches)
+        finally:
+            _due.reset(token)
+
+    async def _send_produce_req(self, node_id: int, batches: Mapping[Any, Any]) -> None:
+        """Send batches to the leader of their partitions. It can be wrapped, and what it raises
+        counts; what ``batches`` has is only to be looked at."""
+        _ = batches
+        carried = _due.get()
+        if carried is not None:
+            _due.set(None)
+            carried.returned = await self._client.send(node_id, carried)
 
     async def close(self) -> None:
         """Send what waits, abort what is open, disconnect."""

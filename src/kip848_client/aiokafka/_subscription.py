@@ -216,6 +216,15 @@ class Assignment:
         they may be committed the coordinator of the group decides."""
         return _Ours(self._inner)
 
+    @property
+    def commit_refresh_needed(self) -> asyncio.Event:
+        """Set while there is a partition of which nobody knows where to begin. It is a picture: to
+        set it does nothing."""
+        needed = asyncio.Event()
+        if any(self._inner.position_now(tp) is None for tp in self._inner.assignment()):
+            needed.set()
+        return needed
+
     def state_value(self, tp: Any) -> PartitionState | None:
         """How far the partition is."""
         if tp not in self._inner.assignment():

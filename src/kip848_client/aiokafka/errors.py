@@ -143,9 +143,10 @@ _NOT_A_MEMBER: Final = (
 
 def translated(error: ours.Kip848Error) -> Exception:
     """What users of aiokafka expect instead of ``error``; its ``__cause__`` is ``error``."""
-    if isinstance(error, ours.RecordUnreadable) and error.__cause__ is not None:
-        given = error.__cause__  # what a deserializer has raised, as it is
-        return given if isinstance(given, Exception) else error
+    if isinstance(error, ours.RecordUnreadable):
+        given = error.__cause__
+        if isinstance(given, Exception) and not isinstance(given, ours.Kip848Error):
+            return given  # what a deserializer has raised, as it is
     made = _translated(error)
     made.__cause__ = error
     return made
@@ -162,6 +163,10 @@ def _translated(error: ours.Kip848Error) -> Exception:
         return _new(theirs.OffsetOutOfRangeError, {(error.topic, error.partition): error.offset})
     if isinstance(error, ours.BrokerError):
         return _refused(error)
+    if isinstance(error, ours.DeliveryTimedOut) and error.last_code is not None:
+        last = theirs.for_code(error.last_code)
+        if last is not theirs.UnknownError:  # aiokafka, too, raises what the broker said last
+            return _new(last, str(error))
     for kind, instead in _BY_TYPE:
         if isinstance(error, kind):
             return instead(str(error))
@@ -193,7 +198,7 @@ def _why(cause: BaseException | None) -> BaseException | None:
 
 def _refused(error: ours.BrokerError) -> Exception:
     kind = theirs.for_code(error.code)
-    if kind is not theirs.UnknownError and error.code != ErrorCode.UNKNOWN_SERVER_ERROR:
+    if kind is not theirs.UnknownError or error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
         return _new(kind, str(error))
     own = _OWN.get(type(error), RefusedByBrokerError)
     return own(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kip848_client.consumer._consumer import Consumer
 from kip848_client.consumer._event_streams import EventStream
 from kip848_client.consumer._listener import RebalanceListener
+from kip848_client.consumer._parts import connections
 from kip848_client.consumer._records import (
     GroupMetadata,
     OffsetAndMetadata,
@@ -23,4 +24,5 @@ __all__ = [
     "RebalanceListener",
     "Record",
     "RecordBatchView",
+    "connections",
 ]

@@ -25,6 +25,7 @@ from kip848_client.config import ConsumerConfig, ConsumerSettings
 from kip848_client.consumer._arguments import checked_deserializer, checked_leave
 from kip848_client.consumer._engine import Engine
 from kip848_client.consumer._listener import RebalanceListener, checked_listener
+from kip848_client.consumer._parts import Network, connections
 from kip848_client.consumer._patterns import checked_pattern
 from kip848_client.consumer._poller import Caller, calling_task
 from kip848_client.consumer._records import (
@@ -169,6 +170,7 @@ class Consumer(Watched[K, V]):
             checked_deserializer(key_deserializer, "key_deserializer"),
             checked_deserializer(value_deserializer, "value_deserializer"),
         )
+        self._network: Network = connections
         self._take: Callable[[], Record[K, V] | None] = _nothing
         self._listener: RebalanceListener | None = None
         self._topics: frozenset[str] = frozenset()
@@ -218,7 +220,7 @@ class Consumer(Watched[K, V]):
         if self._was_stopped_first:
             raise ConsumerClosed("the consumer was stopped before its start; create a new one")
         engine: Engine[K, V] = Engine(
-            self._config, self._decoding, lambda: self._listener, events=self._events
+            self._config, self._decoding, lambda: self._listener, self._network, self._events
         )
         self._engine = engine
         self._take = engine.poller.take

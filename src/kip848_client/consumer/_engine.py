@@ -16,13 +16,12 @@ from typing import Any, Final, Generic, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from kip848_client._aiokafka._transport import KafkaTransport, protocol_unsupported
+from kip848_client._aiokafka._transport import protocol_unsupported
 from kip848_client._clock import LoopClock
 from kip848_client._driver._backoff import Backoff
 from kip848_client._driver._closing import Closing
 from kip848_client._driver._parts import recovery
 from kip848_client._driver._topics import TopicDirectory
-from kip848_client._ports import Clock
 from kip848_client._types import GroupId, TopicId, TopicPartition
 from kip848_client.cluster import ClusterChanged
 from kip848_client.config import ConsumerConfig
@@ -32,6 +31,7 @@ from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._event_streams import EventHub
 from kip848_client.consumer._fetching import Fetching
 from kip848_client.consumer._parts import (
+    Network,
     connections,
     fetch_core,
     group_core,
@@ -88,7 +88,7 @@ class Engine(Generic[K, V]):
         config: ConsumerConfig,
         decoding: Decoding,
         listener: Callable[[], object | None],
-        network: Callable[[ConsumerConfig, Clock], KafkaTransport] = connections,
+        network: Network = connections,
         events: EventHub | None = None,
     ) -> None:
         self.config = config

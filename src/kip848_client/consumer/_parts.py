@@ -23,15 +23,19 @@ from kip848_client.group import ComputingSettings, GroupCore
 from kip848_client.member import MemberCore, MemberSettings, OfferedAssignor
 from kip848_client.offsets import CommitterCore, CommitterSettings, OffsetTracker
 
-__all__ = ["connections", "fetch_core", "group_core", "new_member_id"]
+__all__ = ["Network", "connections", "fetch_core", "group_core", "new_member_id"]
+
+Network = Callable[[ConsumerConfig, Clock], KafkaTransport]
 
 _MEMBER_ID_BYTES: Final = 16
 _BY_DURATION: Final = "by_duration:"
 
 
-def connections(config: ConsumerConfig, clock: Clock) -> KafkaTransport:
+def connections(
+    config: ConsumerConfig, clock: Clock, kind: Callable[..., KafkaTransport] = KafkaTransport
+) -> KafkaTransport:
     """Connections to the brokers; none is open yet. (A test gives its own.)"""
-    return KafkaTransport(
+    return kind(
         config.bootstrap_servers,
         config.group_id,
         connection_options(config),

@@ -34,7 +34,7 @@ from kip848_client._types import TopicPartition
 from kip848_client.consumer._deserializing import AT_ONCE_MAX, Deserializing
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._record_path import Only, RecordPath
-from kip848_client.errors import ConsumerClosed, RecordUnreadable
+from kip848_client.errors import ConsumerClosed, Kip848Error, RecordUnreadable
 from kip848_client.records import NotMade, Record, RecordBatchView
 from kip848_client.watching import PollMeter
 
@@ -204,6 +204,9 @@ class Poller(Generic[K, V]):
                 return record
         except NotMade as err:
             await self._deserializing.make(err.readers, 1)
+        except RecordUnreadable:
+            await asyncio.sleep(0)
+            raise
         self._start_waiting()
         try:
             while True:
@@ -259,6 +262,9 @@ class Poller(Generic[K, V]):
                 return taken
         except NotMade as err:
             await self._deserializing.make(err.readers, records_max or AT_ONCE_MAX)
+        except RecordUnreadable:
+            await asyncio.sleep(0)
+            raise
         self._start_waiting()
         try:
             while True:
@@ -306,7 +312,11 @@ class Poller(Generic[K, V]):
         if self._meter is not None:
             self._meter.polled()
         now, wanted = self._now(), self._attention
-        self._check(only)
+        try:
+            self._check(only)
+        except Kip848Error:
+            await asyncio.sleep(0)  # or who asks again at once keeps the loop from curing it
+            raise
         if wanted or monotonic() >= self._chores_at_s:
             await asyncio.sleep(0)
             self._chores_at_s = _AT_ONCE if self._attention else monotonic() + _CHORES_EVERY_S

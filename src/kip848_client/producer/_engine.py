@@ -35,7 +35,9 @@ from kip848_client.producing import (
 from kip848_client.telemetry import NoTelemetry, Telemetry, telemetry_of
 from kip848_client.watching import ConnectionMeter, ProducerMeter
 
-__all__ = ["Engine", "closed"]
+__all__ = ["Engine", "Network", "closed", "connections"]
+
+Network = Callable[[ProducerConfig, Clock], KafkaTransport]
 
 _log = logging.getLogger("kip848_client")
 
@@ -50,9 +52,11 @@ def closed() -> LocalProtocolError:
     return LocalProtocolError("the producer is closed; make a new one")
 
 
-def connections(config: ProducerConfig, clock: Clock) -> KafkaTransport:
+def connections(
+    config: ProducerConfig, clock: Clock, kind: Callable[..., KafkaTransport] = KafkaTransport
+) -> KafkaTransport:
     """Connections to the brokers; none is open yet. (A test gives its own.)"""
-    return KafkaTransport(config.bootstrap_servers, None, connection_options(config), clock)
+    return kind(config.bootstrap_servers, None, connection_options(config), clock)
 
 
 def produce_settings(config: ProducerConfig) -> ProduceSettings:
@@ -82,7 +86,7 @@ class Engine:
     def __init__(
         self,
         config: ProducerConfig,
-        network: Callable[[ProducerConfig, Clock], KafkaTransport] = connections,
+        network: Network = connections,
         receipts: Receipts = _RECEIPTS,
     ) -> None:
         self.config: Final = config

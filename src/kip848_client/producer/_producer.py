@@ -15,7 +15,7 @@ from kip848_client._arguments import checked_timeout_ms
 from kip848_client.config import ProducerConfig, ProducerSettings
 from kip848_client.errors import CommitFailed, ConfigError, LocalProtocolError
 from kip848_client.producer._deliveries import Receipts, RecordMetadata
-from kip848_client.producer._engine import Engine, closed
+from kip848_client.producer._engine import Engine, Network, closed, connections
 from kip848_client.producer._groups import to_commit
 from kip848_client.producer._sending import (
     Partitioner,
@@ -119,6 +119,7 @@ class Producer(Generic[K, V]):
         self._value_serializer = checked_serializer(value_serializer, "value_serializer")
         self._partitioner = checked_serializer(partitioner, "partitioner")
         self._receipts = Receipts()
+        self._network: Network = connections
         self._engine: Engine | None = None
         self._sending: Sending | None = None
         self._bytes_sending: Sending | None = None
@@ -191,7 +192,7 @@ class Producer(Generic[K, V]):
             raise LocalProtocolError("a producer can be started once")
         if self._was_stopped_first:
             raise LocalProtocolError("the producer was stopped before its start; make a new one")
-        engine = self._engine = Engine(self._config, receipts=self._receipts)
+        engine = self._engine = Engine(self._config, self._network, self._receipts)
         try:
             await engine.open()
         except BaseException as err:

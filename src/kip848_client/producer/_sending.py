@@ -198,6 +198,15 @@ class Sending:
         made: bytes | None = given
         return made
 
+    async def begin_turn(self) -> None:
+        """Let others run now, so that records that follow at once come into one batch: call
+        ``keep_turn`` before each."""
+        await self._give_way()
+
+    def keep_turn(self) -> None:
+        """Let nobody else run before the next record."""
+        self._gives_way = False
+
     async def _give_way(self) -> None:
         self._gives_way = False
         for _ in range(_TURNS):

@@ -145,7 +145,7 @@ class Answers:
         elif to_do in (Reaction.RETRY, Reaction.REFRESH):
             batch.doubt |= may_be_written(code)
             at_once = to_do is Reaction.REFRESH and self._moved(node, partition, said)
-            self._again(now_ms, partition, batch, why, at_once=at_once)
+            self._again(now_ms, partition, batch, why, at_once=at_once, code=code)
             if to_do is Reaction.REFRESH and not at_once:
                 partition.left = node.number
                 self._want_leaders(batch.tp[0], why)
@@ -166,12 +166,13 @@ class Answers:
         why: str,
         *,
         at_once: bool = False,
+        code: int | None = None,
     ) -> None:
         """The same batch will be sent again, in its old place."""
         if batch.is_over:  # nobody waits for it, and nobody knows of it
             self._hole(partition, batch)
             return
-        partition.trouble = why
+        partition.trouble, partition.trouble_code = why, code
         partition.wait_again(batch)
         # what else was on its way comes back with the same trouble: that does not count again
         if not at_once and partition.rest_until_ms <= now_ms:
@@ -209,7 +210,7 @@ class Answers:
         elif batch.doubt:
             # an earlier try may have written it, and the broker may have forgotten that: later
             # batches may tell, or have told
-            partition.trouble = why
+            partition.trouble, partition.trouble_code = why, said.error_code
             partition.unsettled.append(batch)
             partition.sequences.suspended = True
         else:
@@ -277,6 +278,7 @@ class Answers:
             f"delivery_timeout_ms={limit_ms}; last: {why}",
             maybe_written=doubt,
             cause=missing,
+            last_code=partition.trouble_code,
         )
         self._accumulator.withdraw(batch)
         self.fail(now_ms, batch, error, Reaction.ABORT)

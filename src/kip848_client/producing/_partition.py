@@ -31,6 +31,7 @@ class Partition:
         "topic_id",
         "tp",
         "trouble",
+        "trouble_code",
         "unsettled",
         "waiting",
     )
@@ -60,6 +61,7 @@ class Partition:
         self.alarm_ms = 0
         """For when it has an alarm."""
         self.trouble: str | None = None
+        self.trouble_code: int | None = None
         """Why the newest try failed."""
         self.ready_at = NO_NODE
         """The broker that it waits for its turn at."""
@@ -94,4 +96,4 @@ class Partition:
         """A broker took a batch."""
         self.failures = self.moves = 0
         self.left = NO_NODE
-        self.trouble = None
+        self.trouble = self.trouble_code = None

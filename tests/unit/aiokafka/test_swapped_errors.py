@@ -23,6 +23,16 @@ TABLE: list[tuple[ours.Kip848Error, type[Exception]]] = [
     (ours.CommitFailed("x", offsets={}), theirs.CommitFailedError),
     (ours.RequestTimedOut("x"), theirs.KafkaTimeoutError),
     (ours.DeliveryTimedOut("x", maybe_written=True), theirs.KafkaTimeoutError),
+    (
+        ours.DeliveryTimedOut("x", maybe_written=True, last_code=ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        theirs.NotLeaderForPartitionError,
+    ),
+    (
+        ours.DeliveryTimedOut(
+            "x", maybe_written=True, last_code=ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        ),
+        theirs.KafkaTimeoutError,
+    ),
     (ours.BootstrapFailed("x"), theirs.KafkaConnectionError),
     (ours.CoordinatorUnavailable("x"), theirs.KafkaConnectionError),
     (ours.TransportError("x"), theirs.KafkaConnectionError),
@@ -65,6 +75,18 @@ def test_each_code_is_caught_as_theirs(code: ErrorCode) -> None:
     assert made.errno == code
     assert code.name in str(made)
     assert type(made) is not theirs.UnknownError
+
+
+def test_damaged_bytes_are_theirs_whatever_has_found_them() -> None:
+    error = ours.RecordUnreadable("damaged", offset=3, **WHERE)
+    error.__cause__ = broker_error(2, "CORRUPT_MESSAGE", "checksum")
+    assert type(errors.translated(error)) is theirs.CorruptRecordException
+
+
+def test_an_unknown_server_error_is_theirs() -> None:
+    made = errors.translated(broker_error(-1, "UNKNOWN_SERVER_ERROR", "told"))
+    assert type(made) is theirs.UnknownError
+    assert "told" in str(made)
 
 
 def test_a_code_that_nobody_knows() -> None:
