@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from kip848_client import (
     LocalProtocolError,
     RequestTimedOut,
     TopicPartition,
+    TransportError,
 )
 from kip848_client.admin import (
     EARLIEST,
@@ -431,3 +433,29 @@ async def test_the_command_config_gets_in_with_a_certificate_and_with_a_password
             address = broker.bootstrap_of(protocol)
             async with Admin(bootstrap_servers=address, **settings) as admin:
                 await admin.alter_group_offsets("g", {tp(0, "t"): 0})
+
+
+async def test_a_look_up_that_is_lost_puts_nothing_in_doubt() -> None:
+    async with serving() as (broker, admin):
+        broker.faults.add(Fault(Disconnect(), Match(api="FindCoordinator")))
+        with pytest.raises(AdminFailed) as refused:
+            await admin.delete_groups(["nobody-has-this-one"])
+        assert isinstance(refused.value.errors["nobody-has-this-one"], GroupIdNotFound)
+        assert len(broker.faults.hits) == 1
+
+
+async def test_brokers_that_name_none_for_a_moment_are_asked_again() -> None:
+    async with serving() as (broker, admin):
+        await admin.alter_group_offsets("g", {tp(0): 1})
+        nobody = Fault(Refuse(ErrorCode.LEADER_NOT_AVAILABLE), Match(api="Metadata"), times=2)
+        broker.faults.add(nobody)
+        assert [each.group_id for each in await admin.list_groups()] == ["g"]
+        broker.faults.clear()
+        broker.faults.add(nobody)
+        await admin.create_topics([NewTopic("new")])
+        broker.faults.clear()
+        broker.faults.add(replace(nobody, times=None))
+        with pytest.raises(AdminFailed, match="no broker names the brokers"):
+            await admin.delete_topics(["new"], timeout_ms=300)
+        with pytest.raises(TransportError, match="no broker names the brokers"):
+            await admin.list_groups(timeout_ms=300)

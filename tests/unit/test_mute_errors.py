@@ -37,7 +37,8 @@ class Failing(StickyAssignor):
         super().__init__()
         self._error = error
 
-    def assign(self, *_arguments: Any) -> Any:
+    def assign(self, members: object, topics: object) -> Any:
+        del members, topics
         raise self._error
 
 

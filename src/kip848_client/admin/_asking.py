@@ -133,18 +133,27 @@ class Asking:
     # -- all brokers -----------------------------------------------------------------------------
 
     async def brokers(self, deadline_ms: int) -> tuple[Node, ...]:
-        """The brokers of the cluster."""
-        answer = await self.any_broker(
-            MetadataRequest(topics=(), allow_auto_topic_creation=False), deadline_ms
-        )
-        return self._learn(answer)
+        """The brokers of the cluster, at least one: a broker that has just started may name none
+        for a moment."""
+        failures = 0
+        while True:
+            answer = await self.any_broker(
+                MetadataRequest(topics=(), allow_auto_topic_creation=False), deadline_ms
+            )
+            found = self._learn(answer)
+            if found:
+                return found
+            failures += 1
+            if not await self._pause(failures, deadline_ms):
+                raise NotSent("no broker names the brokers of the cluster")
 
     def _learn(self, answer: MetadataResponse) -> tuple[Node, ...]:
         nodes = tuple(
             Node(each.node_id, each.host, each.port, each.rack) for each in answer.brokers
         )
         self._nodes |= {each.node_id: each for each in nodes}
-        self._transport.learn_brokers((each.node_id, each.host, each.port) for each in nodes)
+        if nodes:
+            self._transport.learn_brokers((each.node_id, each.host, each.port) for each in nodes)
         return nodes
 
     async def of_each(
@@ -273,7 +282,7 @@ class Asking:
                 try:
                     await self._in_time(find(missing), deadline_ms)
                 except TransportError as err:
-                    rounds.lost(missing, err)
+                    rounds.not_found(missing, err)
             asks = rounds.asks()
             asked_of |= {target: node for node, targets in asks.items() for target in targets}
             async with asyncio.TaskGroup() as tasks:

@@ -138,6 +138,12 @@ class Rounds(Generic[T, R]):
         elif error.code not in LATER:
             self._fail(target, error)
 
+    def not_found(self, targets: Iterable[T], error: Kip848Error) -> None:
+        """Nobody told which broker is responsible: these were asked for nowhere."""
+        for target in targets:
+            if target in self._node_of:
+                self._last[target] = error
+
     def lost(self, targets: Iterable[T], error: Kip848Error) -> None:
         """The broker could not be reached, or broke off: another one may have its targets now."""
         for target in targets:
