@@ -11,6 +11,7 @@ from aiokafka.protocol import produce as their_produce
 from kip848_client._aiokafka._carried import Carried, CarriedFetch, CarriedProduce
 from kip848_client._types import ZERO_TOPIC_ID, TopicId
 from kip848_client.aiokafka.errors import translated
+from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import BrokerError, RemoteProtocolError, RequestTimedOut
 from kip848_client.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -109,7 +110,9 @@ async def test_a_fetch_answer_that_was_changed_keeps_what_has_no_column() -> Non
     assert shown.get_item("topics") == [("t", [row])]
     assert carried.understood() == fetched()
     shown.topics[0][1][0] = (1, 6, 8, 7, 6, [], 5, b"")
-    assert carried.understood() == fetched(error_code=6, aborted_transactions=(), records=b"")
+    assert carried.understood() == fetched(
+        error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, aborted_transactions=(), records=b""
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,7 +185,9 @@ async def test_a_produce_request_can_be_read_and_built_as_theirs() -> None:
     assert carried.topics == [("t", [(1, b"abc")])]
     assert carried.build(their_produce.ProduceRequest_v3).topics == carried.topics
     assert carried.required_acks == 1
-    assert carried.refused(6) == produced(error_code=6, base_offset=-1)
+    assert carried.refused(6) == produced(
+        error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, base_offset=-1
+    )
 
 
 async def test_a_produce_answer_is_ours_until_it_is_changed() -> None:
