@@ -355,6 +355,18 @@ async def test_a_batch_of_the_application_is_one_batch(cluster: Cluster) -> None
     assert sizes == [10, 10, 10]
 
 
+async def test_a_record_of_a_batch_has_the_time_that_was_told(cluster: Cluster) -> None:
+    topic = await filled(cluster, "timed", 1, 0)
+    async with producer(cluster) as sender, consumer(cluster, topic) as kept:
+        batch = sender.create_batch()
+        told = [batch.append(key=None, value=b"a", timestamp=each) for each in (None, 7)]
+        await asyncio.sleep(0.01)
+        await (await sender.send_batch(batch, topic, partition=0))
+        found = [await one(kept) for _ in told]
+        assert [each.timestamp for each in found] == [each.timestamp for each in told]
+        assert found[1].timestamp == 7
+
+
 async def test_a_transaction_whose_beginning_is_cancelled_has_not_begun(cluster: Cluster) -> None:
     async with producer(cluster, transactional_id=cluster.unique("tid")) as kept:
         beginning = asyncio.create_task(kept.begin_transaction())

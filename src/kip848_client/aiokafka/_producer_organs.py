@@ -149,7 +149,8 @@ class Batch(BatchBuilder):  # type: ignore[misc]  # aiokafka has no types
         kept = tuple(headers or ())
         added = super().append(timestamp=timestamp, key=key, value=value, headers=list(kept))
         if added is not None:
-            self.records.append((timestamp, *self._last, kept))
+            # what the application was told is what is sent, however much later
+            self.records.append((added.timestamp, *self._last, kept))
         return added
 
 
