@@ -11,6 +11,7 @@ import prometheus_client
 import pytest
 
 from kip848_client import Consumer
+from kip848_client.errors import UnsupportedVersion
 from kip848_client.watching import MembershipEvent
 from mock_coordinator import MockBroker
 from tests.pages._snippets import snippets
@@ -31,7 +32,7 @@ async def run(code: str, names: dict[str, Any]) -> None:
 async def test_the_code_of_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     ports: list[int] = []
     monkeypatch.setattr(prometheus_client, "start_http_server", ports.append)
-    well, follow, count, prometheus, otel = snippets(PAGE)
+    well, follow, count, prometheus, otel, push = snippets(PAGE)
     async with MockBroker({"orders": 2}) as broker:
         names: dict[str, Any] = {"Consumer": Consumer}
         await run(count.replace("localhost:9092", broker.bootstrap), names)
@@ -45,6 +46,9 @@ async def test_the_code_of_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> Non
         async with consumer:
             await consumer.wait_assigned(20_000)
             await run(well, names)
+            exec(push, names)
+            with pytest.raises(UnsupportedVersion):  # the bundled broker takes no metrics
+                await names["say_who_we_are"](consumer)
             assert names["health"].ready
             scraped = prometheus_client.generate_latest().decode()
             assert 'kip848_consumer_assigned_partitions{client_id="kip848-client"' in scraped

@@ -26,8 +26,14 @@ def test_every_api_of_every_profile_has_one_row() -> None:
     assert len(ROWS) == len(SERVED)
 
 
+NOT_SERVED = {"GetTelemetrySubscriptions", "PushTelemetry"}
+"""What our clients say to real brokers alone: telemetry serves none of those for whom the bundled
+broker is."""
+
+
 def test_every_message_that_we_can_read_is_served() -> None:
-    assert set(ROWS) == {api.name for api in APIS.values()}
+    assert set(ROWS) | NOT_SERVED == {api.name for api in APIS.values()}
+    assert not NOT_SERVED.intersection(ROWS)
 
 
 def test_the_rows_are_in_the_order_of_kafkas_keys() -> None:
