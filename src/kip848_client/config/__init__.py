@@ -10,19 +10,26 @@ from kip848_client.config._consumer import (
     ConsumerSettings,
     parse_duration_ms,
 )
+from kip848_client.config._kafka_properties import (
+    CLIENT_PROPERTIES,
+    CONSUMER_PROPERTIES,
+    client_settings,
+    consumer_settings,
+)
 from kip848_client.config._producer import ProducerConfig, ProducerSettings
-from kip848_client.config._tls import Pem, tls_context
 
 __all__ = [
     "CLASSIC_ONLY",
+    "CLIENT_PROPERTIES",
+    "CONSUMER_PROPERTIES",
     "AdminConfig",
     "AdminSettings",
     "ClientConfig",
     "ConsumerConfig",
     "ConsumerSettings",
-    "Pem",
     "ProducerConfig",
     "ProducerSettings",
+    "client_settings",
+    "consumer_settings",
     "parse_duration_ms",
-    "tls_context",
 ]

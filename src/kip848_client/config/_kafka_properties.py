@@ -1,0 +1,181 @@
+"""Kafka's client properties (``security.protocol``, ``fetch.min.bytes``, ...) as our settings.
+
+Whoever has his settings in Kafka's own form comes here: ``--command-config`` files, and the
+``kafka.`` options of Spark. Certificates and keys are PEM. Kafka's default, a Java keystore (JKS,
+PKCS12), cannot be read by Python: the error says how to make a PEM of it.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kip848_client.config._tls import Pem, tls_context
+from kip848_client.errors import ConfigError
+
+__all__ = ["CLIENT_PROPERTIES", "CONSUMER_PROPERTIES", "client_settings", "consumer_settings"]
+
+_NUMBERS: Final = {
+    "request.timeout.ms": "request_timeout_ms",
+    "retry.backoff.ms": "retry_backoff_ms",
+    "retry.backoff.max.ms": "retry_backoff_max_ms",
+    "connections.max.idle.ms": "connections_max_idle_ms",
+    "metadata.max.age.ms": "metadata_max_age_ms",
+}
+_TEXTS: Final = {
+    "client.id": "client_id",
+    "security.protocol": "security_protocol",
+    "sasl.mechanism": "sasl_mechanism",
+    "sasl.kerberos.service.name": "sasl_kerberos_service_name",
+}
+_CONSUMER_NUMBERS: Final = {
+    "default.api.timeout.ms": "default_api_timeout_ms",
+    "fetch.max.bytes": "fetch_max_bytes",
+    "fetch.max.wait.ms": "fetch_max_wait_ms",
+    "fetch.min.bytes": "fetch_min_bytes",
+    "max.partition.fetch.bytes": "max_partition_fetch_bytes",
+    "max.poll.interval.ms": "max_poll_interval_ms",
+}
+_CONSUMER_TEXTS: Final = {
+    "client.rack": "client_rack",
+    "group.instance.id": "group_instance_id",
+    "group.remote.assignor": "group_remote_assignor",
+    "isolation.level": "isolation_level",
+}
+_LOGIN: Final = re.compile(r"\b(username|password)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')")
+_SECRETS: Final = (
+    "sasl.jaas.config",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.type",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.type",
+    "ssl.key.password",
+    "ssl.endpoint.identification.algorithm",
+)
+
+CLIENT_PROPERTIES: Final = frozenset([*_NUMBERS, *_TEXTS, *_SECRETS])
+"""What ``client_settings`` heeds; any other property it leaves alone."""
+
+CONSUMER_PROPERTIES: Final = CLIENT_PROPERTIES.union(
+    _CONSUMER_NUMBERS, _CONSUMER_TEXTS, ["check.crcs"]
+)
+"""What ``consumer_settings`` heeds."""
+
+
+def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    """As ``client_settings``, with the settings of a consumer: fetching, isolation, its rack and
+    instance id. Group and topics are not among them."""
+    settings = client_settings(properties)
+    settings |= {
+        name: properties[key] for key, name in _CONSUMER_TEXTS.items() if key in properties
+    }
+    for key, name in _CONSUMER_NUMBERS.items():
+        if key in properties:
+            settings[name] = _number(key, properties[key])
+    if "check.crcs" in properties:
+        settings["check_crcs"] = _truth("check.crcs", properties["check.crcs"])
+    return settings
+
+
+def client_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Settings that every client takes, out of Kafka's properties. Those of
+    ``CLIENT_PROPERTIES`` are looked at, others are not. Raises ``ConfigError`` that names the
+    property."""
+    settings: dict[str, Any] = {}
+    for key, name in _TEXTS.items():
+        if key in properties:
+            settings[name] = properties[key]
+    for key, name in _NUMBERS.items():
+        if key in properties:
+            settings[name] = _number(key, properties[key])
+    protocol = settings.get("security_protocol", "PLAINTEXT").upper()
+    if "security_protocol" in settings:
+        settings["security_protocol"] = protocol
+    if protocol.startswith("SASL"):
+        settings |= _credentials(properties, settings.get("sasl_mechanism", "GSSAPI"))
+    if protocol.endswith("SSL"):
+        settings["ssl_context"] = _ssl_context(properties)
+    return settings
+
+
+def _number(key: str, text: str) -> int:
+    if not text.isascii() or not text.isdecimal():
+        unit = "milliseconds" if key.endswith(".ms") else "bytes"
+        raise ConfigError(f"{key}={text!r} is not a number of {unit}")
+    return int(text)
+
+
+def _truth(key: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ConfigError(f"{key}={text!r} is neither true nor false")
+    return text.lower() == "true"
+
+
+def _credentials(properties: Mapping[str, str], mechanism: str) -> dict[str, Any]:
+    """User and password of ``sasl.jaas.config``. (Kafka's default mechanism is GSSAPI.)"""
+    if mechanism == "GSSAPI":
+        return {"sasl_mechanism": mechanism}
+    if mechanism == "OAUTHBEARER":
+        raise ConfigError(
+            "sasl.mechanism=OAUTHBEARER needs a token provider, which properties cannot name; "
+            "use kip848_client.Admin with sasl_oauth_token_provider"
+        )
+    login = properties.get("sasl.jaas.config", "")
+    said = {
+        each[1]: re.sub(r"\\(.)", r"\1", each[2]) if each[2] is not None else each[3]
+        for each in _LOGIN.finditer(login)
+    }
+    if "username" not in said or "password" not in said:
+        raise ConfigError(
+            f'{mechanism} needs sasl.jaas.config with username="..." and password="...";'
+        )
+    return {
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": said["username"],
+        "sasl_plain_password": said["password"],
+    }
+
+
+def _ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:
+    trusted = _pem(properties, "truststore", "ssl.truststore.certificates")
+    chain = _pem(properties, "keystore", "ssl.keystore.certificate.chain")
+    key = None
+    if "ssl.keystore.key" in properties:
+        key = Pem("ssl.keystore.key", None, properties["ssl.keystore.key"])
+    return tls_context(
+        trusted=trusted,
+        chain=chain,
+        key=key,
+        password=properties.get("ssl.key.password"),
+        password_name="ssl.key.password",
+        check_hostname=properties.get("ssl.endpoint.identification.algorithm", "https") != "",
+    )
+
+
+def _pem(properties: Mapping[str, str], which: str, inline: str) -> Pem | None:
+    """What is said in the file itself, else the file that it names."""
+    if inline in properties:
+        return Pem(inline, None, properties[inline])
+    if _store(properties, which):
+        return Pem(f"ssl.{which}.location", properties[f"ssl.{which}.location"])
+    return None
+
+
+def _store(properties: Mapping[str, str], which: str) -> bool:
+    """Whether a file is named for it. Raises ``ConfigError`` for a keystore of Java's."""
+    location = properties.get(f"ssl.{which}.location")
+    if location is None:
+        return False
+    kind = properties.get(f"ssl.{which}.type", "JKS").upper()
+    if kind != "PEM":
+        raise ConfigError(
+            f"ssl.{which}.location={location} is a {kind} store, which Python cannot read; make a "
+            "PEM file of it (keytool -importkeystore -deststoretype PKCS12, then openssl pkcs12 "
+            f"-nodes) and set ssl.{which}.type=PEM"
+        )
+    return True
