@@ -43,6 +43,11 @@ PURE = (
     "kip848_client.exactly_once._events",
     "kip848_client.exactly_once._model",
     "kip848_client.exactly_once._verdicts",
+    "kip848_client.spark._manifest",
+    "kip848_client.spark._planning",
+    "kip848_client.spark._ranges",
+    "kip848_client.spark._sharing",
+    "kip848_client.spark._where",
     "kip848_client.offsets._tracker",
     "kip848_client.offsets._handouts",
     "kip848_client.offsets._committer",
@@ -188,6 +193,10 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "kip848_client.spark",
+        (*GROUND, "config", "records", "consumer", "admin"),
+    ),
+    (
         "kip848_client.aiokafka",
         (
             *GROUND,
@@ -226,6 +235,7 @@ ONLY_IMPORTER = {
     "opentelemetry": ("kip848_client.otel", "kip848_client.telemetry._otlp"),
     "confluent_kafka": ("kip848_client.schema_registry",),
     "pyarrow": ("kip848_client.records._arrow",),
+    "pyspark": ("kip848_client.spark",),
 }
 
 

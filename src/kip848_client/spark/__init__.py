@@ -1,0 +1,36 @@
+"""Spark: Kafka topics as tables and streams, by the data source ``kip848``.
+
+    from kip848_client.spark import register
+
+    register(spark)
+    frame = spark.readStream.format("kip848").options(...).load()
+
+Needs the extra ``spark`` (pyspark 4.2 or later, pyarrow) and Java 17.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kip848_client.spark._query import QueryControl
+
+__all__ = ["QueryControl", "register"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format ``kip848`` known to a session; Spark finds it by itself where the package is
+    installed. Raises ``ImportError`` where pyspark is missing or older than 4.2."""
+    from kip848_client.spark._source import Kip848DataSource
+
+    spark.dataSource.register(Kip848DataSource)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "QueryControl":  # pyspark is imported when it is wanted
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kip848_client.spark._query import QueryControl
+
+    return QueryControl

@@ -1,0 +1,93 @@
+"""``ExclusiveRunner``: a query that has all partitions to itself (``ownership=exclusive``).
+
+The truth is in Spark's checkpoint. With a ``kafka.group.id`` the group, which has no members, is
+told how far the query is, so that tools show its lag.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from kip848_client._types import TopicPartition
+from kip848_client.errors import Kip848Error
+from kip848_client.spark._manifest import Manifest
+from kip848_client.spark._options import SourceOptions
+from kip848_client.spark._planning import Seen
+from kip848_client.spark._runner import SourceRunner
+
+__all__ = ["ExclusiveRunner"]
+
+_log = logging.getLogger("kip848_client.spark")
+
+
+class ExclusiveRunner(SourceRunner):
+    """All partitions that the options name, whoever else reads them."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        super().__init__(options)
+        self._in_hand: int | None = None
+        """The number of the batch that Spark works on."""
+        self._done: Mapping[TopicPartition, int] = {}
+        """How far Spark is."""
+        self._told: Mapping[TopicPartition, int] = {}
+        """How far the group was told that it is."""
+
+    async def _join(self) -> None:
+        """There is nobody to join."""
+
+    async def _leave(self) -> None:
+        """Nor to leave."""
+
+    async def _first(self) -> Manifest:
+        """At what the group has committed, else where the options say. Offsets and times that a
+        user names count more than the group's."""
+        cluster = await self._connected()
+        seen = await self._look()
+        places = await cluster.places(self._options.starting, seen)
+        if self._options.starting.everywhere is not None:
+            committed = await cluster.committed()
+            places |= {tp: at for tp, at in committed.items() if tp in places}
+        return Manifest(0, {tp: (at, at) for tp, at in places.items()}, seen.topic_ids)
+
+    def _planned(self, start: Manifest, seen: Seen, limit: int | None, now_ms: int) -> Manifest:
+        found = self._planning.next(start, seen, limit, now_ms)
+        if found is not start:
+            self._in_hand = found.number
+        return found
+
+    async def _repeated(self, planned: Manifest) -> Manifest:
+        """All of it, if it is there still."""
+        self._planning.check(planned, await self._look())
+        self._warn_of_losses()
+        self._in_hand = planned.number
+        return planned
+
+    def _take_done(self, batch: Manifest) -> None:
+        if self._in_hand is not None and batch.number >= self._in_hand:
+            self._in_hand = None
+        if batch.number:
+            self._done = batch.ends
+
+    async def _tell(self) -> None:
+        news = {tp: end for tp, end in self._done.items() if self._told.get(tp) != end}
+        if self._options.group_id is None or not news:
+            return
+        cluster = await self._connected()
+        try:
+            await cluster.commit(news)
+        except Kip848Error as err:
+            _log.warning("group %s was not told how far Spark is: %s", self._options.group_id, err)
+        else:
+            self._told = self._done
+
+    def _is_busy(self) -> bool:
+        return self._in_hand is not None
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "ownership": "exclusive",
+            "batch": self._in_hand,
+            "partitions": len(self._seen.bounds) if self._seen is not None else 0,
+        }

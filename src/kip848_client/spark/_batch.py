@@ -1,0 +1,58 @@
+"""A batch query: everything between two places, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from kip848_client._partition_names import shown
+from kip848_client.errors import ConfigError
+from kip848_client.spark._cluster import Cluster
+from kip848_client.spark._loop import LoopThread
+from kip848_client.spark._options import SourceOptions
+from kip848_client.spark._ranges import OffsetRange, packed
+from kip848_client.spark._reading import TaskRanges, read_ranges
+from kip848_client.spark._slots import tasks_of
+
+__all__ = ["BatchReader"]
+
+
+class BatchReader(DataSourceReader):
+    """Reads the ranges that the options say. Spark pickles it: it holds options alone."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Ask the brokers for the ranges, and divide them among tasks."""
+        loop = LoopThread("kip848-spark-plan")
+        try:
+            ranges = loop.call(_ranges(self._options), self._options.poll_timeout_ms)
+        finally:
+            loop.close()
+        tasks = packed(ranges, tasks_of(self._options, len(ranges)), self._options.longest_task)
+        return [InputPartition(TaskRanges(each, self._options)) for each in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Arrow batches of the ranges of one task."""
+        return read_ranges(partition.value)
+
+
+async def _ranges(options: SourceOptions) -> list[OffsetRange]:
+    cluster = Cluster(options)
+    await cluster.start()
+    try:
+        seen = await cluster.seen()
+        starts = await cluster.places(options.starting, seen)
+        ends = await cluster.places(options.ending, seen)
+    finally:
+        await cluster.stop()
+    for tp, start in starts.items():
+        if ends[tp] < start:
+            raise ConfigError(
+                f"{options.ending.option} of {shown(tp)} is {ends[tp]}, "
+                f"before {options.starting.option}, {start}"
+            )
+    return [OffsetRange(tp, start, ends[tp]) for tp, start in sorted(starts.items())]

@@ -1,0 +1,150 @@
+"""What a query asks of brokers: partitions, bounds, where to begin, the offsets of its group."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from kip848_client._partition_names import shown
+from kip848_client._types import TopicPartition
+from kip848_client.admin import Admin
+from kip848_client.config import CLIENT_PROPERTIES, client_settings
+from kip848_client.consumer import Consumer
+from kip848_client.errors import ConfigError
+from kip848_client.spark._options import SourceOptions
+from kip848_client.spark._planning import Seen
+from kip848_client.spark._where import BEGIN, Where
+
+__all__ = ["Cluster"]
+
+
+class Cluster:
+    """The brokers, as a query without a membership sees them. Use it in one event loop."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        settings = options.client_settings()
+        settings.pop("group_instance_id", None)
+        self._consumer: Consumer[Any, Any] = Consumer(**settings, enable_auto_commit=False)
+        self._admin = Admin(**_of_admin(options))
+
+    async def start(self) -> None:
+        """Connect. Raises as ``Consumer.start`` does."""
+        await self._consumer.start()
+        try:
+            await self._admin.start()
+        except BaseException:
+            await self._consumer.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Disconnect."""
+        await asyncio.gather(self._consumer.stop(), self._admin.stop())
+
+    async def seen(self) -> Seen:
+        """The partitions that the options name, with their bounds. Raises ``ConfigError`` for a
+        topic or a partition that does not exist."""
+        topics = await self._topics()
+        described = await self._admin.describe_topics(topics) if topics else {}
+        partitions = [
+            TopicPartition(topic, each.partition)
+            for topic, found in described.items()
+            for each in found.partitions
+        ]
+        if self._options.assigned:
+            missing = sorted(set(self._options.assigned).difference(partitions))
+            if missing:
+                raise ConfigError(f"assign names {shown(missing[0])}, which does not exist")
+            partitions = list(self._options.assigned)
+        begins = await self._consumer.beginning_offsets(partitions)
+        ends = await self._consumer.end_offsets(partitions)
+        bounds = {tp: (begins[tp], ends[tp]) for tp in sorted(partitions)}
+        return Seen(bounds, {topic: found.topic_id for topic, found in sorted(described.items())})
+
+    async def _topics(self) -> list[str]:
+        if self._options.pattern is not None:
+            wanted = re.compile(self._options.pattern)
+            return sorted(
+                each.name
+                for each in await self._admin.list_topics()
+                if not each.is_internal and wanted.fullmatch(each.name)
+            )
+        if self._options.assigned:
+            return sorted({tp.topic for tp in self._options.assigned})
+        return list(self._options.topics)
+
+    async def places(self, where: Where, seen: Seen) -> dict[TopicPartition, int]:
+        """The offset that is meant in each partition. Raises ``ConfigError``."""
+        bounds = seen.bounds
+        if where.everywhere is not None:
+            side = 0 if where.everywhere == BEGIN else 1
+            return {tp: span[side] for tp, span in bounds.items()}
+        if where.time_ms is not None or where.times:
+            return await self._at_times(where, seen)
+        _check_complete(where.option, where.offsets, bounds)
+        return {tp: _place(where.option, tp, where.offsets[tp], bounds[tp]) for tp in bounds}
+
+    async def _at_times(self, where: Where, seen: Seen) -> dict[TopicPartition, int]:
+        times = where.times or dict.fromkeys(seen.bounds, where.time_ms or 0)
+        _check_complete(where.option, times, seen.bounds)
+        found = await self._consumer.offsets_for_times(times)
+        places: dict[TopicPartition, int] = {}
+        for tp, (_, end) in seen.bounds.items():
+            first = found.get(tp)
+            if first is None and not where.later_is_end:
+                raise ConfigError(
+                    f"{where.option}: {shown(tp)} has no record as late as "
+                    f"{times[tp]}; startingOffsetsByTimestampStrategy=latest begins at its end"
+                )
+            places[tp] = end if first is None else min(first.offset, end)
+        return places
+
+    async def committed(self) -> dict[TopicPartition, int]:
+        """What the group has committed; nothing without a group."""
+        if self._options.group_id is None:
+            return {}
+        found = await self._admin.list_group_offsets(self._options.group_id)
+        return {tp: each.offset for tp, each in found.items()}
+
+    async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit for the group, which has no members. Raises ``AdminFailed`` if it has."""
+        if self._options.group_id is not None and offsets:
+            await self._admin.alter_group_offsets(self._options.group_id, offsets)
+
+
+def _of_admin(options: SourceOptions) -> dict[str, Any]:
+    properties = {
+        name: value for name, value in options.properties.items() if name in CLIENT_PROPERTIES
+    }
+    return {
+        **client_settings(properties),
+        "bootstrap_servers": options.properties["bootstrap.servers"],
+    }
+
+
+def _check_complete(
+    option: str, said: Collection[TopicPartition], there: Collection[TopicPartition]
+) -> None:
+    """Spark's rule: who names partitions names all of them."""
+    missing = sorted(set(there).difference(said))
+    unknown = sorted(set(said).difference(there))
+    if missing:
+        raise ConfigError(
+            f"{option} says nothing of {shown(missing[0])}: name all "
+            "partitions, with -1 for the end and -2 for the begin"
+        )
+    if unknown:
+        raise ConfigError(f"{option} names {shown(unknown[0])}, which is not read")
+
+
+def _place(option: str, tp: TopicPartition, said: int, bounds: tuple[int, int]) -> int:
+    if said < 0:
+        return bounds[0] if said == BEGIN else bounds[1]
+    if not bounds[0] <= said <= bounds[1]:
+        raise ConfigError(
+            f"{option}: offset {said} is outside of {shown(tp)}, which has "
+            f"{bounds[0]} to {bounds[1]}"
+        )
+    return said

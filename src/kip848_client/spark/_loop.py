@@ -1,0 +1,56 @@
+"""An event loop in a thread: Spark calls from its own thread and waits."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from contextlib import closing
+from typing import Any, TypeVar
+
+from kip848_client.errors import RequestTimedOut
+
+__all__ = ["LoopThread"]
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Runs coroutines in a thread of its own, which ends with the process or with ``close``."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        with closing(self._loop):
+            self._loop.run_forever()
+            left = asyncio.all_tasks(self._loop)
+            for task in left:
+                task.cancel()
+            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start something, and go on meanwhile."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def call(self, work: Coroutine[Any, Any, T], timeout_ms: int) -> T:
+        """Run something to its end. Raises what it raises, ``RequestTimedOut`` when it takes too
+        long: Spark waits for a source without any limit of its own."""
+        future = self.begin(work)
+        try:
+            return future.result(timeout_ms / 1000)
+        except TimeoutError:
+            if future.done():  # its own
+                raise
+            future.cancel()
+            raise RequestTimedOut(f"no answer from the brokers within {timeout_ms} ms") from None
+
+    def close(self) -> None:
+        """End the loop. What runs in it is cancelled."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(5)

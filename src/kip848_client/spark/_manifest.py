@@ -1,0 +1,89 @@
+"""``Manifest``: what Spark's checkpoint holds of a micro-batch.
+
+It has the start of each range, and not its end alone: a partition may leave this query and come
+back with offsets that another member of the group has committed. So a batch that is repeated after
+a crash reads what it read, whatever became of its partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from kip848_client._types import TopicPartition
+from kip848_client.errors import ConfigError
+
+__all__ = ["Manifest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The ranges of one micro-batch, and the ids of their topics.
+
+    Without a membership there is a range for each partition of the query, empty where the batch
+    takes nothing of it: its end is where the partition goes on. A member's has those of the batch
+    alone: where its partitions go on is what the group has committed.
+    """
+
+    number: int
+    """Which batch of the query; 0 is where it begins, before any."""
+    ranges: Mapping[TopicPartition, tuple[int, int]] = field(
+        default_factory=dict[TopicPartition, tuple[int, int]]
+    )
+    """From and to, by partition."""
+    topic_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Who the topics were: one that was created again is another topic with the same name."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As Spark is given it. Spark compares texts, so that everything is sorted."""
+        ranges: dict[str, dict[str, list[int]]] = {}
+        for (topic, partition), span in sorted(self.ranges.items()):
+            ranges.setdefault(topic, {})[str(partition)] = list(span)
+        return {
+            "number": self.number,
+            "ranges": ranges,
+            "topics": dict(sorted(self.topic_ids.items())),
+        }
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Manifest:
+        """What Spark gives back. Raises ``ConfigError`` for what no manifest of ours can be, such
+        as the checkpoint of another source."""
+        try:
+            ranges = {
+                TopicPartition(topic, int(partition)): _span(span)
+                for topic, spans in said["ranges"].items()
+                for partition, span in spans.items()
+            }
+            topics = {str(name): str(found) for name, found in said["topics"].items()}
+            return cls(_offset(said["number"]), ranges, topics)
+        except (KeyError, TypeError, ValueError, AttributeError) as err:
+            raise ConfigError(
+                f"the checkpoint of this query does not hold offsets of format kip848: {said!r} "
+                "(was it made by another source, or changed by hand? use a new checkpointLocation)"
+            ) from err
+
+    @property
+    def size(self) -> int:
+        """How many offsets."""
+        return sum(end - start for start, end in self.ranges.values())
+
+    @property
+    def ends(self) -> dict[TopicPartition, int]:
+        """Where each partition goes on after this batch."""
+        return {tp: end for tp, (_, end) in self.ranges.items()}
+
+
+def _span(said: Any) -> tuple[int, int]:
+    start, end = cast("list[Any]", said)
+    span = _offset(start), _offset(end)
+    if span[1] < span[0]:
+        raise ValueError(f"{said} ends before it begins")
+    return span
+
+
+def _offset(said: Any) -> int:
+    if type(said) is not int or said < 0:
+        raise ValueError(f"{said!r} is not an offset")
+    return said

@@ -1,0 +1,182 @@
+"""``MemberRunner``: a query that is a member of its group (``ownership=shared``).
+
+The member heartbeats on its own loop while Spark's thread is busy or waits. It never fetches:
+executors read the ranges.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+from typing import Any, Final
+
+from kip848_client._types import TopicPartition
+from kip848_client.consumer import Consumer
+from kip848_client.errors import ConsumerClosed, Kip848Error
+from kip848_client.spark._manifest import Manifest
+from kip848_client.spark._options import SourceOptions
+from kip848_client.spark._planning import Seen
+from kip848_client.spark._runner import LEAVE_MS, SourceRunner
+from kip848_client.spark._sharing import Sharing
+
+__all__ = ["MemberRunner"]
+
+_log = logging.getLogger("kip848_client.spark")
+
+_JOIN_MS: Final = 30_000
+"""How long the first batch waits for the group to settle."""
+_POLL_S: Final = 5.0
+"""How often the member shows that its application is alive, at least."""
+
+
+class MemberRunner(SourceRunner):
+    """The partitions that the group gives; given up when Spark is done with them."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        super().__init__(options)
+        self._sharing = Sharing(self._planning)
+        self._consumer: Consumer[Any, Any] | None = None
+        self._polling: asyncio.Task[None] | None = None
+        self._failure: Exception | None = None
+        """What ended the membership for good."""
+        self._is_new = False
+        """Whether the query has no checkpoint yet."""
+        self._at_first: Seen | None = None
+        """What there was when the member joined; a partition that came later is read whole."""
+
+    # -- what the kinds of ownership differ in -------------------------------------------------
+
+    async def _first(self) -> Manifest:
+        """Where its group is: no offset is known before there are partitions."""
+        self._is_new = True
+        return Manifest(0)
+
+    def _planned(self, start: Manifest, seen: Seen, limit: int | None, now_ms: int) -> Manifest:
+        if self._failure is not None:
+            raise self._failure
+        return self._sharing.next(start, seen, limit, now_ms)
+
+    async def _repeated(self, planned: Manifest) -> Manifest:
+        """The part that is ours still: the rest is another member's."""
+        seen = await self._look()
+        found = self._sharing.repeated(planned, seen.topic_ids)
+        left = planned.size - found.size
+        _log.info("batch %d is repeated; %d offsets of it are others'", planned.number, left)
+        return found
+
+    def _take_done(self, batch: Manifest) -> None:
+        self._sharing.done(batch)
+
+    async def _tell(self) -> None:
+        offsets = dict(sorted(self._sharing.to_commit.items()))
+        if not offsets or self._consumer is None:
+            return
+        try:
+            await self._consumer.commit(offsets)
+        except Kip848Error as err:
+            _log.warning("the group was not told what Spark has, and will be: %s", err)
+        else:
+            self._sharing.committed(offsets)
+
+    def _is_busy(self) -> bool:
+        return self._sharing.in_hand is not None
+
+    def _status(self) -> dict[str, Any]:
+        in_hand = self._sharing.in_hand
+        consumer = self._consumer
+        return {
+            "ownership": "shared",
+            "batch": None if in_hand is None else in_hand.number,
+            "partitions": len(self._sharing.owned),
+            "leaving": len(self._sharing.leaving),
+            "member_epoch": None if consumer is None else consumer.health().member_epoch,
+        }
+
+    # -- the membership ------------------------------------------------------------------------
+
+    async def _join(self) -> None:
+        """Start the member, and wait for the group to settle."""
+        self._at_first = await self._look()
+        consumer: Consumer[Any, Any] = Consumer(
+            **self._options.client_settings(),
+            group_id=self._options.group_id,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+        )
+        if self._options.pattern is not None:
+            consumer.subscribe(pattern=self._options.pattern, listener=self)
+        else:
+            consumer.subscribe(self._options.topics, listener=self)
+        self._consumer = consumer
+        await consumer.start()
+        self._polling = asyncio.create_task(self._poll(consumer))
+        try:
+            await consumer.wait_stable(timeout_ms=_JOIN_MS)
+        except TimeoutError:
+            _log.warning("the group did not settle in %d ms; going on with what is ours", _JOIN_MS)
+
+    async def _leave(self) -> None:
+        """At once: nobody waits for Spark any more."""
+        if self._polling is not None:
+            self._polling.cancel()
+        self._sharing.gone(list(self._sharing.owned))
+        self._sharing.in_hand = None
+        async with self._freed:
+            self._freed.notify_all()
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            await consumer.stop(timeout_ms=LEAVE_MS - 1_000)
+
+    async def _poll(self, consumer: Consumer[Any, Any]) -> None:
+        """Say that the application is alive. All partitions are paused, so nothing comes."""
+        pause_s = min(_POLL_S, consumer.config.max_poll_interval_ms / 4000)
+        while True:
+            try:
+                await consumer.getmany(timeout_ms=0)
+            except ConsumerClosed:
+                return
+            except Kip848Error as err:
+                if not consumer.health().live:
+                    self._failure = err
+                    return
+                _log.warning("the member goes on after: %s", err)
+            await asyncio.sleep(pause_s)
+
+    # -- the rebalance listener ----------------------------------------------------------------
+
+    async def on_partitions_assigned(self, assigned: set[TopicPartition], /) -> None:
+        """New partitions: not fetched here, and planned from where the group is."""
+        if not assigned or self._consumer is None or self._opened is None:
+            return
+        self._consumer.pause(*assigned)
+        committed = await self._opened.committed()
+        begun = await self._begun(assigned.difference(committed))
+        positions = begun | {tp: committed[tp] for tp in assigned.intersection(committed)}
+        self._sharing.assigned(dict(sorted(positions.items())))
+        self._sharing.to_commit.update(begun)  # so that a restart begins there, too
+        await self._tell()
+
+    async def _begun(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where partitions begin of which the group has nothing: where the options say, if the
+        query is new and they were there when it began; else at their first record."""
+        if not partitions or self._opened is None:
+            return {}
+        seen = await self._look()
+        first = self._at_first if self._is_new else None
+        places = {} if first is None else await self._opened.places(self._options.starting, first)
+        return {tp: places.get(tp, seen.bounds[tp][0]) for tp in partitions if tp in seen.bounds}
+
+    async def on_partitions_revoked(self, revoked: set[TopicPartition], /) -> None:
+        """Others shall have these: when Spark is done with them."""
+        self._sharing.asked_back(revoked)
+        async with self._freed:
+            await self._freed.wait_for(lambda: self._sharing.is_free(revoked))
+        await self._tell()
+        self._sharing.gone(revoked)
+
+    async def on_partitions_lost(self, lost: set[TopicPartition], /) -> None:
+        """Others may have these already. A batch in hand goes on, and is not committed for them."""
+        self._sharing.gone(lost)
+        async with self._freed:
+            self._freed.notify_all()

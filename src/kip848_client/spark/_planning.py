@@ -1,0 +1,135 @@
+"""What the next micro-batch reads: the rules of a query that has all partitions to itself.
+
+Pure: what brokers were seen to have comes in, a ``Manifest`` goes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kip848_client._partition_names import shown
+from kip848_client._types import TopicPartition
+from kip848_client.errors import Kip848Error
+from kip848_client.spark._manifest import Manifest
+from kip848_client.spark._ranges import limited
+
+__all__ = ["DataLost", "Planning", "Seen"]
+
+
+class DataLost(Kip848Error):
+    """Records that the query should have read are not there any more. The option
+    ``failOnDataLoss=false`` goes on with those that are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the brokers have: the bounds of each partition, and the ids of the topics."""
+
+    bounds: Mapping[TopicPartition, tuple[int, int]]
+    topic_ids: Mapping[str, str]
+
+    def ends_json(self) -> dict[str, dict[str, int]]:
+        """The ends, as Spark's own source writes offsets: what lag is computed from."""
+        found: dict[str, dict[str, int]] = {}
+        for (topic, partition), (_, end) in sorted(self.bounds.items()):
+            found.setdefault(topic, {})[str(partition)] = end
+        return found
+
+
+@dataclass(slots=True)
+class Planning:
+    """Decides what a micro-batch takes, and remembers what that takes more than one call."""
+
+    fails_on_data_loss: bool = True
+    at_least: int | None = None
+    """Fewer offsets are waited for, ``delay_ms`` at most."""
+    delay_ms: int = 0
+    until: Mapping[TopicPartition, int] | None = None
+    """AvailableNow: nothing beyond these offsets is read."""
+    is_draining: bool = False
+    """Nothing more is planned."""
+    losses: list[str] = field(default_factory=list[str])
+    """What was lost and gone on after, to be logged by who takes it."""
+    _planned_ms: int | None = None
+    """When the last batch was planned."""
+
+    def next(self, start: Manifest, seen: Seen, limit: int | None, now_ms: int) -> Manifest:
+        """The batch after ``start``; ``start`` itself when there is nothing to read, or too little
+        yet. Raises ``DataLost``."""
+        positions = self._positions(start, seen)
+        available = {
+            tp: (at, max(at, self._end(tp, seen.bounds[tp][1]))) for tp, at in positions.items()
+        }
+        total = sum(end - at for at, end in available.values())
+        if not total or self._waits_for_more(total, now_ms):
+            return start
+        self._planned_ms = now_ms
+        spans = {tp: (at, at) for tp, at in positions.items()}
+        spans |= {tp: (at, end) for tp, at, end in limited(available, limit)}
+        return Manifest(start.number + 1, spans, seen.topic_ids)
+
+    def check(self, batch: Manifest, seen: Seen) -> None:
+        """Before a batch is read that was planned by an earlier run: is it all there? Raises
+        ``DataLost``."""
+        for tp, (start, end) in sorted(batch.ranges.items()):
+            if start == end:
+                continue
+            begin = seen.bounds.get(tp, (None, None))[0]
+            if begin is None or _is_other(tp.topic, batch, seen):
+                self._lost(f"{shown(tp)} was deleted before {start} to {end} was read")
+            elif begin > start:
+                self._lost(_aged(tp, start, begin))
+
+    def _positions(self, start: Manifest, seen: Seen) -> dict[TopicPartition, int]:
+        found: dict[TopicPartition, int] = {}
+        ends = start.ends
+        for tp in sorted(ends.keys() - seen.bounds.keys()):
+            self._lost(f"{shown(tp)} was read up to {ends[tp]} and is gone")
+        for tp, (begin, end) in sorted(seen.bounds.items()):
+            at = ends.get(tp)
+            if at is None:
+                found[tp] = begin
+            elif _is_other(tp.topic, start, seen):
+                self._lost(f"topic {tp.topic} was deleted and created again: another topic")
+                found[tp] = begin
+            elif at < begin:
+                self._lost(_aged(tp, at, begin))
+                found[tp] = begin
+            elif at > end:
+                self._lost(f"{shown(tp)} ends at {end} and was read up to {at}: its log was cut")
+                found[tp] = end
+            else:
+                found[tp] = at
+        return found
+
+    def _end(self, tp: TopicPartition, end: int) -> int:
+        """Partitions that came after AvailableNow began are for the next query."""
+        return end if self.until is None else min(end, self.until.get(tp, 0))
+
+    def _waits_for_more(self, total: int, now_ms: int) -> bool:
+        if self.at_least is None or self.until is not None or total >= self.at_least:
+            return False
+        if self._planned_ms is None:  # the wait begins with the query
+            self._planned_ms = now_ms
+        return now_ms - self._planned_ms < self.delay_ms
+
+    def _lost(self, what: str) -> None:
+        if self.fails_on_data_loss:
+            raise DataLost(
+                f"records are lost: {what}. Set failOnDataLoss=false to go on with what is there."
+            )
+        self.losses.append(what)
+
+
+def _aged(tp: TopicPartition, at: int, begin: int) -> str:
+    return (
+        f"{shown(tp)} was to be read from {at} and begins at {begin}: "
+        "older records were deleted (retention)"
+    )
+
+
+def _is_other(topic: str, then: Manifest, seen: Seen) -> bool:
+    """Whether the topic is another one than it was, by its id."""
+    before = then.topic_ids.get(topic)
+    return before is not None and seen.topic_ids.get(topic, before) != before

@@ -1,0 +1,190 @@
+"""Ranges of offsets become Arrow batches: what a task of Spark's does.
+
+An executor's Python process is used for many tasks, so that its consumer is kept for the next task
+with the same settings: connections stay open. It is no member of any group.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from kip848_client._partition_names import shown
+from kip848_client._types import TopicPartition
+from kip848_client.consumer import Consumer
+from kip848_client.errors import OffsetOutOfRange, RequestTimedOut
+from kip848_client.records import RecordBatchView
+from kip848_client.records._arrow import pyarrow
+from kip848_client.spark._loop import LoopThread
+from kip848_client.spark._options import SourceOptions
+from kip848_client.spark._planning import DataLost
+from kip848_client.spark._ranges import OffsetRange
+
+__all__ = ["TaskRanges", "read_ranges"]
+
+_log = logging.getLogger("kip848_client.spark")
+
+_ROWS_MAX: Final = 100_000
+"""Of one Arrow batch, about: Spark takes any number, and memory shall not depend on the topic."""
+_WAIT_MS: Final = 10
+"""How long a broker may wait for records (``kafka.fetch.max.wait.ms``). What a task reads is there,
+and a fetch beyond its end would hold up the next task's."""
+_TURN_MS: Final = 100
+"""How long a call for records may wait before what is no record is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRanges:
+    """What one task reads, and how."""
+
+    ranges: tuple[OffsetRange, ...]
+    options: SourceOptions
+
+
+def read_ranges(task: TaskRanges) -> Iterator[Any]:
+    """``pyarrow.RecordBatch``es of all records in the ranges; of one partition in their order.
+
+    The next batch is got while Spark has this one. Raises ``DataLost`` when records are gone and
+    that matters, ``RequestTimedOut`` when nothing comes for ``kafkaConsumer.pollTimeoutMs``.
+    """
+    reading = _Reading(task)
+    loop = _loop()
+    following = loop.begin(reading.next())
+    try:
+        while batches := following.result():
+            following = loop.begin(reading.next())
+            yield from batches
+    finally:
+        following.cancel()
+
+
+class _Reading:
+    """The ranges of a task, as they are read. Lives in the loop's thread."""
+
+    def __init__(self, task: TaskRanges) -> None:
+        self._options = task.options
+        self._left = {each.tp: each for each in task.ranges}
+        self._at = {each.tp: each.start for each in task.ranges}
+        self._consumer: Consumer[Any, Any] | None = None
+
+    async def next(self) -> list[Any]:
+        """Some Arrow batches; none when everything was read."""
+        if self._consumer is None:
+            self._consumer = consumer = await _consumer(self._options)
+            consumer.assign(self._left)
+            consumer.resume(*self._left)  # an earlier task may have read them to its end
+            for tp, start in self._at.items():
+                consumer.seek(tp, start)
+        deadline = time.monotonic() + self._options.poll_timeout_ms / 1000
+        while self._left:
+            try:
+                views = await self._consumer.getbatches(timeout_ms=_TURN_MS, max_records=_ROWS_MAX)
+            except OffsetOutOfRange as err:
+                self._go_on_after(err)
+                continue
+            batches = [batch for view in views.values() if (batch := self._take(view)) is not None]
+            if batches:
+                return self._together(batches)
+            await self._look_for_ends()
+            if time.monotonic() > deadline:
+                raise self._nothing_came()
+        return []
+
+    def _take(self, view: RecordBatchView[Any, Any]) -> Any:
+        """The part of a view that is in the range of its partition, if any."""
+        wanted = self._left.get(view.tp)
+        if wanted is None:
+            return None
+        batch = view.to_arrow()
+        if view.next_offset >= wanted.end:
+            batch = batch.slice(0, bisect_left(view.offsets, wanted.end))
+            self._finish(view.tp)
+        return batch if batch.num_rows else None
+
+    def _finish(self, tp: TopicPartition) -> None:
+        del self._left[tp]
+        if self._consumer is not None:
+            self._consumer.pause(tp)
+
+    async def _look_for_ends(self) -> None:
+        """A range may end in what is no record: markers of transactions, what was compacted."""
+        if self._consumer is None:
+            return
+        for tp in list(self._left):
+            try:
+                position = await self._consumer.position(tp)
+            except OffsetOutOfRange as err:
+                self._go_on_after(err)
+                continue
+            if position >= self._left[tp].end:
+                self._finish(tp)
+
+    def _go_on_after(self, err: OffsetOutOfRange) -> None:
+        """The records are not there (any more)."""
+        tp = TopicPartition(err.topic, err.partition)
+        wanted = self._left.get(tp)
+        if wanted is None:
+            return
+        if self._options.fails_on_data_loss:
+            raise DataLost(
+                f"records are lost: {shown(tp)} was to be read from "
+                f"{err.offset} to {wanted.end}, and has {err.start} to {err.end} only. Set "
+                "failOnDataLoss=false to go on with what is there."
+            ) from err
+        _log.warning(
+            "%s lost records from %d on: it has %d to %d; going on with those",
+            shown(tp),
+            err.offset,
+            err.start,
+            err.end,
+        )
+        if self._consumer is not None and err.offset < err.start < wanted.end:
+            self._consumer.seek(tp, err.start)
+        else:
+            self._finish(tp)
+
+    def _together(self, batches: list[Any]) -> list[Any]:
+        """Small batches of many partitions as one: each costs Spark as much as a large one."""
+        if not self._options.with_headers:
+            batches = [each.drop_columns("headers") for each in batches]
+        if len(batches) == 1:
+            return batches
+        pa = pyarrow()
+        return list(pa.Table.from_batches(batches).combine_chunks().to_batches())
+
+    def _nothing_came(self) -> RequestTimedOut:
+        ranges = sorted(self._left.values())
+        left = ", ".join(f"{shown(tp)} up to {end}" for tp, _, end in ranges[:5])
+        more = f" and {len(ranges) - 5} more" if len(ranges) > 5 else ""
+        return RequestTimedOut(
+            f"nothing came for {self._options.poll_timeout_ms} ms, and this is not read: {left}"
+            f"{more}; is the leader of the partition up? The option kafkaConsumer.pollTimeoutMs "
+            "says how long to wait"
+        )
+
+
+@cache
+def _loop() -> LoopThread:
+    return LoopThread("kip848-spark-read")
+
+
+_kept: dict[tuple[tuple[str, str], ...], Consumer[Any, Any]] = {}
+
+
+async def _consumer(options: SourceOptions) -> Consumer[Any, Any]:
+    """The consumer of this process for these settings, started when it is first wanted."""
+    key = tuple(sorted(options.properties.items()))
+    found = _kept.get(key)
+    if found is None:
+        settings = options.client_settings()
+        settings.pop("group_instance_id", None)
+        settings.setdefault("fetch_max_wait_ms", _WAIT_MS)
+        found = Consumer(**settings, auto_offset_reset="none", enable_auto_commit=False)
+        await found.start()
+        _kept[key] = found
+    return found

@@ -1,0 +1,45 @@
+"""``Kip848DataSource``: the format ``kip848``."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from kip848_client.spark._batch import BatchReader
+from kip848_client.spark._options import SourceOptions, source_options
+from kip848_client.spark._schema import check_schema, schema_of
+from kip848_client.spark._stream import StreamReader
+
+__all__ = ["Kip848DataSource"]
+
+
+class Kip848DataSource(DataSource):
+    """Kafka topics as tables and streams, with the columns and options of Spark's own Kafka source.
+
+    Nothing is begun here: Spark makes it in several processes.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """What ``format(...)`` is given."""
+        return "kip848"
+
+    def schema(self) -> StructType:
+        """The columns; ``headers`` with the option ``includeHeaders``."""
+        with_headers = self.options.get("includeHeaders", "false").lower() == "true"
+        return schema_of(with_headers=with_headers)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """For ``spark.read``."""
+        return BatchReader(self._checked(schema, is_stream=False))
+
+    def streamReader(  # noqa: N802  # Spark's name
+        self, schema: StructType
+    ) -> DataSourceStreamReader:
+        """For ``spark.readStream``."""
+        return StreamReader(self._checked(schema, is_stream=True))
+
+    def _checked(self, schema: StructType, *, is_stream: bool) -> SourceOptions:
+        options = source_options(dict(self.options), is_stream=is_stream)
+        check_schema(schema, with_headers=options.with_headers)
+        return options

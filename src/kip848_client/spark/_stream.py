@@ -1,0 +1,103 @@
+"""A streaming query, as Spark calls it.
+
+Spark calls from one thread, and waits: each method asks the brokers in a loop in another thread,
+with a deadline. Nothing is begun when the reader is made, for Spark makes and pickles several: the
+first call that needs brokers connects.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from kip848_client.spark._alone import ExclusiveRunner
+from kip848_client.spark._manifest import Manifest
+from kip848_client.spark._member import MemberRunner
+from kip848_client.spark._options import SourceOptions
+from kip848_client.spark._ranges import OffsetRange, packed
+from kip848_client.spark._reading import TaskRanges, read_ranges
+from kip848_client.spark._runner import SourceRunner
+from kip848_client.spark._signals import leave_when_terminated
+from kip848_client.spark._slots import tasks_of
+
+__all__ = ["StreamReader"]
+
+_log = logging.getLogger("kip848_client.spark")
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """What Spark calls. All rules are in ``Runner`` and ``Planning``."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._runner: SourceRunner | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Executors get the options alone."""
+        return {"_options": self._options, "_runner": None}
+
+    def _run(self) -> SourceRunner:
+        if self._runner is None:
+            kind = MemberRunner if self._options.is_shared else ExclusiveRunner
+            self._runner = kind(self._options)
+            leave_when_terminated(self._runner.close)
+        return self._runner
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # Spark's name
+        """``maxOffsetsPerTrigger``."""
+        limit = self._options.limit
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's name
+        """From now on nothing is read that comes later."""
+        self._run().stop_at_what_is_there()
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's name
+        """Where a query without a checkpoint begins."""
+        return self._run().first().to_json()
+
+    def latestOffset(  # noqa: N802  # Spark's name
+        self, start: dict[str, Any], limit: ReadLimit
+    ) -> dict[str, Any]:
+        """The next batch; ``start`` itself when there is nothing. Whatever ``start`` covers is
+        done: Spark calls this after the batch before is in its log of commits."""
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        before = Manifest.of(start)
+        after = self._run().next(before, most)
+        return start if after is before else after.to_json()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802  # Spark's name
+        """The ends of the partitions, as they were seen last: Spark shows them in its progress."""
+        if self._runner is None:
+            return None
+        return self._runner.ends()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The tasks of a batch: all of it is in ``end``."""
+        del start
+        batch = self._run().batch(Manifest.of(end))
+        ranges = [OffsetRange(tp, *span) for tp, span in sorted(batch.ranges.items())]
+        tasks = packed(ranges, tasks_of(self._options, len(ranges)), self._options.longest_task)
+        return [InputPartition(TaskRanges(each, self._options)) for each in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Arrow batches of the ranges of one task."""
+        return read_ranges(partition.value)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Spark has the batch. The group is told in ``latestOffset``, which comes for the last
+        batch, too."""
+
+    def stop(self) -> None:
+        """The query is over."""
+        if self._runner is not None:
+            self._runner.close()

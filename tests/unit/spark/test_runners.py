@@ -1,0 +1,224 @@
+"""Queries without Spark: sources that are called as Spark calls them, on the bundled broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from kip848_client import Admin, Consumer, Producer
+from kip848_client._types import TopicPartition
+from kip848_client.errors import ConfigError, RequestTimedOut, TransportError
+from kip848_client.spark._manifest import Manifest
+from kip848_client.spark._planning import DataLost
+from mock_coordinator.threaded import BrokerThread
+from tests.unit.spark._by_hand import Query, options_of, rows_of
+
+pytestmark = pytest.mark.mock_broker(topics={"a": 3})
+
+Begin = Callable[..., Query]
+
+
+@pytest.fixture
+def begin(mock_broker: BrokerThread) -> Iterator[Begin]:
+    """Begin a query; all are closed at the end."""
+    begun: list[Query] = []
+
+    def make(**said: str) -> Query:
+        begun.append(Query(options_of(mock_broker.bootstrap, **said)))
+        return begun[-1]
+
+    yield make
+    for query in begun:
+        query.runner.close()
+
+
+def _produce(broker: BrokerThread, count: int, first: int = 0) -> None:
+    for number in range(first, first + count):
+        broker.produce("a", f"v{number}".encode(), partition=number % 3)
+
+
+def _committed(broker: BrokerThread, group: str = "g") -> dict[int, int]:
+    async def ask() -> dict[int, int]:
+        async with Admin(bootstrap_servers=broker.bootstrap) as admin:
+            found = await admin.list_group_offsets(group)
+        return {tp.partition: each.offset for tp, each in found.items()}
+
+    return asyncio.run(ask())
+
+
+def _values(query: Query) -> list[bytes]:
+    return [row[2] for row in query.sink]
+
+
+@pytest.mark.parametrize("ownership", ["exclusive", "shared"])
+def test_all_records_are_read_once_and_the_group_is_told(
+    mock_broker: BrokerThread, begin: Begin, ownership: str
+) -> None:
+    _produce(mock_broker, 31)
+    query = begin(kafka_group_id="g", ownership=ownership)
+    query.run(limit=7)
+    assert len(query.log) == 6
+    _produce(mock_broker, 5, first=31)
+    query.run()
+    assert sorted(_values(query)) == sorted(f"v{n}".encode() for n in range(36))
+    assert _committed(mock_broker) == {0: 12, 1: 12, 2: 12}
+    assert query.runner.ends() == {"a": {"0": 12, "1": 12, "2": 12}}
+
+
+@pytest.mark.parametrize("ownership", ["exclusive", "shared"])
+def test_a_batch_that_a_crash_interrupted_is_repeated_as_it_was(
+    mock_broker: BrokerThread, begin: Begin, ownership: str
+) -> None:
+    _produce(mock_broker, 30)
+    query = begin(kafka_group_id="g", ownership=ownership)
+    query.plan(limit=9)
+    query.read()
+    query.plan(limit=9)
+    _produce(mock_broker, 30, first=30)
+    query.restart()
+    query.run()
+    assert sorted(_values(query)) == sorted(f"v{n}".encode() for n in range(60))
+    assert _committed(mock_broker) == {0: 20, 1: 20, 2: 20}
+
+
+def test_a_restart_without_its_checkpoint_goes_on_where_the_group_is(
+    mock_broker: BrokerThread, begin: Begin
+) -> None:
+    _produce(mock_broker, 12)
+    begin(kafka_group_id="g", ownership="exclusive").run()
+    _produce(mock_broker, 3, first=12)
+    again = begin(kafka_group_id="g", ownership="exclusive")
+    again.run()
+    assert _values(again) == [b"v12", b"v13", b"v14"]
+
+
+def test_available_now_ends_with_what_was_there(mock_broker: BrokerThread, begin: Begin) -> None:
+    _produce(mock_broker, 10)
+    query = begin()
+    query.runner.stop_at_what_is_there()
+    _produce(mock_broker, 10, first=10)
+    query.run(limit=4)
+    assert len(query.sink) == 10
+
+
+def test_a_partition_that_comes_later_is_read_whole(
+    mock_broker: BrokerThread, begin: Begin
+) -> None:
+    query = begin(startingOffsets="latest")
+    query.run()
+    mock_broker.add_partitions("a", 4)
+    mock_broker.produce("a", b"new", partition=3)
+    query.run()
+    assert query.sink == [(3, 0, b"new")]
+
+
+def test_a_topic_that_was_created_again_is_told(mock_broker: BrokerThread, begin: Begin) -> None:
+    _produce(mock_broker, 6)
+    query = begin()
+    query.run()
+    mock_broker.delete_topic("a")
+    mock_broker.create_topic("a", 3)
+    _produce(mock_broker, 30)
+    with pytest.raises(DataLost, match="created again"):
+        query.plan()
+
+
+def test_records_that_are_gone_when_a_task_wants_them_are_told(mock_broker: BrokerThread) -> None:
+    _produce(mock_broker, 3)
+    batch = Manifest(1, {TopicPartition("a", 0): (5, 9)})
+    with pytest.raises(DataLost, match=r"a-0 was to be read from 5 to 9, and has 0 to 1 only"):
+        rows_of(options_of(mock_broker.bootstrap), batch, tasks=1)
+    assert rows_of(options_of(mock_broker.bootstrap, failOnDataLoss="false"), batch) == []
+
+
+def test_markers_of_transactions_do_not_hold_a_task_up(
+    mock_broker: BrokerThread, begin: Begin
+) -> None:
+    async def write() -> None:
+        settings: dict[str, Any] = {"bootstrap_servers": mock_broker.bootstrap}
+        async with Producer(transactional_id="t", **settings) as producer:
+            for number in range(4):
+                with suppress(ZeroDivisionError):
+                    async with producer.transaction() as txn:
+                        await (await txn.send("a", b"%d" % number, partition=0))
+                        if number % 2:
+                            raise ZeroDivisionError  # aborts
+
+    asyncio.run(write())
+    query = begin(kafka_isolation_level="read_committed")
+    query.run(limit=1)
+    assert _values(query) == [b"0", b"2"]
+    assert query.log[-1].ends[TopicPartition("a", 0)] == 8
+
+
+def test_a_plain_consumer_joins_and_leaves_and_each_record_has_one_reader(
+    mock_broker: BrokerThread, begin: Begin
+) -> None:
+    query = begin(kafka_group_id="g")
+    plain: list[bytes] = []
+
+    async def take(count: int) -> None:
+        async with Consumer("a", bootstrap_servers=mock_broker.bootstrap, group_id="g") as consumer:
+            while len(plain) < count:
+                _produce(mock_broker, 3, first=len(plain) + len(query.sink) + 1_000)
+                # Spark goes on meanwhile: in another thread, as its calls wait
+                await asyncio.to_thread(query.run)
+                for records in (await consumer.getmany(timeout_ms=50)).values():
+                    plain.extend(record.value or b"" for record in records)
+
+    _produce(mock_broker, 9)
+    query.run()
+    asyncio.run(take(5))
+    query.run()
+    produced = [each.value for each in mock_broker.records("a")]
+    for _ in range(100):
+        if len(query.sink) + len(plain) >= len(produced):
+            break
+        query.run()
+    assert sorted(_values(query) + plain) == sorted(value or b"" for value in produced)
+
+
+def test_a_partition_that_is_asked_back_waits_for_its_batch(
+    mock_broker: BrokerThread, begin: Begin
+) -> None:
+    _produce(mock_broker, 9)
+    query = begin(kafka_group_id="g")
+    query.plan()
+
+    async def join() -> set[int]:
+        async with Consumer("a", bootstrap_servers=mock_broker.bootstrap, group_id="g") as consumer:
+            with pytest.raises(TimeoutError):
+                await consumer.wait_assigned(timeout_ms=1_000)
+            await asyncio.to_thread(query.read)
+            await asyncio.to_thread(query.run)
+            return {tp.partition for tp in await consumer.wait_assigned(timeout_ms=20_000)}
+
+    assert asyncio.run(join())
+    assert _committed(mock_broker) == {0: 3, 1: 3, 2: 3}
+
+
+def test_a_topic_that_is_not_there_is_named(begin: Begin) -> None:
+    query = begin(subscribe="missing")
+    with pytest.raises(Exception, match="missing"):
+        query.plan()
+
+
+def test_a_partition_that_is_not_there_is_named(mock_broker: BrokerThread, begin: Begin) -> None:
+    del mock_broker
+    query = begin(startingOffsets='{"a": {"0": 0, "1": 0, "2": 0, "3": 0}}')
+    with pytest.raises(ConfigError, match="a-3, which is not read"):
+        query.plan()
+    query = begin(startingOffsets='{"a": {"0": 0, "1": 0, "2": 7}}')
+    with pytest.raises(ConfigError, match="offset 7 is outside of a-2, which has 0 to 0"):
+        query.plan()
+
+
+def test_brokers_that_cannot_be_reached_end_the_query() -> None:
+    query = Query(options_of("127.0.0.1:1", kafkaConsumer_pollTimeoutMs="3000"))
+    with pytest.raises((TransportError, RequestTimedOut)):
+        query.plan()
+    query.runner.close()
