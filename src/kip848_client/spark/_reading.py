@@ -59,6 +59,9 @@ def read_ranges(task: TaskRanges) -> Iterator[Any]:
         while batches := following.result():
             following = loop.begin(reading.next())
             yield from batches
+    except Exception:
+        loop.begin(_discard(task.options))
+        raise
     finally:
         following.cancel()
 
@@ -176,9 +179,20 @@ def _loop() -> LoopThread:
 _kept: dict[tuple[tuple[str, str], ...], Consumer[Any, Any]] = {}
 
 
+async def _discard(options: SourceOptions) -> None:
+    """After a failure: the consumer may be beyond use, and the next task gets a new one."""
+    found = _kept.pop(_key(options), None)
+    if found is not None:
+        await found.stop()
+
+
+def _key(options: SourceOptions) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(options.properties.items()))
+
+
 async def _consumer(options: SourceOptions) -> Consumer[Any, Any]:
     """The consumer of this process for these settings, started when it is first wanted."""
-    key = tuple(sorted(options.properties.items()))
+    key = _key(options)
     found = _kept.get(key)
     if found is None:
         settings = options.client_settings()

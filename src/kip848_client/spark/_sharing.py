@@ -59,14 +59,18 @@ class Sharing:
         """Spark has this batch: what is still ours of it is to be committed.
 
         A batch that is not in hand says nothing: it may be an earlier run's, of which a part was
-        left to other members when it was repeated.
+        left to other members when it was repeated. A partition that was lost and given again while
+        its batch ran goes on after the batch, unless the group is elsewhere by now: what others
+        have committed beyond it counts, and so does an offset that somebody has set.
         """
         mine = self.in_hand
-        if mine is not None and batch.number >= mine.number:
-            self.in_hand = None
-            for tp, end in mine.ends.items():
-                if tp in self.owned:
-                    self.to_commit[tp] = end
+        if mine is None or batch.number < mine.number:
+            return
+        self.in_hand = None
+        for tp, (start, end) in mine.ranges.items():
+            position = self.owned.get(tp)
+            if position is not None and start <= position <= end:
+                self.owned[tp] = self.to_commit[tp] = end
 
     def committed(self, offsets: Mapping[TopicPartition, int]) -> None:
         """The group has these."""

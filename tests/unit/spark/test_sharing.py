@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -70,6 +71,31 @@ def test_a_partition_that_was_lost_is_not_committed() -> None:
     sharing.gone([_A1])
     sharing.done(batch)
     assert sharing.to_commit == {_A0: 100}
+
+
+@pytest.mark.parametrize(
+    ("group_is_at", "committed", "goes_on_at"),
+    [(0, {_A0: 10}, 10), (4, {_A0: 10}, 10), (25, {}, 25)],
+)
+def test_a_partition_that_is_lost_and_given_again_while_its_batch_runs(
+    group_is_at: int, committed: dict[TopicPartition, int], goes_on_at: int
+) -> None:
+    sharing = _member(a0=0)
+    batch = sharing.next(Manifest(0), _SEEN, 10, 0)
+    sharing.gone([_A0])
+    sharing.assigned({_A0: group_is_at})
+    sharing.done(batch)
+    assert sharing.to_commit == committed
+    assert sharing.next(batch, _SEEN, 5, 0).ranges == {_A0: (goes_on_at, goes_on_at + 5)}
+
+
+def test_an_offset_that_somebody_set_back_is_not_committed_over() -> None:
+    sharing = _member(a0=50)
+    batch = sharing.next(Manifest(0), _SEEN, 10, 0)
+    sharing.gone([_A0])
+    sharing.assigned({_A0: 20})
+    sharing.done(batch)
+    assert sharing.to_commit == {}
 
 
 def test_what_comes_back_goes_on_where_the_group_is_by_then() -> None:
