@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -13,7 +12,6 @@ import pytest
 from kip848_client import Consumer, TopicPartition
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._ports import ANY_VERSION, VersionLimits
-from kip848_client.consumer import _consumer
 from kip848_client.consumer._engine import Engine
 from kip848_client.wire import request_api
 from mock_coordinator import MockBroker
@@ -133,7 +131,7 @@ async def offline(
         settings.setdefault("auto_offset_reset", "earliest")
         consumer: Consumer[Any, Any] = Consumer("t", group_id="g", **settings)
         one = Offline(broker, consumer)
-        monkeypatch.setattr(_consumer, "Engine", partial(Engine, network=one.network))
+        monkeypatch.setattr(consumer, "_network", one.network)
         before = asyncio.all_tasks()
         try:
             yield one

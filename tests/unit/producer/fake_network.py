@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, cast
 
 import pytest
 
 from kip848_client import Producer
 from kip848_client._aiokafka._transport import KafkaTransport
-from kip848_client.producer import _producer
 from kip848_client.producer._engine import Engine
 from kip848_client.wire import request_api
 from mock_coordinator import MockBroker
@@ -88,7 +86,7 @@ async def offline(
     """The producer, started; it is stopped at the end."""
     async with MockBroker({"t": partitions}, listen=False) as broker:
         one = Offline(broker, Producer(**settings))
-        monkeypatch.setattr(_producer, "Engine", partial(Engine, network=one.network))
+        monkeypatch.setattr(one.producer, "_network", one.network)
         before = asyncio.all_tasks()
         await one.producer.start()
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kip848_client.spark import _reading
 from kip848_client.spark._alone import ExclusiveRunner
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._member import MemberRunner
@@ -31,10 +32,13 @@ def rows_of(options: SourceOptions, batch: Manifest, tasks: int = 2) -> list[tup
     """What the tasks of a batch read: (partition, offset, value), sorted."""
     ranges = [OffsetRange(tp, *span) for tp, span in sorted(batch.ranges.items())]
     found: list[tuple[Any, ...]] = []
-    for task in packed(ranges, tasks):
-        for each in read_ranges(TaskRanges(task, options)):
-            columns = (each.column(name).to_pylist() for name in ("partition", "offset", "value"))
-            found.extend(zip(*columns, strict=True))
+    try:
+        for task in packed(ranges, tasks):
+            for each in read_ranges(TaskRanges(task, options)):
+                columns = (each[name].to_pylist() for name in ("partition", "offset", "value"))
+                found.extend(zip(*columns, strict=True))
+    finally:  # an executor would keep its consumer
+        _reading._loop().call(_reading._discard(options), 10_000)
     return sorted(found)
 
 
