@@ -19,12 +19,7 @@ from kip848_client.spark._where import BEGIN, END, Where, partitions_of, where_f
 
 __all__ = ["SourceOptions", "source_options"]
 
-_OURS: Final = {
-    "ownership": "shared: a member of the group; exclusive: no membership",
-    "tasks": "how many tasks read a batch",
-    "control": "a path for the control channel",
-    "leavetimeout": "how long leaving may take",
-}
+_OURS: Final = ("ownership", "tasks", "control")
 _THEIRS: Final = (
     "assign",
     "subscribe",

@@ -111,6 +111,7 @@ def test_where_a_query_begins() -> None:
         ({"ownership": "mine"}, "'shared' nor 'exclusive'"),
         ({"ownership": "shared"}, "set kafka.group.id"),
         ({"groupIdPrefix": "x"}, "kafka.group.id"),
+        ({"leaveTimeout": "5"}, "has no option 'leavetimeout'"),
         ({"kafka.group.id": ""}, "kafka.group.id is empty"),
         ({"kafka.sasl.mechanism": "PLAIN", "kafka.security.protocol": "SASL_SSL"}, "jaas"),
     ],
