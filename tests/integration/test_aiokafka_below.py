@@ -312,6 +312,20 @@ async def test_what_is_raised_instead_of_sending_passes_or_is_told(cluster: Clus
         assert (await kept.send_and_wait(topic, b"d")).offset == 2
 
 
+async def test_who_has_sent_a_record_finds_its_leader(cluster: Cluster) -> None:
+    topic = await filled(cluster, "led", 1, 0)
+    async with producer(cluster) as kept:
+        ask = kept.client._ask
+
+        async def late(*asked: Any) -> bool:
+            await asyncio.sleep(0.05)
+            return bool(await ask(*asked))
+
+        kept.client._ask = late
+        await kept.send_and_wait(topic, b"a")
+        assert kept.client.cluster.leader_for_partition(TopicPartition(topic, 0)) is not None
+
+
 async def test_a_mistake_in_what_wraps_the_sender_ends_the_producer(cluster: Cluster) -> None:
     topic = await filled(cluster, "mistaken", 1, 0)
     async with producer(cluster) as kept:

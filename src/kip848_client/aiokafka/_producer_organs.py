@@ -231,13 +231,14 @@ class Routes:
         return getattr(self._client.cluster, name)
 
     async def learn(self, topic: str) -> frozenset[int]:
-        """The partitions, asked for if need be."""
+        """The partitions, asked for if need be. ``cluster`` has them, too, when this returns: who
+        has sent a record finds its leader there."""
         known = self._inner.partitions_known(topic)
         if known is not None:
             return known[0]
         with self._translating:
             found = await self._inner.partitions_for(topic)
-        self._client.learn_of(topic)
+        await self._client.learn_of(topic)
         return found
 
     def partitions_for_topic(self, topic: str) -> Any:
