@@ -194,7 +194,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "kip848_client.spark",
-        (*GROUND, "config", "records", "consumer", "admin"),
+        (*GROUND, "config", "records", "consumer", "producer", "admin"),
     ),
     (
         "kip848_client.aiokafka",

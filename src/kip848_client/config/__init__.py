@@ -13,8 +13,10 @@ from kip848_client.config._consumer import (
 from kip848_client.config._kafka_properties import (
     CLIENT_PROPERTIES,
     CONSUMER_PROPERTIES,
+    PRODUCER_PROPERTIES,
     client_settings,
     consumer_settings,
+    producer_settings,
 )
 from kip848_client.config._producer import ProducerConfig, ProducerSettings
 
@@ -22,6 +24,7 @@ __all__ = [
     "CLASSIC_ONLY",
     "CLIENT_PROPERTIES",
     "CONSUMER_PROPERTIES",
+    "PRODUCER_PROPERTIES",
     "AdminConfig",
     "AdminSettings",
     "ClientConfig",
@@ -32,4 +35,5 @@ __all__ = [
     "client_settings",
     "consumer_settings",
     "parse_duration_ms",
+    "producer_settings",
 ]

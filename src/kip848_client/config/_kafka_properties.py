@@ -15,7 +15,14 @@ from typing import Any, Final
 from kip848_client.config._tls import Pem, tls_context
 from kip848_client.errors import ConfigError
 
-__all__ = ["CLIENT_PROPERTIES", "CONSUMER_PROPERTIES", "client_settings", "consumer_settings"]
+__all__ = [
+    "CLIENT_PROPERTIES",
+    "CONSUMER_PROPERTIES",
+    "PRODUCER_PROPERTIES",
+    "client_settings",
+    "consumer_settings",
+    "producer_settings",
+]
 
 _NUMBERS: Final = {
     "request.timeout.ms": "request_timeout_ms",
@@ -44,6 +51,18 @@ _CONSUMER_TEXTS: Final = {
     "group.remote.assignor": "group_remote_assignor",
     "isolation.level": "isolation_level",
 }
+_PRODUCER_NUMBERS: Final = {
+    "batch.size": "max_batch_size",
+    "buffer.memory": "buffer_memory",
+    "delivery.timeout.ms": "delivery_timeout_ms",
+    "linger.ms": "linger_ms",
+    "max.block.ms": "max_block_ms",
+    "max.in.flight.requests.per.connection": "max_in_flight_requests_per_connection",
+    "max.request.size": "max_request_size",
+    "metadata.max.idle.ms": "metadata_max_idle_ms",
+    "transaction.timeout.ms": "transaction_timeout_ms",
+}
+_PRODUCER_TEXTS: Final = {"acks": "acks", "compression.type": "compression_type"}
 _LOGIN: Final = re.compile(r"\b(username|password)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')")
 _SECRETS: Final = (
     "sasl.jaas.config",
@@ -66,6 +85,11 @@ CONSUMER_PROPERTIES: Final = CLIENT_PROPERTIES.union(
 )
 """What ``consumer_settings`` heeds."""
 
+PRODUCER_PROPERTIES: Final = CLIENT_PROPERTIES.union(
+    _PRODUCER_NUMBERS, _PRODUCER_TEXTS, ["enable.idempotence"]
+)
+"""What ``producer_settings`` heeds."""
+
 
 def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """As ``client_settings``, with the settings of a consumer: fetching, isolation, its rack and
@@ -79,6 +103,22 @@ def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
             settings[name] = _number(key, properties[key])
     if "check.crcs" in properties:
         settings["check_crcs"] = _truth("check.crcs", properties["check.crcs"])
+    return settings
+
+
+def producer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    """As ``client_settings``, with the settings of a producer, but for its transactional id."""
+    settings = client_settings(properties)
+    settings |= {
+        name: properties[key] for key, name in _PRODUCER_TEXTS.items() if key in properties
+    }
+    for key, name in _PRODUCER_NUMBERS.items():
+        if key in properties:
+            settings[name] = _number(key, properties[key])
+    if "enable.idempotence" in properties:
+        settings["enable_idempotence"] = _truth(
+            "enable.idempotence", properties["enable.idempotence"]
+        )
     return settings
 
 

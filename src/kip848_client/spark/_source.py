@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
+)
 from pyspark.sql.types import StructType
 
+from kip848_client.errors import ConfigError
 from kip848_client.spark._batch import BatchReader
 from kip848_client.spark._options import SourceOptions, source_options
+from kip848_client.spark._rows import check_columns
 from kip848_client.spark._schema import check_schema, schema_of
+from kip848_client.spark._sink_options import SinkOptions, sink_options
 from kip848_client.spark._stream import StreamReader
+from kip848_client.spark._writers import BatchWriter, StreamWriter
 
 __all__ = ["Kip848DataSource"]
 
 
 class Kip848DataSource(DataSource):
-    """Kafka topics as tables and streams, with the columns and options of Spark's own Kafka source.
+    """Kafka topics as tables and streams, to be read and written, with the columns and options of
+    Spark's own Kafka source and sink.
 
     Nothing is begun here: Spark makes it in several processes.
     """
@@ -38,6 +49,25 @@ class Kip848DataSource(DataSource):
     ) -> DataSourceStreamReader:
         """For ``spark.readStream``."""
         return StreamReader(self._checked(schema, is_stream=True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        """For ``df.write``, with ``mode("append")``."""
+        if overwrite:
+            raise ConfigError("a topic cannot be overwritten; use mode('append')")
+        return BatchWriter(self._to_write(schema))
+
+    def streamWriter(  # noqa: N802  # Spark's name
+        self, schema: StructType, overwrite: bool
+    ) -> DataSourceStreamArrowWriter:
+        """For ``df.writeStream``. ``overwrite`` is output mode ``complete``, whose rows are
+        appended, as in Spark's own sink."""
+        del overwrite
+        return StreamWriter(self._to_write(schema))
+
+    def _to_write(self, schema: StructType) -> SinkOptions:
+        options = sink_options(dict(self.options))
+        check_columns(schema, options.topic)
+        return options
 
     def _checked(self, schema: StructType, *, is_stream: bool) -> SourceOptions:
         options = source_options(dict(self.options), is_stream=is_stream)

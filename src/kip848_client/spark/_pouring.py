@@ -1,0 +1,120 @@
+"""Rows become records: what a task that writes does, in the executor's process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import cache
+from typing import Any, Final
+
+from kip848_client.errors import Kip848Error
+from kip848_client.producer import Producer
+from kip848_client.spark._loop import LoopThread
+from kip848_client.spark._rows import rows_of
+from kip848_client.spark._sink_options import SinkOptions
+
+__all__ = ["Pouring", "pour", "write_at_least_once", "writing_loop"]
+
+Send = Callable[..., Awaitable[Any]]
+
+
+@cache
+def writing_loop() -> LoopThread:
+    """The loop of all tasks of this process that write."""
+    return LoopThread("kip848-spark-write")
+
+
+class Pouring:
+    """Sends rows by one producer, until one is refused. Lives in the loop's thread."""
+
+    def __init__(self, producer: Producer[Any, Any], topic: str | None) -> None:
+        self._producer: Final = producer
+        self._topic = topic
+        self._error: BaseException | None = None
+        self.rows = 0
+
+    async def pour(self, batch: Any) -> None:
+        """Send the rows of an Arrow batch. Raises the error of a row, also of an earlier one."""
+        send = self._producer.send
+        for row in rows_of(batch, self._topic):
+            if self._error is not None:
+                break
+            future = await send(row.topic, row.value, row.key, row.partition, None, row.headers)
+            future.add_done_callback(self._told)
+            self.rows += 1
+        self._check()
+
+    def _told(self, future: asyncio.Future[Any]) -> None:
+        error = None if future.cancelled() else future.exception()
+        if error is not None and self._error is None:
+            self._error = error
+
+    async def finish(self) -> None:
+        """Return when all rows are written. Raises the error of one that is not."""
+        await self._producer.flush()
+        await asyncio.sleep(0)  # callbacks of futures come in the next turn
+        self._check()
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+
+def pour(pouring: Pouring, batches: Iterator[Any]) -> None:
+    """Send all rows, the next batch is got while one is sent. For Spark's thread. Raises the error
+    of a row."""
+    loop = writing_loop()
+    under_way: Future[None] | None = None
+    try:
+        for batch in batches:
+            if under_way is not None:
+                under_way.result()
+            under_way = loop.begin(pouring.pour(batch))
+        if under_way is not None:
+            under_way.result()
+        under_way = loop.begin(pouring.finish())
+        under_way.result()
+    finally:
+        if under_way is not None:
+            under_way.cancel()
+
+
+def write_at_least_once(options: SinkOptions, batches: Iterator[Any]) -> int:
+    """Write all rows; how many. A task that fails may have written some, which are written again
+    when it is repeated. Raises the error of a row."""
+    loop = writing_loop()
+    pouring = Pouring(loop.begin(_producer(options)).result(), options.topic)
+    try:
+        pour(pouring, batches)
+    except BaseException:
+        loop.begin(_discard(options)).result()
+        raise
+    return pouring.rows
+
+
+_kept: dict[tuple[tuple[str, str], ...], Producer[Any, Any]] = {}
+
+
+def _key(options: SinkOptions) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(options.properties.items()))
+
+
+async def _producer(options: SinkOptions) -> Producer[Any, Any]:
+    """The producer of this process for these settings: the next task uses it, too."""
+    key = _key(options)
+    found = _kept.get(key)
+    if found is None:
+        found = Producer(**options.client_settings())
+        await found.start()
+        _kept[key] = found
+    return found
+
+
+async def _discard(options: SinkOptions) -> None:
+    """After a failure: what waits of this task must not go out with the next one's."""
+    found = _kept.pop(_key(options), None)
+    if found is not None:
+        with suppress(Kip848Error):  # why the task failed matters more
+            await found.stop(timeout_ms=0)
