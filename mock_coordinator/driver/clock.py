@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from heapq import heappop, heappush
 from typing import Final
 
 __all__ = ["Alarm", "Clock", "VirtualClock", "wall_clock"]
@@ -49,6 +50,10 @@ class VirtualClock:
         self._now_ms = start_ms
         self._drivers: list[tuple[Callable[[], int | None], Callable[[], None]]] = []
         self._alarms: Final[dict[Alarm, None]] = {}
+        """Those that will ring."""
+        self._line: Final[list[tuple[int, int, Alarm]]] = []
+        """A heap of them, and of some that were cancelled: the next one first."""
+        self._made = 0
 
     def __call__(self) -> int:
         return self._now_ms
@@ -65,6 +70,8 @@ class VirtualClock:
         """Call a function once, when the clock has moved on by ``after_ms``."""
         alarm = Alarm(self._now_ms + max(after_ms, 0), function, self._alarms)
         self._alarms[alarm] = None
+        self._made += 1
+        heappush(self._line, (alarm.at_ms, self._made, alarm))
         return alarm
 
     def advance(self, by_ms: int) -> None:
@@ -94,9 +101,11 @@ class VirtualClock:
             when = deadline()
             if when is not None:
                 yield when, fire
-        first = min(self._alarms, key=lambda alarm: alarm.at_ms, default=None)
-        if first is not None:
-            yield first.at_ms, partial(self._ring, first)
+        line = self._line
+        while line and line[0][2] not in self._alarms:
+            heappop(line)
+        if line:
+            yield line[0][0], partial(self._ring, line[0][2])
 
     def _ring(self, alarm: Alarm) -> None:
         alarm.cancel()

@@ -61,7 +61,7 @@ from kip848_client.member import (
 )
 from kip848_client.offsets import CommitterCore, CommitterSettings, OffsetTracker
 from mock_coordinator import MockBroker
-from mock_coordinator.driver.clock import VirtualClock
+from mock_coordinator.driver.clock import Alarm, VirtualClock
 
 __all__ = ["ComputingGroup", "Member"]
 
@@ -87,6 +87,9 @@ class Member:
         self.told: list[AssignorNews] = []
         self.dies_when_computing = False
         self._abandoned: set[int] = set()
+        self._alarm: Alarm | None = None
+        self._seen: object = None
+        """What was held when it was looked at last: the same object while nothing changes."""
         self._connection = world.broker.connect()
         low, high = versions
         offer = OfferedAssignor(StickyAssignor.name, low, high, metadata_version=high)
@@ -113,6 +116,11 @@ class Member:
         """What its application may read."""
         return {each.tp for each in self.core.fetchable}
 
+    def has_changed(self) -> bool:
+        """Whether that is another set than at the last look."""
+        before, self._seen = self._seen, self.core.fetchable
+        return before is not self._seen
+
     def die(self) -> None:
         """End at once, without a word."""
         self.alive = False
@@ -129,14 +137,21 @@ class Member:
         for command in self.core.step(self.world.clock(), event):
             self._perform(command)
         self.world.look(self)
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
         due_ms = self.core.deadline_ms
+        if self._alarm is not None and self._alarm.at_ms == due_ms:
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
         if due_ms is not None:
-            self._after(due_ms - self.world.clock(), self._wake)
+            self._alarm = self.world.clock.call_later(due_ms - self.world.clock(), self._wake)
 
     def _wake(self) -> None:
-        due_ms = self.core.deadline_ms
-        if self.alive and due_ms is not None and due_ms <= self.world.clock():
-            self.feed(TimerFired())
+        self._alarm = None
+        self.feed(TimerFired())
 
     def _after(self, delay_ms: int, action: Callable[[], None]) -> None:
         self.world.clock.call_later(delay_ms, action)
@@ -262,6 +277,8 @@ class ComputingGroup:
 
     def look(self, member: Member) -> None:
         """After each step of a member: is what it holds in nobody else's hands?"""
+        if not member.has_changed():
+            return
         held = member.held
         for tp, other in list(self._holder.items()):
             if other is member and tp not in held:

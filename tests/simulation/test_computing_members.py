@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kip848_client._types import MemberId, TopicPartition
 from tests.simulation.computing_group import ComputingGroup
+from tests.simulation.upgrading import moves, upgrade
 
 MEMBERS = 100
 PARTITIONS = 1_000
 UPGRADED = 6
-"""So many of them; all of them take two minutes."""
-
-
-def moves(group: ComputingGroup, before: dict[TopicPartition, MemberId]) -> int:
-    """How many partitions are with somebody else than before."""
-    return sum(before[tp] != who for tp, who in group.owners().items())
+"""So many of them; all of them take over a minute (``python -m tests.simulation.upgrading``)."""
 
 
 def test_a_hundred_members_share_a_thousand_partitions() -> None:
@@ -119,36 +114,6 @@ def test_messages_get_lost(seed: int) -> None:
 @pytest.mark.everything("a hundred members share a thousand partitions again and again")
 def test_a_hundred_members_are_upgraded_one_by_one() -> None:
     """Among them are one whose assignor takes too long and one that dies when it computes."""
-    group = ComputingGroup(PARTITIONS)
-    old = group.join(MEMBERS, "old", (0, 1))
-    group.settle()
-    each = PARTITIONS // MEMBERS
-    slow = crashed = real = ideal = 0
-    for i, member in enumerate(old[:UPGRADED]):
-        before = group.owners()
-        computes = group.last_asked  # who is asked again
-        assert computes is not None
-        if i == UPGRADED // 3 and computes is not member:
-            slow, computes.slow_ms = slow + 1, 60_000
-        if i == UPGRADED // 2 and computes is not member:
-            crashed, computes.dies_when_computing = crashed + 1, True
-        if member.alive:
-            member.leave()
-        group.settle()
-        computes.slow_ms = 10
-        gone = {name for name in before.values() if name not in {m.member_id for m in group.alive}}
-        freed = sum(who in gone for who in before.values())
-        moved = moves(group, before)
-        assert moved <= freed * 1.1
-        real, ideal = real + moved, ideal + freed
-
-        before = group.owners()
-        joining = MEMBERS - len(group.alive)
-        group.join(joining, f"new{i}-", (0, 2))
-        group.settle()
-        moved = moves(group, before)
-        assert moved <= joining * each * 1.1
-        real, ideal = real + moved, ideal + joining * each
-        assert set(group.owners()) == {("t", number) for number in range(PARTITIONS)}
-    print(f"{UPGRADED} of {MEMBERS} members upgraded: ideal {ideal} moves, real {real}")
-    assert (slow, crashed) == (1, 1)
+    result = upgrade(MEMBERS, PARTITIONS, UPGRADED)
+    print(f"{UPGRADED} of {MEMBERS} members upgraded: {result}")
+    assert (result.slow, result.crashed) == (1, 1)

@@ -57,7 +57,10 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
         self._subscription: Any = Subscription(
             inner, self._client, with_internal=not self._exclude_internal_topics
         )
-        self._coordinator: Any = Coordinator(inner, self._client, self._group_id, vars(self))
+        subscription = self._subscription
+        self._coordinator: Any = Coordinator(
+            inner, self._client, self._group_id, vars(self), lambda: subscription.is_revoking
+        )
         self._fetcher: Any = Fetcher(inner, self._subscription)
         if topics:
             self._subscription.subscribe(self._validate_topics(topics))

@@ -7,7 +7,8 @@ the client's ``send``. Whoever wraps one of them sees the request, and what it r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import asyncio
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -55,8 +56,10 @@ class Coordinator:
         client: LinkedClient,
         group_id: str | None,
         settings: Mapping[str, Any],
+        is_rejoining: Callable[[], bool],
     ) -> None:
         self._inner = inner
+        self._is_rejoining = is_rejoining
         self._client = client
         inner.go_through(client, translated, self.carry)
         vars(self).update({name: settings[name] for name in _SETTINGS})
@@ -79,6 +82,15 @@ class Coordinator:
         """The member epoch, -1 outside of the group."""
         member = self._inner.member
         return -1 if member is None else member.member_epoch
+
+    @property
+    def _rejoin_needed_fut(self) -> asyncio.Future[None]:
+        """Done from a call of ``on_partitions_revoked`` to that of ``on_partitions_assigned``. It
+        is a picture: to wait for it, or to set it, does nothing."""
+        needed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._is_rejoining():
+            needed.set_result(None)
+        return needed
 
     def check_errors(self) -> None:
         """Raise what ended the membership."""

@@ -25,7 +25,10 @@ from kip848_client.producing import NOBODY, ProducerId, State
 __all__ = ["InnerConsumer", "InnerProducer"]
 
 _INTERVALS: Final = 1.5
-"""Of heartbeats, for partitions that others have to give up."""
+"""Of heartbeats: how long a start waits for partitions that others have to give up."""
+_NOTHING_INTERVALS: Final = 3.0
+"""Until it is said that there are none for us: others hear of us with one heartbeat, we with
+another one of what they gave up, and in between they may be busy."""
 _LOOK_S: Final = 0.1
 """How often the start looks for errors, too."""
 _PATIENCE_S: Final = 5.0
@@ -120,11 +123,29 @@ class InnerConsumer(Consumer[Any, Any]):
 
         deadline_s = now() + timeout_s
         await until(lambda: supervisor.member.state is MemberState.STABLE, deadline_s)
-        member = self.member
-        interval_ms = 0 if member is None else member.heartbeat_interval_ms
-        patience_s = max(_PATIENCE_S, _INTERVALS * interval_ms / 1000)
-        await until(lambda: bool(self.assignment()), min(deadline_s, now() + patience_s))
+        patient_s = now() + max(_PATIENCE_S, self._intervals_s(_INTERVALS))
+        await until(lambda: bool(self.assignment()), min(deadline_s, patient_s))
         self._run()
+
+    @property
+    def nothing_after_s(self) -> float:
+        """How long others may take to give something up, until we have nothing for good."""
+        return max(_PATIENCE_S, self._intervals_s(_NOTHING_INTERVALS))
+
+    def _intervals_s(self, count: float) -> float:
+        member = self.member
+        return 0.0 if member is None else count * member.heartbeat_interval_ms / 1000
+
+    def hold(self, *, everything: bool) -> None:
+        """Hand out nothing of what the group has assigned, or go on where it was."""
+        if self._engine is not None:
+            self._engine.held.hold(everything=everything)
+
+    def greet_listener(self) -> None:
+        """Let the listener hear of what is assigned already, if the group has assigned anything."""
+        supervisor = None if self._engine is None else self._engine.supervisor
+        if supervisor is not None and not self.is_ending:
+            supervisor.greet_listener()
 
     async def until_ours(
         self, partitions: Collection[Any], timeout_s: float = math.inf

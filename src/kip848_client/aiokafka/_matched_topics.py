@@ -84,6 +84,8 @@ class MatchedTopics:
         is_new, self._is_new = self._is_new, False
         if names and (is_new or names != self._inner.subscription()):
             self._inner.subscribe(names, listener=self._listener)
+            if is_new:
+                self._inner.greet_listener()
         elif not names and self._inner.subscription():
             self._inner.unsubscribe()
         if not names:

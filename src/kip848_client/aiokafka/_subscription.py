@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Final
@@ -13,6 +12,7 @@ from typing import Any, Final
 from kip848_client._aiokafka._client import LinkedClient
 from kip848_client._types import TopicPartition as OurPartition
 from kip848_client.aiokafka._inner import InnerConsumer
+from kip848_client.aiokafka._listener import ListenerInPairs
 from kip848_client.aiokafka._matched_topics import MatchedTopics
 from kip848_client.aiokafka._whole_topics import WholeTopics
 from kip848_client.aiokafka.errors import Translating
@@ -42,6 +42,7 @@ class Subscription:
         )
         if inner.config.group_id is None:
             self._whole_topics = WholeTopics(inner, client, age_ms, with_internal=with_internal)
+        self._pairs = ListenerInPairs(inner, self._notify)
         self._topics: frozenset[str] = frozenset()
         self._manual = False
         self.subscribed_pattern: re.Pattern[str] | None = None
@@ -86,6 +87,11 @@ class Subscription:
         """Whether the partition is ours."""
         return tp in self._inner.assignment()
 
+    @property
+    def is_revoking(self) -> bool:
+        """Whether the listener was called for what goes, and not yet for what there is now."""
+        return self._pairs.is_revoking
+
     def partitions_auto_assigned(self) -> bool:
         """Whether it is a group that assigns."""
         return self.active and not self._manual
@@ -107,8 +113,10 @@ class Subscription:
         """Consume these topics."""
         with _translating:
             if self._whole_topics is None:
-                self._inner.subscribe(topics, listener=self._listener(listener))
+                self._inner.subscribe(topics, listener=self._pairs)
                 self._matched.forget()
+                self._pairs.listen(listener)
+                self._inner.greet_listener()
             else:
                 self._whole_topics.want(frozenset(topics), None)
         self._topics, self.listener = frozenset(topics), listener
@@ -119,7 +127,8 @@ class Subscription:
         """Consume the topics that begin with a match of ``pattern``."""
         with _translating:
             if self._whole_topics is None:
-                self._matched.want(pattern, self._listener(listener))
+                self._matched.want(pattern, self._pairs)
+                self._pairs.listen(listener)
             else:
                 self._whole_topics.want(frozenset(), pattern)
         self._topics, self.listener = frozenset(), listener
@@ -176,6 +185,7 @@ class Subscription:
 
     async def end(self) -> None:
         """Look no more."""
+        self._pairs.end()
         await (self._whole_topics or self._matched).end()
 
     # -- waiting ---------------------------------------------------------------------------------
@@ -196,9 +206,6 @@ class Subscription:
         for each in waiting:
             if not each.done():
                 each.set_result(None)
-
-    def _listener(self, listener: Any) -> _Listener:
-        return _Listener(listener, self._notify)
 
 
 class Assignment:
@@ -292,30 +299,3 @@ class _Ours(AbstractSet[Any]):
 
     def __len__(self) -> int:
         return len(self._inner.assignment())
-
-
-class _Listener:
-    """Ours to the consumer, aiokafka's to the application."""
-
-    def __init__(self, listener: Any, notify: Callable[[], None]) -> None:
-        self._listener = listener
-        self._notify = notify
-
-    async def on_partitions_revoked(self, revoked: set[OurPartition]) -> None:
-        await self._call("on_partitions_revoked", revoked)
-
-    async def on_partitions_lost(self, lost: set[OurPartition]) -> None:
-        knows = hasattr(self._listener, "on_partitions_lost")
-        await self._call("on_partitions_lost" if knows else "on_partitions_revoked", lost)
-
-    async def on_partitions_assigned(self, assigned: set[OurPartition]) -> None:
-        self._notify()
-        if assigned:  # a member that joins late often has nothing at first, which says nothing
-            await self._call("on_partitions_assigned", assigned)
-
-    async def _call(self, name: str, partitions: set[OurPartition]) -> None:
-        if self._listener is None:
-            return
-        result = getattr(self._listener, name)({TopicPartition(*tp) for tp in partitions})
-        if inspect.isawaitable(result):
-            await result

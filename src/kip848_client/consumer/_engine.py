@@ -30,6 +30,7 @@ from kip848_client.consumer._commits import Commits
 from kip848_client.consumer._errors import ErrorBox
 from kip848_client.consumer._event_streams import EventHub
 from kip848_client.consumer._fetching import Fetching
+from kip848_client.consumer._held import Held
 from kip848_client.consumer._parts import (
     Network,
     connections,
@@ -51,7 +52,7 @@ from kip848_client.errors import (
     LocalProtocolError,
     UnsupportedVersion,
 )
-from kip848_client.fetching import AllButHeld, AssignmentChanged, Event, Started, TopicsLimited
+from kip848_client.fetching import AssignmentChanged, Event, Started, TopicsLimited
 from kip848_client.member import (
     LeaveMode,
     LeaveRequested,
@@ -128,8 +129,7 @@ class Engine(Generic[K, V]):
         """The membership, once there was a subscription."""
         self._assignment: dict[TopicPartition, TopicId | None] = {}
         """What is assigned, with the topic's id if the group said it."""
-        self._held: tuple[frozenset[TopicPartition], frozenset[TopicPartition]] | None = None
-        """What the core was told last of what may be fetched."""
+        self.held = Held(self.fetching.post)
         self._group: TaskGroup | None = None
         self._task: asyncio.Task[None] | None = None
         self._running = asyncio.Event()
@@ -526,7 +526,7 @@ class Engine(Generic[K, V]):
         new: Collection[TopicPartition],
     ) -> None:
         self._assignment = dict(assignment)
-        self._held = None
+        self.held.assignment_changed()
         self.fetching.post(AssignmentChanged(self._assignment, frozenset(new)))
         # With a pattern, nothing else says which of the topics that ever matched are still ours.
         names = {tp.topic for tp in assignment}
@@ -539,10 +539,7 @@ class Engine(Generic[K, V]):
     def fetch_only(
         self, fetchable: Collection[TopicPartition], of: Mapping[TopicPartition, TopicId]
     ) -> None:
-        held = (frozenset(of), frozenset(fetchable))
-        if held != self._held:
-            self._held = held
-            self.fetching.post(AllButHeld(*held))
+        self.held.fetch_only(fetchable, of)
 
     def want_poll(self) -> None:
         self.poller.attention()

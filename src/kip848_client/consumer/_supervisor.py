@@ -51,6 +51,7 @@ from kip848_client.group import (
     GroupCore,
     Input,
     InstallAssignment,
+    ListenerReplaced,
     ListenerReturned,
     Output,
     PollWanted,
@@ -187,7 +188,7 @@ class Supervisor:
     @property
     def wants_poll(self) -> bool:
         """See ``PollObserver``."""
-        return self._core.member.wants_poll
+        return self._core.wants_poll
 
     @property
     def in_listener(self) -> bool:
@@ -201,6 +202,10 @@ class Supervisor:
     def poll_ended(self) -> None:
         """See ``PollObserver``."""
         self.post(PollEnded())
+
+    def greet_listener(self) -> None:
+        """There is another listener, which is to hear of what is assigned already."""
+        self.post(ListenerReplaced())
 
     def detach(self) -> None:
         """The application assigns by hand from now on."""

@@ -55,6 +55,7 @@ from kip848_client.group._events import (
     FlushAsked,
     GroupEvent,
     Input,
+    ListenerReplaced,
     ListenerReturned,
 )
 from kip848_client.group._reasons import by_reason
@@ -94,6 +95,7 @@ __all__ = [
     "Input",
     "InstallAssignment",
     "ListenerMethod",
+    "ListenerReplaced",
     "ListenerReturned",
     "Output",
     "PollWanted",

@@ -40,6 +40,7 @@ from kip848_client.group._events import (
     FlushAsked,
     GroupEvent,
     Input,
+    ListenerReplaced,
     ListenerReturned,
 )
 from kip848_client.group._flushes import Flushes
@@ -60,6 +61,7 @@ from kip848_client.member import (
     LeaveRequested,
     MemberCore,
     OffsetsFlushed,
+    Polled,
     ReleasePartitions,
     SendHeartbeat,
     StartPartitions,
@@ -194,6 +196,11 @@ class GroupCore:
         """Whether no call of the listener is open or waits."""
         return self._calls.idle
 
+    @property
+    def wants_poll(self) -> bool:
+        """Whether something waits for the next ``Polled``: a join, or a callback to repeat."""
+        return self.member.wants_poll or self._calls.wants_poll
+
     # -- the step ----------------------------------------------------------------------------
 
     def step(self, now_ms: int, event: Input) -> tuple[Output, ...]:
@@ -204,10 +211,10 @@ class GroupCore:
         """
         self._now = max(self._now, now_ms)
         self._out.clear()
-        poll_was_wanted = self.member.wants_poll
+        poll_was_wanted = self.wants_poll
         self._take(event)
         self._settle()
-        if self.member.wants_poll and not poll_was_wanted:
+        if self.wants_poll and not poll_was_wanted:
             self._out_append(PollWanted())
         return tuple(self._out)
 
@@ -256,6 +263,8 @@ class GroupCore:
         match event:
             case Subscribed():
                 self._calls.attach()
+            case Polled():
+                self._calls.polled()
             case LeaveRequested():
                 self._closing = self._closing or event.final
             case CoordinatorFound() | HeartbeatAnswered():
@@ -267,6 +276,8 @@ class GroupCore:
         match event:
             case ListenerReturned():
                 self._calls.returned(event.number, failed=event.failed)
+            case ListenerReplaced():
+                self._calls.request(event)
             case ApplicationDone():
                 self._calls.application_done(event.number)
                 self._flushes.application_done(self._now, event.number)

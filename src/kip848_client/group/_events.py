@@ -28,6 +28,7 @@ __all__ = [
     "FlushAsked",
     "GroupEvent",
     "Input",
+    "ListenerReplaced",
     "ListenerReturned",
 ]
 
@@ -114,6 +115,13 @@ class FlushAsked(GroupEvent):
 class Detached(GroupEvent):
     """The application assigns by hand from now on: what is assigned is not the group's, and is left
     alone until there is a subscription again. The listener still hears the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerReplaced(GroupEvent):
+    """There is another listener, which wants to hear of what is assigned already: it is told that
+    nothing is new, again with the next poll if it fails. Before the group has assigned anything,
+    and after it was left, the event does nothing: the listener hears of it then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ Three rules decide how:
 
 The assignment that the user sees changes here: before the call that tells of something new, and
 after the call that tells of something gone. Client-side assignors hear of a target in the same
-order, before the listener hears of its partitions.
+order, before the listener hears of its partitions. A listener that has taken another one's place is
+told that nothing is new, when its turn has come.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from kip848_client.group._commands import (
     ListenerMethod,
     StartFetching,
 )
+from kip848_client.group._events import ListenerReplaced
 from kip848_client.member import (
     AssignedPartition,
     AssignorsHeard,
@@ -44,7 +46,7 @@ from kip848_client.member import (
 
 __all__ = ["ListenerCalls", "Numbers"]
 
-Request = ReleasePartitions | StartPartitions | AssignorsHeard
+Request = ReleasePartitions | StartPartitions | AssignorsHeard | ListenerReplaced
 
 
 class Numbers:
@@ -94,6 +96,10 @@ class ListenerCalls:
         self._detached = False
         self._is_over = False
         """The membership is: the application is not waited for any more."""
+        self._has_begun = False
+        """The group has assigned something, or nothing, and the listener has heard of it."""
+        self._unheard = False
+        """A listener that took another one's place has failed to hear of it."""
 
     @property
     def ids(self) -> Mapping[TopicPartition, TopicId]:
@@ -104,6 +110,17 @@ class ListenerCalls:
     def idle(self) -> bool:
         """Whether no call is open or waits."""
         return self._running is None and not self._queue
+
+    @property
+    def wants_poll(self) -> bool:
+        """Whether a call is to be repeated when the application asks for records."""
+        return self._unheard
+
+    def polled(self) -> None:
+        """The application asks for records."""
+        if self._unheard:
+            self._unheard = False
+            self.request(ListenerReplaced())
 
     def attach(self) -> None:
         """There is a subscription: what the group assigns is the user's assignment (again)."""
@@ -145,6 +162,7 @@ class ListenerCalls:
         time to leave was over while the application held records, the listener is called now: as
         with Java's client each partition that it was told of is taken from it by one call."""
         self._is_over = True
+        self._has_begun = False
         running = self._running
         if running is not None and running.waits_for_application:
             self._call_about_release(running)
@@ -156,7 +174,10 @@ class ListenerCalls:
     # -- inside ------------------------------------------------------------------------------
 
     def _is_overtaken(self, request: Request) -> bool:
-        return not isinstance(request, AssignorsHeard) and request.plan < self._lost_plan
+        return (
+            isinstance(request, ReleasePartitions | StartPartitions)
+            and request.plan < self._lost_plan
+        )
 
     def _advance(self) -> None:
         while self._running is None and self._queue:
@@ -169,6 +190,10 @@ class ListenerCalls:
                 case AssignorsHeard() as heard:
                     running.number = self._numbers.next()
                     self._emit(CallAssignors(running.number, heard.member_epoch, heard.news))
+                case ListenerReplaced() if self._has_begun and not self._detached:
+                    self._call(running, ListenerMethod.ASSIGNED, ())
+                case ListenerReplaced():
+                    self._running = None
 
     def _begin_release(self, running: _Running, request: ReleasePartitions) -> None:
         over = request.lost or self._is_over or self._is_overtaken(request)
@@ -214,12 +239,16 @@ class ListenerCalls:
         self._running = None
         if isinstance(request, StartPartitions):
             if not failed and not self._is_overtaken(request) and not self._detached:
+                self._has_begun = True
                 self._emit(StartFetching(request.assignment))
             self._tell_member(PartitionsStarted(request.plan, failed=failed))
             return
-        if isinstance(request, AssignorsHeard):
+        if isinstance(request, ListenerReplaced):
+            self._unheard = failed
+        if isinstance(request, AssignorsHeard | ListenerReplaced):
             return
         if request.lost or request.last:
+            self._has_begun = False
             self._forget(list(self._ids))
             self._announced.difference_update(each.tp for each in request.partitions)
         elif not failed or self._is_overtaken(request):

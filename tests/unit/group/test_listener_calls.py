@@ -11,6 +11,7 @@ from kip848_client.group import (
     Detached,
     ForgetPartitions,
     ListenerMethod,
+    ListenerReplaced,
     PollWanted,
     StartFetching,
 )
@@ -221,3 +222,56 @@ def test_a_new_subscription_attaches_again() -> None:
     harness.accept(-1)
     harness.joined(1, epoch=5)
     assert list(harness.core.assigned_ids) == list(tps(1))
+
+
+def test_another_listener_is_told_that_nothing_is_new() -> None:
+    harness = GroupHarness(auto_commit=False).joined(0)
+    harness.feed(ListenerReplaced())
+    assert calls(harness) == [(ASSIGNED, ())]
+    assert harness.core.fetchable == part(0)
+    harness.returned()
+    harness.target(2, 0, 1)
+    assert calls(harness) == [(ASSIGNED, (1,))]
+
+
+def test_another_listener_that_fails_is_told_with_the_next_poll() -> None:
+    harness = GroupHarness(auto_commit=False).joined(0)
+    harness.feed(ListenerReplaced())
+    harness.returned(failed=True)
+    assert harness.out(PollWanted) == [PollWanted()]
+    assert harness.core.wants_poll
+    harness.feed(Polled())
+    assert calls(harness) == [(ASSIGNED, ())]
+    assert not harness.core.wants_poll
+    harness.returned()
+    harness.feed(Polled())
+    assert calls(harness) == []
+
+
+def test_another_listener_waits_for_its_turn() -> None:
+    harness = GroupHarness(auto_commit=False).joined(0)
+    harness.target(2, 0, 1)
+    harness.feed(ListenerReplaced())
+    assert calls(harness) == [], "one call at a time"
+    harness.returned()
+    assert calls(harness) == [(ASSIGNED, ())]
+
+
+def test_another_listener_hears_of_the_first_assignment_when_it_comes() -> None:
+    harness = GroupHarness(auto_commit=False)
+    harness.feed(Subscribed(frozenset({"t"})), ListenerReplaced(), Polled())
+    assert calls(harness) == []
+    harness.accept(1, 0)
+    assert calls(harness) == [(ASSIGNED, (0,))]
+
+
+def test_another_listener_hears_nothing_after_the_end() -> None:
+    harness = GroupHarness(auto_commit=False).joined(0)
+    harness.leave(final=False)
+    harness.came_back()
+    harness.returned()
+    harness.feed(ListenerReplaced())
+    assert calls(harness) == []
+    harness = GroupHarness(auto_commit=False).joined(0)
+    harness.feed(Detached(), ListenerReplaced())
+    assert calls(harness) == []
