@@ -88,9 +88,9 @@ EXPECTED: Final[dict[str, tuple[Snippet, ...]]] = {
 }
 
 
-ELSEWHERE: Final = {"spark", "watch"}
+ELSEWHERE: Final = {"pipeline", "spark", "watch"}
 """``tests/integration/test_watch_page.py``: its snippets watch one consumer.
-``tests/spark/test_spark_page.py``: they need Spark."""
+``tests/spark/``: they need Spark."""
 
 
 def test_every_snippet_is_expected() -> None:

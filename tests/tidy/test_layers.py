@@ -48,6 +48,10 @@ PURE = (
     "kip848_client.spark._ranges",
     "kip848_client.spark._sharing",
     "kip848_client.spark._where",
+    "kip848_client.spark._written",
+    "kip848_client.spark.pipeline._causes",
+    "kip848_client.spark.pipeline._guard",
+    "kip848_client.spark.pipeline._status",
     "kip848_client.offsets._tracker",
     "kip848_client.offsets._handouts",
     "kip848_client.offsets._committer",
@@ -222,7 +226,7 @@ LAYERS_OF_THE_MOCK: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 ONLY_IMPORTER = {
     "aiokafka": ("kip848_client._aiokafka",),
-    "pydantic": ("kip848_client.config",),
+    "pydantic": ("kip848_client.config", "kip848_client.spark.pipeline"),
     "anyio": ("kip848_client", "mock_coordinator"),
     # Kafka matches subscriptions (KIP-848) and transactional ids (KIP-1152) with RE2/J
     "re2": (

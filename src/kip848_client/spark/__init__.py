@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kip848_client.spark._query import QueryControl
+    from kip848_client.spark.pipeline import Pipeline
 
-__all__ = ["QueryControl", "register"]
+__all__ = ["Pipeline", "QueryControl", "register"]
 
 
 def register(spark: SparkSession) -> None:
@@ -28,9 +29,13 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(Kip848DataSource)
 
 
-def __getattr__(name: str) -> Any:
-    if name != "QueryControl":  # pyspark is imported when it is wanted
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from kip848_client.spark._query import QueryControl
+def __getattr__(name: str) -> Any:  # pyspark is imported when it is wanted
+    if name == "QueryControl":
+        from kip848_client.spark._query import QueryControl
 
-    return QueryControl
+        return QueryControl
+    if name == "Pipeline":
+        from kip848_client.spark.pipeline import Pipeline
+
+        return Pipeline
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,7 @@ from kip848_client._types import TopicPartition
 from kip848_client.errors import Kip848Error
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._options import SourceOptions
-from kip848_client.spark._planning import Seen
+from kip848_client.spark._planning import Seen, lag_of
 from kip848_client.spark._runner import SourceRunner
 
 __all__ = ["ExclusiveRunner"]
@@ -27,8 +27,8 @@ class ExclusiveRunner(SourceRunner):
 
     def __init__(self, options: SourceOptions) -> None:
         super().__init__(options)
-        self._in_hand: int | None = None
-        """The number of the batch that Spark works on."""
+        self._in_hand: Manifest | None = None
+        """The batch that Spark works on."""
         self._done: Mapping[TopicPartition, int] = {}
         """How far Spark is."""
         self._told: Mapping[TopicPartition, int] = {}
@@ -54,18 +54,18 @@ class ExclusiveRunner(SourceRunner):
     def _planned(self, start: Manifest, seen: Seen, limit: int | None, now_ms: int) -> Manifest:
         found = self._planning.next(start, seen, limit, now_ms)
         if found is not start:
-            self._in_hand = found.number
+            self._in_hand = found
         return found
 
     async def _repeated(self, planned: Manifest) -> Manifest:
         """All of it, if it is there still."""
         self._planning.check(planned, await self._look())
         self._warn_of_losses()
-        self._in_hand = planned.number
+        self._in_hand = planned
         return planned
 
     def _take_done(self, batch: Manifest) -> None:
-        if self._in_hand is not None and batch.number >= self._in_hand:
+        if self._in_hand is not None and batch.number >= self._in_hand.number:
             self._in_hand = None
         if batch.number:
             self._done = batch.ends
@@ -86,8 +86,12 @@ class ExclusiveRunner(SourceRunner):
         return self._in_hand is not None
 
     def _status(self) -> dict[str, Any]:
+        in_hand = self._in_hand
+        at = self._done if in_hand is None else in_hand.ends
         return {
             "ownership": "exclusive",
-            "batch": self._in_hand,
+            "batch": None if in_hand is None else in_hand.number,
+            "ranges": None if in_hand is None else in_hand.to_json(),
             "partitions": len(self._seen.bounds) if self._seen is not None else 0,
+            "lag": lag_of(at, self._seen),
         }

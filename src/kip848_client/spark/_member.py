@@ -11,12 +11,13 @@ import logging
 from collections.abc import Collection
 from typing import Any, Final
 
+from kip848_client._partition_names import shown
 from kip848_client._types import TopicPartition
 from kip848_client.consumer import Consumer
 from kip848_client.errors import ConsumerClosed, Kip848Error
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._options import SourceOptions
-from kip848_client.spark._planning import Seen
+from kip848_client.spark._planning import Seen, lag_of
 from kip848_client.spark._runner import LEAVE_MS, SourceRunner
 from kip848_client.spark._sharing import Sharing
 
@@ -88,7 +89,9 @@ class MemberRunner(SourceRunner):
         return {
             "ownership": "shared",
             "batch": None if in_hand is None else in_hand.number,
+            "ranges": None if in_hand is None else in_hand.to_json(),
             "partitions": len(self._sharing.owned),
+            "lag": lag_of(self._sharing.owned, self._seen),
             "leaving": len(self._sharing.leaving),
             "member_epoch": None if consumer is None else consumer.health().member_epoch,
         }
@@ -153,8 +156,13 @@ class MemberRunner(SourceRunner):
         committed = await self._opened.committed()
         begun = await self._begun(assigned.difference(committed))
         positions = begun | {tp: committed[tp] for tp in assigned.intersection(committed)}
-        self._sharing.assigned(dict(sorted(positions.items())))
-        self._sharing.to_commit.update(begun)  # so that a restart begins there, too
+        seen = self._seen or await self._look()
+        ahead = self._options.written.after(positions, seen.topic_ids)
+        for tp, at in ahead.items():
+            _log.info("%s: the output has %d to %d already", shown(tp), positions[tp], at)
+        self._sharing.assigned(dict(sorted((positions | ahead).items())))
+        # so that a restart begins there, too
+        self._sharing.to_commit.update(begun | ahead)
         await self._tell()
 
     async def _begun(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:

@@ -9,17 +9,18 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kip848_client._types import TopicPartition
 from kip848_client.config import CONSUMER_PROPERTIES, consumer_settings, parse_duration_ms
 from kip848_client.errors import ConfigError
 from kip848_client.spark._where import BEGIN, END, Where, partitions_of, where_from
+from kip848_client.spark._written import AlreadyWritten, written_from
 
 __all__ = ["SourceOptions", "source_options"]
 
-_OURS: Final = ("ownership", "tasks", "control")
+_OURS: Final = ("ownership", "tasks", "control", "written")
 _THEIRS: Final = (
     "assign",
     "subscribe",
@@ -105,6 +106,8 @@ class SourceOptions:
     longest_task: int | None = None
     """``maxRecordsPerPartition``."""
     control: str | None = None
+    written: AlreadyWritten = field(default_factory=AlreadyWritten)
+    """What the output of a member has already, whatever the group was told."""
 
     def client_settings(self) -> dict[str, Any]:
         """The settings of a ``Consumer``, but for group and topics. Raises ``ConfigError``."""
@@ -146,11 +149,14 @@ def source_options(said: Mapping[str, str], *, is_stream: bool) -> SourceOptions
         tasks=_count(options, "tasks") or _count(options, "minpartitions"),
         longest_task=_count(options, "maxrecordsperpartition"),
         control=options.get("control"),
+        written=written_from(options.get("written")),
     )
     if found.at_least and found.limit and found.at_least > found.limit:
         raise ConfigError(
             f"minOffsetsPerTrigger={found.at_least} is more than maxOffsetsPerTrigger={found.limit}"
         )
+    if found.written.ranges and not is_shared:
+        raise ConfigError("option written is for ownership=shared: else the checkpoint says it all")
     if is_shared and found.assigned:
         raise ConfigError(
             "ownership=shared with assign: a member is given its partitions by the group; use "

@@ -14,7 +14,7 @@ from kip848_client.errors import Kip848Error
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._ranges import limited
 
-__all__ = ["DataLost", "Planning", "Seen"]
+__all__ = ["DataLost", "Planning", "Seen", "lag_of"]
 
 
 class DataLost(Kip848Error):
@@ -35,6 +35,15 @@ class Seen:
         for (topic, partition), (_, end) in sorted(self.bounds.items()):
             found.setdefault(topic, {})[str(partition)] = end
         return found
+
+
+def lag_of(positions: Mapping[TopicPartition, int], seen: Seen | None) -> int:
+    """How many offsets are between where partitions go on and where they ended when they were last
+    looked at."""
+    if seen is None:
+        return 0
+    ends = {tp: end for tp, (_, end) in seen.bounds.items()}
+    return sum(max(0, ends[tp] - at) for tp, at in positions.items() if tp in ends)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -83,6 +84,34 @@ def test_a_batch_that_a_crash_interrupted_is_repeated_as_it_was(
     query.run()
     assert sorted(_values(query)) == sorted(f"v{n}".encode() for n in range(60))
     assert _committed(mock_broker) == {0: 20, 1: 20, 2: 20}
+
+
+@pytest.mark.parametrize("is_noted", [True, False])
+def test_a_process_that_dies_before_its_group_is_told_goes_on_after_what_its_output_has(
+    mock_broker: BrokerThread, begin: Begin, is_noted: bool
+) -> None:
+    """``False`` is why the output notes it."""
+    _produce(mock_broker, 30)
+    query = begin(kafka_group_id="g")
+    query.run(limit=12)
+    _produce(mock_broker, 30, first=30)
+    assert query.plan()
+    batch = query.planned
+    assert batch is not None
+    query.read()  # it is in Spark's log; the group hears of it with the next batch, which never is
+    if is_noted:
+        said = batch.to_json()
+        ranges = {
+            topic: {number: [span] for number, span in spans.items()}
+            for topic, spans in said["ranges"].items()
+        }
+        written = json.dumps({"topics": said["topics"], "ranges": ranges})
+        query.options = options_of(mock_broker.bootstrap, kafka_group_id="g", written=written)
+    query.restart()
+    query.run()
+    assert len(set(_values(query))) == 60
+    assert len(query.sink) == (60 if is_noted else 90)
+    assert sum(_committed(mock_broker).values()) == 60
 
 
 def test_a_restart_without_its_checkpoint_goes_on_where_the_group_is(

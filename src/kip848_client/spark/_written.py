@@ -1,0 +1,66 @@
+"""What an output has already: the option ``written``.
+
+A process may die after Spark has a batch and before the group was told. The group then gives the
+partitions back where the batch began. A sink that notes what it has written gives the ranges to the
+source, which goes on after them. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from kip848_client._types import TopicPartition
+from kip848_client.errors import ConfigError
+
+__all__ = ["AlreadyWritten", "written_from"]
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyWritten:
+    """Ranges of offsets by partition, sorted, and the ids of their topics."""
+
+    ranges: Mapping[TopicPartition, tuple[tuple[int, int], ...]] = field(
+        default_factory=dict[TopicPartition, tuple[tuple[int, int], ...]]
+    )
+    topic_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def after(
+        self, positions: Mapping[TopicPartition, int], topic_ids: Mapping[str, str]
+    ) -> dict[TopicPartition, int]:
+        """Of positions of the group those that are within what is written, with where to go on
+        instead. A topic that was created again is another one."""
+        found: dict[TopicPartition, int] = {}
+        for tp, position in sorted(positions.items()):
+            if self.topic_ids.get(tp.topic) != topic_ids.get(tp.topic):
+                continue
+            at = position
+            for start, end in self.ranges.get(tp, ()):
+                if start <= at < end:
+                    at = end
+            if at != position:
+                found[tp] = at
+        return found
+
+
+def written_from(said: str | None) -> AlreadyWritten:
+    """The option's text: ``{"topics": {"a": ID}, "ranges": {"a": {"0": [[0, 10]]}}}``. Raises
+    ``ConfigError``."""
+    if said is None:
+        return AlreadyWritten()
+    try:
+        found = cast("dict[str, Any]", json.loads(said))
+        ranges = {
+            TopicPartition(topic, int(number)): tuple(
+                sorted((int(start), int(end)) for start, end in spans)
+            )
+            for topic, partitions in found["ranges"].items()
+            for number, spans in partitions.items()
+        }
+        return AlreadyWritten(
+            ranges, {str(name): str(each) for name, each in found["topics"].items()}
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as err:
+        raise ConfigError(f"option written={said[:200]!r} holds no ranges: {err!r}") from err

@@ -1,0 +1,88 @@
+"""Spark's checkpoint, as far as a pipeline looks into it, and the lock of one driver."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import IO, Any, cast
+
+from kip848_client.spark.pipeline._errors import OutputRefused
+from kip848_client.spark.pipeline._files import Files
+from kip848_client.spark.pipeline._guard import Checkpoint
+
+__all__ = ["DriverLock", "begun", "look_into"]
+
+
+def look_into(files: Files, path: str) -> Checkpoint:
+    """What a checkpoint has. Raises ``OutputRefused`` for a directory that is none."""
+    planned = _last(files.names(f"{path}/offsets"))
+    done = _last(files.names(f"{path}/commits"))
+    text = files.read(f"{path}/metadata")
+    if text is None:
+        if planned is not None:
+            raise OutputRefused(
+                f"the checkpoint {path} has batches and no file 'metadata': it is not whole. "
+                "Restore it, or begin anew with a new checkpoint (run.checkpoint) and a new "
+                "directory (sink.path)"
+            )
+        return Checkpoint(path, None, None, None)
+    try:
+        query_id = str(cast("dict[str, Any]", json.loads(text))["id"])
+    except (ValueError, KeyError, TypeError) as err:
+        raise OutputRefused(f"the checkpoint {path}: its file 'metadata' has no id: {err}") from err
+    return Checkpoint(path, query_id, planned, done)
+
+
+def begun(files: Files, found: Checkpoint) -> Checkpoint:
+    """A checkpoint with an id. A new one is given its own, as Spark would when its query begins: so
+    that the output is bound to it before there is any row."""
+    if found.query_id is not None:
+        return found
+    query_id = str(uuid.uuid4())
+    files.write(f"{found.path}/metadata", json.dumps({"id": query_id}))
+    return Checkpoint(found.path, query_id, None, None)
+
+
+def _last(names: list[str]) -> int | None:
+    return max((int(name) for name in names if name.isdecimal()), default=None)
+
+
+class DriverLock:
+    """One driver on one machine: another one is refused at once. It ends with the process.
+
+    Drivers on several machines are told apart by the output (``BatchOutput.take_over``).
+    """
+
+    def __init__(self, checkpoint: Path) -> None:
+        self._path = checkpoint / ".driver.lock"
+        self._file: IO[str] | None = None
+
+    def take(self) -> None:
+        """Raises ``OutputRefused`` when another driver runs."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        file = self._path.open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as err:
+            file.seek(0)
+            who = file.read().strip() or "unknown"
+            file.close()
+            raise OutputRefused(
+                f"another driver (process {who}) runs with the checkpoint {self._path.parent}: "
+                "stop it first, or give this pipeline a checkpoint (run.checkpoint) and an output "
+                "(sink.path) of its own"
+            ) from err
+        file.seek(0)
+        file.truncate()
+        file.write(str(os.getpid()))
+        file.flush()
+        self._file = file
+
+    def release(self) -> None:
+        """Let others run."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

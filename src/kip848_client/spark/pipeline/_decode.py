@@ -1,0 +1,158 @@
+"""From bytes to fields, and which records cannot be decoded.
+
+A frame gets ``BAD`` for a moment, whether a record cannot be decoded, and keeps its bytes. What
+becomes of such records is the caller's business.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import functions as F  # noqa: N812 - everybody's name
+from pyspark.sql.types import DataType, StringType, StructField, StructType
+
+from kip848_client.errors import ConfigError
+from kip848_client.spark.pipeline._config import DecodeSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["BAD", "POISON", "bad_records", "decoded", "good_only", "good_or_raise"]
+
+BAD: Final = "__kip848_bad"
+_RAW: Final = "__kip848_raw"
+POISON: Final = "kip848: poison record"
+"""How the message of a record begins that cannot be decoded."""
+_TEXT: Final = "__kip848_text"
+_MISSING: Final = {
+    "avro": "spark-avro",
+    "protobuf": "spark-protobuf",
+}
+
+
+def decoded(frame: DataFrame, settings: DecodeSettings) -> DataFrame:
+    """``value`` decoded, and ``BAD``. A ``value`` of null stays null, and is not bad. Raises
+    ``ConfigError`` for a schema that is wrong or a package that is missing."""
+    frame = frame.withColumn(_RAW, F.col("value"))
+    if settings.skip_bytes:
+        rest = F.expr(f"substring(value, {settings.skip_bytes + 1})")
+        frame = frame.withColumn("value", rest)
+    match settings.format:
+        case "none":
+            return frame.withColumn(BAD, F.lit(False))
+        case "text":
+            return frame.withColumn("value", F.col("value").cast("string")).withColumn(
+                BAD,
+                F.lit(False),
+            )
+        case "json":
+            return _from_json(frame, _fields(settings.columns or ""))
+        case "avro" | "protobuf":
+            return _from_package(frame, settings)
+
+
+def good_or_raise(frame: DataFrame) -> DataFrame:
+    """Without ``BAD``. A record that cannot be decoded fails the task that meets it, and names it:
+    no row of it is left out without a word, whatever reads the frame."""
+    told = F.concat(
+        F.lit(f"{POISON}: topic "),
+        F.col("topic"),
+        F.lit(", partition "),
+        F.col("partition").cast("string"),
+        F.lit(", offset "),
+        F.col("offset").cast("string"),
+    )
+    is_good = F.when(F.col(BAD), F.raise_error(told).cast("boolean")).otherwise(F.lit(True))
+    return frame.where(is_good).drop(BAD, _RAW)
+
+
+def good_only(frame: DataFrame) -> DataFrame:
+    """What could be decoded."""
+    return frame.where(~F.col(BAD)).drop(BAD, _RAW)
+
+
+def bad_records(frame: DataFrame) -> DataFrame:
+    """What could not, as it came."""
+    columns = [
+        F.col(_RAW).alias(name) if name == "value" else F.col(name) for name in frame.columns
+    ]
+    return frame.where(F.col(BAD)).select(columns).drop(BAD, _RAW)
+
+
+def _fields(columns: str) -> StructType:
+    try:
+        found: DataType = StructType.fromDDL(columns)
+    except ParseException as err:
+        raise ConfigError(f"decode.columns = {columns!r}: {_first_line(err)}") from err
+    if not isinstance(found, StructType) or not found.fields:
+        raise ConfigError(
+            f"decode.columns = {columns!r}: no fields, as in 'id bigint, name string'"
+        )
+    return found
+
+
+def _from_json(frame: DataFrame, fields: StructType) -> DataFrame:
+    """Spark's parser keeps the text of what it cannot parse in a field of its own."""
+    schema = StructType([*fields.fields, StructField(_TEXT, StringType())])
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _TEXT}
+    parsed = F.from_json(F.col("value").cast("string"), schema, options)
+    there = F.col("value").isNotNull()
+    bad = there & (F.col("__parsed").isNull() | F.col(f"__parsed.{_TEXT}").isNotNull())
+    fine = F.when(there, F.struct(*(F.col(f"__parsed.`{each.name}`") for each in fields.fields)))
+    columns = [fine.alias("value") if name == "value" else F.col(name) for name in frame.columns]
+    marked = frame.withColumn("__parsed", parsed).withColumn(BAD, F.coalesce(bad, F.lit(True)))
+    return marked.select(*columns, BAD)
+
+
+def _from_package(frame: DataFrame, settings: DecodeSettings) -> DataFrame:
+    """Spark's own functions for Avro and Protobuf: they give null for what they cannot decode."""
+    parsed = _parsed_by_package(settings)
+    try:
+        marked = frame.withColumn("value", parsed)
+    except AnalysisException as err:
+        raise ConfigError(f"decode.schema_file {settings.schema_file}: {_first_line(err)}") from err
+    except TypeError as err:  # "'JavaPackage' object is not callable"
+        raise _not_there(settings.format) from err
+    bad = F.col(_RAW).isNotNull() & F.col("value").isNull()
+    return marked.withColumn(BAD, bad)
+
+
+def _parsed_by_package(settings: DecodeSettings) -> Column:
+    file = Path(settings.schema_file or "")
+    try:
+        content = file.read_bytes()
+    except OSError as err:
+        raise ConfigError(f"decode.schema_file: {err}") from err
+    try:
+        if settings.format == "avro":
+            from pyspark.sql.avro.functions import from_avro
+
+            return from_avro("value", content.decode(), {"mode": "PERMISSIVE"})
+        from pyspark.sql.protobuf.functions import from_protobuf
+
+        return from_protobuf(
+            "value",
+            settings.message or "",
+            options={"mode": "PERMISSIVE"},
+            binaryDescriptorSet=content,
+        )
+    except (TypeError, AnalysisException) as err:
+        raise _not_there(settings.format) from err
+    except UnicodeDecodeError as err:
+        raise ConfigError(f"decode.schema_file {file}: {err}") from err
+
+
+def _not_there(kind: str) -> ConfigError:
+    import pyspark
+
+    package = f"org.apache.spark:{_MISSING[kind]}_2.13:{pyspark.__version__}"
+    return ConfigError(
+        f"decode.format = {kind!r} needs Spark's package for it, which this session does not have: "
+        f"set run.packages = [{package!r}]"
+    )
+
+
+def _first_line(err: Exception) -> str:
+    return str(err).strip().splitlines()[0]

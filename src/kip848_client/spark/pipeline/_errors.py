@@ -1,0 +1,20 @@
+"""What ends a pipeline, or does not let it begin."""
+
+from __future__ import annotations
+
+from kip848_client.errors import ConfigError, Kip848Error
+
+__all__ = ["DriverReplaced", "OutputRefused", "PipelineFailed"]
+
+
+class PipelineFailed(Kip848Error):
+    """The pipeline ended with an error. What it has not written whole is not committed: a restart
+    goes on there."""
+
+
+class OutputRefused(ConfigError):
+    """The output directory and the checkpoint do not belong together, or others use them."""
+
+
+class DriverReplaced(PipelineFailed):
+    """Another driver has taken the output over. This one has written nothing since."""

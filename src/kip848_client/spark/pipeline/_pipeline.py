@@ -1,0 +1,190 @@
+"""``Pipeline``: from topics to files, tables or a topic, as the settings say."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import NullType
+
+from kip848_client.errors import ConfigError
+from kip848_client.spark._source import Kip848DataSource
+from kip848_client.spark.pipeline._causes import cause_of
+from kip848_client.spark.pipeline._checkpoint import DriverLock
+from kip848_client.spark.pipeline._config import TOPIC, PipelineConfig
+from kip848_client.spark.pipeline._files import HadoopFiles
+from kip848_client.spark.pipeline._outputs import Outputs, prepare
+from kip848_client.spark.pipeline._running import Running
+from kip848_client.spark.pipeline._session import new_session
+from kip848_client.spark.pipeline._sink import BatchSink, rows_of
+from kip848_client.spark.pipeline._toml import config_from, load_config
+from kip848_client.spark.pipeline._transform import Transform, transform_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["Pipeline"]
+
+_SAID_ELSEWHERE: Final = {
+    "control": "it is the pipeline's own",
+    "written": "it is the pipeline's own",
+    "subscribe": "name the topics by source.topics",
+    "subscribepattern": "name the topics by source.topic_pattern",
+    "assign": "name the topics by source.topics",
+    "ownership": "it is source.ownership",
+    "startingoffsets": "it is source.starting",
+    "maxoffsetspertrigger": "it is source.max_records_per_batch",
+    "kafka.bootstrap.servers": "it is source.bootstrap_servers",
+    "kafka.group.id": "it is source.group",
+}
+
+
+class Pipeline:
+    """Reads topics, decodes and transforms, and writes.
+
+        pipeline = Pipeline.from_toml("pipeline.toml")
+        with pipeline.start() as running:
+            running.wait()
+
+    ``config`` may be a ``PipelineConfig`` or a mapping with the same names. ``transform`` takes and
+    returns a DataFrame, in place of that of the settings. ``spark`` is a session to run in; where
+    this process has none, the pipeline starts Spark, and ends it. Raises ``ConfigError``.
+    """
+
+    def __init__(
+        self,
+        config: PipelineConfig | Mapping[str, Any],
+        *,
+        transform: Transform | None = None,
+        spark: SparkSession | None = None,
+    ) -> None:
+        self.config = config if isinstance(config, PipelineConfig) else config_from(config)
+        for name in self.config.source.options:
+            why = _SAID_ELSEWHERE.get(name.lower())
+            if why is not None:
+                raise ConfigError(f"source.options.{name} cannot be set: {why}")
+        self._transform = transform_of(self.config.transform, transform)
+        self._spark = spark
+
+    @classmethod
+    def from_toml(cls, file: str | Path) -> Self:
+        """The pipeline that a file says. Raises ``ConfigError`` with the line."""
+        return cls(load_config(file))
+
+    def start(self) -> Running:
+        """Begin, or go on where the checkpoint is.
+
+        Raises ``ConfigError`` for what is wrong before there is a batch (``OutputRefused``: the
+        output and the checkpoint do not belong together), ``PipelineFailed`` for an error of the
+        transform.
+        """
+        with ExitStack() as stack:
+            spark = self._spark or SparkSession.getActiveSession()
+            if spark is None:
+                spark = new_session(self.config.run)
+                stack.callback(spark.stop)
+            running = self._begin(spark, stack)
+            running.ends_with(stack.pop_all())
+            return running
+
+    def _begin(self, spark: SparkSession, stack: ExitStack) -> Running:
+        files = HadoopFiles.of(spark)
+        checkpoint = self.config.run.checkpoint
+        try:
+            if files.is_local(checkpoint):
+                lock = DriverLock(files.local(checkpoint))
+                lock.take()
+                stack.callback(lock.release)
+            outputs = prepare(files, self.config)
+        except OSError as err:
+            raise ConfigError(
+                f"the checkpoint or the output cannot be written: {cause_of(str(err))}"
+            ) from err
+        spark.dataSource.register(Kip848DataSource)
+        home = stack.enter_context(tempfile.TemporaryDirectory(prefix="kip848-"))
+        control = f"{home}/control"
+        options = self._source_options(control, outputs.written)
+        frame = spark.readStream.format("kip848").options(**options).load()
+        self._try_out(spark, frame)
+        running = Running(self.config, spark, control)
+        try:
+            running.follow(self._query(frame, outputs, running))
+        except PySparkException as err:
+            raise ConfigError(f"the query cannot begin: {cause_of(str(err))}") from err
+        return running
+
+    def _source_options(self, control: str, written: str | None) -> dict[str, str]:
+        source = self.config.source
+        said = {
+            **source.options,
+            "kafka.bootstrap.servers": source.bootstrap_servers,
+            "startingOffsets": source.starting,
+            "ownership": "shared" if source.is_shared else "exclusive",
+            "control": control,
+        }
+        if source.topic_pattern is not None:
+            said["subscribePattern"] = source.topic_pattern
+        else:
+            said["subscribe"] = ",".join(source.topics)
+        if source.group is not None:
+            said["kafka.group.id"] = source.group
+        if source.max_records_per_batch:
+            said["maxOffsetsPerTrigger"] = str(source.max_records_per_batch)
+        if written is not None:
+            said["written"] = written
+        return said
+
+    def _try_out(self, spark: SparkSession, frame: DataFrame) -> None:
+        """Decode and transform nothing, so that what is wrong with that is told now."""
+        nothing = spark.createDataFrame([], frame.schema)
+        try:
+            found = rows_of(nothing, self.config, self._transform)
+            names = [each.name.lower() for each in found.schema.fields]
+            empty = [e.name for e in found.schema.fields if isinstance(e.dataType, NullType)]
+        except PySparkException as err:
+            raise ConfigError(f"the records cannot be made rows: {cause_of(str(err))}") from err
+        twice = sorted({name for name in names if names.count(name) > 1})
+        missing = [each for each in self.config.sink.partition_by if each.lower() not in names]
+        if twice:
+            raise ConfigError(f"the transform gives two columns {twice[0]!r}: name one otherwise")
+        if empty:
+            raise ConfigError(f"the transform gives a column {empty[0]!r} without a type: cast it")
+        if missing:
+            raise ConfigError(
+                f"sink.partition_by names {missing[0]!r}, and the rows have {', '.join(names)}"
+            )
+
+    def _query(self, frame: DataFrame, outputs: Outputs, running: Running) -> StreamingQuery:
+        sink, run = self.config.sink, self.config.run
+        if outputs.batches is not None:
+            running.sink = BatchSink(
+                self.config, self._transform, outputs.batches, outputs.dead, running.in_hand
+            )
+            writer = frame.writeStream.foreachBatch(running.sink)
+        else:
+            rows = rows_of(frame, self.config, self._transform)
+            writer = rows.writeStream.format(sink.format).options(**self._sink_options())
+            if sink.partition_by:
+                writer = writer.partitionBy(*sink.partition_by)
+        writer = writer.option("checkpointLocation", run.checkpoint).queryName(run.name)
+        if run.trigger == "available-now":
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=run.trigger)
+        if sink.table is not None:
+            return writer.toTable(sink.table)
+        return writer.start(sink.path if outputs.batches is None else None)
+
+    def _sink_options(self) -> dict[str, str]:
+        sink = self.config.sink
+        if sink.format != TOPIC:
+            return sink.options
+        brokers = sink.bootstrap_servers or self.config.source.bootstrap_servers
+        said = {"kafka.bootstrap.servers": brokers, **sink.options}
+        return said if sink.topic is None else {**said, "topic": sink.topic}

@@ -1,0 +1,224 @@
+"""``Running``: a pipeline that has begun."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from py4j.protocol import Py4JError
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from kip848_client.errors import Kip848Error
+from kip848_client.spark._query import QueryControl
+from kip848_client.spark.pipeline._causes import cause_of
+from kip848_client.spark.pipeline._config import PipelineConfig
+from kip848_client.spark.pipeline._errors import PipelineFailed
+from kip848_client.spark.pipeline._sink import BatchSink
+from kip848_client.spark.pipeline._status import PipelineStatus, Progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["Running"]
+
+_TURN_S: Final = 1
+_SOURCE_S: Final = 60.0
+_STATUS_S: Final = 1.0
+
+State = Literal["starting", "running", "stopping", "stopped", "failed"]
+
+
+class Running:
+    """A pipeline at work. Leaving its ``with`` block stops it in order."""
+
+    def __init__(self, config: PipelineConfig, spark: SparkSession, control: str) -> None:
+        self._config = config
+        self._spark = spark
+        self._path = control
+        self._progress = Progress()
+        self._query: StreamingQuery | None = None
+        self._control: QueryControl | None = None
+        self._listener = _Listener(self._progress)
+        self._held = ExitStack()
+        self._state: State = "starting"
+        self._failure: PipelineFailed | None = None
+        self._source: dict[str, Any] = {}
+        self.sink: BatchSink | None = None
+        """What writes the batches, where that is not Spark itself."""
+
+    # -- for ``Pipeline`` ------------------------------------------------------------------------
+
+    def follow(self, query: StreamingQuery) -> None:
+        """The query has begun."""
+        self._query = query
+        self._listener.query_id = str(query.id)
+        self._control = QueryControl(self._spark, query, self._path)
+        self._spark.streams.addListener(self._listener)
+
+    def ends_with(self, held: ExitStack) -> None:
+        """What is to be let go in the end."""
+        self._held = held
+
+    def in_hand(self) -> dict[str, Any]:
+        """What the source says of the batch that Spark works on."""
+        while self._control is None:  # the first batch may come before ``start`` has returned
+            time.sleep(0.01)
+        return self._control.status(_SOURCE_S)
+
+    # -- for users -------------------------------------------------------------------------------
+
+    @property
+    def query(self) -> StreamingQuery:
+        """Spark's query."""
+        assert self._query is not None
+        return self._query
+
+    def status(self) -> PipelineStatus:
+        """How it is now. Never raises for what the pipeline does."""
+        if self._state in ("starting", "running", "stopping") and self._control is not None:
+            # it has not begun to listen, or is gone: what it said last stands
+            with suppress(Kip848Error, Py4JError, OSError):
+                self._source = self._control.status(_STATUS_S if self._source else 0.05)
+        if self._state == "starting" and self._source:
+            self._state = "running"
+        said, sink, now_ms = self._source, self.sink, int(time.monotonic() * 1000)
+        is_over = self._state in ("stopped", "failed")
+        return PipelineStatus(
+            state=self._state,
+            ownership="shared" if self._config.source.is_shared else "exclusive",
+            batches=self._progress.batches,
+            last_batch=self._progress.last_batch,
+            last_batch_ms=self._progress.last_batch_ms,
+            records=self._progress.records,
+            records_per_second=self._progress.rate(now_ms),
+            rows=None if sink is None else sink.rows,
+            bad=None if sink is None else sink.bad,
+            lag=said.get("lag"),
+            partitions=0 if is_over else said.get("partitions"),
+            leaving=0 if is_over else said.get("leaving"),
+            member_epoch=None if is_over else said.get("member_epoch"),
+        )
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Until the pipeline has ended, or the time is over; whether it has ended. Raises
+        ``PipelineFailed`` when it ended with an error."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while self._state not in ("stopped", "failed"):
+            left_s = _TURN_S if deadline is None else min(_TURN_S, deadline - time.monotonic())
+            if left_s <= 0:
+                return False
+            try:
+                # in whole milliseconds, of which Spark wants one at least
+                if self.query.awaitTermination(max(0.001, left_s)):  # type: ignore[arg-type]  # any number
+                    self._end("stopped")
+            except StreamingQueryException as err:
+                self._fail(self._reason(err), err)
+            except (Py4JError, OSError) as err:
+                self._fail(f"Spark's process (the JVM) is gone: {type(err).__name__}: {err}", err)
+        if self._failure is not None:
+            raise self._failure
+        return True
+
+    def stop(self, *, drain: bool = True, timeout_s: float = 300.0) -> None:
+        """End it. With ``drain`` the batch in hand is finished and committed and the group left, so
+        that a restart repeats nothing; without, the batch is repeated at the next start.
+
+        Raises ``TransportError`` when that is not done in time (it goes on then), and
+        ``PipelineFailed`` when the pipeline has failed before.
+        """
+        if self._state in ("stopped", "failed"):
+            if self._failure is not None:
+                raise self._failure
+            return
+        self._state = "stopping"
+        try:
+            if not self.query.isActive:
+                self._state = "running"
+                self.wait()
+            elif drain and self._control is not None:
+                self._control.stop(timeout_s)
+            else:
+                self.query.stop()
+        except (Py4JError, OSError) as err:
+            self._fail(f"Spark's process (the JVM) is gone: {type(err).__name__}: {err}", err)
+        except Kip848Error:
+            if not self._is_active():
+                self.wait()
+            raise
+        if self._failure is not None:
+            raise self._failure
+        self._end("stopped")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        err: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._failure is None:
+            self.stop(drain=err is None)
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def _is_active(self) -> bool:
+        try:
+            return bool(self.query.isActive)
+        except (Py4JError, OSError):
+            return False
+
+    def _reason(self, err: StreamingQueryException) -> str:
+        mine = None if self.sink is None else self.sink.error
+        if isinstance(mine, Kip848Error | OSError):
+            return str(mine)
+        return cause_of(str(err) if mine is None else f"{err}\n{mine}")
+
+    def _fail(self, told: str, err: BaseException) -> None:
+        mine = None if self.sink is None else self.sink.error
+        failure = mine if isinstance(mine, PipelineFailed) else PipelineFailed(told)
+        failure.__cause__ = failure.__cause__ or err
+        self._failure = failure
+        self._end("failed")
+
+    def _end(self, state: State) -> None:
+        self._state = state
+        for each in (self._control, self._listener):
+            with suppress(Py4JError, OSError):  # with the JVM they are gone
+                if each is not None:
+                    self._spark.streams.removeListener(each)
+        with suppress(Py4JError, OSError):
+            self._held.close()
+
+
+class _Listener(StreamingQueryListener):
+    """Counts what Spark has ended."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.query_id = ""
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802  # Spark's name
+        """Not needed."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  # Spark's name
+        """A batch is in the log of commits, or there was none to make."""
+        found = event.progress
+        if str(found.id) != self.query_id or "addBatch" not in found.durationMs:
+            return
+        now_ms = int(time.monotonic() * 1000)
+        took_ms = int(found.durationMs.get("triggerExecution", 0))
+        self._progress.ended(found.batchId, found.numInputRows, took_ms, now_ms)
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  # Spark's name
+        """Not needed."""

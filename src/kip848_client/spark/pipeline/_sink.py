@@ -1,0 +1,147 @@
+"""What is done with each batch that goes into a directory of its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as F  # noqa: N812 - everybody's name
+
+from kip848_client.errors import Kip848Error
+from kip848_client.spark.pipeline._batches import BatchNote, BatchOutput, Ranges
+from kip848_client.spark.pipeline._config import PipelineConfig
+from kip848_client.spark.pipeline._decode import (
+    BAD,
+    bad_records,
+    decoded,
+    good_only,
+    good_or_raise,
+)
+from kip848_client.spark.pipeline._errors import PipelineFailed
+from kip848_client.spark.pipeline._transform import Transform
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["BatchSink", "rows_of"]
+
+_log = logging.getLogger("kip848_client.spark")
+
+_ROWS: Final = "rows"
+_BAD_ROWS: Final = "bad"
+
+
+def rows_of(frame: DataFrame, config: PipelineConfig, transform: Transform) -> DataFrame:
+    """From records of the source to what is written, without a dead letter."""
+    marked = decoded(frame, config.decode)
+    good = good_or_raise(marked) if config.decode.on_error == "fail" else good_only(marked)
+    return transform(good)
+
+
+class BatchSink:
+    """Spark calls it with each batch, in its order, and again with one that was interrupted."""
+
+    def __init__(
+        self,
+        config: PipelineConfig,
+        transform: Transform,
+        output: BatchOutput,
+        dead: BatchOutput | None,
+        in_hand: Callable[[], dict[str, Any]],
+    ) -> None:
+        self._config = config
+        self._transform = transform
+        self._output = output
+        self._dead = dead
+        self._in_hand = in_hand
+        self.rows = 0
+        """Written since the start."""
+        self.bad = 0
+        """Records that could not be decoded, since the start."""
+        self.error: Exception | None = None
+        """What Spark is told as a text of many lines."""
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        """Write a batch whole, or raise and leave what was there."""
+        try:
+            self._write(frame, number)
+        except Exception as err:
+            self.error = err
+            self._discard(number)
+            raise
+
+    def _write(self, frame: DataFrame, number: int) -> None:
+        self._output.check_driver()
+        ranges, topics = self._ranges(number)
+        if self._dead is None:
+            bad, found = Observation(), decoded(frame, self._config.decode)
+            if self._config.decode.on_error == "fail":
+                good = good_or_raise(found)
+            else:
+                count = F.sum(F.col(BAD).cast("long")).alias(_BAD_ROWS)
+                good = good_only(found.observe(bad, count))
+            rows = self._stage(good, number)
+            is_counted = self._config.decode.on_error == "drop"
+            bad_rows = int(bad.get.get(_BAD_ROWS) or 0) if is_counted else 0
+        else:
+            frame.persist()  # it is read twice
+            try:
+                found = decoded(frame, self._config.decode)
+                bad_rows = self._bury(bad_records(found), number, ranges, topics)
+                rows = self._stage(good_only(found), number)
+            finally:
+                frame.unpersist()
+        self._output.publish(BatchNote(number, rows, ranges, topics))
+        self.rows += rows
+        self.bad += bad_rows
+
+    def _ranges(self, number: int) -> tuple[Ranges, dict[str, str]]:
+        """Which offsets the batch has: a member's that is repeated may have fewer than planned."""
+        said = self._in_hand().get("ranges")
+        if said is None or said["number"] != number + 1:
+            has = "none" if said is None else f"number {said['number'] - 1}"
+            raise PipelineFailed(
+                f"Spark writes batch {number}, and the source has {has} in hand: it has been "
+                "stopped meanwhile. The batch is repeated at the next start"
+            )
+        return said["ranges"], said["topics"]
+
+    def _stage(self, good: DataFrame, number: int) -> int:
+        """Write the rows beside; how many."""
+        sink = self._config.sink
+        seen = Observation()
+        rows = self._transform(good).observe(seen, F.count(F.lit(1)).alias(_ROWS))
+        writer = rows.write.mode("overwrite").options(**sink.options)
+        if sink.partition_by:
+            writer = writer.partitionBy(*sink.partition_by)
+        writer.parquet(self._output.staged(number))
+        return int(seen.get[_ROWS])
+
+    def _bury(self, bad: DataFrame, number: int, ranges: Ranges, topics: dict[str, str]) -> int:
+        """Write what cannot be decoded; how many. A batch without such has no directory."""
+        assert self._dead is not None
+        seen = Observation()
+        staged = self._dead.staged(number)
+        bad.observe(seen, F.count(F.lit(1)).alias(_ROWS)).write.mode("overwrite").parquet(staged)
+        rows = int(seen.get[_ROWS])
+        if rows:
+            self._dead.publish(BatchNote(number, rows, ranges, topics))
+        else:
+            self._dead.discard(number)
+            self._dead.withdraw(number)
+        return rows
+
+    def _discard(self, number: int) -> None:
+        """What is half written goes, if it can; else the next start removes it."""
+        for output in (self._output, self._dead):
+            try:
+                if output is not None:
+                    output.discard(number)
+            except (OSError, Kip848Error) as err:
+                _log.info(
+                    "what was written so far of batch %d stays until the next start: %s",
+                    number,
+                    err,
+                )

@@ -1,0 +1,69 @@
+"""What a pipeline tells of itself. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal
+
+__all__ = ["PipelineStatus", "Progress"]
+
+_WINDOW_MS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineStatus:
+    """A pipeline at one moment."""
+
+    state: Literal["starting", "running", "stopping", "stopped", "failed"]
+    ownership: Literal["shared", "exclusive"]
+    batches: int
+    """Ended since the start."""
+    last_batch: int | None
+    """The number of the last one that was ended since the start."""
+    last_batch_ms: int | None
+    """How long it took."""
+    records: int
+    """Read since the start, in batches that are ended."""
+    records_per_second: float
+    """Over the last ten seconds."""
+    rows: int | None
+    """Written since the start; ``None`` where a format does not tell."""
+    bad: int | None
+    """Records that could not be decoded, and were left out or buried; ``None`` as above."""
+    lag: int | None
+    """Offsets that are not in a batch yet, of the partitions that the pipeline has; ``None``: not
+    known (yet)."""
+    partitions: int | None
+    """How many it has."""
+    leaving: int | None
+    """How many of them others shall have, when their batch is ended."""
+    member_epoch: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``json.dumps``."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counts the batches that are ended."""
+
+    batches: int = 0
+    records: int = 0
+    last_batch: int | None = None
+    last_batch_ms: int | None = None
+    _ended: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
+
+    def ended(self, number: int, records: int, took_ms: int, now_ms: int) -> None:
+        """Spark has a batch in its log of commits."""
+        self.batches += 1
+        self.records += records
+        self.last_batch, self.last_batch_ms = number, took_ms
+        self._ended.append((now_ms, records))
+
+    def rate(self, now_ms: int) -> float:
+        """Records per second in the last ten seconds."""
+        while self._ended and self._ended[0][0] <= now_ms - _WINDOW_MS:
+            self._ended.popleft()
+        return sum(records for _, records in self._ended) / (_WINDOW_MS / 1000)

@@ -1,0 +1,185 @@
+"""Pipelines on real Spark and the bundled broker."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kip848_client import Admin
+from kip848_client.errors import ConfigError
+from kip848_client.records._arrow import pyarrow
+from mock_coordinator.threaded import BrokerThread
+from tests.pages._snippets import PAGES, name_of, snippets
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kip848_client.spark.pipeline import Running
+
+pytestmark = [
+    pytest.mark.foreign,
+    pytest.mark.mock_broker(topics={"orders": 3}),
+    pytest.mark.timeout(300),
+    # Spark's own: sockets to its JVM are closed by the collector
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+def _produce(broker: BrokerThread, numbers: range) -> None:
+    for number in numbers:
+        value = json.dumps({"id": number, "name": f"n{number}"}).encode()
+        broker.produce("orders", value, partition=number % 3)
+
+
+def _settings(broker: BrokerThread, folder: Path, **parts: dict[str, Any]) -> dict[str, Any]:
+    said: dict[str, dict[str, Any]] = {
+        "source": {
+            "bootstrap_servers": broker.bootstrap,
+            "topics": ["orders"],
+            "group": "g",
+            "max_records_per_batch": 60,
+        },
+        "decode": {"format": "json", "columns": "id bigint, name string"},
+        "transform": {"sql": "select value.*, partition, offset from records"},
+        "sink": {"path": str(folder / "out")},
+        "run": {"checkpoint": str(folder / "checkpoint"), "trigger": "available-now"},
+    }
+    return {name: each | parts.get(name, {}) for name, each in said.items()}
+
+
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    """As a reader sees them that is not Spark."""
+    pyarrow()
+    import pyarrow.dataset as ds
+
+    found: list[dict[str, Any]] = ds.dataset(str(folder)).to_table().to_pylist()
+    return found
+
+
+def _committed(broker: BrokerThread) -> int:
+    async def ask() -> int:
+        async with Admin(bootstrap_servers=broker.bootstrap) as admin:
+            done = await admin.list_group_offsets("g")
+        return sum(each.offset for each in done.values())
+
+    return asyncio.run(ask())
+
+
+def test_records_become_rows_and_what_cannot_be_decoded_is_buried(
+    spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path
+) -> None:
+    from kip848_client.spark import Pipeline
+
+    _produce(mock_broker, range(90))
+    for value in (b"{", b'{"id": "x"}', b"[1]", b"5", b"\xff", b""):
+        mock_broker.produce("orders", value, partition=0)
+    mock_broker.produce("orders", None, partition=1)
+    dead = {"on_error": "dead-letter", "dead_letter": str(tmp_path / "dead")}
+    settings = _settings(mock_broker, tmp_path, decode=dead)
+    running = Pipeline(settings, spark=spark).start()
+    with pytest.raises(ConfigError, match="another driver"):
+        Pipeline(settings, spark=spark).start()
+    assert running.wait(120)
+    rows = _rows(tmp_path / "out")
+    assert sorted(row["id"] for row in rows if row["id"] is not None) == list(range(90))
+    assert [row for row in rows if row["id"] is None] == [
+        {"id": None, "name": None, "partition": 1, "offset": 30}
+    ]
+    buried = {row["offset"]: row["value"] for row in _rows(tmp_path / "dead")}
+    assert buried == {
+        30: b"{",
+        31: b'{"id": "x"}',
+        32: b"[1]",
+        33: b"5",
+        34: b"\xff",
+        35: b"",
+    }
+    assert _committed(mock_broker) == 97
+    status = running.status()
+    assert (status.state, status.rows, status.bad) == ("stopped", 91, 6)
+    other = _settings(mock_broker, tmp_path, run={"checkpoint": str(tmp_path / "other")})
+    with pytest.raises(ConfigError, match=r"the checkpoint .*other is new: .*sink.path"):
+        Pipeline(other, spark=spark).start()
+
+
+def _gives_a_number(_frame: object) -> Any:
+    return 7
+
+
+def test_what_fails_is_told_and_nothing_is_committed_of_its_batch(
+    spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path
+) -> None:
+    from kip848_client.spark import Pipeline
+    from kip848_client.spark.pipeline import PipelineFailed
+
+    _produce(mock_broker, range(60))
+    mock_broker.produce("orders", b"poison", partition=1)
+    settings = _settings(mock_broker, tmp_path, source={"max_records_per_batch": 30})
+    with pytest.raises(PipelineFailed, match="topic orders, partition 1, offset 20 cannot be dec"):
+        Pipeline(settings, spark=spark).start().wait(120)
+    rows = len(_rows(tmp_path / "out"))
+    assert _committed(mock_broker) == rows == 30
+    assert not list((tmp_path / "out" / "_staging").iterdir())
+
+    def raises_in_the_second_batch(frame: DataFrame) -> DataFrame:
+        if not frame.isEmpty():
+            raise ZeroDivisionError("mine")
+        return frame
+
+    calm = _settings(mock_broker, tmp_path, decode={"on_error": "drop"}, transform={"sql": None})
+    _produce(mock_broker, range(60, 70))
+    with pytest.raises(PipelineFailed, match="the transform raised ZeroDivisionError: mine"):
+        Pipeline(calm, spark=spark, transform=raises_in_the_second_batch).start().wait(120)
+    assert _committed(mock_broker) == 30
+    with pytest.raises(PipelineFailed, match="the transform returned a int, not a DataFrame"):
+        Pipeline(calm, spark=spark, transform=_gives_a_number).start()
+    for part, told in (
+        ({"transform": {"sql": "select nothing from records"}}, "nothing"),
+        ({"decode": {"columns": "id what"}}, "decode.columns"),
+        ({"sink": {"partition_by": ["day"]}}, "sink.partition_by names 'day'"),
+        ({"transform": {"sql": "select 1 a, 2 A"}}, "two columns 'a'"),
+    ):
+        with pytest.raises((ConfigError, PipelineFailed), match=told):
+            Pipeline(_settings(mock_broker, tmp_path, **part), spark=spark).start()
+    ended = Pipeline(_settings(mock_broker, tmp_path, decode={"on_error": "drop"}), spark=spark)
+    assert ended.start().wait(120)
+    assert sorted(row["id"] for row in _rows(tmp_path / "out")) == list(range(70))
+    assert _committed(mock_broker) == 71
+
+
+def _wait_for_rows(running: Running) -> None:
+    for _ in range(200):
+        if running.wait(timeout_s=0.3) or running.status().rows:
+            return
+
+
+def test_the_page_does_what_it_says(
+    spark: SparkSession,
+    mock_broker: BrokerThread,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert spark.version
+    [page] = [each for each in PAGES if name_of(each) == "pipeline"]
+    [settings] = re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    replaced = {"localhost:9092": mock_broker.bootstrap, "/data": str(tmp_path)}
+    for old, new in replaced.items():
+        settings = settings.replace(old, new)
+    (tmp_path / "pipeline.toml").write_text(settings)
+    for number in range(30):
+        value = json.dumps({"id": number, "customer": "c", "amount": 1.5}).encode()
+        mock_broker.produce("orders", value, partition=number % 3)
+    printed: list[Any] = []
+    monkeypatch.setattr("builtins.print", printed.append)
+    monkeypatch.chdir(tmp_path)
+    for source in snippets(page):
+        waiting = source.replace("running.wait(timeout_s=30)", "wait_for_rows(running)")
+        exec(waiting, {"wait_for_rows": _wait_for_rows})  # it is what it tests
+    assert printed[0].state == "starting"
+    assert {row["amount"] for row in _rows(tmp_path / "orders")} == {1.5}
+    assert len(_rows(tmp_path / "orders")) == 30

@@ -1,0 +1,126 @@
+"""Directories of batches: a try takes the place of the one before, and one driver writes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kip848_client.spark.pipeline._batches import BatchNote, BatchOutput, written_ranges
+from kip848_client.spark.pipeline._checkpoint import DriverLock, begun, look_into
+from kip848_client.spark.pipeline._errors import DriverReplaced, OutputRefused
+from kip848_client.spark.pipeline._files import LocalFiles
+
+_IDS = {"a": "id-a"}
+
+
+def _note(number: int, start: int, end: int, ids: dict[str, str] = _IDS) -> BatchNote:
+    return BatchNote(number, end - start, {"a": {"0": (start, end)}}, ids)
+
+
+def _write(output: BatchOutput, note: BatchNote, *files: str) -> None:
+    staged = Path(output.staged(note.batch))
+    staged.mkdir(parents=True)
+    for name in files:
+        (staged / name).write_text(name)
+    output.publish(note)
+
+
+def _output(path: Path) -> BatchOutput:
+    output = BatchOutput(LocalFiles(), str(path))
+    output.take_over()
+    return output
+
+
+def _seen(path: Path) -> list[str]:
+    """What a reader sees: neither it nor any folder above it begins with ``_`` or a dot."""
+    return sorted(
+        str(each.relative_to(path))
+        for each in path.rglob("*")
+        if each.is_file() and not any(p[0] in "_." for p in each.relative_to(path).parts)
+    )
+
+
+def test_a_repeated_batch_takes_the_place_of_its_first_try(tmp_path: Path) -> None:
+    output = _output(tmp_path)
+    _write(output, _note(0, 0, 10), "one", "two")
+    _write(output, _note(1, 10, 20), "three")
+    _write(output, _note(1, 15, 20), "four")  # a part is another member's by now
+    assert _seen(tmp_path) == ["batch_id=0/one", "batch_id=0/two", "batch_id=1/four"]
+    assert output.last_notes(1) == [_note(0, 0, 10), _note(1, 15, 20)]
+    assert output.last_notes(0) == [_note(0, 0, 10)]
+    assert output.last_notes(None) == []
+
+
+def test_what_is_half_written_is_not_seen_and_goes_with_the_next_driver(tmp_path: Path) -> None:
+    output = _output(tmp_path)
+    staged = Path(output.staged(0))
+    staged.mkdir(parents=True)
+    (staged / "half").write_text("")
+    assert _seen(tmp_path) == []
+    _output(tmp_path)
+    assert not staged.exists()
+
+
+def test_a_driver_that_was_replaced_publishes_nothing(tmp_path: Path) -> None:
+    first = _output(tmp_path)
+    second = _output(tmp_path)
+    _write(second, _note(0, 0, 10), "second")
+    with pytest.raises(DriverReplaced, match=f"process {os.getpid()} on .* has taken the output"):
+        _write(first, _note(0, 0, 10), "first")
+    with pytest.raises(DriverReplaced):
+        first.withdraw(0)
+    assert _seen(tmp_path) == ["batch_id=0/second"]
+
+
+def test_a_batch_that_has_no_rows_there_any_more_is_withdrawn(tmp_path: Path) -> None:
+    output = _output(tmp_path)
+    _write(output, _note(0, 0, 1), "bad")
+    output.withdraw(0)
+    output.withdraw(1)
+    assert _seen(tmp_path) == []
+
+
+def test_ranges_that_touch_are_one_and_those_of_an_older_topic_are_none() -> None:
+    notes = [_note(0, 0, 10), _note(1, 10, 20), _note(2, 30, 40), _note(3, 40, 40)]
+    assert written_ranges(notes) == {
+        "topics": _IDS,
+        "ranges": {"a": {"0": [[0, 20], [30, 40]]}},
+    }
+    later = [*notes, _note(4, 0, 5, {"a": "id-b"})]
+    assert written_ranges(later) == {"topics": {"a": "id-b"}, "ranges": {"a": {"0": [[0, 5]]}}}
+
+
+def test_a_note_that_was_changed_by_hand_is_told(tmp_path: Path) -> None:
+    output = _output(tmp_path)
+    _write(output, _note(0, 0, 10))
+    (tmp_path / "batch_id=0" / "_batch.json").write_text("{}")
+    with pytest.raises(OutputRefused, match=r"batch_id=0/_batch.json cannot be read"):
+        output.last_notes(0)
+
+
+def test_a_checkpoint_gets_its_id_before_it_has_batches(tmp_path: Path) -> None:
+    files, path = LocalFiles(), str(tmp_path / "cp")
+    assert look_into(files, path).query_id is None
+    first = begun(files, look_into(files, path))
+    assert first.query_id == look_into(files, path).query_id
+    for name in ("offsets", "commits"):
+        (tmp_path / "cp" / name).mkdir()
+    for name in ("offsets/9", "offsets/10", "commits/9", "offsets/.10.crc", "commits/x.tmp"):
+        (tmp_path / "cp" / name).write_text("")
+    found = look_into(files, path)
+    assert (found.planned, found.done) == (10, 9)
+    (tmp_path / "cp" / "metadata").unlink()
+    with pytest.raises(OutputRefused, match="no file 'metadata'"):
+        look_into(files, path)
+
+
+def test_a_second_driver_on_this_machine_is_refused(tmp_path: Path) -> None:
+    first, second = DriverLock(tmp_path / "cp"), DriverLock(tmp_path / "cp")
+    first.take()
+    with pytest.raises(OutputRefused, match=rf"another driver \(process {os.getpid()}\)"):
+        second.take()
+    first.release()
+    second.take()
+    second.release()

@@ -1,0 +1,97 @@
+"""The settings of a pipeline: what is wrong is named, with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kip848_client.errors import ConfigError
+from kip848_client.spark.pipeline._toml import config_from, load_config
+
+_WHOLE = """\
+# a comment
+[source]
+bootstrap_servers = "localhost:9092"
+topics = ["orders"]
+group = "billing"
+
+[source.options]
+kafka.security.protocol = "SSL"   # a key with dots
+"includeHeaders" = true
+tasks = 3
+
+[sink]
+path = "/data/orders"
+
+[run]
+checkpoint = "/data/checkpoints/orders"
+"""
+
+
+def _load(tmp_path: Path, text: str) -> Any:
+    (tmp_path / "pipeline.toml").write_text(text)
+    return load_config(tmp_path / "pipeline.toml")
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    config = _load(tmp_path, _WHOLE)
+    assert config.source.topics == ("orders",)
+    assert config.source.is_shared
+    assert config.source.options == {
+        "kafka.security.protocol": "SSL",
+        "includeHeaders": "true",
+        "tasks": "3",
+    }
+    assert config.sink.format == "parquet"
+    assert config.run.master == "local[*]"
+    assert config.decode.format == "none"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("topics =", "topcs =", r"pipeline.toml:4: .*source.topcs; did you mean topics\?"),
+        ("[sink]", "[sinc]", r"pipeline.toml:12: there is no setting sinc; did you mean sink"),
+        ("[sink]\n", "[sink]\nwhatever = 1\n", r":13: .*sink.whatever; there are format, path"),
+        ('group = "billing"', "group = 7", r":5: source.group: .*string \(it is 7\)"),
+        ('group = "billing"', 'ownership = "both"', r":5: source.ownership: .*'shared'"),
+        ('group = "billing"', 'ownership = "shared"', r":2: source: .*needs a group"),
+        ('checkpoint = "/data/checkpoints/orders"', "", r":15: the setting run.checkpoint is mis"),
+        ('topics = ["orders"]\n', "", r":2: source: either topics or topic_pattern"),
+        ("path =", 'trigger = "often"\npath =', r":13: there is no setting sink.trigger"),
+        ("[run]", '[run]\ntrigger = "often"', r":16: run.trigger: .*pattern"),
+        ("/data/checkpoints/orders", "/data/orders/", "must differ"),
+        ("[sink]\n", "[sink\n", r"pipeline.toml is not TOML: .*line 12"),
+        ("[sink]\n", '[decode]\nformat = "json"\n[sink]\n', r":12: decode: .*'json' needs columns"),
+        ("[sink]\n", '[transform]\nfunction = "x"\n[sink]\n', r":13: transform.function"),
+        ("[sink]\n", '[sink]\nformat = "delta"\ntable = "t"\n', ":12: sink: either path or table"),
+        ("tasks = 3", 'kafka.sasl.password = "${NOT_THERE}"', ":7: .*no variable NOT_THERE"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(
+    tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    assert old in _WHOLE
+    with pytest.raises(ConfigError, match=told):
+        _load(tmp_path, _WHOLE.replace(old, new))
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"missing.toml: .*No such file"):
+        load_config(tmp_path / "missing.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match=r"bytes.toml: .*utf-8"):
+        load_config(tmp_path / "bytes.toml")
+
+
+def test_a_mapping_has_no_lines() -> None:
+    with pytest.raises(ConfigError, match=r"^the setting source is missing \(2 more wrong\)$"):
+        config_from({})
+
+
+def test_secrets_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_SECRET", "xyz")
+    text = _WHOLE.replace("tasks = 3", 'kafka.sasl.password = "${A_SECRET}"')
+    assert _load(tmp_path, text).source.options["kafka.sasl.password"] == "xyz"
