@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kip848_client import Admin
+from kip848_client.cli import main
 from kip848_client.errors import ConfigError
 from kip848_client.records._arrow import pyarrow
 from mock_coordinator.threaded import BrokerThread
 from tests.pages._snippets import PAGES, name_of, snippets
+from tests.spark.kills import run as run_and_kill
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -183,3 +186,42 @@ def test_the_page_does_what_it_says(
     assert printed[0].state == "starting"
     assert {row["amount"] for row in _rows(tmp_path / "orders")} == {1.5}
     assert len(_rows(tmp_path / "orders")) == 30
+
+
+def test_brokers_that_cannot_be_reached_end_it(
+    spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path
+) -> None:
+    from kip848_client.spark import Pipeline
+    from kip848_client.spark.pipeline import PipelineFailed
+
+    nowhere = {
+        "bootstrap_servers": "127.0.0.1:1",
+        "options": {"kafkaConsumer.pollTimeoutMs": "2000"},
+    }
+    settings = _settings(mock_broker, tmp_path, source=nowhere)
+    with pytest.raises(PipelineFailed, match=r"127\.0\.0\.1"):
+        Pipeline(settings, spark=spark).start().wait(120)
+    assert _rows(tmp_path / "out") == []
+
+
+def test_a_pipeline_that_is_killed_begins_again_and_each_record_is_there_once(
+    tmp_path: Path,
+) -> None:
+    """``python -m tests.spark.kills --kills 20`` does it more often."""
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17, and there is no java")
+    verdict, told = asyncio.run(run_and_kill(tmp_path, 1, 0))
+    assert verdict.is_good, verdict
+    [why] = told
+    assert "the pipeline ended with code 1" in why
+    assert "Spark's process (the JVM) is gone" in why
+
+
+def test_the_demo_runs_with_nothing_but_java(capsys: pytest.CaptureFixture[str]) -> None:
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17, and there is no java")
+    assert main(["pipeline", "demo", "--seconds", "4"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"lost 0  duplicated 0\nok: each record is there once\n$", shown), shown
+    for event in ("another consumer joins", "the other consumer leaves", "is killed"):
+        assert event in shown

@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, str]] = {
     "demo": "watch a consumer group at work: members join, leave, crash and come back",
     "groups": "list, describe, reset, delete and watch consumer groups",
     "mock": "run a Kafka broker for tests, with a KIP-848 group coordinator",
+    "pipeline": "read topics with Spark into Parquet, tables or a topic",
     "simulate": "play consumer groups in virtual time on a bad network, one world a seed",
     "topics": "list, describe, create, delete and alter topics",
 }

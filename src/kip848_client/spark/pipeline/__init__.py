@@ -1,6 +1,6 @@
 """``Pipeline``: from topics to Parquet, tables or a topic, on Spark, by settings.
 
-``_config`` has the settings, ``_toml`` reads them; ``_pipeline`` begins, ``_running`` is what has
+``_config`` has the settings, ``config`` reads them; ``_pipeline`` begins, ``_running`` is what has
 begun. ``_guard`` says which output belongs to which checkpoint, ``_batches`` how a batch gets its
 directory, ``_sink`` what is done with each batch; ``_decode`` and ``_transform`` are the way from
 records to rows.

@@ -22,8 +22,8 @@ from kip848_client.spark.pipeline._outputs import Outputs, prepare
 from kip848_client.spark.pipeline._running import Running
 from kip848_client.spark.pipeline._session import new_session
 from kip848_client.spark.pipeline._sink import BatchSink, rows_of
-from kip848_client.spark.pipeline._toml import config_from, load_config
 from kip848_client.spark.pipeline._transform import Transform, transform_of
+from kip848_client.spark.pipeline.config import config_from, load_config
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -118,7 +118,8 @@ class Running:
                 return False
             try:
                 # in whole milliseconds, of which Spark wants one at least
-                if self.query.awaitTermination(max(0.001, left_s)):  # type: ignore[arg-type]  # any number
+                wait: Any = max(0.001, left_s)  # any number, though its type says int
+                if self.query.awaitTermination(wait):
                     self._end("stopped")
             except StreamingQueryException as err:
                 self._fail(self._reason(err), err)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kip848_client.errors import ConfigError
+from kip848_client.spark._environment import check_environment
 from kip848_client.spark.pipeline._config import RunSettings
-from kip848_client.spark.pipeline._environment import check_environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kip848_client.errors import ConfigError
-from kip848_client.spark.pipeline._toml import config_from, load_config
+from kip848_client.spark.pipeline.config import config_from, load_config
 
 _WHOLE = """\
 # a comment

@@ -1,0 +1,224 @@
+"""``kip848 pipeline demo``: a pipeline at work on the embedded broker, and what is done to it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from kip848_client.admin import Admin
+from kip848_client.cli.pipeline._board import line_of
+from kip848_client.cli.pipeline._books import Books, Verdict, rows_in
+from kip848_client.cli.pipeline._driver import Driver
+from kip848_client.consumer import Consumer
+from kip848_client.errors import ConfigError, Kip848Error
+from kip848_client.producer import Producer
+
+__all__ = ["Demo", "play"]
+
+_TOPIC: Final = "orders"
+_GROUP: Final = "billing"
+_PARTITIONS: Final = 6
+_AT_ONCE: Final = 20
+_PAUSE_S: Final = 0.02
+_START_S: Final = 180.0
+"""Spark may take so long on a machine that has other work."""
+_BROKER: Final = {
+    # a dead member is noticed within the demo; Kafka's own lower bounds make that 45 seconds
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "3000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "500",
+}
+_SETTINGS: Final = """\
+[source]
+bootstrap_servers = {bootstrap}
+topics = ["{topic}"]
+group = "{group}"
+
+[decode]
+format = "json"
+columns = "id bigint, customer string, amount double"
+
+[transform]
+sql = "select value.*, partition, offset, timestamp from records"
+
+[sink]
+path = {output}
+
+[run]
+checkpoint = {checkpoint}
+trigger = "500 milliseconds"
+"""
+
+
+class Demo:
+    """One run."""
+
+    def __init__(self, bootstrap: str, folder: Path, seconds: int) -> None:
+        self._bootstrap = bootstrap
+        self._folder = folder
+        self._seconds = seconds
+        self._began_s = time.monotonic()
+        self._books = Books()
+        self._driver = Driver(folder / "pipeline.toml", self._heard)
+
+    def _news(self, text: str) -> None:
+        sys.stdout.write(f"{time.monotonic() - self._began_s:5.1f} s  {text}\n")
+        sys.stdout.flush()
+
+    def _heard(self, said: dict[str, Any]) -> None:
+        self._news("  " + (line_of(said) if "state" in said else str(said.get("end"))))
+
+    async def run(self) -> Verdict:
+        """The story, and what the books say in the end."""
+        self._write_settings()
+        producing = asyncio.create_task(self._produce())
+        try:
+            self._news("the pipeline begins: a member of its group, in a process of its own")
+            await self._driver.start()
+            await self._first_batch()
+            await self._story()
+            producing.cancel()
+            await asyncio.wait([producing])
+            await self._all_committed()
+            self._news("the pipeline is told to stop")
+            await self._driver.stop()
+        finally:
+            producing.cancel()
+            await asyncio.wait([producing])
+            await self._driver.kill()
+        return self._books.verdict(rows_in(self._folder / "output"))
+
+    async def _story(self) -> None:
+        await self._pass(0.2)
+        async with self._other_consumer():
+            await self._pass(0.3)
+        await self._pass(0.15)
+        self._news("the pipeline is killed: no commit, no farewell; and begins again")
+        await self._driver.kill()
+        await self._driver.start()
+        await self._first_batch()
+        await self._pass(0.35)
+
+    def _write_settings(self) -> None:
+        text = _SETTINGS.format(
+            topic=_TOPIC,
+            group=_GROUP,
+            bootstrap=json.dumps(self._bootstrap),
+            output=json.dumps(str(self._folder / "output")),
+            checkpoint=json.dumps(str(self._folder / "checkpoint")),
+        )
+        (self._folder / "pipeline.toml").write_text(text, encoding="utf-8")
+
+    async def _pass(self, part: float) -> None:
+        """Let a part of the time pass."""
+        until = time.monotonic() + self._seconds * part
+        while time.monotonic() < until:
+            self._driver.check()
+            await asyncio.sleep(0.1)
+
+    async def _first_batch(self) -> None:
+        until = time.monotonic() + _START_S
+        while not self._driver.batches:
+            self._driver.check()
+            if time.monotonic() > until:
+                raise Kip848Error(f"the pipeline has written nothing in {_START_S:.0f} s")
+            await asyncio.sleep(0.05)
+
+    async def _produce(self) -> None:
+        async with Producer(bootstrap_servers=self._bootstrap) as producer:
+            number = 0
+            while True:
+                numbers = range(number, number + _AT_ONCE)
+                number += _AT_ONCE
+                sent = [await producer.send(_TOPIC, _value(each)) for each in numbers]
+                # what is sent is known to be there: a task that is cancelled would not know
+                await asyncio.shield(self._acknowledged(numbers, sent))
+                await asyncio.sleep(_PAUSE_S)
+
+    async def _acknowledged(self, numbers: range, sent: list[Any]) -> None:
+        for each, place in zip(numbers, await asyncio.gather(*sent), strict=True):
+            self._books.produced[place.partition, place.offset] = each
+
+    @asynccontextmanager
+    async def _other_consumer(self) -> AsyncGenerator[None]:
+        """Another member of the group for a while."""
+        self._news("another consumer joins the group")
+        consumer = Consumer(
+            _TOPIC,
+            bootstrap_servers=self._bootstrap,
+            group_id=_GROUP,
+            client_id="another",
+            auto_offset_reset="earliest",
+        )
+        async with consumer:
+            consuming = asyncio.create_task(self._consume(consumer))
+            try:
+                yield
+            finally:
+                consuming.cancel()
+                await asyncio.wait([consuming])
+                self._news(f"the other consumer leaves; it had {len(self._books.consumed):,}")
+
+    async def _consume(self, consumer: Consumer[Any, Any]) -> None:
+        while True:
+            for tp, records in (await consumer.getmany(timeout_ms=200)).items():
+                self._books.consumed += [(tp.partition, each.offset) for each in records]
+
+    async def _all_committed(self) -> None:
+        """Wait until the group is through with what was produced."""
+        until = time.monotonic() + _START_S
+        async with Admin(bootstrap_servers=self._bootstrap) as admin:
+            while time.monotonic() < until:
+                self._driver.check()
+                done = await admin.list_group_offsets(_GROUP)
+                if sum(each.offset for each in done.values()) >= len(self._books.produced):
+                    return
+                await asyncio.sleep(0.2)
+        self._news("not all is committed in time")
+
+
+def _value(number: int) -> bytes:
+    said = {"id": number, "customer": f"c{number % 97}", "amount": number % 1000 / 10}
+    return json.dumps(said).encode()
+
+
+async def _play(folder: Path, seconds: int) -> int:
+    from mock_coordinator import MockBroker
+
+    async with MockBroker({_TOPIC: _PARTITIONS}, config=_BROKER) as broker:
+        verdict = await Demo(broker.bootstrap, folder, seconds).run()
+    sys.stdout.write(f"\n{verdict}\n")
+    return 0 if verdict.is_good else 1
+
+
+def play(arguments: argparse.Namespace) -> int:
+    """Run the demo: 0 when each record is there once, 1 when not, or when something failed. Raises
+    ``ConfigError``."""
+    if arguments.seconds < 1:
+        raise ConfigError(f"--seconds {arguments.seconds}: at least 1")
+    # a retry that succeeds is no news for the audience of a demo
+    logging.getLogger("aiokafka").setLevel(logging.ERROR)
+    try:
+        with tempfile.TemporaryDirectory(prefix="kip848-demo-") as temporary:
+            folder = Path(temporary)
+            if arguments.output is not None:
+                folder = Path(arguments.output)
+                folder.mkdir(parents=True, exist_ok=False)
+            return asyncio.run(_play(folder, arguments.seconds))
+    except OSError as err:
+        raise ConfigError(f"--output: {err}") from err
+    except ConfigError:
+        raise
+    except Kip848Error as err:
+        sys.stderr.write(f"kip848 pipeline: {err}\n")
+        return 1

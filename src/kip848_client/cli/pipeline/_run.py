@@ -1,0 +1,77 @@
+"""``kip848 pipeline run``."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from contextlib import ExitStack
+from types import FrameType
+from typing import Final
+
+from kip848_client.cli.pipeline._board import Board
+from kip848_client.errors import TransportError
+from kip848_client.spark.pipeline import Pipeline, PipelineFailed, Running
+from kip848_client.spark.pipeline.config import load_config
+from kip848_client.spark.pipeline.metrics import MetricsServer
+
+__all__ = ["run_file"]
+
+_TURN_S: Final = 0.5
+
+
+class _Interrupted:
+    """Ctrl-C and SIGTERM: once to stop in order, twice to stop at once."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._count)
+
+    def _count(self, _number: int, _frame: FrameType | None) -> None:
+        self.times += 1
+        if self.times > 1:
+            raise KeyboardInterrupt
+
+
+def run_file(arguments: argparse.Namespace) -> int:
+    """Run it: 0 when it is done or was stopped, 1 when it failed. Raises ``ConfigError``."""
+    config = load_config(arguments.file)
+    changes: dict[str, str] = {}
+    if arguments.master is not None:
+        changes["master"] = arguments.master
+    if arguments.available_now:
+        changes["trigger"] = "available-now"
+    config = config.model_copy(update={"run": config.run.model_copy(update=changes)})
+    pipeline = Pipeline(config)
+    board = Board(sys.stdout, is_json=arguments.json)
+    try:
+        with ExitStack() as stack:
+            running = pipeline.start()
+            interrupted = _Interrupted()  # not before: Spark takes Ctrl-C for itself
+            if arguments.metrics_port is not None:
+                server = stack.enter_context(MetricsServer(running, arguments.metrics_port))
+                sys.stderr.write(f"metrics at {server.url}\n")
+            return _follow(running, board, interrupted)
+    except PipelineFailed as err:
+        board.close(f"failed: {err}")
+        sys.stderr.write(f"kip848 pipeline: {err}\n")
+        return 1
+
+
+def _follow(running: Running, board: Board, interrupted: _Interrupted) -> int:
+    while True:
+        board.show(running.status())
+        if running.wait(_TURN_S):
+            board.show(running.status())
+            board.close("done: everything that was there is written")
+            return 0
+        if interrupted.times:
+            board.close("stopping: the batch in hand is finished and committed")
+            try:
+                running.stop()
+            except TransportError as err:
+                raise PipelineFailed(f"it could not be stopped in order: {err}") from err
+            board.show(running.status())
+            board.close("stopped: a restart goes on here")
+            return 0
