@@ -101,12 +101,17 @@ class Cluster:
             places[tp] = end if first is None else min(first.offset, end)
         return places
 
-    async def committed(self) -> dict[TopicPartition, int]:
-        """What the group has committed; nothing without a group."""
+    async def committed(self, with_text: str | None = None) -> dict[TopicPartition, int]:
+        """What the group has committed (with this text, if one is given); nothing without a
+        group."""
         if self._options.group_id is None:
             return {}
         found = await self._admin.list_group_offsets(self._options.group_id)
-        return {tp: each.offset for tp, each in found.items()}
+        return {
+            tp: each.offset
+            for tp, each in found.items()
+            if with_text is None or each.metadata == with_text
+        }
 
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit for the group, which has no members. Raises ``AdminFailed`` if it has."""

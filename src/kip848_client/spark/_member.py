@@ -61,10 +61,20 @@ class MemberRunner(SourceRunner):
     async def _repeated(self, planned: Manifest) -> Manifest:
         """The part that is ours still: the rest is another member's."""
         seen = await self._look()
-        found = self._sharing.repeated(planned, seen.topic_ids)
+        told = await self._told(planned)
+        found = self._sharing.repeated(planned, seen.topic_ids, told)
         left = planned.size - found.size
         _log.info("batch %d is repeated; %d offsets of it are others'", planned.number, left)
         return found
+
+    async def _told(self, planned: Manifest) -> list[TopicPartition]:
+        """The partitions for which an earlier run of this query has told the group that the batch
+        is done: offsets are committed with its id, where it has one (option ``written``)."""
+        query_id = self._options.written.query_id
+        if not query_id:
+            return []
+        mine = await (await self._connected()).committed(with_text=query_id)
+        return [tp for tp, end in planned.ends.items() if mine.get(tp, -1) >= end]
 
     def _take_done(self, batch: Manifest) -> None:
         self._sharing.done(batch)
@@ -74,7 +84,8 @@ class MemberRunner(SourceRunner):
         if not offsets or self._consumer is None:
             return
         try:
-            await self._consumer.commit(offsets)
+            text = self._options.written.query_id
+            await self._consumer.commit({tp: (offset, text) for tp, offset in offsets.items()})
         except Kip848Error as err:
             _log.warning("the group was not told what Spark has, and will be: %s", err)
         else:

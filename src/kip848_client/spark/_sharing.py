@@ -98,21 +98,29 @@ class Sharing:
         self.in_hand = batch
         return batch
 
-    def repeated(self, batch: Manifest, topic_ids: Mapping[str, str]) -> Manifest:
+    def repeated(
+        self,
+        batch: Manifest,
+        topic_ids: Mapping[str, str],
+        told: Collection[TopicPartition] = (),
+    ) -> Manifest:
         """What is to be read of a batch that an earlier run has planned and not ended: the part
         that is ours still (again) and that nobody has committed meanwhile.
 
-        The rest is another member's, who reads it from where the group is.
+        The rest is another member's, who reads it from where the group is; but for what the earlier
+        run has ``told`` the group itself: Spark's log has lost (or never kept) that it was done.
         """
         spans: dict[TopicPartition, tuple[int, int]] = {}
         for tp, (start, end) in batch.ranges.items():
             position = self.owned.get(tp)
             was = batch.topic_ids.get(tp.topic)
-            if position is None or tp in self.leaving or was != topic_ids.get(tp.topic, was):
+            if was != topic_ids.get(tp.topic, was):
                 continue
-            if start <= position < end:
+            if tp in told:
+                spans[tp] = (start, end)
+            elif position is not None and tp not in self.leaving and start <= position < end:
                 spans[tp] = (position, end)
+                self.owned[tp] = end
         fenced = Manifest(batch.number, spans, batch.topic_ids)
-        self.owned |= fenced.ends
         self.in_hand = fenced
         return fenced

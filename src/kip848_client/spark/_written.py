@@ -26,6 +26,8 @@ class AlreadyWritten:
         default_factory=dict[TopicPartition, tuple[tuple[int, int], ...]]
     )
     topic_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    query_id: str = ""
+    """Whose output it is: the text that goes with offsets that are committed."""
 
     def after(
         self, positions: Mapping[TopicPartition, int], topic_ids: Mapping[str, str]
@@ -46,8 +48,8 @@ class AlreadyWritten:
 
 
 def written_from(said: str | None) -> AlreadyWritten:
-    """The option's text: ``{"topics": {"a": ID}, "ranges": {"a": {"0": [[0, 10]]}}}``. Raises
-    ``ConfigError``."""
+    """The option's text: ``{"topics": {"a": ID}, "ranges": {"a": {"0": [[0, 10]]}}, "query":
+    ID}``. Raises ``ConfigError``."""
     if said is None:
         return AlreadyWritten()
     try:
@@ -59,8 +61,7 @@ def written_from(said: str | None) -> AlreadyWritten:
             for topic, partitions in found["ranges"].items()
             for number, spans in partitions.items()
         }
-        return AlreadyWritten(
-            ranges, {str(name): str(each) for name, each in found["topics"].items()}
-        )
+        topics = {str(name): str(each) for name, each in found["topics"].items()}
+        return AlreadyWritten(ranges, topics, str(found.get("query", "")))
     except (ValueError, KeyError, TypeError, AttributeError) as err:
         raise ConfigError(f"option written={said[:200]!r} holds no ranges: {err!r}") from err

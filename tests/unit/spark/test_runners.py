@@ -114,6 +114,27 @@ def test_a_process_that_dies_before_its_group_is_told_goes_on_after_what_its_out
     assert sum(_committed(mock_broker).values()) == 60
 
 
+@pytest.mark.parametrize("has_id", [True, False])
+def test_a_batch_that_its_group_was_told_and_sparks_log_has_lost_is_repeated_whole(
+    mock_broker: BrokerThread, begin: Begin, has_id: bool
+) -> None:
+    """A machine that loses its power, or a checkpoint from a backup. ``False``: a query that has no
+    id cannot tell its own commits from another member's, and leaves the batch to that."""
+    _produce(mock_broker, 30)
+    written = {"written": '{"topics": {}, "ranges": {}, "query": "id-1"}'} if has_id else {}
+    query = begin(kafka_group_id="g", **written)
+    query.run(limit=12)
+    assert sum(_committed(mock_broker).values()) == 30
+    query.planned = last = query.log.pop()
+    before = list(query.sink)
+    query.restart()
+    again = query.sink[len(before) :]
+    assert again == (before[-last.size :] if has_id else [])
+    query.run()
+    assert query.sink == before + again
+    assert sum(_committed(mock_broker).values()) == 30
+
+
 def test_a_restart_without_its_checkpoint_goes_on_where_the_group_is(
     mock_broker: BrokerThread, begin: Begin
 ) -> None:

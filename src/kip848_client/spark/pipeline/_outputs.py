@@ -55,7 +55,7 @@ def prepare(files: Files, config: PipelineConfig) -> Outputs:
     written = None
     if config.source.is_shared:
         notes = batches.last_notes(checkpoint.done)
-        written = json.dumps(written_ranges(notes)) if notes else None
+        written = json.dumps(written_ranges(notes) | {"query": bound.checkpoint})
     return Outputs(bound.checkpoint, batches, rest[0] if rest else None, written)
 
 

@@ -78,7 +78,7 @@ def _handler(running: Running) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
             """Not worth a line."""
             del format, args
 
