@@ -78,7 +78,11 @@ def _handler(running: Running) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
+        def log_message(
+            self,
+            format: str,  # noqa: A002 - the base class names it so
+            *args: Any,
+        ) -> None:
             """Not worth a line."""
             del format, args
 
