@@ -98,7 +98,16 @@ __all__ = [
 
 
 class Kip848Error(Exception):
-    """Base of everything this package raises on purpose."""
+    """Base of everything this package raises on purpose. Can be copied and pickled, as Python's own
+    errors can: what a worker process raises reaches the process that waits for it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args), vars(self)
+
+
+def _again(kind: type[Exception], args: tuple[Any, ...]) -> Exception:
+    """An error that says what another one said, without telling it anew what it was told."""
+    return kind.__new__(kind, *args)
 
 
 class ConfigError(Kip848Error, ValueError):

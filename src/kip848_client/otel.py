@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from kip848_client._shown import shown
 from kip848_client.errors import ConfigError
 from kip848_client.metrics import TABLE, Metrics, Row, Sample, Statistic
 
@@ -45,14 +46,17 @@ def instrument(metrics: Metrics, meter_provider: MeterProvider | None = None) ->
     """Make an instrument for each metric, with ``meter_provider`` or the global one.
 
     Call it once for each ``Metrics``. Raises ``ConfigError`` where opentelemetry-api is not
-    installed.
+    installed, and for what are no metrics or no meter provider.
     """
     api = _library()
+    checked = _checked(metrics)
     provider = api.get_meter_provider() if meter_provider is None else meter_provider
+    if isinstance(provider, type) or not hasattr(provider, "get_meter"):
+        raise ConfigError(f"meter_provider must be a MeterProvider, not {shown(provider)}")
     meter = provider.get_meter("kip848_client")
     for row in TABLE:
         for name, statistic in zip(row.names, row.statistics, strict=True):
-            observe = _observer(metrics, row, statistic, api.Observation)
+            observe = _observer(checked, row, statistic, api.Observation)
             is_total = statistic is Statistic.TOTAL
             make: Callable[..., Any] = (
                 meter.create_observable_counter if is_total else meter.create_observable_gauge
@@ -91,6 +95,13 @@ def _observer(
 
 def _attributes(sample: Sample) -> dict[str, str]:
     return {_ATTRIBUTES.get(tag, tag): value for tag, value in sample.tags.items() if value}
+
+
+def _checked(metrics: object) -> Metrics:
+    """``metrics``, if that is what it is: else each reading would fail."""
+    if not isinstance(metrics, Metrics):
+        raise ConfigError(f"metrics must be a kip848_client.Metrics, not {shown(metrics)}")
+    return metrics
 
 
 def _library() -> Any:

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from kip848_client._shown import shown
 from kip848_client.errors import ConfigError
 from kip848_client.metrics import (
     BUCKETS_MS,
@@ -55,11 +56,15 @@ def register(metrics: Metrics, registry: CollectorRegistry | None = None) -> Col
     """Have ``metrics`` scraped with everything else of ``registry`` (the default one of
     prometheus_client). Returns what ``registry.unregister`` takes.
 
-    Raises ``ConfigError`` where prometheus_client is not installed.
+    Raises ``ConfigError`` where prometheus_client is not installed, and for what are no metrics or
+    no registry; prometheus_client's ``ValueError`` where ``registry`` has such metrics already.
     """
     core = _library()
-    collector = Collector(metrics)
-    (core.REGISTRY if registry is None else registry).register(collector)
+    collector = Collector(_checked(metrics))
+    chosen = core.REGISTRY if registry is None else registry
+    if isinstance(chosen, type) or not hasattr(chosen, "register"):
+        raise ConfigError(f"registry must be a CollectorRegistry, not {shown(chosen)}")
+    chosen.register(collector)
     return collector
 
 
@@ -135,6 +140,13 @@ def _add(family: Any, row: Row, labels: list[str], sensor: Sensor) -> None:
 def _values(client: ClientMetrics, row: Row, labels: Labels) -> list[str]:
     common = _COMMON[row.client]
     return [*(client.tags.get(name.replace("_", "-"), "") for name in common), *labels]
+
+
+def _checked(metrics: object) -> Metrics:
+    """``metrics``, if that is what it is: else each scrape would fail, with what others show."""
+    if not isinstance(metrics, Metrics):
+        raise ConfigError(f"metrics must be a kip848_client.Metrics, not {shown(metrics)}")
+    return metrics
 
 
 def _library() -> Any:

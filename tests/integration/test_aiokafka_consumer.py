@@ -229,6 +229,17 @@ async def test_the_end_is_theirs(cluster: Cluster) -> None:
     consumer.unsubscribe()  # kstreams and eventiq do so after the stop
 
 
+async def test_who_calls_stop_is_done_whatever_task_awaits_it(cluster: Cluster) -> None:
+    """``gather`` and, in Python 3.11, ``wait_for`` make a task of it."""
+    topic, group = await filled(cluster, "gathered", 1, 2), cluster.unique("gathered")
+    consumer = made(cluster, topic, group=group)
+    await consumer.start()
+    await take(consumer, 1)
+    async with asyncio.timeout(10):
+        await asyncio.gather(consumer.stop(), consumer.stop())
+    assert await cluster.committed(group, topic) == {0: 1}
+
+
 async def test_what_ends_the_membership_is_raised_by_the_start(cluster: Cluster) -> None:
     topic, group = await filled(cluster, "refused", 1, 0), cluster.unique("refused")
     consumer = made(cluster, topic, group=group, group_remote_assignor="nonsense")

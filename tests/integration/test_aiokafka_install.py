@@ -13,6 +13,7 @@ import aiokafka.producer
 import pytest
 
 from kip848_client.aiokafka import AIOKafkaConsumer, AIOKafkaProducer, install
+from kip848_client.errors import LocalProtocolError
 
 THEIRS = (aiokafka.AIOKafkaConsumer, aiokafka.AIOKafkaProducer)
 OURS = (AIOKafkaConsumer, AIOKafkaProducer)
@@ -71,3 +72,39 @@ def test_a_program_that_names_aiokafka_gets_ours() -> None:
         assert Mine.__mro__[1].__module__ == "kip848_client.aiokafka._producer"
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=60)
+
+
+def test_what_others_have_put_in_our_place_stays_theirs(caplog: pytest.LogCaptureFixture) -> None:
+    class Others(aiokafka.AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has no types
+        """As a test or an instrumentation puts it there."""
+
+    installed = install()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aiokafka, "AIOKafkaConsumer", Others)
+        installed.undo()
+        assert aiokafka.AIOKafkaConsumer is Others
+        assert aiokafka.consumer.AIOKafkaConsumer is THEIRS[0]
+        assert "aiokafka.AIOKafkaConsumer" in caplog.text
+    assert aiokafka.AIOKafkaConsumer is OURS[0], "they put back what they found"
+    with install():
+        assert named() == (OURS, OURS)
+    assert named() == (THEIRS, THEIRS)
+
+
+def test_what_is_undone_is_not_entered_again() -> None:
+    installed = install()
+    installed.undo()
+    with pytest.raises(LocalProtocolError, match="install"), installed:
+        pass
+    assert named() == (THEIRS, THEIRS)
+
+
+def test_whoever_installs_where_somebody_else_did_puts_that_back() -> None:
+    class Others(aiokafka.AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has no types
+        """A stand-in of a test."""
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aiokafka, "AIOKafkaConsumer", Others)
+        with install():
+            assert named() == (OURS, OURS)
+        assert aiokafka.AIOKafkaConsumer is Others

@@ -8,7 +8,7 @@ what lives below: start, stop, and what would wait for aiokafka's own insides.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Coroutine
 from typing import Any, Final, Self
 
 from kip848_client._aiokafka._client import LinkedClient
@@ -22,7 +22,7 @@ from kip848_client.aiokafka._settings import consumer_settings
 from kip848_client.aiokafka._subscription import Subscription
 from kip848_client.aiokafka.errors import Translating
 from kip848_client.aiokafka.structs import TopicPartition
-from kip848_client.consumer import GroupMetadata, MemberView
+from kip848_client.consumer import Caller, GroupMetadata, MemberView, calling_task
 from kip848_client.errors import CallbackError
 
 __all__ = ["AIOKafkaConsumer"]
@@ -109,23 +109,27 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
             await self.stop()
             raise
 
-    async def stop(self) -> None:
+    def stop(self) -> Coroutine[Any, Any, None]:
         """Let the tasks that hold records come back, commit what is done (with auto-commit), leave
-        the group, disconnect. See ``kip848_client.Consumer.stop``."""
+        the group, disconnect. See ``kip848_client.Consumer.stop``: who calls this is done with what
+        it has, whichever task awaits it (``asyncio.gather`` makes one)."""
+        return self._stop(calling_task())
+
+    async def _stop(self, caller: Caller) -> None:
         if self._closed:
             return
         try:
             with _translating:
-                await self._stop_inner()
+                await self._stop_inner(caller)
         finally:
             self._closed = self._inner.is_over or not self._inner.was_started
             if self._closed:
                 await self._subscription.end()
                 await self._client.close()
 
-    async def _stop_inner(self) -> None:
+    async def _stop_inner(self, caller: Caller) -> None:
         try:
-            await self._inner.stop()
+            await self._inner.stop_for(caller)
         except CallbackError:  # aiokafka logs what a listener raises
             _log.exception("the rebalance listener failed")
 

@@ -15,9 +15,9 @@ from kip848_client._aiokafka._through_client import ClientTransport, Ways
 from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._ports import TopicView
 from kip848_client._types import TopicPartition
-from kip848_client.consumer import Consumer, Record, connections
+from kip848_client.consumer import Caller, Consumer, Record, connections
 from kip848_client.errors import ConfigError, Kip848Error, LocalProtocolError
-from kip848_client.member import MemberState
+from kip848_client.member import LeaveMode, MemberState
 from kip848_client.producer import Producer, Receipts
 from kip848_client.producer import connections as producer_connections
 from kip848_client.producing import NOBODY, ProducerId, State
@@ -83,6 +83,10 @@ class InnerConsumer(Consumer[Any, Any]):
     def is_over(self) -> bool:
         """Whether it was stopped to the end."""
         return self._closing is not None and self._closing.over
+
+    async def stop_for(self, caller: Caller) -> None:
+        """``stop``, called by that task."""
+        await self._stop(LeaveMode.DEFAULT, None, caller, done=True)
 
     def check_free(self) -> None:
         """Raise where no subscription can be made."""

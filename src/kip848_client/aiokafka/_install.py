@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 from kip848_client._aiokafka import _theirs as theirs
 from kip848_client.aiokafka._consumer import AIOKafkaConsumer
 from kip848_client.aiokafka._producer import AIOKafkaProducer
+from kip848_client.errors import LocalProtocolError
 
 __all__ = ["Installation", "install"]
 
@@ -37,17 +38,18 @@ class Installation:
     classes stay where they are."""
 
     def undo(self) -> None:
-        """Put aiokafka's classes back. Objects that were made meanwhile stay what they are. Calling
-        it again does nothing."""
+        """Put back what was there, aiokafka's classes as a rule. Objects that were made meanwhile
+        stay what they are, and so does what others have put in our place, which a warning names.
+        Calling it again does nothing."""
         if self not in _installations:
             return
         _installations.remove(self)
         if not _installations:
-            for (module, name, _), before in zip(_PLACES, _before, strict=True):
-                setattr(module, name, before)
-            _before.clear()
+            _put_back()
 
     def __enter__(self) -> Self:
+        if self not in _installations:
+            raise LocalProtocolError("this installation was undone; call install() again")
         return self
 
     def __exit__(
@@ -72,12 +74,29 @@ def install() -> Installation:
             _log.warning(
                 "imported before install(), and keep aiokafka's own classes: %s", ", ".join(late)
             )
-        _before.extend(getattr(module, name) for module, name, _ in _PLACES)
+        _before.extend(_found(*place) for place in _PLACES)
         for module, name, ours in _PLACES:
             setattr(module, name, ours)
     installation = Installation()
     _installations.append(installation)
     return installation
+
+
+def _found(module: ModuleType, name: str, ours: type) -> Any:
+    """What stands in a place. Ours may: whoever has put something there while ours was installed,
+    and took it away after it was undone, has put ours back."""
+    found = getattr(module, name)
+    return getattr(theirs, name) if found is ours else found
+
+
+def _put_back() -> None:
+    for (module, name, ours), before in zip(_PLACES, _before, strict=True):
+        if getattr(module, name) is ours:
+            setattr(module, name, before)
+        else:
+            place = f"{module.__name__}.{name}"
+            _log.warning("somebody else has changed %s since install(); it is left alone", place)
+    _before.clear()
 
 
 def _late() -> list[str]:

@@ -6,6 +6,7 @@ from kip848_client.consumer._consumer import Consumer
 from kip848_client.consumer._event_streams import EventStream
 from kip848_client.consumer._listener import RebalanceListener
 from kip848_client.consumer._parts import connections
+from kip848_client.consumer._poller import Caller, calling_task
 from kip848_client.consumer._records import (
     GroupMetadata,
     OffsetAndMetadata,
@@ -15,6 +16,7 @@ from kip848_client.consumer._view import MemberView
 from kip848_client.records import Record, RecordBatchView
 
 __all__ = [
+    "Caller",
     "Consumer",
     "EventStream",
     "GroupMetadata",
@@ -24,5 +26,6 @@ __all__ = [
     "RebalanceListener",
     "Record",
     "RecordBatchView",
+    "calling_task",
     "connections",
 ]

@@ -20,8 +20,8 @@ __all__ = ["EventHub", "EventStream"]
 
 class EventStream:
     """The events of a consumer from now on: ``async for event in stream``. It ends when the
-    consumer is stopped, or with ``close``. Raises ``LocalProtocolError`` in another event loop
-    than the consumer's."""
+    consumer is stopped, or with ``close`` (``aclose``). Raises ``LocalProtocolError`` in another
+    event loop than the consumer's."""
 
     def __init__(self, size: int, check_loop: Callable[[], None]) -> None:
         self._check_loop = check_loop
@@ -62,6 +62,10 @@ class EventStream:
         """What came before is still read; nothing comes after."""
         self._closed = True
         self._wake()
+
+    async def aclose(self) -> None:
+        """As ``close``; for ``contextlib.aclosing``, and by the name of asynchronous generators."""
+        self.close()
 
     def _check_reader(self) -> None:
         if not self._closed:  # what is left may be read anywhere

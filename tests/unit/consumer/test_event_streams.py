@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Coroutine
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -118,3 +119,16 @@ async def test_a_stream_is_not_read_where_the_consumer_does_not_live() -> None:
         await anext(stream)
     hub.close()
     assert [each async for each in stream] == [event(1)], "what is left may be read anywhere"
+
+
+async def test_a_stream_is_closed_as_asynchronous_generators_are() -> None:
+    hub = EventHub()
+    stream = hub.stream(10)
+    async with aclosing(stream) as events:
+        reading = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+    with pytest.raises(StopAsyncIteration):
+        await reading
+    await stream.aclose()
+    hub.put(event(1))
+    assert [each async for each in stream] == []

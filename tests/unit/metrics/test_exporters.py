@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
@@ -169,3 +170,22 @@ def test_without_its_library_the_error_says_what_to_install(
     )
     assert ConfigError.__name__ in done.stderr
     assert "pip install 'kip848-client[" in done.stderr
+
+
+@pytest.mark.parametrize("what", [None, "metrics", 1, object(), Metrics, {}])
+def test_what_are_no_metrics_is_refused_at_once(what: Any) -> None:
+    """Or each scrape would fail, with the metrics of everybody else."""
+    registry = CollectorRegistry()
+    with pytest.raises(ConfigError, match="Metrics"):
+        register(what, registry)
+    assert generate_latest(registry) == b""
+    with pytest.raises(ConfigError, match="Metrics"):
+        instrument(what, MeterProvider())
+
+
+@pytest.mark.parametrize("where", ["x", 1, object(), CollectorRegistry])
+def test_where_there_is_no_place_for_metrics(where: Any) -> None:
+    with pytest.raises(ConfigError, match="registry"):
+        register(Metrics(), where)
+    with pytest.raises(ConfigError, match="meter_provider"):
+        instrument(Metrics(), where)
