@@ -32,14 +32,15 @@ from kip848_client.wire.messages.metadata import (
     MetadataResponse,
 )
 
-__all__ = ["Asking"]
+__all__ = ["GROUP_KEY", "TRANSACTION_KEY", "Asking"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _FIND_VERSIONS: Final[VersionLimits] = (4, 32767)
 """Version 4 asks for a list of keys (KIP-699)."""
-_GROUP_KEY_TYPE: Final = 0
+GROUP_KEY: Final = 0
+TRANSACTION_KEY: Final = 1
 _LEADERLESS: Final = -1
 
 Asked = Callable[[int, tuple[T, ...]], Awaitable[Mapping[T, R | Refusal]]]
@@ -53,13 +54,16 @@ def _in_vain(target: object, last: Kip848Error | None) -> Kip848Error:
     return error
 
 
-def _no_coordinator(group: str, last: Kip848Error | None) -> Kip848Error:
-    said = "nobody said why" if last is None else str(last)
-    error = CoordinatorUnavailable(
-        f"the coordinator of group {group!r} did not answer within the time allowed: {said}"
-    )
-    error.__cause__ = last
-    return error
+def _no_coordinator(kind: str) -> Callable[[str, Kip848Error | None], Kip848Error]:
+    def make(name: str, last: Kip848Error | None) -> Kip848Error:
+        said = "nobody said why" if last is None else str(last)
+        error = CoordinatorUnavailable(
+            f"the coordinator of {kind} {name!r} did not answer within the time allowed: {said}"
+        )
+        error.__cause__ = last
+        return error
+
+    return make
 
 
 class Asking:
@@ -72,7 +76,7 @@ class Asking:
         self._clock = clock
         self._backoff = backoff
         self._request_timeout_ms = request_timeout_ms
-        self._coordinators: dict[str, int] = {}
+        self._coordinators: dict[tuple[int, str], int] = {}
         self._nodes: dict[int, Node] = {}
 
     def deadline_ms(self, timeout_ms: float) -> int:
@@ -202,26 +206,29 @@ class Asking:
 
     async def of_coordinators(
         self,
-        groups: Collection[str],
+        names: Collection[str],
         ask: Asked[str, R],
         deadline_ms: int,
         done_before: Mapping[int, R] | None = None,
+        key_type: int = GROUP_KEY,
     ) -> tuple[dict[str, R], dict[str, Kip848Error]]:
-        """Ask the coordinators of groups; group to what it said, and to why it did not."""
-        rounds: Rounds[str, R] = Rounds(groups, done_before)
-        for group in groups:
-            if group in self._coordinators:
-                rounds.found(group, self._coordinators.pop(group))
+        """Ask the coordinators of groups, or of transactional ids; name to what it said, and to why
+        it did not."""
+        rounds: Rounds[str, R] = Rounds(names, done_before)
+        for name in names:
+            if (key_type, name) in self._coordinators:
+                rounds.found(name, self._coordinators.pop((key_type, name)))
 
         async def find(targets: tuple[str, ...]) -> None:
-            request = FindCoordinatorRequest(key_type=_GROUP_KEY_TYPE, coordinator_keys=targets)
+            request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=targets)
             answer = await self._transport.any_broker(
                 request, versions=_FIND_VERSIONS, timeout_ms=self.left_ms(deadline_ms)
             )
             self._found(rounds, answer)
 
-        asked_of = await self._play(rounds, find, ask, deadline_ms, _no_coordinator)
-        self._coordinators |= {group: asked_of[group] for group in rounds.done}
+        kind = "group" if key_type == GROUP_KEY else "transactional id"
+        asked_of = await self._play(rounds, find, ask, deadline_ms, _no_coordinator(kind))
+        self._coordinators |= {(key_type, name): asked_of[name] for name in rounds.done}
         return rounds.done, rounds.failed
 
     def _found(self, rounds: Rounds[str, R], answer: FindCoordinatorResponse) -> None:

@@ -238,6 +238,12 @@ class Engine:
                 self.producing.post(CloseRequested(_NOBODYS_TICKET, deadline_ms))
         return self._closing
 
+    def leave(self) -> Closing:
+        """Close without a word to anybody: a transaction that is open stays open."""
+        if self._closing is None:
+            self._closing = Closing((self._end_task, self._disconnect, self._unwatch))
+        return self._closing
+
     async def _stop_opening(self) -> None:
         if self._opening is not None and not self._opening.done():
             self._opening.cancel()

@@ -51,6 +51,7 @@ from kip848_client.producing._model import (
     Placed,
     ProducerId,
     ProduceSettings,
+    TransactionVersion,
 )
 from kip848_client.producing._routes import Choose, Route
 from kip848_client.producing._seam import Identity
@@ -141,6 +142,11 @@ class ProducerCore:
         """Where the transactions are; ``None`` without a transactional id."""
         identity = self._identity
         return identity.state if isinstance(identity, Transactions) else None
+
+    @property
+    def transaction_version(self) -> TransactionVersion:
+        """Of the transaction that is open."""
+        return self._identity.version
 
     @property
     def who(self) -> ProducerId:

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+import logging
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any, Final
 
 from kip848_client.errors import Kip848Error
 from kip848_client.producer import Producer
+from kip848_client.producer._prepared import PreparedProducer
+from kip848_client.spark._decisions import Participant
 from kip848_client.spark._loop import LoopThread
 from kip848_client.spark._rows import rows_of
 from kip848_client.spark._sink_options import SinkOptions
 
-__all__ = ["Pouring", "pour", "write_at_least_once", "writing_loop"]
+__all__ = [
+    "Pouring",
+    "Prepared",
+    "pour",
+    "write_at_least_once",
+    "write_in_transaction",
+    "writing_loop",
+]
 
-Send = Callable[..., Awaitable[Any]]
+_log = logging.getLogger("kip848_client.spark")
 
 
 @cache
@@ -34,6 +46,7 @@ class Pouring:
         self._topic = topic
         self._error: BaseException | None = None
         self.rows = 0
+        self.topics: set[str] = set()
 
     async def pour(self, batch: Any) -> None:
         """Send the rows of an Arrow batch. Raises the error of a row, also of an earlier one."""
@@ -43,6 +56,7 @@ class Pouring:
                 break
             future = await send(row.topic, row.value, row.key, row.partition, None, row.headers)
             future.add_done_callback(self._told)
+            self.topics.add(row.topic)
             self.rows += 1
         self._check()
 
@@ -79,6 +93,59 @@ def pour(pouring: Pouring, batches: Iterator[Any]) -> None:
     finally:
         if under_way is not None:
             under_way.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a task has written in a transaction that is open."""
+
+    participant: Participant | None
+    """``None`` where there were no rows."""
+    topics: tuple[str, ...] = ()
+
+
+def write_in_transaction(
+    options: SinkOptions, transactional_id: str, batches: Iterator[Any]
+) -> Prepared:
+    """Write all rows in one transaction, and leave it open. A task that fails aborts it. Raises the
+    error of a row."""
+    loop = writing_loop()
+    first = next(batches, None)
+    while first is not None and not first.num_rows:
+        first = next(batches, None)
+    if first is None:
+        return Prepared(None)
+    producer = PreparedProducer(**options.client_settings(), transactional_id=transactional_id)
+    loop.begin(_begin(producer)).result()
+    pouring = Pouring(producer, options.topic)
+    try:
+        pour(pouring, chain([first], batches))
+        found = loop.begin(producer.prepare_transaction()).result()
+    except BaseException:
+        loop.begin(_abort(producer)).result()
+        raise
+    participant = Participant(
+        found.transactional_id, found.producer_id, found.epoch, found.is_v2, pouring.rows
+    )
+    return Prepared(participant, tuple(sorted(pouring.topics)))
+
+
+async def _begin(producer: PreparedProducer) -> None:
+    await producer.start()
+    try:
+        await producer.begin_transaction()
+    except BaseException:
+        await producer.stop(timeout_ms=0)
+        raise
+
+
+async def _abort(producer: PreparedProducer) -> None:
+    try:
+        await producer.abort_transaction()
+    except Kip848Error as err:  # why the task failed matters more
+        _log.warning("a transaction stays open until its time is over: %s", err)
+    with suppress(Kip848Error):
+        await producer.stop(timeout_ms=0)
 
 
 def write_at_least_once(options: SinkOptions, batches: Iterator[Any]) -> int:

@@ -7,12 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kip848_client.config import PRODUCER_PROPERTIES, ProducerConfig, producer_settings
+from kip848_client.config import (
+    CLIENT_PROPERTIES,
+    PRODUCER_PROPERTIES,
+    ProducerConfig,
+    client_settings,
+    producer_settings,
+)
 from kip848_client.errors import ConfigError
 
 __all__ = ["SinkOptions", "sink_options"]
 
-_OURS: Final = ("topic",)
+_OURS: Final = ("topic", "failondataloss")
+_KNOWN: Final = sorted([*PRODUCER_PROPERTIES, "bootstrap.servers", "transactional.id"])
+_TRANSACTION_TIMEOUT_MS: Final = 900_000
+"""What brokers allow by default. A batch, and after a crash its repetition, should not take longer:
+what is decided by then and not committed is lost."""
 _SPARKS: Final = ("checkpointlocation", "path", "queryname", "includeheaders")
 """What Spark passes on, and what its own sink takes without a meaning."""
 _REFUSED: Final = {
@@ -33,12 +43,27 @@ class SinkOptions:
     """Kafka's own, without ``kafka.``."""
     topic: str | None = None
     """Where all rows go, whatever the column ``topic`` says."""
+    name: str | None = None
+    """``kafka.transactional.id``: rows are written exactly once. The name of the query in Kafka;
+    transactional ids of its tasks begin with it, and a group of that name keeps what was decided.
+    """
+    fails_on_data_loss: bool = True
 
     def client_settings(self) -> dict[str, Any]:
         """The settings of a ``Producer``. Raises ``ConfigError``."""
         settings = producer_settings(self.properties)
         settings["bootstrap_servers"] = self.properties["bootstrap.servers"]
+        if self.name is not None:
+            settings.setdefault("transaction_timeout_ms", _TRANSACTION_TIMEOUT_MS)
         return settings
+
+    def admin_settings(self) -> dict[str, Any]:
+        """The settings of an ``Admin``."""
+        known = {name: said for name, said in self.properties.items() if name in CLIENT_PROPERTIES}
+        return {
+            **client_settings(known),
+            "bootstrap_servers": self.properties["bootstrap.servers"],
+        }
 
 
 def sink_options(said: Mapping[str, str]) -> SinkOptions:
@@ -50,12 +75,25 @@ def sink_options(said: Mapping[str, str]) -> SinkOptions:
         for name, value in options.items()
         if name.startswith("kafka.")
     }
+    name = properties.pop("transactional.id", None)
+    if name is not None and not name.strip():
+        raise ConfigError("kafka.transactional.id is empty")
+    if name is None and "transaction.timeout.ms" in properties:
+        raise ConfigError(
+            "kafka.transaction.timeout.ms says nothing without kafka.transactional.id, by which "
+            "rows are written exactly once"
+        )
     _check_properties(properties)
     topic = options.get("topic")
     if topic is not None and not topic.strip():
         raise ConfigError("topic is empty")
-    found = SinkOptions(properties=properties, topic=topic)
-    ProducerConfig.of(found.client_settings())
+    truth = options.get("failondataloss", "true").lower()
+    if truth not in ("true", "false"):
+        raise ConfigError(f"failOnDataLoss={truth!r} is neither true nor false")
+    found = SinkOptions(
+        properties=properties, topic=topic, name=name, fails_on_data_loss=truth == "true"
+    )
+    ProducerConfig.of({**found.client_settings(), "transactional_id": name})
     return found
 
 
@@ -64,7 +102,7 @@ def _check_names(options: Mapping[str, str]) -> None:
         if name.startswith("kafka.") or name in _OURS or name in _SPARKS:
             continue
         close = difflib.get_close_matches(
-            name, [*_OURS, *(f"kafka.{each}" for each in PRODUCER_PROPERTIES)]
+            name, ["topic", "failOnDataLoss", *(f"kafka.{each}" for each in _KNOWN)]
         )
         meant = f"; did you mean {close[0]}?" if close else ""
         raise ConfigError(f"writing with format kip848 has no option {name!r}{meant}")
@@ -76,8 +114,8 @@ def _check_properties(properties: Mapping[str, str]) -> None:
     for name in properties:
         if name in _REFUSED:
             raise ConfigError(f"option kafka.{name} cannot be set: {_REFUSED[name]}")
-        if name not in PRODUCER_PROPERTIES and name != "bootstrap.servers":
-            close = difflib.get_close_matches(name, PRODUCER_PROPERTIES)
+        if name not in _KNOWN:
+            close = difflib.get_close_matches(name, _KNOWN)
             meant = f"; did you mean kafka.{close[0]}?" if close else ""
             raise ConfigError(
                 f"writing with format kip848 does not know option kafka.{name}{meant}"

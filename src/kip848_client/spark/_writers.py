@@ -1,10 +1,14 @@
 """The writers, as Spark calls them: ``write`` in executors, ``commit`` and ``abort`` in the
-driver."""
+driver.
+
+At least once, the rows of a task are there when it has written them. Exactly once (with
+``kafka.transactional.id``) they are there when the batch is committed: see ``_outcome``.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +18,18 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from kip848_client.spark._pouring import write_at_least_once
+from kip848_client.spark import _outcome
+from kip848_client.spark._books import carry_out
+from kip848_client.spark._outcome import Batch, Steps
+from kip848_client.spark._pouring import Prepared, write_at_least_once, write_in_transaction
 from kip848_client.spark._sink_options import SinkOptions
+from kip848_client.spark._task import RunningTask, new_run, running_task
 
 __all__ = ["BatchWriter", "StreamWriter", "Written"]
 
 _log = logging.getLogger("kip848_client.spark")
+
+Messages = Sequence[WriterCommitMessage | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,35 +37,42 @@ class Written(WriterCommitMessage):
     """What a task has written."""
 
     rows: int
+    task: RunningTask | None = None
+    """Exactly once only, as the next."""
+    prepared: Prepared | None = None
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """``df.write``. Spark pickles it: it holds options alone."""
+    """``df.write``. Spark pickles it for executors and for the end."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
+        self._run = new_run()
 
     def write(self, iterator: Iterator[Any]) -> Written:
         """Write the rows of one task."""
-        return Written(write_at_least_once(self._options, iterator))
+        return _write(self._options, self._run, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """All tasks have written."""
+        _end(self._options, messages, 0, _outcome.commit)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """A task has failed: what others wrote stays."""
-        _log.warning("a write has failed; %s", _what_stays(messages))
+        """A task has failed, or the commit."""
+        _log.warning("a write has failed; %s", _what_stays(self._options, messages))
+        _end(self._options, messages, 0, _outcome.abort)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """``df.writeStream``. Spark makes one for each batch, and pickles it."""
+    """``df.writeStream``. Spark makes one for each batch and another one for its end, and pickles
+    the first for executors."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
 
     def write(self, iterator: Iterator[Any]) -> Written:
         """Write the rows of one task of a batch."""
-        return Written(write_at_least_once(self._options, iterator))
+        return _write(self._options, None, iterator)
 
     def commit(
         self,
@@ -63,16 +80,55 @@ class StreamWriter(DataSourceStreamArrowWriter):
         batchId: int,  # noqa: N803  # Spark's name
     ) -> None:
         """All tasks of the batch have written."""
+        _end(self._options, messages, batchId, _outcome.commit)
 
     def abort(
         self,
         messages: list[WriterCommitMessage | None],
         batchId: int,  # noqa: N803  # Spark's name
     ) -> None:
-        """A task has failed: what others wrote stays, and comes again with the batch."""
-        _log.warning("batch %d was not written; %s", batchId, _what_stays(messages))
+        """A task has failed, or the commit."""
+        _log.warning("batch %d has failed; %s", batchId, _what_stays(self._options, messages))
+        _end(self._options, messages, batchId, _outcome.abort)
 
 
-def _what_stays(messages: list[WriterCommitMessage | None]) -> str:
+def _write(options: SinkOptions, run: str | None, batches: Iterator[Any]) -> Written:
+    if options.name is None:
+        return Written(write_at_least_once(options, batches))
+    task = running_task(run)
+    label = f"{options.name}-{task.run}-{task.partition}-{task.attempt}"
+    prepared = write_in_transaction(options, label, batches)
+    rows = 0 if prepared.participant is None else prepared.participant.rows
+    return Written(rows, task, prepared)
+
+
+def _end(
+    options: SinkOptions, messages: Messages, number: int, how: Callable[[Batch], Steps]
+) -> None:
+    """Carry a commit or an abort out, exactly once only. Where no task tells of itself there is
+    nothing to end: tasks that fail abort what they have begun."""
+    told = [each for each in messages if isinstance(each, Written) and each.task is not None]
+    if options.name is None or not told:
+        return
+    task = told[0].task
+    assert task is not None, "just looked at"
+    prepared = [each.prepared for each in told if each.prepared is not None]
+    batch = Batch(
+        name=options.name,
+        query=task.query,
+        number=number,
+        run=task.run,
+        participants=tuple(
+            sorted(each.participant for each in prepared if each.participant is not None)
+        ),
+        fails_on_data_loss=options.fails_on_data_loss,
+    )
+    topics = sorted({topic for each in prepared for topic in each.topics})
+    carry_out(options, batch, how(batch), topics)
+
+
+def _what_stays(options: SinkOptions, messages: Messages) -> str:
+    if options.name is not None:
+        return "nothing of it stays, unless its commit was decided"
     rows = sum(each.rows for each in messages if isinstance(each, Written))
     return f"{rows} rows of tasks that did not fail stay, and are written again with a repetition"

@@ -1,0 +1,250 @@
+"""Performs what ``_outcome`` asks for: who drives the query, what is decided, what is open.
+
+Lives as long as one commit or abort of Spark's takes, in the driver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
+
+from kip848_client._types import TopicPartition
+from kip848_client.admin._transactions import (
+    DescribedTransaction,
+    TransactionAdmin,
+    TransactionToEnd,
+)
+from kip848_client.errors import Kip848Error, ProducerFenced, RequestTimedOut, TransactionAborted
+from kip848_client.producer import Producer
+from kip848_client.spark._decisions import Decision, Kept, Participant, is_of, kept_in, texts_of
+from kip848_client.spark._outcome import (
+    Batch,
+    BatchRefused,
+    Command,
+    Decide,
+    Describe,
+    End,
+    Fate,
+    ListOpen,
+    Read,
+    Seen,
+    Steps,
+    Sweep,
+    TakeOver,
+    Told,
+)
+from kip848_client.spark._sink_options import SinkOptions
+
+__all__ = ["carry_out", "fate_of"]
+
+_log = logging.getLogger("kip848_client.spark")
+
+_ABORTED: Final = frozenset({"Empty", "PrepareAbort", "CompleteAbort", "PrepareEpochFence", "Dead"})
+_COMMITTED: Final = frozenset({"PrepareCommit", "CompleteCommit"})
+_DECIDES_WITHIN_MS: Final = 60_000
+"""What a driver leaves open of its own is only a decision."""
+
+
+def carry_out(options: SinkOptions, batch: Batch, steps: Steps, topics: Sequence[str]) -> None:
+    """Perform the steps of a commit or an abort. Raises what they raise, and what brokers and
+    connections do: then nobody knows, and Spark's next attempt finds out. The decision is kept at
+    partitions of ``topics``."""
+    asyncio.run(_carry_out(options, batch, steps, topics))
+
+
+async def _carry_out(
+    options: SinkOptions, batch: Batch, steps: Steps, topics: Sequence[str]
+) -> None:
+    books = _Books(options, batch, topics)
+    answer: Any = None
+    try:
+        await books.open()
+        while True:
+            try:
+                command = steps.send(answer)
+            except StopIteration:
+                return
+            answer = await books.perform(command)
+    finally:
+        steps.close()
+        await books.close()
+
+
+class _Books:
+    def __init__(self, options: SinkOptions, batch: Batch, topics: Sequence[str]) -> None:
+        self._batch = batch
+        self._topics = topics
+        settings = options.client_settings()
+        settings["transaction_timeout_ms"] = _DECIDES_WITHIN_MS
+        self._admin = TransactionAdmin(**options.admin_settings())
+        self._driver = _Driver(**settings, transactional_id=batch.name)
+
+    async def open(self) -> None:
+        """Connect."""
+        await self._admin.start()
+
+    async def close(self) -> None:
+        """Disconnect."""
+        try:
+            await self._driver.stop()
+        finally:
+            await self._admin.stop()
+
+    async def perform(self, command: Command) -> Any:
+        """Do it, and return the answer."""
+        match command:
+            case TakeOver():
+                await self._driver.start()
+                return None
+            case Read():
+                return await self._read()
+            case Describe(participants):
+                return await self._describe(participants)
+            case Decide(decision, kept):
+                return await self._decide(decision, kept)
+            case End(participants, commits):
+                return await self._end(participants, commits=commits)
+            case ListOpen():
+                return await self._open_now()
+            case Sweep(names):
+                return await self._sweep(names)
+            case Told(text):
+                _log.warning("%s: %s", self._batch.name, text)
+                return None
+
+    async def _read(self) -> Kept:
+        found = await self._admin.list_group_offsets(self._batch.name, require_stable=True)
+        return kept_in(self._batch.name, {tp: each.metadata for tp, each in found.items()})
+
+    async def _describe(self, participants: Collection[Participant]) -> dict[Participant, Seen]:
+        if not participants:
+            return {}
+        found = await self._admin.describe_transactions(
+            [each.transactional_id for each in participants]
+        )
+        now_ms = int(time.time() * 1000)
+        return {each: _seen(each, found[each.transactional_id], now_ms) for each in participants}
+
+    async def _decide(self, decision: Decision, kept: Kept) -> None:
+        texts = texts_of(self._batch.name, decision)
+        try:
+            async with asyncio.timeout(self._driver.config.max_block_ms / 1000):
+                there = await self._places(len(texts))
+                places = {tp: (decision.batch, text) for tp, text in zip(there, texts, strict=True)}
+                superseded = {tp: (decision.batch, "") for tp in kept.places if tp not in places}
+                await self._driver.write({**superseded, **places}, self._batch.name)
+        except TimeoutError:
+            raise RequestTimedOut(
+                f"batch {decision.batch}: what was decided could not be written down to group "
+                f"{self._batch.name} within kafka.max.block.ms"
+            ) from None
+        except (ProducerFenced, TransactionAborted) as err:
+            raise BatchRefused(
+                f"batch {decision.batch} was not written: what was decided could not be written "
+                f"down: {err}. If that says FENCED or EPOCH, another driver has taken over what is "
+                f"written with kafka.transactional.id={self._batch.name}: two queries must not "
+                "have the same one, nor the same checkpoint"
+            ) from err
+
+    async def _places(self, count: int) -> list[TopicPartition]:
+        """Brokers keep offsets of partitions that exist."""
+        found: list[TopicPartition] = []
+        for topic in self._topics:
+            there = sorted(await self._driver.partitions_for(topic))
+            found.extend(TopicPartition(topic, partition) for partition in there)
+            if len(found) >= count:
+                return found[:count]
+        raise BatchRefused(
+            f"batch {self._batch.number} was not written: it has {len(self._batch.participants)} "
+            f"tasks, more than can be written down at the {len(found)} partitions of "
+            f"{', '.join(self._topics)}; write with fewer tasks, by coalesce()"
+        )
+
+    async def _end(
+        self, participants: Collection[Participant], *, commits: bool
+    ) -> dict[Participant, Fate]:
+        """Those that are refused are looked at: what became of them is what counts."""
+        failed = await self._admin.end_transactions(
+            [
+                TransactionToEnd(each.transactional_id, each.producer_id, each.epoch, each.is_v2)
+                for each in participants
+            ],
+            commits=commits,
+        )
+        fates = dict.fromkeys(participants, Fate.COMMITTED if commits else Fate.ABORTED)
+        refused = [each for each in participants if each.transactional_id in failed]
+        for each, seen in (await self._describe(refused)).items():
+            if seen.fate is Fate.OPEN and commits:  # it can be committed still, by the next attempt
+                raise failed[each.transactional_id]
+            if seen.fate is not Fate.OPEN:
+                fates[each] = seen.fate
+            if commits:
+                error = failed[each.transactional_id]
+                _log.warning("%s was not committed: %s", each.transactional_id, error)
+        return fates
+
+    async def _open_now(self) -> dict[str, Seen]:
+        try:
+            names = _ours(self._batch.name, await self._admin.open_transactions())
+            found = await self._admin.describe_transactions(names) if names else {}
+        except Kip848Error as err:
+            _log.warning("%s: what is left open is not known: %s", self._batch.name, err)
+            return {}
+        return {
+            name: Seen(Fate.OPEN, each.started_ms)
+            for name, each in found.items()
+            if each is not None and each.state == "Ongoing"
+        }
+
+    async def _sweep(self, names: Iterable[str]) -> None:
+        try:
+            found = await self._admin.describe_transactions(list(names))
+            still = {
+                name: each
+                for name, each in found.items()
+                if each is not None and each.state == "Ongoing"
+            }
+            failed = await self._admin.fence(still) if still else {}
+        except Kip848Error as err:
+            _log.warning("%s: what is left open stays so: %s", self._batch.name, err)
+            return
+        for name, error in failed.items():
+            _log.warning("%s is not aborted before its time is over: %s", name, error)
+
+
+class _Driver(Producer[bytes, bytes]):
+    """The one driver of a query: whoever starts later fences it."""
+
+    async def write(self, offsets: dict[TopicPartition, tuple[int, str]], group: str) -> None:
+        """Commit offsets of a group without members, all or nothing."""
+        self._unfenced.add(group)  # the transactional id is the fence
+        async with self.transaction() as txn:
+            await txn.send_offsets(group, offsets)
+
+
+def _ours(name: str, found: Iterable[str]) -> list[str]:
+    return [each for each in found if is_of(name, None, each)]
+
+
+def _seen(each: Participant, found: DescribedTransaction | None, now_ms: int) -> Seen:
+    if found is None:
+        return Seen(Fate.UNKNOWN)
+    fate = fate_of(each, found)
+    left_ms = found.started_ms + found.timeout_ms - now_ms
+    return Seen(fate, found.started_ms, left_ms)
+
+
+def fate_of(each: Participant, found: DescribedTransaction) -> Fate:
+    """What a coordinator's words say of a transaction. Its epoch is raised by its end, where
+    transactions have version 2; another epoch, or another producer, is another transaction."""
+    is_its = found.producer_id == each.producer_id
+    if found.state in _COMMITTED:
+        is_its = is_its and found.epoch in (each.epoch, each.epoch + 1)
+        return Fate.COMMITTED if is_its else Fate.UNKNOWN
+    if found.state == "Ongoing":
+        is_its = is_its and found.epoch == each.epoch
+        return Fate.OPEN if is_its else Fate.ABORTED
+    return Fate.ABORTED if found.state in _ABORTED else Fate.UNKNOWN
