@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 import textwrap
 from typing import Any
+from unittest.mock import AsyncMock
 
 import aiokafka
 import pytest
@@ -241,3 +242,12 @@ def test_a_client_is_asked_by_these_names() -> None:
 def test_their_records_are_made_of_ours() -> None:
     assert [each.name for each in dataclasses.fields(ConsumerRecord)] == list(Record._fields)
     assert RecordMetadata._fields == OurMetadata._fields
+
+
+@pytest.mark.parametrize("swapped", [AIOKafkaConsumer, AIOKafkaProducer])
+def test_stand_ins_can_be_awaited_as_theirs(swapped: type[Any]) -> None:
+    """Programs test with ``AsyncMock(spec=AIOKafkaConsumer)``."""
+    theirs = AsyncMock(spec=swapped.__mro__[1])
+    ours = AsyncMock(spec=swapped)
+    for name in (each for each in dir(swapped.__mro__[1]) if not each.startswith("_")):
+        assert type(getattr(ours, name)) is type(getattr(theirs, name)), name

@@ -8,7 +8,7 @@ what lives below: start, stop, and what would wait for aiokafka's own insides.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection
 from typing import Any, Final, Self
 
 from kip848_client._aiokafka._client import LinkedClient
@@ -16,6 +16,7 @@ from kip848_client._aiokafka._theirs import AIOKafkaConsumer as TheirConsumer
 from kip848_client._aiokafka._theirs import errors
 from kip848_client.aiokafka._coordinator import Coordinator
 from kip848_client.aiokafka._inner import InnerConsumer
+from kip848_client.aiokafka._marked import marked_as_coroutine
 from kip848_client.aiokafka._members import enlist
 from kip848_client.aiokafka._organs import Fetcher
 from kip848_client.aiokafka._settings import consumer_settings
@@ -109,7 +110,8 @@ class AIOKafkaConsumer(TheirConsumer):  # type: ignore[misc]  # aiokafka has no 
             await self.stop()
             raise
 
-    def stop(self) -> Coroutine[Any, Any, None]:
+    @marked_as_coroutine
+    def stop(self) -> Any:
         """Let the tasks that hold records come back, commit what is done (with auto-commit), leave
         the group, disconnect. See ``kip848_client.Consumer.stop``: who calls this is done with what
         it has, whichever task awaits it (``asyncio.gather`` makes one)."""
