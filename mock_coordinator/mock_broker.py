@@ -39,6 +39,7 @@ from mock_coordinator.core.state.internal_topics import (
 from mock_coordinator.core.topics.catalog import Topic
 from mock_coordinator.driver.clock import VirtualClock
 from mock_coordinator.driver.core_driver import CoreDriver, LoggedRequest
+from mock_coordinator.events_file import EventsFile
 from mock_coordinator.inprocess import InProcessConnection
 from mock_coordinator.options import BrokerOptions, CheckedOptions, partition_counts
 from mock_coordinator.own_assignors import own_assignors
@@ -100,6 +101,7 @@ class MockBroker:
         self._driver: Final = CoreDriver(
             core, self._clock, log_size=given.log_size, storage=self._storage
         )
+        self._events: Final = None if given.events is None else EventsFile(given.events, core)
         self._servers: Final = self._make_servers(given.host, given.port) if given.listen else {}
         self._local: InProcessConnection | None = None
         self._checks_ownership: Final = given.check_ownership
@@ -172,6 +174,8 @@ class MockBroker:
         ``async with`` does it. A broker with a data folder must not be asked to do anything
         afterwards; its groups, records and requests can still be looked at."""
         self._driver.leave_clock()
+        if self._events is not None:
+            self._events.close()
         if self._storage is not None:
             self._storage.close()
 

@@ -57,6 +57,9 @@ class BrokerOptions(TypedDict, total=False):
     fsync: str
     """When these are on the disk: ``"always"`` (the default) before any answer, ``"second"``,
     or ``"never"``: when the operating system likes. A killed process never loses anything."""
+    events: str | os.PathLike[str] | None
+    """A file at whose end group coordinators write what they see of their groups, a line of JSON
+    an event (docs/reference/history.md), for ``kip848 report``; none."""
     log_size: int
     """How many requests ``requests`` remembers; 10,000."""
     check_ownership: bool
@@ -85,6 +88,7 @@ class CheckedOptions:
     security: SecurityOptions | None = None
     data_dir: str | os.PathLike[str] | None = None
     fsync: str = "always"
+    events: str | os.PathLike[str] | None = None
     log_size: int = 10_000
     check_ownership: bool = True
     assignors: Sequence[Assignor] = ()
@@ -126,6 +130,7 @@ class CheckedOptions:
             raise ConfigError(f"assignors = {assignors!r}: expected a list of assignors")
         _require("config", self.config, Mapping | None, "settings by name")
         _require("data_dir", self.data_dir, str | os.PathLike | None, "the path of a folder")
+        _require("events", self.events, str | os.PathLike | None, "the path of a file")
         for name, what in (("clock", "the time in ms"), ("new_uuid", f"{_UUID_BYTES} bytes")):
             value = getattr(self, name)
             if value is not None and not callable(value):

@@ -33,6 +33,7 @@ from mock_coordinator.core.apis.call import ApiCall, BrokerServices
 from mock_coordinator.core.apis.cluster.api_versions import api_versions_fallback
 from mock_coordinator.core.apis.serving import answered, served_apis, served_versions
 from mock_coordinator.core.authorization.request_authorizer import RequestAuthorizer
+from mock_coordinator.core.chronicle import Chronicle
 from mock_coordinator.core.control import ClusterControl
 from mock_coordinator.core.fetching.fetches import Fetches
 from mock_coordinator.core.fetching.parked import Parked, ParkedFetches
@@ -96,6 +97,7 @@ class ClusterCore:
             )
             for node, broker in self._brokers.items()
         }
+        self._chronicle: Chronicle | None = None
         self._groups.load_all(now_ms)
         self._transactions.load_all(now_ms)
 
@@ -129,7 +131,15 @@ class ClusterCore:
     def restarted(self, now_ms: int) -> ClusterCore:
         """The brokers after a crash of all and a restart; this core must not be used any more."""
         load_ms = self._groups.load_ms
-        return ClusterCore(self._broker.disk, self._broker.new_uuid, now_ms, load_ms=load_ms)
+        core = ClusterCore(self._broker.disk, self._broker.new_uuid, now_ms, load_ms=load_ms)
+        if self._chronicle is not None:
+            core.chronicled_by(self._chronicle)
+        return core
+
+    def chronicled_by(self, chronicle: Chronicle) -> None:
+        """``chronicle`` reads along from now on, through restarts."""
+        self._chronicle = chronicle
+        self._groups.watched_by(chronicle)
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -200,6 +210,8 @@ class ClusterCore:
         self._wake(now_ms, changed, outputs)
         outputs += (reply_to(waited, response) for waited, response in self._groups.take_replies())
         told = self._authorizer.complete(outputs)
+        if self._chronicle is not None:
+            self._chronicle.observe(now_ms, event, told)
         unsaved = self._broker.logs.take_unsaved()
         return (Persist(unsaved), *told) if unsaved else told
 

@@ -44,6 +44,7 @@ from kip848_client.wire.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
 )
+from mock_coordinator.core.chronicle import Chronicle
 from mock_coordinator.core.cluster import ClusterCore
 from mock_coordinator.core.groups import GroupSnapshot, StateRecord
 from mock_coordinator.core.inputs import (
@@ -85,6 +86,8 @@ class BrokerActor:
             context.kernel.now_ms,
             brokers=context.options.brokers,
         )
+        if context.record is not None:
+            self.core.chronicled_by(Chronicle(context.record, self._topic_name))
         self._relocating: tuple[int, dict[str, GroupSnapshot]] | None = None
         self.up = True
         self._life = 0
@@ -102,6 +105,10 @@ class BrokerActor:
         """Requests that are not answered yet: fetches may wait."""
         self._copies = 0
         self._listen()
+
+    def _topic_name(self, topic_id: TopicId) -> str | None:
+        topic = self.core.broker.catalog.topic_by_id(topic_id)
+        return None if topic is None else topic.name
 
     def _listen(self) -> None:
         """Every node takes requests."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from kip848_client.errors import ConfigError
+from kip848_client.recording import HistoryFile, Stamp
 from mock_coordinator.sim.exactly_once.options import draw_process_options
 from mock_coordinator.sim.exactly_once.probes import PROCESS_PROBES
 from mock_coordinator.sim.exactly_once.world import ProcessResult, simulate_exactly_once
@@ -19,7 +20,7 @@ from mock_coordinator.sim.probes import PROBES
 from mock_coordinator.sim.producing.options import draw_produce_options
 from mock_coordinator.sim.producing.probes import PRODUCE_PROBES
 from mock_coordinator.sim.producing.world import ProduceResult, simulate_producing
-from mock_coordinator.sim.swarm import AnyParameters, draw_options, with_changes
+from mock_coordinator.sim.swarm import AnyParameters, Options, draw_options, with_changes
 from mock_coordinator.sim.verdict import Failure, Outcome
 from mock_coordinator.sim.world import Result, simulate
 
@@ -71,6 +72,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--exactly-once", action="store_true", help="play worlds of processors, not of groups"
     )
     parser.add_argument("--trace", action="store_true", help="print every event")
+    parser.add_argument(
+        "--events",
+        metavar="FILE",
+        help="write what members and coordinators see at the end of this file, as lines of JSON, "
+        "for kip848 report; of one world of groups",
+    )
     parser.add_argument("--digest", action="store_true", help="print only seeds and digests")
     parser.add_argument("--probes", action="store_true", help="print which rare paths were reached")
     parser.add_argument(
@@ -82,6 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Play the seeds. Returns 0 when every one held and 1 when one did not; raises ``ConfigError``
     for a seed or an option that makes no sense."""
     changes = dict(_change(text) for text in arguments.set)
+    if arguments.events and (arguments.fetching or arguments.producing or arguments.exactly_once):
+        raise ConfigError("--events is for worlds of groups")
     seeds = seeds_of(arguments.seeds)
     if arguments.fetching:
         worlds = [with_changes(draw_fetch_options(seed), changes) for seed in seeds]
@@ -95,7 +104,28 @@ def run(arguments: argparse.Namespace) -> int:
         summary = _Summary(PROCESS_PROBES, arguments)
         return summary.play(lives, simulate_exactly_once, _exactly_once_line)
     plans = [with_changes(draw_options(seed), changes) for seed in seeds]
+    if arguments.events is not None:
+        return _recorded(arguments, plans)
     return _Summary(PROBES, arguments).play(plans, simulate, _line)
+
+
+def _recorded(arguments: argparse.Namespace, plans: Sequence[Options]) -> int:
+    """Play one world, and write its history down. Raises ``ConfigError``."""
+    if len(plans) != 1:
+        raise ConfigError("--events is for one world: say --seed 7")
+    try:
+        file = HistoryFile(arguments.events)
+    except OSError as err:
+        raise ConfigError(f"--events {arguments.events}: {err.strerror or err}") from err
+    stamp = Stamp(writer=f"seed-{plans[0].seed}", host="simulation")
+
+    def play(options: Options, sink: Sink | None) -> Result:
+        return simulate(options, sink, lambda event: file.append(stamp.on(event)))
+
+    try:
+        return _Summary(PROBES, arguments).play(plans, play, _line)
+    finally:
+        file.end()
 
 
 def _change(text: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from mock_coordinator.sim.network import Network
 from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.probes import Probes
 from mock_coordinator.sim.swarm import GroupParameters, Options
-from mock_coordinator.sim.world_context import WorldContext
+from mock_coordinator.sim.world_context import Record, WorldContext
 
 __all__ = ["BROKER", "GroupWorld", "SimContext", "server_name", "wires_of"]
 
@@ -68,6 +68,11 @@ class GroupWorld(Protocol):
     @property
     def healed(self) -> bool:
         """Whether nothing goes wrong any more."""
+        ...
+
+    @property
+    def record(self) -> Record | None:
+        """Takes what happens to members, if somebody wants to have it."""
         ...
 
     def tell(self, who: str, what: str, details: str = "") -> None:

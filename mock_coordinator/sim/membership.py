@@ -28,6 +28,7 @@ from kip848_client.group import (
     PollWanted,
     StartFetching,
 )
+from kip848_client.history import Role
 from kip848_client.member import (
     Announce,
     AssignedPartition,
@@ -52,6 +53,8 @@ from kip848_client.offsets import (
     OffsetTracker,
     SendCommit,
 )
+from kip848_client.recording import Who, event_of
+from kip848_client.watching import Chronicle
 from mock_coordinator.sim.group_requests import GroupRequests, Sender
 from mock_coordinator.sim.node_requests import Wires
 from mock_coordinator.sim.stepping import Stepping
@@ -115,6 +118,14 @@ class Membership:
         self.requests: Final = GroupRequests(sender, wires, config.instance_id)
         self.group: Final = self._build_group(config, tracker)
         self._party: Party | None = None
+        self._chronicle: Final = Chronicle(0)
+        self._who: Final[Who] = {
+            "role": Role.CONSUMER.value,
+            "group_id": sender.group_id,
+            "member_id": config.member_id,
+            "instance_id": config.instance_id,
+            "client_id": sender.name,
+        }
         self._stepping: Stepping[Input] = Stepping(
             wires.kernel,
             self._step,
@@ -178,7 +189,12 @@ class Membership:
     def _step(self, event: Input) -> None:
         party = self._party
         assert party is not None, "it has joined before"
-        for command in self.group.step(self._sender.context.kernel.now_ms, event):
+        now_ms, record = self._sender.context.kernel.now_ms, self._sender.context.record
+        commands = self.group.step(now_ms, event)
+        if record is not None:
+            for told in self._chronicle.of(now_ms, event, commands, heartbeats=True):
+                record(event_of(told, self._who))
+        for command in commands:
             self._perform(command, party)
         party.fetch_only(self.group.fetchable)
 

@@ -28,6 +28,7 @@ from mock_coordinator.sim.swarm import Options, draw_options, replaying
 from mock_coordinator.sim.trace import Trace
 from mock_coordinator.sim.verdict import Failure, Outcome, Stuck
 from mock_coordinator.sim.workload import Workload
+from mock_coordinator.sim.world_context import Record
 
 __all__ = ["Result", "World", "replay_command", "simulate"]
 
@@ -54,7 +55,12 @@ def replay_command(options: Options) -> str:
 class World:
     """Everything of one run."""
 
-    def __init__(self, options: Options, sink: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        sink: Callable[[str], None] | None = None,
+        record: Record | None = None,
+    ) -> None:
         kernel = Kernel(options.seed)
         trace, probes = Trace(kernel.now_ms, sink), Probes()
         profile = profile_named(options.profile)
@@ -65,6 +71,7 @@ class World:
             network=Network(kernel, options, trace, probes),
             trace=trace,
             probes=probes,
+            record=record,
             checkers=Checkers(
                 probes, profile.first_group_epoch, extra_heartbeats=options.extra_heartbeats
             ),
@@ -189,6 +196,11 @@ class World:
         )
 
 
-def simulate(options: Options, sink: Callable[[str], None] | None = None) -> Result:
-    """One run. Raises ``Failure``; ``sink`` gets every line of the trace."""
-    return World(options, sink).run()
+def simulate(
+    options: Options,
+    sink: Callable[[str], None] | None = None,
+    record: Record | None = None,
+) -> Result:
+    """One run. Raises ``Failure``; ``sink`` gets every line of the trace, ``record`` what happens
+    to the members of the groups."""
+    return World(options, sink, record).run()

@@ -83,6 +83,11 @@ EXPECTED: Final[dict[str, tuple[Snippet, ...]]] = {
         Snippet(endless=True, writes=("invoices",)),
         Snippet(endless=True, writes=("invoices",)),
     ),
+    "history": (
+        Snippet(),
+        Snippet(writes=("ledger",), replaced=(('"history"', '"ledger"'),)),
+        Snippet(prints=1),
+    ),
     "produce": (Snippet(prints=1), Snippet()),
     "run-in-production": (Snippet(endless=True, prints=COUNT, replaced=(RUN,)),),
 }
@@ -117,7 +122,8 @@ async def world(expected: Snippet) -> AsyncGenerator[World]:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("page", [each for each in PAGES if name_of(each) in EXPECTED], ids=name_of)
-async def test_the_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_page(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)  # where snippets write files
     names: dict[str, Any] = {"__name__": "pages"}
     for source, expected in zip(snippets(page), EXPECTED[name_of(page)], strict=True):
         async with world(expected) as there:

@@ -22,6 +22,8 @@ PURE = (
     "kip848_client.metrics",
     "kip848_client.serialization",
     "kip848_client.watching",
+    "kip848_client.history",
+    "kip848_client.recording._members",
     "kip848_client.cluster",
     "kip848_client.fetching",
     "kip848_client.producing",
@@ -98,6 +100,9 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.fetching", (*GROUND, "cluster", "wire")),
     ("kip848_client.producing", (*GROUND, "cluster", "wire")),
     ("kip848_client.metrics", ()),
+    ("kip848_client.history", GROUND),
+    ("kip848_client.recording", (*GROUND, "history", "watching", "consumer", "producer")),
+    ("kip848_client.report", (*GROUND, "history", "recording")),
     (
         "kip848_client.telemetry",
         (*GROUND, "wire", "metrics", "_ports", "_driver", "_aiokafka._codec"),
@@ -200,7 +205,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "kip848_client.spark",
-        (*GROUND, "config", "records", "consumer", "producer", "admin"),
+        (*GROUND, "config", "records", "consumer", "producer", "admin", "history"),
     ),
     (
         "kip848_client.aiokafka",
@@ -242,6 +247,7 @@ ONLY_IMPORTER = {
     "confluent_kafka": ("kip848_client.schema_registry",),
     "pyarrow": ("kip848_client.records._arrow",),
     "pyspark": ("kip848_client.spark",),
+    "matplotlib": ("kip848_client.report",),
 }
 
 
@@ -363,7 +369,7 @@ def test_the_client_works_without_the_coordinator() -> None:
 
 
 def test_the_coordinator_core_imports_only_the_shared_pure_layers() -> None:
-    shared = (*GROUND, "wire", "assignors", "metrics")
+    shared = (*GROUND, "wire", "assignors", "metrics", "history")
     allowed = tuple(f"kip848_client.{name}" for name in shared)
     for module in _sources("mock_coordinator.core"):
         for name, line in imports_of(module):
@@ -383,7 +389,7 @@ CORE_LAYERS: tuple[tuple[str, ...], ...] = (
     ("journals",),
     ("state",),
     ("authentication", "authorization", "fetching", "transactions"),
-    ("apis", "control"),
+    ("apis", "chronicle", "control"),
     ("cluster", "faults", "ownership"),
 )
 """The core from the ground up: a layer imports those before it, and neither of its neighbours."""

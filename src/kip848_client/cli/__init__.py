@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, str]] = {
     "groups": "list, describe, reset, delete and watch consumer groups",
     "mock": "run a Kafka broker for tests, with a KIP-848 group coordinator",
     "pipeline": "read topics with Spark into Parquet, tables or a topic",
+    "report": "show what happened to the members of groups: a page with pictures",
     "simulate": "play consumer groups in virtual time on a bad network, one world a seed",
     "topics": "list, describe, create, delete and alter topics",
 }

@@ -82,6 +82,14 @@ def _configure_tests(parser: argparse.ArgumentParser) -> None:
         help="without what no Kafka offers: assignments that members compute, and Connect groups",
     )
 
+    parser.add_argument(
+        "--events",
+        default=None,
+        metavar="FILE",
+        help="write what the group coordinators see at the end of this file, as lines of JSON "
+        "(docs/reference/history.md), for kip848 report",
+    )
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM. Raises ``ConfigError`` for arguments that make no sense."""
@@ -104,6 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
         security=None if security is None else SecurityOptions.from_data(security),
         data_dir=arguments.data_dir,
         fsync=arguments.fsync,
+        events=arguments.events,
         draft_protocols=arguments.draft_protocols,
     )
 

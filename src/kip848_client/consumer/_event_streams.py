@@ -10,12 +10,20 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable
-from typing import Self
+from typing import Final, Self
 from weakref import WeakSet
 
-from kip848_client.watching import EventsMissed, MembershipEvent
+from kip848_client.watching import (
+    EventsMissed,
+    HeartbeatAnswered,
+    HeartbeatLost,
+    HeartbeatRefused,
+    MembershipEvent,
+)
 
 __all__ = ["EventHub", "EventStream"]
+
+_OF_HEARTBEATS: Final = (HeartbeatAnswered, HeartbeatLost, HeartbeatRefused)
 
 
 class EventStream:
@@ -23,8 +31,11 @@ class EventStream:
     consumer is stopped, or with ``close`` (``aclose``). Raises ``LocalProtocolError`` in another
     event loop than the consumer's."""
 
-    def __init__(self, size: int, check_loop: Callable[[], None]) -> None:
+    def __init__(
+        self, size: int, check_loop: Callable[[], None], *, heartbeats: bool = False
+    ) -> None:
         self._check_loop = check_loop
+        self._heartbeats = heartbeats
         self._events: deque[MembershipEvent] = deque(maxlen=size)
         self._missed = 0
         self._closed = False
@@ -50,9 +61,14 @@ class EventStream:
             return EventsMissed(oldest.time_ms, oldest.member_epoch, missed)
         return self._events.popleft()
 
+    @property
+    def with_heartbeats(self) -> bool:
+        """Whether it has events of heartbeats, too."""
+        return self._heartbeats and not self._closed
+
     def put(self, event: MembershipEvent) -> None:
         """Keep an event; the oldest one goes where there is no room."""
-        if self._closed:
+        if self._closed or (isinstance(event, _OF_HEARTBEATS) and not self._heartbeats):
             return
         self._missed += len(self._events) == self._events.maxlen
         self._events.append(event)
@@ -91,9 +107,9 @@ class EventHub:
         self._streams: WeakSet[EventStream] = WeakSet()
         self._closed = False
 
-    def stream(self, size: int) -> EventStream:
+    def stream(self, size: int, *, heartbeats: bool = False) -> EventStream:
         """A new one, for events from now on."""
-        stream = EventStream(size, self._check)
+        stream = EventStream(size, self._check, heartbeats=heartbeats)
         if self._closed:
             stream.close()
         self._streams.add(stream)
@@ -106,6 +122,11 @@ class EventHub:
 
     def _check(self) -> None:
         self._check_loop()  # as it is by then
+
+    @property
+    def with_heartbeats(self) -> bool:
+        """Whether anybody wants to hear of heartbeats."""
+        return any(stream.with_heartbeats for stream in list(self._streams))
 
     def put(self, event: MembershipEvent) -> None:
         """It happened."""

@@ -101,7 +101,8 @@ class Watch:
         now_ms = self._clock.now_ms()
         if self._meter is not None:
             self._meter.took(now_ms, event, commands)
-        for told in self._chronicle.of(now_ms, event, commands):
+        heartbeats = self._hub.with_heartbeats
+        for told in self._chronicle.of(now_ms, event, commands, heartbeats=heartbeats):
             self._hub.put(told)
 
     def late(self, late_ms: int) -> None:

@@ -40,15 +40,16 @@ class Watched(Inquiry[K, V]):
         of one that has failed. Raises ``ConsumerClosed`` before ``start`` and after ``stop``."""
         return health_of(self._look())
 
-    def events(self, *, size: int = 1_000) -> EventStream:
+    def events(self, *, size: int = 1_000, heartbeats: bool = False) -> EventStream:
         """What happens to the membership from now on, to be iterated over with ``async for``:
         ``MembershipEvent``s of ``kip848_client.watching``, each with its time and member epoch.
 
         It ends when the consumer is stopped. Legal before ``start``, so that nothing is missed.
         Each stream has a queue of ``size`` events: whoever reads too slowly loses the oldest ones,
-        and gets an ``EventsMissed`` that says how many. Nothing waits for a reader.
+        and gets an ``EventsMissed`` that says how many. Nothing waits for a reader. With
+        ``heartbeats`` there is an event for each heartbeat as well, with its latency.
         """
-        return self._events.stream(checked_count(size, "size"))
+        return self._events.stream(checked_count(size, "size"), heartbeats=heartbeats)
 
     async def client_instance_id(self, timeout_ms: int | None = None) -> str:
         """What brokers call this consumer where they tell of the metrics that it pushes (KIP-714),

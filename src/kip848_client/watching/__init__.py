@@ -11,11 +11,15 @@ from kip848_client.watching._connection_meter import ConnectionMeter
 from kip848_client.watching._event_loop import is_blocked, what_happens_next
 from kip848_client.watching._events import (
     ApplicationStalled,
+    CommitFenced,
     CoordinatorBack,
     CoordinatorLost,
     CoordinatorUnreachable,
     EventLoopBlocked,
     EventsMissed,
+    HeartbeatAnswered,
+    HeartbeatLost,
+    HeartbeatRefused,
     MemberEpochChanged,
     MemberFailed,
     MemberFenced,
@@ -35,6 +39,7 @@ from kip848_client.watching._producer_meter import ProducerMeter
 __all__ = [
     "ApplicationStalled",
     "Chronicle",
+    "CommitFenced",
     "ConnectionMeter",
     "ConsumerHealth",
     "CoordinatorBack",
@@ -44,6 +49,9 @@ __all__ = [
     "EventsMissed",
     "FetchMeter",
     "GroupMeter",
+    "HeartbeatAnswered",
+    "HeartbeatLost",
+    "HeartbeatRefused",
     "MemberEpochChanged",
     "MemberFailed",
     "MemberFenced",

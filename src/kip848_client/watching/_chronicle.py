@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from kip848_client._types import TopicPartition
-from kip848_client.error_codes import ErrorCode
+from kip848_client.error_codes import ErrorCode, error_name
 from kip848_client.group import CallListener, ForgetPartitions, Input, ListenerMethod, Output
 from kip848_client.member import (
     Announce,
@@ -14,14 +15,31 @@ from kip848_client.member import (
     EpochChanged,
     Fenced,
     ForgetCoordinator,
+    HeartbeatAccepted,
+    HeartbeatAnswered,
+    HeartbeatFailed,
+    HeartbeatLost,
+    HeartbeatRefused,
     NotPolled,
     Report,
+    SendHeartbeat,
     Severity,
 )
 from kip848_client.offsets import CommitAnswered
 from kip848_client.watching import _events as ev
 
 __all__ = ["Chronicle", "stale_partitions"]
+
+_FENCING: Final = frozenset(
+    {
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+    }
+)
+"""What a commit is answered of which the coordinator does not know the sender."""
 
 
 class Chronicle:
@@ -34,19 +52,59 @@ class Chronicle:
         self._cause = ""
         self._ours: dict[TopicPartition, None] = {}
         """What was told to be assigned, and not to be gone."""
+        self._sent: dict[int, int] = {}
+        """When heartbeats were sent that are not answered, by attempt; while they are asked for."""
 
     def of(
-        self, now_ms: int, event: Input, commands: Iterable[Output]
+        self, now_ms: int, event: Input, commands: Iterable[Output], *, heartbeats: bool = False
     ) -> Iterator[ev.MembershipEvent]:
-        """What a step of the core means to users, in order."""
+        """What a step of the core means to users, in order. ``heartbeats``: whether these are
+        asked for."""
         time_ms = self._origin_ms + now_ms
-        stale = stale_partitions(event)
-        if stale:
-            yield ev.StaleCommit(time_ms, self._epoch, stale)
+        if isinstance(event, CommitAnswered):
+            yield from self._refused(time_ms, event)
+        elif heartbeats:
+            yield from self._heard(now_ms, event)
+        elif self._sent:
+            self._sent.clear()
         for command in commands:
+            if heartbeats and isinstance(command, SendHeartbeat):
+                self._sent[command.attempt] = now_ms
             told = self._told(time_ms, command)
             if told is not None:
                 yield told
+
+    def _refused(self, time_ms: int, event: CommitAnswered) -> Iterator[ev.MembershipEvent]:
+        stale = stale_partitions(event)
+        if stale:
+            yield ev.StaleCommit(time_ms, self._epoch, stale)
+        fenced: dict[int, list[TopicPartition]] = {}
+        for tp, refusal in event.results.items():
+            if refusal is not None and refusal.code in _FENCING:
+                fenced.setdefault(refusal.code, []).append(tp)
+        for code, partitions in fenced.items():
+            cause = error_name(code)
+            yield ev.CommitFenced(time_ms, self._epoch, tuple(partitions), cause)
+
+    def _heard(self, now_ms: int, event: Input) -> Iterator[ev.MembershipEvent]:
+        """What became of a heartbeat, if it is known when it was sent."""
+        if not isinstance(event, HeartbeatAnswered | HeartbeatLost | HeartbeatFailed):
+            return
+        sent_ms = self._sent.pop(event.attempt, None)
+        if sent_ms is None:
+            return
+        time_ms, took_ms = self._origin_ms + now_ms, now_ms - sent_ms
+        match event:
+            case HeartbeatAnswered(outcome=HeartbeatAccepted(member_epoch=epoch)):
+                yield ev.HeartbeatAnswered(time_ms, epoch, took_ms)
+            case HeartbeatAnswered(outcome=HeartbeatRefused() as refused):
+                yield ev.HeartbeatRefused(time_ms, self._epoch, took_ms, refused.name)
+            case HeartbeatLost(reason=reason):
+                yield ev.HeartbeatLost(time_ms, self._epoch, took_ms, reason.value)
+            case HeartbeatFailed(error=error):
+                yield ev.HeartbeatLost(time_ms, self._epoch, took_ms, str(error))
+            case _:
+                pass
 
     def blocked(self, now_ms: int, late_ms: int, silent_ms: int | None) -> ev.MembershipEvent:
         """The event loop did not run."""

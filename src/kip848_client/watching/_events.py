@@ -10,11 +10,15 @@ from kip848_client.member import MemberState
 
 __all__ = [
     "ApplicationStalled",
+    "CommitFenced",
     "CoordinatorBack",
     "CoordinatorLost",
     "CoordinatorUnreachable",
     "EventLoopBlocked",
     "EventsMissed",
+    "HeartbeatAnswered",
+    "HeartbeatLost",
+    "HeartbeatRefused",
     "MemberEpochChanged",
     "MemberFailed",
     "MemberFenced",
@@ -138,6 +142,39 @@ class StaleCommit(MembershipEvent):
     partitions are given up, is repeated with the new epoch."""
 
     partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFenced(MembershipEvent):
+    """The coordinator refused a commit because the member is not in its group any more, or because
+    another one has its place. ``cause`` is the name of the error. Nothing was stored."""
+
+    partitions: tuple[TopicPartition, ...]
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatAnswered(MembershipEvent):
+    """A heartbeat was answered, with this member epoch, ``latency_ms`` after it was sent. Only in
+    streams that ask for heartbeats, as the next two."""
+
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatRefused(MembershipEvent):
+    """A heartbeat was answered with an error, whose name is ``cause``."""
+
+    latency_ms: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatLost(MembershipEvent):
+    """A heartbeat was not answered; after ``waited_ms`` it was given up, and why."""
+
+    waited_ms: int
+    cause: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,14 @@ import pytest
 
 from kip848_client.consumer._event_streams import EventHub
 from kip848_client.errors import LocalProtocolError
-from kip848_client.watching import EventsMissed, MemberFenced, MembershipEvent
+from kip848_client.watching import (
+    EventsMissed,
+    HeartbeatAnswered,
+    HeartbeatLost,
+    HeartbeatRefused,
+    MemberFenced,
+    MembershipEvent,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -49,6 +56,24 @@ async def test_a_slow_reader_loses_the_oldest_and_is_told_how_many() -> None:
     assert [await anext(stream) for _ in range(2)] == [event(3), event(4)]
     hub.put(event(5))
     assert await anext(stream) == event(5), "they are told once"
+
+
+async def test_heartbeats_go_to_who_asks_for_them_and_are_wanted_as_long_as_that() -> None:
+    hub = EventHub()
+    plain, all_of_them = hub.stream(10), hub.stream(10, heartbeats=True)
+    assert hub.with_heartbeats
+    beats = [
+        HeartbeatAnswered(time_ms=1, member_epoch=1, latency_ms=5),
+        HeartbeatRefused(time_ms=2, member_epoch=1, latency_ms=5, cause="X"),
+        HeartbeatLost(time_ms=3, member_epoch=1, waited_ms=5, cause="Y"),
+    ]
+    for each in [*beats, event(4)]:
+        hub.put(each)
+    all_of_them.close()
+    assert not hub.with_heartbeats
+    plain.close()
+    assert [each.time_ms async for each in plain] == [4]
+    assert [each.time_ms async for each in all_of_them] == [1, 2, 3, 4]
 
 
 async def test_the_end_of_the_consumer_ends_the_streams() -> None:

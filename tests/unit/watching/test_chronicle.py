@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from kip848_client import watching
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import broker_error
 from kip848_client.member import (
+    HeartbeatAccepted,
     HeartbeatAnswered,
     HeartbeatLost,
     HeartbeatRefused,
@@ -20,6 +24,7 @@ from kip848_client.offsets import CommitAnswered, CommitRefusal, SendCommit
 from kip848_client.watching import (
     ApplicationStalled,
     Chronicle,
+    CommitFenced,
     CoordinatorBack,
     CoordinatorLost,
     CoordinatorUnreachable,
@@ -168,3 +173,64 @@ def test_a_stale_commit_is_told_with_its_partitions() -> None:
     harness.feed(CommitAnswered(sent.attempt, dict.fromkeys(sent.offsets, refusal)))
     (stale,) = [each for each in told if isinstance(each, StaleCommit)]
     assert (stale.member_epoch, stale.partitions) == (2, tps(0))
+
+
+@pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH])
+def test_a_commit_of_a_member_that_was_put_out_is_told_with_the_reason(code: ErrorCode) -> None:
+    harness, told = watched(interval_ms=1_000)
+    harness.joined(0, 1, epoch=2)
+    harness.hand_out(0, 5)
+    harness.advance(1_000)
+    sent = harness.newest_of(SendCommit)
+    refusal = CommitRefusal(code, code.name)
+    harness.feed(CommitAnswered(sent.attempt, dict.fromkeys(sent.offsets, refusal)))
+    (fenced,) = [each for each in told if isinstance(each, CommitFenced)]
+    assert (fenced.member_epoch, fenced.partitions, fenced.cause) == (2, tps(0), code.name)
+
+
+def test_heartbeats_are_told_to_who_asks_for_them() -> None:
+    harness, chronicle = GroupHarness(), Chronicle(ORIGIN_MS)
+    told: list[MembershipEvent] = []
+    wanted = [True]
+    harness.watchers.append(
+        lambda now_ms, event, commands: told.extend(
+            chronicle.of(now_ms, event, commands, heartbeats=wanted[0])
+        )
+    )
+    harness.feed(Subscribed(frozenset({"t"})), Polled())
+    harness.advance(70)
+    lost = harness.newest_of(SendHeartbeat).attempt
+    harness.feed(HeartbeatLost(lost, LossReason.DISCONNECTED))
+    told_lost = [each for each in told if isinstance(each, watching.HeartbeatLost)]
+    assert [(each.waited_ms, each.cause) for each in told_lost] == [(70, "disconnected")]
+    wanted[0] = False
+    told.clear()
+    harness.advance(60_000)
+    assert not [each for each in told if "Heartbeat" in type(each).__name__]
+
+
+def test_a_heartbeat_has_its_latency_and_epoch_or_its_error() -> None:
+    harness, chronicle = GroupHarness(), Chronicle(ORIGIN_MS)
+    told: list[MembershipEvent] = []
+    harness.watchers.append(
+        lambda now_ms, event, commands: told.extend(
+            chronicle.of(now_ms, event, commands, heartbeats=True)
+        )
+    )
+    harness.feed(Subscribed(frozenset({"t"})), Polled())
+    attempt = harness.newest_of(SendHeartbeat).attempt
+    harness.advance(30)
+    code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    harness.feed(HeartbeatAnswered(attempt, HeartbeatRefused(code, code.name, retriable=True)))
+    harness.advance(10_000)
+    attempt = harness.newest_of(SendHeartbeat).attempt
+    sent_ago = harness.now
+    harness.advance(12)
+    harness.feed(HeartbeatAnswered(attempt, HeartbeatAccepted(None, 4, 5_000)))
+    seen = [each for each in told if type(each).__name__.startswith("Heartbeat")]
+    refused, answered = seen
+    assert isinstance(refused, watching.HeartbeatRefused)
+    assert (refused.latency_ms, refused.cause) == (30, "COORDINATOR_LOAD_IN_PROGRESS")
+    assert isinstance(answered, watching.HeartbeatAnswered)
+    assert (answered.member_epoch, answered.time_ms) == (4, ORIGIN_MS + harness.now)
+    assert answered.latency_ms >= harness.now - sent_ago

@@ -190,6 +190,8 @@ class GroupCoordinator:
         """Whether a client may know of a topic; ``None`` where everybody may. For regexes."""
         self.wrote: Callable[[int, Sequence[StateRecord]], None] | None = None
         """Hears of the records of each decision, after they were written."""
+        self.expired: Callable[[int, str, str, str], None] | None = None
+        """Hears of each member that is put out because a time was over: group, member, why."""
         self._resolving: dict[str, Resolution] = {}
         self._rounds: Final = Rounds(self._env)
         self._replies: list[tuple[RequestReceived, Message]] = []
@@ -437,6 +439,8 @@ class GroupCoordinator:
             # a downgrade that fails keeps the member where it is, as in Kafka
             with contextlib.suppress(Refused):
                 self._perform(now_ms, fence(self._env, now_ms, group, (member,)))
+        if self.expired is not None and timer.member_id not in group.members:
+            self.expired(now_ms, timer.group_id, timer.member_id, f"{timer.kind.value} timeout")
 
     # --- Inspection -------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kip848_client.assignors._java_order import string_set_order
 from kip848_client.error_codes import ErrorCode
@@ -64,6 +64,18 @@ class _Shard:
     """Requests without an answer yet, by connection and correlation."""
 
 
+class GroupWatch(Protocol):
+    """Who reads along with the coordinators of groups."""
+
+    def wrote(self, now_ms: int, records: Sequence[StateRecord]) -> None:
+        """A coordinator has written these."""
+        ...
+
+    def expired(self, now_ms: int, group_id: str, member_id: str, why: str) -> None:
+        """A coordinator has put a member out, because a time was over."""
+        ...
+
+
 class GroupShards:
     """The coordinators of all groups.
 
@@ -104,6 +116,7 @@ class GroupShards:
         """The first of the deadlines, found anew when one of them changes."""
         self._replies: list[tuple[RequestReceived, Message]] = []
         self._meter: Final = CoordinatorMeter(now_ms)
+        self._watch: GroupWatch | None = None
         self._empty_coordinator()  # raises now for a configuration that cannot be served
 
     # --- Requests ---------------------------------------------------------------------------------
@@ -261,9 +274,29 @@ class GroupShards:
             shard.journal,
         )
         shard.coordinator.may_describe = self._may_describe
-        shard.coordinator.wrote = self._meter.wrote
+        self._let_watch(shard.coordinator)
         self._settle(partition, shard)
         return shard.coordinator
+
+    def watched_by(self, watch: GroupWatch) -> None:
+        """``watch`` reads along from now on."""
+        self._watch = watch
+        for shard in self._shards.values():
+            if shard.coordinator is not None:
+                self._let_watch(shard.coordinator)
+
+    def _let_watch(self, coordinator: GroupCoordinator) -> None:
+        watch = self._watch
+        if watch is None:
+            coordinator.wrote = self._meter.wrote
+            return
+
+        def wrote(now_ms: int, records: Sequence[StateRecord]) -> None:
+            self._meter.wrote(now_ms, records)
+            watch.wrote(now_ms, records)
+
+        coordinator.wrote = wrote
+        coordinator.expired = watch.expired
 
     def _loaded(self, now_ms: int, partition: int, shard: _Shard) -> GroupCoordinator:
         """The coordinator of a partition that is first asked for now. It was there all the time, so

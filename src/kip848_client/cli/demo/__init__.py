@@ -20,6 +20,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="play on this broker (Kafka 4.0 or newer, PLAINTEXT) instead of the embedded one",
     )
 
+    parser.add_argument(
+        "--events",
+        metavar="FILE",
+        help="write what members and coordinator see at the end of this file, as lines of JSON, "
+        "for kip848 report",
+    )
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Play it, within 20 seconds; exit code 0 when no record was lost, else 1."""

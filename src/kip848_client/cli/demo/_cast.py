@@ -30,14 +30,16 @@ class Player:
         self._process: asyncio.subprocess.Process | None = None
         self._listening: asyncio.Task[None] | None = None
 
-    async def enter(self, bootstrap: str, topic: str, group: str) -> None:
-        """Start the process."""
+    async def enter(self, bootstrap: str, topic: str, group: str, events: str | None) -> None:
+        """Start the process. ``events`` is a file for what happens to its membership."""
         self._state = "starting"
+        recorded = () if events is None else ("--events", events)
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "kip848_client.cli.demo",
             *("--name", self.name, "--bootstrap", bootstrap, "--topic", topic, "--group", group),
+            *recorded,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )

@@ -12,9 +12,11 @@ import asyncio
 import json
 import logging
 import sys
+from contextlib import AsyncExitStack
 from typing import Any
 
 from kip848_client import Consumer, Kip848Error
+from kip848_client.recording import recording
 
 __all__ = ["main"]
 
@@ -72,7 +74,10 @@ async def _run(options: argparse.Namespace) -> None:
         auto_offset_reset="earliest",
         auto_commit_interval_ms=500,
     )
-    async with consumer:
+    async with AsyncExitStack() as stack:
+        if options.events is not None:
+            await stack.enter_async_context(recording(consumer, options.events))
+        await stack.enter_async_context(consumer)
         consuming = asyncio.ensure_future(_consume(consumer, _Reporter(consumer)))
         leaving = asyncio.ensure_future(_farewell())
         done, _ = await asyncio.wait({consuming, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -86,6 +91,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m kip848_client.cli.demo")
     for name in ("name", "bootstrap", "topic", "group"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--events")
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     try:
         asyncio.run(_run(parser.parse_args(argv)))

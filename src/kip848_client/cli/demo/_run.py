@@ -16,8 +16,9 @@ from kip848_client.cli.demo._board import Screen, verdict_text
 from kip848_client.cli.demo._cast import Player
 from kip848_client.cli.demo._story import ENDS_S, PRODUCES_UNTIL_S, STORY, Act, Scene
 from kip848_client.cli.demo._tally import Tally, Verdict
-from kip848_client.errors import Kip848Error
+from kip848_client.errors import ConfigError, Kip848Error
 from kip848_client.producer import Producer
+from kip848_client.recording import HistoryFile
 
 __all__ = ["play"]
 
@@ -34,26 +35,29 @@ _EMBEDDED_CONFIG: Final = {
 
 
 @asynccontextmanager
-async def _stage(bootstrap: str | None) -> AsyncGenerator[str, None]:
+async def _stage(bootstrap: str | None, events: str | None) -> AsyncGenerator[str, None]:
     """A broker: the one named, or our own on a free port of this machine."""
     if bootstrap is not None:
         yield bootstrap
         return
     from mock_coordinator import MockBroker
 
-    async with MockBroker(config=_EMBEDDED_CONFIG) as broker:
+    async with MockBroker(config=_EMBEDDED_CONFIG, events=events) as broker:
         yield broker.bootstrap
 
 
 class _Performance:
     """One run of the story."""
 
-    def __init__(self, bootstrap: str, screen: Screen, *, embedded: bool) -> None:
+    def __init__(
+        self, bootstrap: str, screen: Screen, *, embedded: bool, events: str | None
+    ) -> None:
         mark = secrets.token_hex(4)
         self.topic, self.group = f"kip848-demo-{mark}", f"kip848-demo-{mark}"
         self._bootstrap = bootstrap
         self._screen = screen
         self._embedded = embedded
+        self._events = events
         self._loop = asyncio.get_running_loop()
         self._start_s = self._loop.time()
         self._tally = Tally(_PARTITIONS)
@@ -97,7 +101,7 @@ class _Performance:
                     self._screen.news(self.at_s, f"{scene.member}'s dead member is taken out")
         self._screen.news(self.at_s, f"{scene.member} {scene.act.value}")
         if scene.act in (Act.JOINS, Act.RETURNS):
-            await player.enter(self._bootstrap, self.topic, self.group)
+            await player.enter(self._bootstrap, self.topic, self.group, self._events)
         elif scene.act is Act.LEAVES:
             await player.leave()
         else:
@@ -140,12 +144,12 @@ class _Performance:
             await asyncio.sleep(_FRAME_S)
 
 
-async def _play(bootstrap: str | None, out: TextIO) -> int:
+async def _play(bootstrap: str | None, events: str | None, out: TextIO) -> int:
     screen = Screen(out, live=out.isatty())
-    async with _stage(bootstrap) as where:
+    async with _stage(bootstrap, events) as where:
         who = "the embedded coordinator" if bootstrap is None else "a real broker"
         screen.news(0.0, f"on {who} at {where}: one group, {_PARTITIONS} partitions")
-        performance = _Performance(where, screen, embedded=bootstrap is None)
+        performance = _Performance(where, screen, embedded=bootstrap is None, events=events)
         async with Admin(where) as admin:
             await admin.create_topic(performance.topic, _PARTITIONS)
         try:
@@ -157,12 +161,23 @@ async def _play(bootstrap: str | None, out: TextIO) -> int:
     return 0 if verdict.good and verdict.produced else 1
 
 
+def _check_writable(path: str) -> None:
+    """Members would tell it one after the other. Raises ``ConfigError``."""
+    try:
+        HistoryFile(path).end()
+    except OSError as err:
+        raise ConfigError(f"--events {path}: {err.strerror or err}") from err
+
+
 def play(options: argparse.Namespace) -> int:
-    """Run the demo; exit code 0 when nothing was lost, 1 when something was, or could not start."""
+    """Run the demo; exit code 0 when nothing was lost, 1 when something was, or could not start.
+    Raises ``ConfigError`` for a file of events that cannot be written."""
+    if options.events is not None:
+        _check_writable(options.events)
     # a retry that succeeds is no news for the audience of a demo
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     try:
-        return asyncio.run(_play(options.bootstrap, sys.stdout))
+        return asyncio.run(_play(options.bootstrap, options.events, sys.stdout))
     except Kip848Error as err:
         sys.stderr.write(f"kip848 demo: {err}\n")
         return 1

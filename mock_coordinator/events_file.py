@@ -1,0 +1,50 @@
+"""The file in which group coordinators tell what they see: the option ``events``."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Final
+
+from kip848_client.errors import ConfigError
+from kip848_client.history import HistoryEvent
+from kip848_client.recording import HistoryFile, Stamp
+from mock_coordinator.core.chronicle import Chronicle
+from mock_coordinator.core.cluster import ClusterCore
+
+__all__ = ["EventsFile"]
+
+_log: Final = logging.getLogger("mock_coordinator")
+
+
+class EventsFile:
+    """Lines of JSON at the end of a file, one an event (``kip848_client.history``). Raises
+    ``ConfigError`` for a file that cannot be opened. A disk that is full later costs events, not
+    the broker."""
+
+    def __init__(self, path: str | os.PathLike[str], core: ClusterCore) -> None:
+        try:
+            self._file: Final = HistoryFile(path)
+        except OSError as err:
+            raise ConfigError(f"events = {os.fspath(path)!r}: {err.strerror or err}") from err
+        self._stamp: Final = Stamp()
+        self._has_told = False
+        catalog = core.broker.catalog
+        core.chronicled_by(
+            Chronicle(
+                self._put,
+                lambda each: None if (topic := catalog.topic_by_id(each)) is None else topic.name,
+            )
+        )
+
+    def _put(self, event: HistoryEvent) -> None:
+        try:
+            self._file.append(self._stamp.on(event))
+        except OSError as err:
+            if not self._has_told:
+                self._has_told = True
+                _log.warning("events of groups are lost: %s", err)
+
+    def close(self) -> None:
+        """Nothing is written any more."""
+        self._file.end()

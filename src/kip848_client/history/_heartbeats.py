@@ -1,0 +1,86 @@
+"""How soon heartbeats were answered, and for how long none was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from kip848_client.history._event import HistoryEvent
+from kip848_client.history._ownership import Member, with_own_events
+
+__all__ = ["HeartbeatSla", "heartbeat_sla"]
+
+_KINDS: Final = frozenset({"heartbeat", "heartbeat_lost", "heartbeat_refused"})
+
+
+class HeartbeatSla(NamedTuple):
+    """A row of the table of this name; ``TABLES`` says what is in it."""
+
+    group_id: str
+    member_id: str
+    heartbeats: int
+    refused: int
+    lost: int
+    in_time: int
+    p50_ms: int | None
+    p99_ms: int | None
+    max_ms: int | None
+    longest_silence_ms: int
+
+
+class _Book:
+    """Of one member."""
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+        self.took: list[int] = []
+        self.refused = self.lost = 0
+
+
+def heartbeat_sla(events: Iterable[HistoryEvent], sla_ms: int) -> list[HeartbeatSla]:
+    """The table; ``events`` are on one clock and sorted. ``sla_ms`` is how soon a heartbeat is
+    promised to be answered. Of a member without events of its own there is what the coordinator
+    answered, and no latency."""
+    events = list(events)
+    own = with_own_events(events)
+    books: dict[Member, _Book] = {}
+    for event in events:
+        if event.member_id is None or event.kind not in _KINDS:
+            continue
+        member = (event.group_id, event.member_id)
+        if event.is_members != (member in own):
+            continue
+        book = books.setdefault(member, _Book())
+        if event.kind == "heartbeat":
+            book.times.append(event.time_ms)
+            if event.duration_ms is not None:
+                book.took.append(event.duration_ms)
+        elif event.kind == "heartbeat_refused":
+            book.refused += 1
+        elif event.kind == "heartbeat_lost":
+            book.lost += 1
+    return [_row(member, books[member], sla_ms) for member in sorted(books)]
+
+
+def _row(member: Member, book: _Book, sla_ms: int) -> HeartbeatSla:
+    took = sorted(book.took)
+    return HeartbeatSla(
+        group_id=member[0],
+        member_id=member[1],
+        heartbeats=len(book.times),
+        refused=book.refused,
+        lost=book.lost,
+        in_time=sum(each <= sla_ms for each in took),
+        p50_ms=_quantile(took, 50),
+        p99_ms=_quantile(took, 99),
+        max_ms=took[-1] if took else None,
+        longest_silence_ms=max((b - a for a, b in pairwise(book.times)), default=0),
+    )
+
+
+def _quantile(ordered: Sequence[int], percent: int) -> int | None:
+    """The least value that so many of a hundred do not exceed (nearest rank)."""
+    if not ordered:
+        return None
+    return ordered[-(-percent * len(ordered) // 100) - 1]

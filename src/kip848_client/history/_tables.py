@@ -1,0 +1,55 @@
+"""All four tables of some events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kip848_client.history._clocks import offsets_of_clocks, on_one_clock
+from kip848_client.history._downtime import PartitionDowntime, partition_downtime
+from kip848_client.history._event import HistoryEvent
+from kip848_client.history._heartbeats import HeartbeatSla, heartbeat_sla
+from kip848_client.history._ownership import Tenure, tenures
+from kip848_client.history._rebalances import RebalanceDuration, rebalance_duration
+from kip848_client.history._zombies import ZombieCommit, zombie_commits
+
+__all__ = ["SLA_MS", "Tables", "tables_of"]
+
+SLA_MS: Final = 1_000
+"""How soon a heartbeat is to be answered, unless something else is said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """What comes of some events."""
+
+    events: tuple[HistoryEvent, ...]
+    """Each once, on one clock, in order of time."""
+    clock_offsets: Mapping[str, int]
+    """By host: what was added to the times of its members, in ms. Not those of 0."""
+    tenures: tuple[Tenure, ...]
+    """Who owned what when, sorted by partition and time."""
+    sla_ms: int
+    partition_downtime: tuple[PartitionDowntime, ...]
+    heartbeat_sla: tuple[HeartbeatSla, ...]
+    rebalance_duration: tuple[RebalanceDuration, ...]
+    zombie_commits: tuple[ZombieCommit, ...]
+
+
+def tables_of(events: Iterable[HistoryEvent], sla_ms: int = SLA_MS) -> Tables:
+    """Compute all. ``events`` are in any order, may be there twice, and be of several groups."""
+    distinct = list(dict.fromkeys(events))
+    offsets = offsets_of_clocks(distinct)
+    ordered = on_one_clock(distinct, offsets)
+    owned = tenures(ordered)
+    return Tables(
+        events=tuple(ordered),
+        clock_offsets=offsets,
+        tenures=tuple(owned),
+        sla_ms=sla_ms,
+        partition_downtime=tuple(partition_downtime(owned)),
+        heartbeat_sla=tuple(heartbeat_sla(ordered, sla_ms)),
+        rebalance_duration=tuple(rebalance_duration(ordered)),
+        zombie_commits=tuple(zombie_commits(ordered, owned)),
+    )

@@ -1,0 +1,91 @@
+"""Commits of members that had no business any more with what they committed.
+
+Refused: the coordinator did not take it, because the member's epoch was stale or it was not in the
+group any more. Accepted: the offset was stored while the coordinator had given the partition to
+another member, and not to this one, which is how work is lost. That takes events of the
+coordinator, which alone knows what it stored and gave; where it has written none of a group,
+refusals are told by the members.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from kip848_client._types import TopicPartition
+from kip848_client.history._event import HistoryEvent
+from kip848_client.history._ownership import Tenure, tenures
+
+__all__ = ["ZombieCommit", "zombie_commits"]
+
+_OUTCOMES: Final = {"commit_refused": "refused", "committed": "accepted"}
+
+
+class ZombieCommit(NamedTuple):
+    """A row of the table of this name; ``TABLES`` says what is in it."""
+
+    group_id: str
+    member_id: str
+    time_ms: int
+    member_epoch: int | None
+    topic: str
+    partition: int
+    outcome: str
+    cause: str | None
+    owner: str | None
+
+
+class _Owners:
+    """Who owned what, by partition."""
+
+    def __init__(self, owned: Iterable[Tenure]) -> None:
+        self._of: dict[tuple[str, str, int], list[Tenure]] = {}
+        for each in owned:
+            self._of.setdefault((each.group_id, each.topic, each.partition), []).append(each)
+        self._starts = {key: [each.start_ms for each in mine] for key, mine in self._of.items()}
+
+    def at(self, group_id: str, tp: TopicPartition, time_ms: int) -> set[str]:
+        """The members that owned it then: at the beginning of a tenure, not at its end."""
+        key = (group_id, tp.topic, tp.partition)
+        mine = self._of.get(key, [])
+        begun = bisect_right(self._starts.get(key, []), time_ms)
+        return {each.member_id for each in mine[:begun] if time_ms < each.end_ms}
+
+
+def zombie_commits(events: Iterable[HistoryEvent], owned: Iterable[Tenure]) -> list[ZombieCommit]:
+    """The table; ``events`` are on one clock and sorted, and so is ``owned``."""
+    events = list(events)
+    by_members, granted = _Owners(owned), _Owners(tenures(events, granted=True))
+    watched = {event.group_id for event in events if not event.is_members}
+    rows: list[ZombieCommit] = []
+    for event in events:
+        outcome = _OUTCOMES.get(event.kind)
+        if outcome is None or event.member_id is None:
+            continue
+        if event.is_members and event.group_id in watched:
+            continue  # the coordinator tells of the same
+        for tp in event.partitions:
+            at = (by_members if event.is_members else granted).at(event.group_id, tp, event.time_ms)
+            others = sorted(at - {event.member_id})
+            if outcome == "accepted" and (not others or event.member_id in at):
+                continue
+            rows.append(
+                ZombieCommit(
+                    event.group_id,
+                    event.member_id,
+                    event.time_ms,
+                    event.member_epoch,
+                    *tp,
+                    outcome,
+                    event.cause,
+                    others[0] if others else None,
+                )
+            )
+    return sorted(rows, key=_order)
+
+
+def _order(row: ZombieCommit) -> tuple[object, ...]:
+    """Where a value is not there, it comes first."""
+    epoch = row.member_epoch
+    return (*row[:3], epoch is not None, epoch or 0, *row[4:7], row.cause or "", row.owner or "")

@@ -1,0 +1,111 @@
+"""Pictures as SVG and PNG, and the page as a file."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kip848_client.errors import ConfigError
+from kip848_client.history import Tables
+from kip848_client.recording import Record
+from kip848_client.report._page import page_of
+from kip848_client.report._views import GroupView, views_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["pictures_of", "write_page", "write_pictures"]
+
+_PNG_DPI: Final = 150
+_SVG_DPI: Final = 110
+_MISSING: Final = (
+    "pictures are made by matplotlib, which is not installed: pip install 'kip848-client[report]'"
+)
+_GROUPS: Final = 20
+"""So many groups have pictures on a page; the others their numbers."""
+
+
+def pictures_of(view: GroupView) -> dict[str, Figure]:
+    """The pictures of a group, by name. Raises ``ConfigError`` without matplotlib."""
+    try:
+        from kip848_client.report._heartbeats import heartbeats_picture
+        from kip848_client.report._ownership import ownership_picture
+        from kip848_client.report._rebalances import rebalances_picture
+        from kip848_client.report._style import styled
+        from kip848_client.report._zombies import zombies_picture
+    except ImportError as err:
+        if err.name is None or not err.name.startswith("matplotlib"):
+            raise
+        raise ConfigError(_MISSING) from err
+    with styled():
+        return {
+            "ownership": ownership_picture(view),
+            "rebalances": rebalances_picture(view),
+            "heartbeats": heartbeats_picture(view),
+            "zombies": zombies_picture(view),
+        }
+
+
+def write_page(path: str | os.PathLike[str], tables: Tables, record: Record) -> None:
+    """Write the page, with everything in it. Raises ``ConfigError`` where that cannot be, or
+    without matplotlib."""
+    views = views_of(tables)
+    drawn = [
+        {name: _svg(each) for name, each in pictures_of(view).items()} for view in views[:_GROUPS]
+    ]
+    text = page_of(views, drawn, tables, record)
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as err:
+        raise ConfigError(f"{os.fspath(path)}: {err.strerror or err}") from err
+
+
+def write_pictures(folder: str | os.PathLike[str], tables: Tables) -> list[Path]:
+    """Write the pictures of all groups as PNG; returns their paths. Where there are several
+    groups, names begin with the group's. Raises ``ConfigError``."""
+    from kip848_client.report._style import message, styled
+
+    views = views_of(tables)
+    written: list[Path] = []
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for number, view in enumerate(views):
+            for name, picture in pictures_of(view).items():
+                path = Path(folder) / f"{_prefix(views, number)}{name}.png"
+                with styled():
+                    picture.savefig(path, dpi=_PNG_DPI)
+                written.append(path)
+        if not views:
+            path = Path(folder) / "ownership.png"
+            with styled():
+                message("There are no events in these files.").savefig(path, dpi=_PNG_DPI)
+            written.append(path)
+    except OSError as err:
+        raise ConfigError(f"{os.fspath(folder)}: {err.strerror or err}") from err
+    return written
+
+
+def _prefix(views: Sequence[GroupView], number: int) -> str:
+    """The group's name as far as any file system takes it, and its number, for those are many."""
+    if len(views) == 1:
+        return ""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", views[number].group_id)[:60].strip(".")
+    return f"{number + 1:02d}-{name}-"
+
+
+def _svg(picture: Figure) -> str:
+    """The element ``svg``, which scales with the page."""
+    from kip848_client.report._style import styled
+
+    text = io.StringIO()
+    with styled():
+        picture.savefig(text, format="svg", dpi=_SVG_DPI, metadata={"Date": None, "Creator": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    head, rest = svg.split(">", 1)
+    head = re.sub(r'\s(width|height)="[^"]*pt"', "", head)
+    return f"{head}>{rest}"

@@ -1,0 +1,17 @@
+"""The history of groups with Spark: events to Parquet, and four tables from them by SQL.
+
+    events = events_of(spark, "events/*.jsonl")     # or events_in(frame): a column of lines
+    events.write.mode("append").parquet("history")
+    tables = tables_of(spark, spark.read.parquet("history"))
+    tables["partition_downtime"].show()
+
+The SQL is in files beside this one, a view or a table each; ``kip848_client.history`` computes the
+same in Python, and says what each column means.
+"""
+
+from __future__ import annotations
+
+from kip848_client.spark.telemetry._events import events_in, events_of
+from kip848_client.spark.telemetry._tables import tables_of
+
+__all__ = ["events_in", "events_of", "tables_of"]
