@@ -9,6 +9,8 @@ import pytest
 
 from mock_coordinator.threaded import BrokerThread
 from tests.pages._snippets import PAGES, name_of, snippets
+from tests.support.pytest_kafka import skip_without_kafka
+from tests.support.spark_jars import add_kafka_source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +30,8 @@ def test_the_snippets_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    with skip_without_kafka():
+        add_kafka_source(spark)
     for number in range(30):
         mock_broker.produce("orders", b"%d" % number, partition=number % 3)
     printed: list[Any] = []
@@ -39,3 +43,5 @@ def test_the_snippets_run(
         exec(replaced.replace("/data", str(tmp_path)), names)  # it is what it tests
     assert spark.read.parquet(str(tmp_path / "orders")).count() == 30
     assert printed[0]["ownership"] == "shared"
+    assert spark.read.parquet(str(tmp_path / "by-kafka")).count() == 30
+    assert printed[-1] == 0

@@ -18,7 +18,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +28,7 @@ __all__ = [
     "ALL_VERSIONS",
     "TOOLS_VERSION",
     "KafkaUnavailableError",
+    "chosen_jars",
     "find_java",
     "kafka_jar",
     "kafka_libs",
@@ -51,27 +52,25 @@ _POM: Final = """\
   <groupId>kip848.tests</groupId>
   <artifactId>jars</artifactId>
   <version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId>
-      <artifactId>{artifact}</artifactId>
-      <version>{version}</version>
-      {exclusions}
-    </dependency>
-    <dependency>
-      <groupId>org.slf4j</groupId>
-      <artifactId>slf4j-simple</artifactId>
-      <version>{slf4j}</version>
-    </dependency>
-  </dependencies>
+  <dependencies>{dependencies}</dependencies>
 </project>
 """
 
-# kafka_2.13 names kafka-tools-api, which was not published for 4.4.0; the broker runs without it.
-_NO_TOOLS_API: Final = (
-    "<exclusions><exclusion><groupId>org.apache.kafka</groupId>"
-    "<artifactId>kafka-tools-api</artifactId></exclusion></exclusions>"
+_DEPENDENCY: Final = """
+    <dependency>
+      <groupId>{group}</groupId>
+      <artifactId>{artifact}</artifactId>
+      <version>{version}</version>
+      <exclusions>{exclusions}</exclusions>
+    </dependency>
+"""
+
+_EXCLUSION: Final = (
+    "<exclusion><groupId>{group}</groupId><artifactId>{artifact}</artifactId></exclusion>"
 )
+_ALONE: Final = _EXCLUSION.format(group="*", artifact="*")
+# kafka_2.13 names kafka-tools-api, which was not published for 4.4.0; the broker runs without it.
+_NO_TOOLS_API: Final = _EXCLUSION.format(group="org.apache.kafka", artifact="kafka-tools-api")
 
 
 class KafkaUnavailableError(Exception):
@@ -96,17 +95,37 @@ def find_java() -> str:
 
 def kafka_libs(version: str) -> Path:
     """The folder with the jars of a broker of this release. Raises ``KafkaUnavailableError``."""
-    return _resolved("kafka_2.13", version, _NO_TOOLS_API, folder=version)
+    return _resolved(version, _kafka("kafka_2.13", version, _NO_TOOLS_API))
 
 
 def tools_libs() -> Path:
     """The folder with the jars of Kafka's command line tools. Raises ``KafkaUnavailableError``."""
-    return _resolved("kafka-tools", TOOLS_VERSION, "", folder=f"tools-{TOOLS_VERSION}")
+    return _resolved(f"tools-{TOOLS_VERSION}", _kafka("kafka-tools", TOOLS_VERSION, ""))
 
 
 def kafka_jar(version: str, artifact: str = "kafka-clients") -> Path:
     """One jar of a release, by artifact name. Raises ``KafkaUnavailableError``."""
     return kafka_libs(version) / f"{artifact}-{version}.jar"
+
+
+def chosen_jars(folder: str, artifacts: Sequence[str]) -> list[Path]:
+    """These jars, each ``GROUP:ARTIFACT:VERSION``, and none that they name, from a folder of this
+    name. Raises ``KafkaUnavailableError``."""
+    named = [each.split(":") for each in artifacts]
+    wanted = "".join(_dependency(group, name, at, _ALONE) for group, name, at in named)
+    return sorted(_resolved(folder, wanted).iterdir())
+
+
+def _kafka(artifact: str, version: str, exclusions: str) -> str:
+    return _dependency("org.apache.kafka", artifact, version, exclusions) + _dependency(
+        "org.slf4j", "slf4j-simple", _SLF4J_VERSION, ""
+    )
+
+
+def _dependency(group: str, artifact: str, version: str, exclusions: str) -> str:
+    return _DEPENDENCY.format(
+        group=group, artifact=artifact, version=version, exclusions=exclusions
+    )
 
 
 @functools.cache
@@ -121,7 +140,7 @@ def _cache_root() -> Path:
     return root / "kip848-client-tests" / "kafka"
 
 
-def _resolved(artifact: str, version: str, exclusions: str, *, folder: str) -> Path:
+def _resolved(folder: str, dependencies: str) -> Path:
     find_java()
     libs = _cache_root() / folder / "libs"
     if libs.is_dir():
@@ -131,10 +150,7 @@ def _resolved(artifact: str, version: str, exclusions: str, *, folder: str) -> P
     try:
         with _locked(_cache_root() / f"{folder}.lock"):
             if not libs.is_dir():  # another worker may have finished while we waited
-                pom = _POM.format(
-                    artifact=artifact, version=version, exclusions=exclusions, slf4j=_SLF4J_VERSION
-                )
-                _run_maven(pom, libs)
+                _run_maven(_POM.format(dependencies=dependencies), libs)
     except (KafkaUnavailableError, OSError) as err:
         _failures()[folder] = str(err)
         raise KafkaUnavailableError(str(err)) from err

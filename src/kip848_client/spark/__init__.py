@@ -10,15 +10,24 @@ Needs the extra ``spark`` (pyspark 4.2 or later, pyarrow) and Java 17.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import importlib
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kip848_client.spark._group_offsets import GroupOffsets
     from kip848_client.spark._query import QueryControl
     from kip848_client.spark.pipeline import Pipeline
 
-__all__ = ["Pipeline", "QueryControl", "register"]
+__all__ = ["GroupOffsets", "Pipeline", "QueryControl", "register"]
+
+_WHERE: Final = {
+    "GroupOffsets": "_group_offsets",
+    "Pipeline": "pipeline",
+    "QueryControl": "_query",
+}
+"""They import pyspark, which is imported when it is wanted."""
 
 
 def register(spark: SparkSession) -> None:
@@ -29,13 +38,7 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(Kip848DataSource)
 
 
-def __getattr__(name: str) -> Any:  # pyspark is imported when it is wanted
-    if name == "QueryControl":
-        from kip848_client.spark._query import QueryControl
-
-        return QueryControl
-    if name == "Pipeline":
-        from kip848_client.spark.pipeline import Pipeline
-
-        return Pipeline
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)

@@ -1,0 +1,176 @@
+"""``GroupOffsets``: a group that knows how far a query of Spark's own Kafka source is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+    StreamingQueryProgress,
+)
+from pyspark.sql.streaming.query import StreamingQuery
+
+from kip848_client._types import TopicPartition
+from kip848_client.admin import Admin
+from kip848_client.config import CLIENT_PROPERTIES, client_settings
+from kip848_client.errors import ConfigError, Kip848Error, RequestTimedOut
+from kip848_client.spark._loop import LoopThread
+from kip848_client.spark._progress import lag_between, positions_of
+
+__all__ = ["GroupOffsets"]
+
+_log = logging.getLogger("kip848_client.spark")
+
+_PAUSE_S: Final = 1.0
+_PAUSE_MAX_S: Final = 30.0
+
+
+class GroupOffsets(StreamingQueryListener):
+    """Commits what a query of ``format("kafka")`` has done to a group, which shows its lag then.
+
+        options = {"kafka.bootstrap.servers": "...", "kafka.group.id": "billing", ...}
+        query = spark.readStream.format("kafka").options(**options) ... .start()
+        with GroupOffsets(spark, query, options) as offsets:
+            query.awaitTermination()
+
+    Spark's source never commits (SPARK-27549): its checkpoint alone knows how far it is, and
+    tools that look at groups see nothing. The group must have no members; nothing is read from it.
+    A commit that fails is logged and repeated, and never ends the query. ``format("kip848")`` needs
+    none of this.
+
+    Raises ``ConfigError`` without ``kafka.bootstrap.servers`` or ``kafka.group.id``, and for
+    settings of security that are wrong. Does not connect yet.
+    """
+
+    def __init__(
+        self, spark: SparkSession, query: StreamingQuery, options: Mapping[str, str]
+    ) -> None:
+        kafka = {
+            name.lower().removeprefix("kafka."): str(value)
+            for name, value in options.items()
+            if name.lower().startswith("kafka.")
+        }
+        for name in ("bootstrap.servers", "group.id"):
+            if not kafka.get(name):
+                raise ConfigError(f"option kafka.{name} is missing: GroupOffsets needs it")
+        self._group = kafka["group.id"]
+        known = {name: value for name, value in kafka.items() if name in CLIENT_PROPERTIES}
+        self._settings: Any = {
+            **client_settings(known),
+            "bootstrap_servers": kafka["bootstrap.servers"],
+        }
+        Admin(**self._settings)  # what is wrong is said here, not in the loop
+        self._query = query
+        self._streams = spark.streams
+        self._done: Mapping[TopicPartition, int] = {}
+        self._latest: Mapping[TopicPartition, int] = {}
+        self._told: Mapping[TopicPartition, int] = {}
+        self._loop = LoopThread("kip848-group-offsets")
+        self._news = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._settled.set()
+        self._telling: asyncio.Task[None] | None = None
+        self._is_closed = False
+        self._lock = threading.Lock()
+        """Progress is told by a thread of Spark's."""
+        self._loop.begin(self._keep_telling())
+        self._streams.addListener(self)
+
+    def __enter__(self) -> GroupOffsets:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def lag(self) -> dict[TopicPartition, int]:
+        """How many records each partition has that the query has not processed, as of its last
+        progress."""
+        return lag_between(self._done, self._latest)
+
+    def close(self, timeout_s: float = 10.0) -> None:
+        """Tell the group what the query has done so far, and listen no more.
+
+        Call it after the query has ended, or when it goes on without a group. What the group could
+        not be told within ``timeout_s`` is logged: the next run of the query tells it.
+        """
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            last = self._query.lastProgress
+            if last is not None:  # listeners hear of it later than the query's end
+                self._take(last)
+        self._streams.removeListener(self)
+        try:
+            self._loop.call(self._settled.wait(), int(timeout_s * 1000))
+        except RequestTimedOut:
+            _log.warning("group %s was not told how far the query is", self._group)
+        self._loop.begin(self._end()).result()
+        self._loop.close()
+
+    def _take(self, progress: StreamingQueryProgress) -> None:
+        for source in progress.sources:
+            self._latest = {**self._latest, **positions_of(source.latestOffset)}
+            self._done = {**self._done, **positions_of(source.endOffset)}
+        self._loop.begin(self._note())
+
+    # -- in the loop -----------------------------------------------------------------------------
+
+    async def _note(self) -> None:
+        if self._done != self._told:
+            self._settled.clear()
+            self._news.set()
+
+    async def _end(self) -> None:
+        if self._telling is not None:
+            self._telling.cancel()
+            await asyncio.gather(self._telling, return_exceptions=True)
+
+    async def _keep_telling(self) -> None:
+        self._telling = asyncio.current_task()
+        pause_s = _PAUSE_S
+        while True:
+            try:
+                async with Admin(**self._settings) as admin:
+                    while True:
+                        await self._tell_news(admin)
+                        pause_s = _PAUSE_S
+            except Kip848Error as err:
+                _log.warning("group %s is not told how far Spark is: %s", self._group, err)
+            self._news.set()
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_MAX_S)
+
+    async def _tell_news(self, admin: Admin) -> None:
+        await self._news.wait()
+        self._news.clear()
+        done = self._done
+        changed = {tp: end for tp, end in done.items() if self._told.get(tp) != end}
+        if changed:
+            await admin.alter_group_offsets(self._group, changed)
+            self._told = done
+        if self._told == self._done:
+            self._settled.set()
+
+    # -- what Spark calls ------------------------------------------------------------------------
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802  # Spark's name
+        """Not needed."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  # Spark's name
+        """A batch is in Spark's log of commits."""
+        if str(event.progress.id) == str(self._query.id):  # one is a UUID, one a text
+            with self._lock:
+                if not self._is_closed:  # else it was on its way
+                    self._take(event.progress)
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  # Spark's name
+        """Not needed: who ends the query closes this."""
