@@ -56,6 +56,7 @@ class _Killed(Demo):
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
         await asyncio.wait_for(process.wait(), 60)
+        await self._driver._heard()
         try:
             self._driver.check()
         except Kip848Error as err:

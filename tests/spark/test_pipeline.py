@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.foreign,
-    pytest.mark.mock_broker(topics={"orders": 3}),
+    pytest.mark.mock_broker(topics={"orders": 3, "invoices": 1}),
     pytest.mark.timeout(300),
     # Spark's own: sockets to its JVM are closed by the collector
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -186,6 +186,34 @@ def test_the_page_does_what_it_says(
     assert printed[0].state == "starting"
     assert {row["amount"] for row in _rows(tmp_path / "orders")} == {1.5}
     assert len(_rows(tmp_path / "orders")) == 30
+
+
+def test_rows_go_to_a_topic_and_to_what_else_spark_can_write(
+    spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path
+) -> None:
+    from kip848_client.spark import Pipeline
+
+    _produce(mock_broker, range(30))
+    settings = _settings(mock_broker, tmp_path)
+    settings["transform"] = {"sql": "select cast(value.id as string) value from records"}
+    settings["sink"] = {"format": "kip848", "topic": "invoices"}
+    assert Pipeline(settings, spark=spark).start().wait(120)
+    values = [int(record.value or b"") for record in mock_broker.records("invoices")]
+    assert sorted(values) == list(range(30))
+    assert _committed(mock_broker) == 30
+    settings = _settings(mock_broker, tmp_path, source={"group": "h"})
+    settings["run"]["checkpoint"] += "-2"
+    settings["sink"] = {"format": "csv", "path": str(tmp_path / "csv")}
+    assert Pipeline(settings, spark=spark).start().wait(120)
+    assert spark.read.csv(str(tmp_path / "csv")).count() == 30
+    settings["run"]["checkpoint"] += "-3"
+    with pytest.raises(ConfigError, match=r"was written with the checkpoint of id"):
+        Pipeline(settings, spark=spark).start()
+    (tmp_path / "schema.avsc").write_text('{"type": "record", "name": "r", "fields": []}')
+    settings["decode"] = {"format": "avro", "schema_file": str(tmp_path / "schema.avsc")}
+    settings["sink"] = {"path": str(tmp_path / "avro")}
+    with pytest.raises(ConfigError, match=r"run.packages = \['org.apache.spark:spark-avro_2.13:4"):
+        Pipeline(settings, spark=spark).start()
 
 
 def test_brokers_that_cannot_be_reached_end_it(

@@ -69,6 +69,8 @@ class Demo:
         self._seconds = seconds
         self._began_s = time.monotonic()
         self._books = Books()
+        self._is_enough = False
+        """The producer comes to its end: cancelled, it would not know what it has sent."""
         self._driver = Driver(folder / "pipeline.toml", self._heard)
 
     def _news(self, text: str) -> None:
@@ -87,8 +89,8 @@ class Demo:
             await self._driver.start()
             await self._first_batch()
             await self._story()
-            producing.cancel()
-            await asyncio.wait([producing])
+            self._is_enough = True
+            await producing
             await self._all_committed()
             self._news("the pipeline is told to stop")
             await self._driver.stop()
@@ -137,17 +139,13 @@ class Demo:
     async def _produce(self) -> None:
         async with Producer(bootstrap_servers=self._bootstrap) as producer:
             number = 0
-            while True:
+            while not self._is_enough:
                 numbers = range(number, number + _AT_ONCE)
                 number += _AT_ONCE
                 sent = [await producer.send(_TOPIC, _value(each)) for each in numbers]
-                # what is sent is known to be there: a task that is cancelled would not know
-                await asyncio.shield(self._acknowledged(numbers, sent))
+                for each, place in zip(numbers, await asyncio.gather(*sent), strict=True):
+                    self._books.produced[place.partition, place.offset] = each
                 await asyncio.sleep(_PAUSE_S)
-
-    async def _acknowledged(self, numbers: range, sent: list[Any]) -> None:
-        for each, place in zip(numbers, await asyncio.gather(*sent), strict=True):
-            self._books.produced[place.partition, place.offset] = each
 
     @asynccontextmanager
     async def _other_consumer(self) -> AsyncGenerator[None]:

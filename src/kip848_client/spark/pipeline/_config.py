@@ -166,7 +166,7 @@ class SinkSettings(_Settings):
     table: str | None = None
     """Instead of ``path``, for formats of tables: the name of the table."""
     topic: str | None = None
-    """For ``kip848``: where rows go that have no column ``topic``."""
+    """For ``kip848``: where all rows go, whatever their column ``topic`` says."""
     bootstrap_servers: str | None = None
     """For ``kip848``: the brokers; ``None``: those of ``[source]``."""
     partition_by: tuple[str, ...] = ()

@@ -144,14 +144,19 @@ class HadoopFiles:
                 stream.close()
 
     def write(self, path: str, text: str) -> None:
-        """A small file, whole or not at all, where renaming is so."""
+        """A small file, whole or not there: it is written beside and renamed."""
+        folder, _, name = path.rpartition("/")
+        draft = f"{folder}/.{name}.{secrets.token_hex(4)}"
         with _as_os_error(path):
             system = self._system(path)
-            stream = system.create(self._path(path), True)
+            stream = system.create(self._path(draft), True)
             try:
                 stream.write(bytearray(text.encode()))
             finally:
                 stream.close()
+            system.delete(self._path(path), False)
+            if not system.rename(self._path(draft), self._path(path)):
+                raise OSError(f"{draft} could not be renamed to {path}")
 
     def names(self, path: str) -> list[str]:
         """What is in a directory, sorted."""
