@@ -112,6 +112,8 @@ def _from_package(frame: DataFrame, settings: DecodeSettings) -> DataFrame:
     try:
         marked = frame.withColumn("value", parsed)
     except AnalysisException as err:
+        if "NOT_LOADED" in str(err):
+            raise _not_there(settings.format) from err
         raise ConfigError(f"decode.schema_file {settings.schema_file}: {_first_line(err)}") from err
     except TypeError as err:  # "'JavaPackage' object is not callable"
         raise _not_there(settings.format) from err
