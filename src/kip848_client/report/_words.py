@@ -113,7 +113,7 @@ def _downtime(view: GroupView) -> Finding:
     gap = duration_text(worst.end_ms - worst.start_ms)
     where = f"{short(worst.topic)}-{worst.partition}{others}"
     return Finding(
-        f"{who}, {total} in all. The longest gap, {gap}, was of {where}, from "
+        f"{who}, {total} added up. The longest gap, {gap}, was of {where}, from "
         f"{view.at(worst.start_ms)} on: {how}.",
         good=False,
     )

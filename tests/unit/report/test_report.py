@@ -21,7 +21,7 @@ A0 = TopicPartition("orders", 0)
 
 
 WORDS = """\
-The partition was without an owner at some time, 2 s in all. The longest gap, 2 s, was of \
+The partition was without an owner at some time, 2 s added up. The longest gap, 2 s, was of \
 orders-0, from 12:00:01 on: c-one was not heard of any more.
 2 rebalances, half of them done in 30 ms. The longest, to epoch 2, took 50 ms.
 2 heartbeats answered, 50.0 % of them within 1 s, 1 lost.
