@@ -18,6 +18,7 @@ BENCHMARKS: Final = {
     "rebalance": "how fast a group settles on real Kafka, beside confluent-kafka and aiokafka",
     "consume": "records a second out of Kafka, beside aiokafka and confluent-kafka",
     "produce": "records a second into Kafka, and the exactly-once loop, beside the same",
+    "spark": "rows a second out of topics by Spark, beside its own source and without Spark",
     "first_record": "from start() to the first record, and hand-over, beside confluent-kafka",
 }
 

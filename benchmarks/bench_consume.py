@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 from benchmarks.timing import cpu_s, machine, say, table
 from benchmarks.topics import Data, Topic, fill
 
-__all__ = ["main"]
+__all__ = ["main", "measured"]
 
 _LIMIT_S: Final = 300.0
 _BATCH: Final = 10_000
@@ -183,7 +183,8 @@ BARS: Final = (
 # -- measuring -------------------------------------------------------------------------------------
 
 
-def _measured(name: str, topic: Topic) -> dict[str, float]:
+def measured(name: str, topic: Topic) -> dict[str, float]:
+    """What one way comes to, in a process of its own."""
     command = [sys.executable, "-m", "benchmarks", "consume", "--child", name, json.dumps(topic)]
     found = subprocess.run(
         command,
@@ -201,11 +202,11 @@ def _measured(name: str, topic: Topic) -> dict[str, float]:
 
 def _in_turns(names: Sequence[str], topic: Topic, runs: int) -> dict[str, tuple[float, float]]:
     """For each way the medians of its rate and its processor time."""
-    _measured(names[0], topic)  # the broker's caches are warm afterwards
+    measured(names[0], topic)  # the broker's caches are warm afterwards
     results: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(runs):
         for name in names:
-            results[name].append(_measured(name, topic))
+            results[name].append(measured(name, topic))
     return {
         name: (
             statistics.median(each["rate"] for each in found),
