@@ -52,7 +52,6 @@ def _same(found: dict[str, DataFrame], expected: Tables) -> None:
         assert _rows(found[name]) == rows, name
 
 
-@pytest.mark.smoke
 def test_spark_and_python_agree(spark: SparkSession, tmp_path: Path) -> None:
     """On sixty groups at once: a query costs seconds, however little there is to compute."""
     from kip848_client.spark import telemetry
