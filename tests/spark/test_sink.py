@@ -1,0 +1,84 @@
+"""The sink on real Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mock_coordinator.threaded import BrokerThread
+from tests.spark.sink_kills import play
+from tests.unit.spark._committed import committed_values
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.foreign,
+    pytest.mark.mock_broker(topics={"a": 3, "b": 2}),
+    pytest.mark.timeout(300),
+    # Spark's own: sockets to its JVM are closed by the collector
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.mark.smoke
+def test_a_stream_that_repeats_a_batch_writes_each_row_once(
+    spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path
+) -> None:
+    to = {"kafka.bootstrap.servers": mock_broker.bootstrap}
+    rows = spark.range(0, 3_000, 1, 2).selectExpr("cast(id as string) value", "'k' key")
+    once = {**to, "kafka.transactional.id": "batch", "topic": "a"}
+    rows.write.format("kip848").options(**once).mode("append").save()
+    wanted = sorted(b"%d" % number for number in range(3_000))
+    assert committed_values(mock_broker.bootstrap, "a", 3) == wanted
+    checkpoint = tmp_path / "checkpoint"
+
+    def run() -> list[int]:
+        frame = (
+            spark.readStream.format("kip848")
+            .options(**to, subscribe="a", startingOffsets="earliest")
+            .option("maxOffsetsPerTrigger", "1000")
+            .option("kafka.isolation.level", "read_committed")
+            .load()
+        )
+        query = (
+            frame.selectExpr("value", "'b' topic")
+            .writeStream.format("kip848")
+            .options(**{**to, "kafka.transactional.id": "stream"})
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(120)
+        return [each.batchId for each in query.recentProgress if each.numInputRows]
+
+    assert len(run()) >= 3
+    last = max(int(each.name) for each in (checkpoint / "commits").iterdir() if each.name.isdigit())
+    for name in (f"{last}", f".{last}.crc"):  # as if Spark had died after the commit of the sink
+        (checkpoint / "commits" / name).unlink(missing_ok=True)
+    assert last in run()
+    assert committed_values(mock_broker.bootstrap, "b", 2) == wanted
+
+
+def test_what_cannot_be_written_is_told_and_nothing_of_it_is_there(
+    spark: SparkSession, mock_broker: BrokerThread
+) -> None:
+    to = {"kafka.bootstrap.servers": mock_broker.bootstrap, "kafka.transactional.id": "x"}
+    rows = spark.range(0, 100, 1, 2).selectExpr("cast(id as string) value", "'a' topic")
+    poisoned = rows.selectExpr("value", "if(value = '99', null, topic) topic")
+    for frame, options, told in (
+        (rows, {"topc": "a"}, "did you mean topic"),
+        (rows.select("value"), {}, "set the option topic, or add a column topic"),
+        (rows.selectExpr("1 value", "topic"), {}, "column value is int"),
+        (poisoned, {}, "a row has no topic"),
+    ):
+        with pytest.raises(Exception, match=told):
+            frame.write.format("kip848").options(**to, **options).mode("append").save()
+    assert committed_values(mock_broker.bootstrap, "a", 3) == []
+
+
+@pytest.mark.usefixtures("spark")  # where Spark cannot run it skips
+def test_whoever_is_killed_at_any_moment_each_row_is_there_once(mock_broker: BrokerThread) -> None:
+    assert "2 kills, 12000 rows, each once" in play(mock_broker.bootstrap, kills=2, seed=5)
