@@ -23,7 +23,6 @@ pytestmark = [
 ]
 
 
-@pytest.mark.smoke
 def test_a_stream_that_repeats_a_batch_writes_each_row_once(
     spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path
 ) -> None:
