@@ -42,6 +42,7 @@ _FIND_VERSIONS: Final[VersionLimits] = (4, 32767)
 GROUP_KEY: Final = 0
 TRANSACTION_KEY: Final = 1
 _LEADERLESS: Final = -1
+_NO_BROKERS: Final = "no broker names the brokers of the cluster"
 
 Asked = Callable[[int, tuple[T, ...]], Awaitable[Mapping[T, R | Refusal]]]
 """Ask a broker for some targets; returns what it said of each."""
@@ -107,16 +108,20 @@ class Asking:
         )
 
     async def any_broker(self, request: Any, deadline_ms: int) -> Any:
-        """Ask any broker until one answers. Raises the last error when the time is over."""
-        failures = 0
+        """Ask any broker until one answers. Raises the last error when the time is over; one that
+        says no more than that gives way to the one before."""
+        failures, before = 0, None
         while True:
             asked = self._transport.any_broker(request, timeout_ms=self.left_ms(deadline_ms))
             try:
                 return await self._in_time(asked, deadline_ms)
-            except TransportError:
+            except TransportError as err:
                 failures += 1
                 if not await self._pause(failures, deadline_ms):
+                    if before is not None and isinstance(err, RequestTimedOut):
+                        raise before from err
                     raise
+                before = err
 
     async def _in_time(self, asked: Awaitable[R], deadline_ms: int) -> R:
         """Wait no longer than is allowed: opening a connection takes time as well."""
@@ -139,17 +144,21 @@ class Asking:
     async def brokers(self, deadline_ms: int) -> tuple[Node, ...]:
         """The brokers of the cluster, at least one: a broker that has just started may name none
         for a moment."""
+        request = MetadataRequest(topics=(), allow_auto_topic_creation=False)
         failures = 0
         while True:
-            answer = await self.any_broker(
-                MetadataRequest(topics=(), allow_auto_topic_creation=False), deadline_ms
-            )
+            try:
+                answer = await self.any_broker(request, deadline_ms)
+            except RequestTimedOut as err:
+                if failures:
+                    raise NotSent(_NO_BROKERS) from err
+                raise
             found = self._learn(answer)
             if found:
                 return found
             failures += 1
             if not await self._pause(failures, deadline_ms):
-                raise NotSent("no broker names the brokers of the cluster")
+                raise NotSent(_NO_BROKERS)
 
     def _learn(self, answer: MetadataResponse) -> tuple[Node, ...]:
         nodes = tuple(
