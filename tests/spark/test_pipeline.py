@@ -18,6 +18,8 @@ from kip848_client.records._arrow import pyarrow
 from mock_coordinator.threaded import BrokerThread
 from tests.pages._snippets import PAGES, name_of, snippets
 from tests.spark.kills import run as run_and_kill
+from tests.support.pytest_kafka import skip_without_kafka
+from tests.support.spark_jars import add_kafka_source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -186,6 +188,33 @@ def test_the_page_does_what_it_says(
     assert printed[0].state == "starting"
     assert {row["amount"] for row in _rows(tmp_path / "orders")} == {1.5}
     assert len(_rows(tmp_path / "orders")) == 30
+
+
+def test_sparks_own_source_is_another_engine(
+    spark: SparkSession, mock_broker: BrokerThread, tmp_path: Path
+) -> None:
+    from kip848_client.spark import Pipeline
+
+    _produce(mock_broker, range(90))
+    settings = _settings(mock_broker, tmp_path, source={"engine": "jvm"})
+    with skip_without_kafka():
+        add_kafka_source(spark)
+    for number in (90, 120):
+        running = Pipeline(settings, spark=spark).start()
+        assert running.wait(120)
+        assert sorted(row["id"] for row in _rows(tmp_path / "out")) == list(range(number))
+        assert _committed(mock_broker) == number
+        status = running.status()
+        assert (status.state, status.ownership, status.lag) == ("stopped", "exclusive", 0)
+        _produce(mock_broker, range(number, number + 30))
+    endless = settings | {"run": settings["run"] | {"trigger": "0 seconds"}}
+    with Pipeline(endless, spark=spark).start() as running:
+        while running.status().partitions is None:  # until Spark has told of a batch
+            assert not running.wait(timeout_s=0.2)
+        assert (running.status().state, running.status().partitions) == ("running", 3)
+    assert _committed(mock_broker) == 150
+    with pytest.raises(ConfigError, match=r"source.engine = 'jvm', and now it is 'python'"):
+        Pipeline(_settings(mock_broker, tmp_path), spark=spark).start()
 
 
 def test_rows_go_to_a_topic_and_to_what_else_spark_can_write(

@@ -72,10 +72,15 @@ class SourceSettings(_Settings):
     """Instead of ``topics``: all topics whose whole name this regular expression matches."""
     group: str | None = Field(None, min_length=1)
     """The consumer group. Without one nobody sees how far the pipeline is."""
+    engine: Literal["python", "jvm"] = "python"
+    """``python``: the format ``kip848``. ``jvm``: Spark's own source, which is never a member of
+    the group; the group is told how far it is, and does not say where to begin. Its package
+    ``org.apache.spark:spark-sql-kafka-0-10_2.13``, in Spark's version, must be among the
+    ``packages`` of ``[run]``."""
     ownership: Literal["shared", "exclusive"] | None = None
     """``shared``: a member of the group, which has the partitions that the group gives it.
     ``exclusive``: all partitions; the group, which must have no members, is told the offsets.
-    ``None``: ``shared`` with a ``group``, else ``exclusive``."""
+    ``None``: ``shared`` with a ``group`` and ``engine = "python"``, else ``exclusive``."""
     starting: Literal["earliest", "latest"] = "earliest"
     """Where to begin without a checkpoint, in partitions of which the group has nothing."""
     max_records_per_batch: int = Field(200_000, ge=0)
@@ -90,12 +95,15 @@ class SourceSettings(_Settings):
             raise ValueError("either topics or topic_pattern says what to read")
         if self.ownership == "shared" and self.group is None:
             raise ValueError("ownership = 'shared' needs a group")
+        if self.ownership == "shared" and self.engine == "jvm":
+            raise ValueError("engine = 'jvm' is no member of a group: ownership is 'exclusive'")
         return self
 
     @property
     def is_shared(self) -> bool:
         """Whether the pipeline is a member of its group."""
-        return (self.ownership or ("shared" if self.group else "exclusive")) == "shared"
+        may_be = self.group is not None and self.engine == "python"
+        return (self.ownership or ("shared" if may_be else "exclusive")) == "shared"
 
 
 class DecodeSettings(_Settings):

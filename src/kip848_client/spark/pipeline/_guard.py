@@ -31,6 +31,7 @@ class Binding:
     ownership: str
     topics: dict[str, str]
     """Their ids, as far as they were known."""
+    engine: str = "python"
 
     def to_json(self) -> str:
         """As it is in the file."""
@@ -48,6 +49,7 @@ class Binding:
                 None if group is None else str(group),
                 str(said["ownership"]),
                 topics,
+                str(said.get("engine", "python")),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as err:
             raise OutputRefused(
@@ -108,6 +110,7 @@ def check(
         )
     for name, was, now in (
         ("source.group", binding.group, wanted.group),
+        ("source.engine", binding.engine, wanted.engine),
         ("source.ownership", binding.ownership, wanted.ownership),
     ):
         if was != now:

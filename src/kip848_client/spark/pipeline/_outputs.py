@@ -29,6 +29,11 @@ class Outputs:
     written: str | None
     """What the source is told that the output has (option ``written``)."""
 
+    @property
+    def written_option(self) -> dict[str, str]:
+        """The option, where there is something to tell."""
+        return {} if self.written is None else {"written": self.written}
+
 
 def prepare(files: Files, config: PipelineConfig) -> Outputs:
     """Look, bind, take over. Raises ``OutputRefused``, and ``OSError`` for a directory that cannot
@@ -62,7 +67,7 @@ def prepare(files: Files, config: PipelineConfig) -> Outputs:
 def _binding(config: PipelineConfig, query_id: str) -> Binding:
     source = config.source
     ownership = "shared" if source.is_shared else "exclusive"
-    return Binding(query_id, source.group, ownership, {})
+    return Binding(query_id, source.group, ownership, {}, source.engine)
 
 
 def _check(

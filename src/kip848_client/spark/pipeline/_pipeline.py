@@ -106,27 +106,32 @@ class Pipeline:
             raise ConfigError(
                 f"the checkpoint or the output cannot be written: {cause_of(str(err))}"
             ) from err
-        spark.dataSource.register(Kip848DataSource)
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="kip848-"))
         control = f"{home}/control"
-        options = self._source_options(control, outputs.written)
-        frame = spark.readStream.format("kip848").options(**options).load()
+        options = self._source_options()
+        if self.config.source.engine == "jvm":
+            frame = _by_spark(spark, options)
+            running = Running(self.config, spark, None, options)
+        else:
+            ours = {"control": control, **outputs.written_option}
+            ours["ownership"] = "shared" if self.config.source.is_shared else "exclusive"
+            spark.dataSource.register(Kip848DataSource)
+            frame = spark.readStream.format("kip848").options(**options, **ours).load()
+            running = Running(self.config, spark, control, options)
         self._try_out(spark, frame)
-        running = Running(self.config, spark, control)
         try:
             running.follow(self._query(frame, outputs, running))
         except PySparkException as err:
             raise ConfigError(f"the query cannot begin: {cause_of(str(err))}") from err
         return running
 
-    def _source_options(self, control: str, written: str | None) -> dict[str, str]:
+    def _source_options(self) -> dict[str, str]:
+        """Those that both engines have."""
         source = self.config.source
         said = {
             **source.options,
             "kafka.bootstrap.servers": source.bootstrap_servers,
             "startingOffsets": source.starting,
-            "ownership": "shared" if source.is_shared else "exclusive",
-            "control": control,
         }
         if source.topic_pattern is not None:
             said["subscribePattern"] = source.topic_pattern
@@ -136,8 +141,6 @@ class Pipeline:
             said["kafka.group.id"] = source.group
         if source.max_records_per_batch:
             said["maxOffsetsPerTrigger"] = str(source.max_records_per_batch)
-        if written is not None:
-            said["written"] = written
         return said
 
     def _try_out(self, spark: SparkSession, frame: DataFrame) -> None:
@@ -188,3 +191,14 @@ class Pipeline:
         brokers = sink.bootstrap_servers or self.config.source.bootstrap_servers
         said = {"kafka.bootstrap.servers": brokers, **sink.options}
         return said if sink.topic is None else {**said, "topic": sink.topic}
+
+
+def _by_spark(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
+    try:
+        return spark.readStream.format("kafka").options(**options).load()
+    except PySparkException as err:
+        package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
+        raise ConfigError(
+            f"source.engine = 'jvm' cannot be had: {cause_of(str(err))} Spark's own source is in "
+            f"the package {package}: name it in run.packages"
+        ) from err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -14,9 +15,12 @@ from pyspark.sql.streaming.listener import (
     QueryStartedEvent,
     QueryTerminatedEvent,
     StreamingQueryListener,
+    StreamingQueryProgress,
 )
 
 from kip848_client.errors import Kip848Error
+from kip848_client.spark._group_offsets import GroupOffsets
+from kip848_client.spark._progress import lag_between, positions_of
 from kip848_client.spark._query import QueryControl
 from kip848_client.spark.pipeline._causes import cause_of
 from kip848_client.spark.pipeline._config import PipelineConfig
@@ -33,6 +37,7 @@ __all__ = ["Running"]
 _TURN_S: Final = 1
 _SOURCE_S: Final = 60.0
 _STATUS_S: Final = 1.0
+_LOOK_S: Final = 0.02
 
 State = Literal["starting", "running", "stopping", "stopped", "failed"]
 
@@ -40,10 +45,19 @@ State = Literal["starting", "running", "stopping", "stopped", "failed"]
 class Running:
     """A pipeline at work. Leaving its ``with`` block stops it in order."""
 
-    def __init__(self, config: PipelineConfig, spark: SparkSession, control: str) -> None:
+    def __init__(
+        self,
+        config: PipelineConfig,
+        spark: SparkSession,
+        control: str | None,
+        options: Mapping[str, str],
+    ) -> None:
         self._config = config
         self._spark = spark
         self._path = control
+        """``None``: Spark's own source is at work, which has no control channel."""
+        self._options = options
+        self._offsets: GroupOffsets | None = None
         self._progress = Progress()
         self._query: StreamingQuery | None = None
         self._control: QueryControl | None = None
@@ -61,7 +75,10 @@ class Running:
         """The query has begun."""
         self._query = query
         self._listener.query_id = str(query.id)
-        self._control = QueryControl(self._spark, query, self._path)
+        if self._path is not None:
+            self._control = QueryControl(self._spark, query, self._path)
+        elif self._config.source.group is not None:
+            self._offsets = GroupOffsets(self._spark, query, self._options)
         self._spark.streams.addListener(self._listener)
 
     def ends_with(self, held: ExitStack) -> None:
@@ -88,6 +105,8 @@ class Running:
             # it has not begun to listen, or is gone: what it said last stands
             with suppress(Kip848Error, Py4JError, OSError):
                 self._source = self._control.status(_STATUS_S if self._source else 0.05)
+        elif self._state in ("starting", "running", "stopping"):
+            self._read_progress()
         if self._state == "starting" and self._source:
             self._state = "running"
         said, sink, now_ms = self._source, self.sink, int(time.monotonic() * 1000)
@@ -148,6 +167,7 @@ class Running:
             elif drain and self._control is not None:
                 self._control.stop(timeout_s)
             else:
+                self._let_it_end(timeout_s if drain else 0)
                 self.query.stop()
         except (Py4JError, OSError) as err:
             self._fail(f"Spark's process (the JVM) is gone: {type(err).__name__}: {err}", err)
@@ -173,6 +193,19 @@ class Running:
 
     # -- the end -----------------------------------------------------------------------------------
 
+    def _read_progress(self) -> None:
+        """Spark's own source says nothing but what its query tells."""
+        with suppress(Py4JError, OSError):
+            if self._path is None:
+                self._source = _by_progress(self.query.lastProgress)
+
+    def _let_it_end(self, timeout_s: float) -> None:
+        """Wait for the end of the batch in hand. Another one may begin just then, and is
+        repeated."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline and self.query.status["isTriggerActive"]:
+            time.sleep(_LOOK_S)
+
     def _is_active(self) -> bool:
         try:
             return bool(self.query.isActive)
@@ -194,12 +227,25 @@ class Running:
 
     def _end(self, state: State) -> None:
         self._state = state
+        self._read_progress()
+        with suppress(Py4JError, OSError):
+            if self._offsets is not None:
+                self._offsets.close()
         for each in (self._control, self._listener):
             with suppress(Py4JError, OSError):  # with the JVM they are gone
                 if each is not None:
                     self._spark.streams.removeListener(each)
         with suppress(Py4JError, OSError):
             self._held.close()
+
+
+def _by_progress(progress: StreamingQueryProgress | None) -> dict[str, Any]:
+    """What the progress of a query says of Spark's own source."""
+    if progress is None:
+        return {}
+    done = positions_of(progress.sources[0].endOffset)
+    lag = lag_between(done, positions_of(progress.sources[0].latestOffset))
+    return {"lag": sum(lag.values()), "partitions": len(done), "leaving": 0}
 
 
 class _Listener(StreamingQueryListener):

@@ -98,7 +98,10 @@ class BatchSink:
         self.bad += bad_rows
 
     def _ranges(self, number: int) -> tuple[Ranges, dict[str, str]]:
-        """Which offsets the batch has: a member's that is repeated may have fewer than planned."""
+        """Which offsets the batch has: a member's that is repeated may have fewer than planned.
+        Spark's own source does not tell, and repeats what it planned."""
+        if self._config.source.engine == "jvm":
+            return {}, {}
         said = self._in_hand().get("ranges")
         if said is None or said["number"] != number + 1:
             has = "none" if said is None else f"number {said['number'] - 1}"

@@ -42,6 +42,7 @@ def test_a_checkpoint_that_is_at_rest_may_get_a_new_output() -> None:
         (["batch_id=0"], _BOUND, _checkpoint(planned=None), _BOUND, "none after -1"),
         ([], _BOUND, _checkpoint(), Binding("id-1", "h", "shared", {}), "source.group = 'g'"),
         ([], _BOUND, _checkpoint(), Binding("id-1", "g", "exclusive", {}), "source.ownership"),
+        ([], _BOUND, _checkpoint(), Binding("id-1", "g", "shared", {}, "jvm"), "source.engine"),
         (["_spark_metadata"], None, _NEW, _BOUND, "Spark's own file sink"),
         (["a.parquet"], None, _NEW, _BOUND, "files of others, such as 'a.parquet'"),
         ([], None, _checkpoint(), _BOUND, "has begun batch 4 and not ended it"),
