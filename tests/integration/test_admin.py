@@ -459,3 +459,13 @@ async def test_brokers_that_name_none_for_a_moment_are_asked_again() -> None:
             await admin.delete_topics(["new"], timeout_ms=300)
         with pytest.raises(TransportError, match="no broker names the brokers"):
             await admin.list_groups(timeout_ms=300)
+
+
+async def test_what_was_wrong_counts_more_than_that_the_time_is_over() -> None:
+    async with serving() as (broker, admin):
+        await admin.create_topics([NewTopic("new")])
+        refused = Fault(Refuse(ErrorCode.LEADER_NOT_AVAILABLE), Match(api="Metadata"), times=1)
+        broker.faults.add(refused)
+        broker.faults.add(Fault(Drop(), Match(api="Metadata"), times=None))
+        with pytest.raises(AdminFailed, match="no broker names the brokers"):
+            await admin.delete_topics(["new"], timeout_ms=600)

@@ -58,7 +58,7 @@ class _Killed(Demo):
         await asyncio.wait_for(process.wait(), 60)
         await self._driver._heard()
         try:
-            self._driver.check()
+            await self._driver.check()
         except Kip848Error as err:
             self.told.append(str(err))
 

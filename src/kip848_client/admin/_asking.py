@@ -79,6 +79,8 @@ class Asking:
         self._request_timeout_ms = request_timeout_ms
         self._coordinators: dict[tuple[int, str], int] = {}
         self._nodes: dict[int, Node] = {}
+        self._names_none = False
+        """The last answer about brokers had none."""
 
     def deadline_ms(self, timeout_ms: float) -> int:
         """Until when a call that begins now may take."""
@@ -154,6 +156,7 @@ class Asking:
                     raise NotSent(_NO_BROKERS) from err
                 raise
             found = self._learn(answer)
+            self._names_none = not found
             if found:
                 return found
             failures += 1
@@ -298,7 +301,8 @@ class Asking:
                 try:
                     await self._in_time(find(missing), deadline_ms)
                 except TransportError as err:
-                    rounds.not_found(missing, err)
+                    is_why = self._names_none and isinstance(err, RequestTimedOut)
+                    rounds.not_found(missing, NotSent(_NO_BROKERS) if is_why else err)
             asks = rounds.asks()
             asked_of |= {target: node for node, targets in asks.items() for target in targets}
             async with asyncio.TaskGroup() as tasks:

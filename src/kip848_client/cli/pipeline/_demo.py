@@ -125,13 +125,13 @@ class Demo:
         """Let a part of the time pass."""
         until = time.monotonic() + self._seconds * part
         while time.monotonic() < until:
-            self._driver.check()
+            await self._driver.check()
             await asyncio.sleep(0.1)
 
     async def _first_batch(self) -> None:
         until = time.monotonic() + _START_S
         while not self._driver.batches:
-            self._driver.check()
+            await self._driver.check()
             if time.monotonic() > until:
                 raise Kip848Error(f"the pipeline has written nothing in {_START_S:.0f} s")
             await asyncio.sleep(0.05)
@@ -177,7 +177,7 @@ class Demo:
         until = time.monotonic() + _START_S
         async with Admin(bootstrap_servers=self._bootstrap) as admin:
             while time.monotonic() < until:
-                self._driver.check()
+                await self._driver.check()
                 done = await admin.list_group_offsets(_GROUP)
                 if sum(each.offset for each in done.values()) >= len(self._books.produced):
                     return

@@ -28,7 +28,7 @@ class Driver:
         self._on_line = on_line
         self._process: asyncio.subprocess.Process | None = None
         self._listening: list[asyncio.Task[None]] = []
-        self._errors: deque[str] = deque(maxlen=40)
+        self._errors: deque[str] = deque(maxlen=400)
         self.batches = 0
         """Ended since this process began."""
 
@@ -47,10 +47,11 @@ class Driver:
             asyncio.create_task(self._listen_to_errors(self._process)),
         ]
 
-    def check(self) -> None:
-        """Raises ``Kip848Error`` when it has ended by itself."""
+    async def check(self) -> None:
+        """Raises ``Kip848Error`` when it has ended by itself, with all that it has said."""
         process = self._process
         if process is not None and process.returncode is not None:
+            await self._heard()
             told = "\n".join(self._errors)
             raise Kip848Error(f"the pipeline ended with code {process.returncode}:\n{told}")
 
