@@ -6,8 +6,10 @@ import asyncio
 import logging
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
@@ -105,10 +107,12 @@ class GroupOffsets(StreamingQueryListener):
             if self._is_closed:
                 return
             self._is_closed = True
-            last = self._query.lastProgress
-            if last is not None:  # listeners hear of it later than the query's end
-                self._take(last)
-        self._streams.removeListener(self)
+            with suppress(Py4JError, OSError):  # Spark is gone: what was heard is told all the same
+                last = self._query.lastProgress
+                if last is not None:  # listeners hear of it later than the query's end
+                    self._take(last)
+        with suppress(Py4JError, OSError):
+            self._streams.removeListener(self)
         try:
             self._loop.call(self._settled.wait(), int(timeout_s * 1000))
         except RequestTimedOut:

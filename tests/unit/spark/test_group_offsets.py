@@ -130,6 +130,23 @@ def test_brokers_that_are_away_hold_nobody_up(caplog: pytest.LogCaptureFixture) 
     assert "was not told how far the query is" in caplog.text
 
 
+@pytest.mark.mock_broker(topics={"a": 2})
+def test_what_was_heard_is_told_when_spark_is_gone(mock_broker: BrokerThread) -> None:
+    class Gone:
+        id = ID
+
+        @property
+        def lastProgress(self) -> Any:  # noqa: N802  # Spark's name
+            raise ConnectionRefusedError("no JVM")
+
+    spark: Any = SimpleNamespace(streams=FakeStreams())
+    query: Any = Gone()
+    offsets = GroupOffsets(spark, query, options(mock_broker))
+    offsets.onQueryProgress(_event(progress('{"a": {"0": 3, "1": 0}}')))
+    offsets.close()
+    assert told(mock_broker) == {A0: 3, A1: 0}
+
+
 @pytest.mark.parametrize(
     ("said", "error"),
     [
