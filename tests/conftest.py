@@ -11,6 +11,7 @@ pytest_plugins = [
     "tests.support.pytest_collecting",
     "tests.support.pytest_everything",
     "tests.support.pytest_kafka",
+    "tests.support.pytest_order",
 ]
 
 

@@ -28,7 +28,7 @@ from tests.support.kafka_jars import (
     kafka_libs,
     tools_libs,
 )
-from tests.support.pytest_everything import is_everything, is_left_out
+from tests.support.pytest_everything import is_everything
 from tests.support.real_kafka import FAST_CONFIGS, RealKafka
 
 __all__ = [
@@ -38,7 +38,6 @@ __all__ = [
     "kafka_version",
     "pytest_addoption",
     "pytest_collection_finish",
-    "pytest_collection_modifyitems",
     "pytest_generate_tests",
     "pytest_runtest_makereport",
     "real_kafka",
@@ -97,24 +96,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name in ("real_kafka", "kafka_version"):
         if name in metafunc.fixturenames:
             metafunc.parametrize(name, chosen_versions(metafunc.config), indirect=True)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put first what takes long, and together what needs the same release.
-
-    Then the short tests fill the gaps when a worker has nothing left, and a worker has one shared
-    broker at a time.
-    """
-    items.sort(key=lambda item: (not is_left_out(item), _release_of(item)))
-
-
-def _release_of(item: pytest.Item) -> int:
-    """The place of the item's release among all, -1 for a test without one."""
-    call = getattr(item, "callspec", None)
-    given = [each for each in call.params.values() if isinstance(each, str)] if call else []
-    names = [each.removeprefix("kafka-") for each in given]
-    return max((ALL_VERSIONS.index(name) for name in names if name in ALL_VERSIONS), default=-1)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
