@@ -17,6 +17,7 @@ PURE = (
     "kip848_client.wire",
     "kip848_client.assignors",
     "kip848_client.client_assignors",
+    "kip848_client.connect",
     "kip848_client.member",
     "kip848_client.group",
     "kip848_client.metrics",
@@ -95,6 +96,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kip848_client.member", GROUND),
     ("kip848_client.offsets", (*GROUND, "_ports")),
     ("kip848_client.client_assignors", (*GROUND, "assignors", "wire")),
+    ("kip848_client.connect", (*GROUND, "assignors", "client_assignors")),
     ("kip848_client.group", (*GROUND, "member", "offsets", "client_assignors")),
     ("kip848_client.cluster", (*GROUND, "wire")),
     ("kip848_client.fetching", (*GROUND, "cluster", "wire")),
@@ -369,7 +371,7 @@ def test_the_client_works_without_the_coordinator() -> None:
 
 
 def test_the_coordinator_core_imports_only_the_shared_pure_layers() -> None:
-    shared = (*GROUND, "wire", "assignors", "metrics", "history")
+    shared = (*GROUND, "wire", "assignors", "connect", "metrics", "history")
     allowed = tuple(f"kip848_client.{name}" for name in shared)
     for module in _sources("mock_coordinator.core"):
         for name, line in imports_of(module):

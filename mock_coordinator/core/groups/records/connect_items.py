@@ -1,9 +1,9 @@
 """Connectors and tasks as the resources of a reconciled group, and as messages have them.
 
 The tasks of one generation of a connector are the parts of one resource, by their numbers. The
-connector itself is a resource of its own with the single part ``ITSELF``: it has no generation,
-because it goes on when its tasks are configured anew. Nothing outside of this module looks into the
-ids of the resources.
+connector itself is a resource of its own with the single part ``ITSELF``, which stands for its
+generation, too: it has none, because it goes on when its tasks are configured anew. Nothing outside
+of this module looks into the ids of the resources.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from kip848_client._types import TopicId
+from kip848_client.connect import ITSELF, item_name
 from kip848_client.wire.messages.connect_group import ConnectGroupItems
 
 __all__ = [
@@ -27,9 +28,6 @@ __all__ = [
     "taken_once",
     "write_items",
 ]
-
-ITSELF: Final = -1
-"""The connector itself, among task numbers; and its generation."""
 
 _GENERATION: Final = struct.Struct(">i")
 
@@ -54,11 +52,6 @@ def connector_of(resource: TopicId) -> tuple[str, int]:
     """The connector and the generation (or ``ITSELF``) of a resource."""
     (generation,) = _GENERATION.unpack_from(resource)
     return resource[_GENERATION.size :].decode(), generation
-
-
-def item_name(connector: str, task: int) -> str:
-    """``source`` for a connector and ``source-3`` for its task, as Kafka Connect writes them."""
-    return connector if task == ITSELF else f"{connector}-{task}"
 
 
 def read_items(rows: Iterable[ConnectGroupItems]) -> dict[TopicId, tuple[int, ...]]:

@@ -1,0 +1,65 @@
+"""Connectors and their tasks: what workers share.
+
+A connector is named by a string. A task is a ``ConnectorTaskId``, which prints as Kafka Connect
+writes it: ``source-3``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+__all__ = ["ITSELF", "NO_ITEMS", "ConnectorTaskId", "Items", "item_name", "items_of"]
+
+ITSELF: Final = -1
+"""The connector itself, among task numbers."""
+
+
+def item_name(connector: str, task: int) -> str:
+    """``source`` for a connector and ``source-3`` for its task, as Kafka Connect writes them."""
+    return connector if task == ITSELF else f"{connector}-{task}"
+
+
+class ConnectorTaskId(NamedTuple):
+    """One task of a connector."""
+
+    connector: str
+    task: int
+
+    def __str__(self) -> str:
+        return item_name(self.connector, self.task)
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Connectors and tasks. The order counts where an assignor of Kafka's looks at it."""
+
+    connectors: tuple[str, ...] = ()
+    tasks: tuple[ConnectorTaskId, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.connectors or self.tasks)
+
+    def __len__(self) -> int:
+        return len(self.connectors) + len(self.tasks)
+
+    def __str__(self) -> str:
+        return ", ".join([*self.connectors, *map(str, self.tasks)]) or "nothing"
+
+    def in_order(self) -> Items:
+        """The same, sorted by name and then by number."""
+        return Items(tuple(sorted(self.connectors)), tuple(sorted(self.tasks)))
+
+
+NO_ITEMS: Final = Items()
+
+
+def items_of(connectors: Mapping[str, int] | Iterable[tuple[str, int]]) -> Items:
+    """All items of a configuration, sorted: connector -> how many tasks it has."""
+    counts = dict(connectors)
+    names = sorted(counts)
+    return Items(
+        tuple(names),
+        tuple(ConnectorTaskId(name, number) for name in names for number in range(counts[name])),
+    )
