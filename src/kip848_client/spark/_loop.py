@@ -49,6 +49,11 @@ class LoopThread:
             future.cancel()
             raise RequestTimedOut(f"no answer from the brokers within {timeout_ms} ms") from None
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can be run in it any more."""
+        return self._loop.is_closed()
+
     def close(self) -> None:
         """End the loop. What runs in it is cancelled."""
         if not self._loop.is_closed():

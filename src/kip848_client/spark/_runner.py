@@ -76,7 +76,9 @@ class SourceRunner(ABC):
         return None if self._seen is None else self._seen.ends_json()
 
     def close(self) -> None:
-        """Leave and disconnect. Never raises."""
+        """Leave and disconnect. Never raises. After an error Spark may ask twice."""
+        if self._loop.is_closed:
+            return
         try:
             self._loop.call(self._end(), LEAVE_MS)
         except Exception as err:  # noqa: BLE001  # the process ends, and there is nobody to tell

@@ -12,7 +12,7 @@ import pytest
 
 from kip848_client import Admin, Consumer, Producer
 from kip848_client._types import TopicPartition
-from kip848_client.errors import ConfigError, RequestTimedOut, TransportError
+from kip848_client.errors import ConfigError, Kip848Error, RequestTimedOut, TransportError
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._planning import DataLost
 from mock_coordinator.threaded import BrokerThread
@@ -232,6 +232,39 @@ def test_a_plain_consumer_joins_and_leaves_and_each_record_has_one_reader(
     assert sorted(_values(query) + plain) == sorted(value or b"" for value in produced)
 
 
+def test_after_a_crash_another_member_goes_on_and_the_batch_is_repeated_without_its_part(
+    mock_broker: BrokerThread, begin: Begin
+) -> None:
+    _produce(mock_broker, 30)
+    query = begin(kafka_group_id="g")
+    query.plan(limit=9)
+    query.read()
+    query.plan(limit=9)  # 3 to 6 of each partition, and then it dies
+    query.runner.close()
+    others: list[tuple[int, int]] = []
+
+    async def take_over(ends: dict[int, int]) -> None:
+        async with Consumer(
+            "a", bootstrap_servers=mock_broker.bootstrap, group_id="g", enable_auto_commit=False
+        ) as consumer:
+            while len(others) < sum(end - 3 for end in ends.values()):
+                for tp, records in (await consumer.getmany(timeout_ms=50)).items():
+                    others.extend(
+                        (tp.partition, each.offset)
+                        for each in records
+                        if each.offset < ends.get(tp.partition, 0)
+                    )
+            await consumer.commit({TopicPartition("a", each): at for each, at in ends.items()})
+
+    asyncio.run(take_over({0: 5, 1: 10}))
+    query.restart()
+    assert [row[:2] for row in query.sink[9:]] == [(0, 5), (2, 3), (2, 4), (2, 5)]
+    query.run()
+    rows = [row[:2] for row in query.sink]
+    assert sorted(rows + others) == [(tp, at) for tp in range(3) for at in range(10)]
+    assert _committed(mock_broker) == {0: 10, 1: 10, 2: 10}
+
+
 def test_a_partition_that_is_asked_back_waits_for_its_batch(
     mock_broker: BrokerThread, begin: Begin
 ) -> None:
@@ -248,6 +281,44 @@ def test_a_partition_that_is_asked_back_waits_for_its_batch(
             return {tp.partition for tp in await consumer.wait_assigned(timeout_ms=20_000)}
 
     assert asyncio.run(join())
+    assert _committed(mock_broker) == {0: 3, 1: 3, 2: 3}
+
+
+def test_a_query_without_membership_leaves_a_group_with_members_alone(
+    mock_broker: BrokerThread, begin: Begin, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Somebody else works under that name: its offsets stay, and the query goes on."""
+    _produce(mock_broker, 9)
+    query = begin(kafka_group_id="g", ownership="exclusive")
+
+    async def run_beside_a_member() -> None:
+        async with Consumer(
+            "a", bootstrap_servers=mock_broker.bootstrap, group_id="g", enable_auto_commit=False
+        ) as consumer:
+            await consumer.wait_assigned(timeout_ms=20_000)
+            await asyncio.to_thread(query.run)
+
+    asyncio.run(run_beside_a_member())
+    assert len(query.sink) == 9
+    assert _committed(mock_broker) == {}
+    assert "group g was not told how far Spark is" in caplog.text
+    _produce(mock_broker, 3, first=9)
+    query.run()
+    assert _committed(mock_broker) == {0: 4, 1: 4, 2: 4}
+
+
+def test_a_second_driver_with_the_same_instance_id_is_told(
+    mock_broker: BrokerThread, begin: Begin
+) -> None:
+    _produce(mock_broker, 9)
+    first = begin(kafka_group_id="g", kafka_group_instance_id="one")
+    assert first.plan()
+    second = begin(kafka_group_id="g", kafka_group_instance_id="one")
+    with pytest.raises(Kip848Error, match="instance"):
+        second.plan()
+    first.read()
+    first.run()
+    assert len(first.sink) == 9
     assert _committed(mock_broker) == {0: 3, 1: 3, 2: 3}
 
 
