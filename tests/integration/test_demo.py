@@ -11,7 +11,7 @@ import pytest
 
 from kip848_client.cli import main
 from kip848_client.cli.demo import _run
-from kip848_client.cli.demo._story import PRODUCES_UNTIL_S, STORY
+from kip848_client.cli.demo._story import PRODUCES_ON_S, STORY
 from tests.support.real_kafka import RealKafka
 
 
@@ -20,7 +20,7 @@ def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "kip848_client", "demo", *arguments],
         capture_output=True,
         text=True,
-        timeout=40,
+        timeout=120,
         check=False,
     )
 
@@ -44,10 +44,26 @@ def test_the_story_told_in_a_hurry(
 ) -> None:
     hurried = tuple(replace(scene, at_s=scene.at_s / 4) for scene in STORY)
     monkeypatch.setattr(_run, "STORY", hurried)
-    monkeypatch.setattr(_run, "PRODUCES_UNTIL_S", PRODUCES_UNTIL_S / 4)
+    monkeypatch.setattr(_run, "PRODUCES_ON_S", PRODUCES_ON_S / 4)
     code = main(["demo"])
     printed = capsys.readouterr()
     check(subprocess.CompletedProcess((), code, printed.out, printed.err))
+
+
+@pytest.mark.everything("its processes come and go twice more")
+def test_a_machine_whose_processes_start_late_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Members left before they were there, and the end came before anybody had read a record."""
+    hurried = tuple(replace(scene, at_s=0.0) for scene in STORY)
+    monkeypatch.setattr(_run, "STORY", hurried)
+    monkeypatch.setattr(_run, "PRODUCES_ON_S", 0.5)
+    code = main(["demo"])
+    printed = capsys.readouterr().out
+    assert code == 0, printed
+    assert re.search(r"lost 0  duplicated", printed), printed
+    killed = printed[printed.index("A is killed") :]
+    assert "A starting" not in killed[: killed.index("A comes back")]
 
 
 @pytest.mark.real_kafka

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from kip848_client.cli.demo._board import Row
@@ -29,10 +30,12 @@ class Player:
         self._consumed = 0
         self._process: asyncio.subprocess.Process | None = None
         self._listening: asyncio.Task[None] | None = None
+        self._settled = asyncio.Event()  # in the group, or failed
 
     async def enter(self, bootstrap: str, topic: str, group: str, events: str | None) -> None:
         """Start the process. ``events`` is a file for what happens to its membership."""
         self._state = "starting"
+        self._settled.clear()
         recorded = () if events is None else ("--events", events)
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -44,6 +47,11 @@ class Player:
             stdout=asyncio.subprocess.PIPE,
         )
         self._listening = asyncio.get_running_loop().create_task(self._listen(self._process))
+
+    async def joined(self, within_s: float) -> None:
+        """Return when it is in the group, or will not be: it has failed, or the time is over."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._settled.wait(), within_s)
 
     async def leave(self) -> None:
         """Let it commit and leave the group; kill it when it does not."""
@@ -91,7 +99,10 @@ class Player:
         elif "error" in said:
             self.error = said["error"]
             self._state = "failed"
+            self._settled.set()
         else:
             self.member_id = said["member"]
             self._state, self._epoch = said["state"], said["epoch"]
             self._partitions = tuple(said["partitions"])
+            if self._epoch is not None:
+                self._settled.set()

@@ -14,7 +14,14 @@ from typing import Final, TextIO
 from kip848_client.cli.demo._admin import Admin
 from kip848_client.cli.demo._board import Screen, verdict_text
 from kip848_client.cli.demo._cast import Player
-from kip848_client.cli.demo._story import ENDS_S, PRODUCES_UNTIL_S, STORY, Act, Scene
+from kip848_client.cli.demo._story import (
+    JOINS_WITHIN_S,
+    PATIENCE_S,
+    PRODUCES_ON_S,
+    STORY,
+    Act,
+    Scene,
+)
 from kip848_client.cli.demo._tally import Tally, Verdict
 from kip848_client.errors import ConfigError, Kip848Error
 from kip848_client.producer import Producer
@@ -63,6 +70,7 @@ class _Performance:
         self._tally = Tally(_PARTITIONS)
         self._players: dict[str, Player] = {}
         self._news = asyncio.Event()
+        self._produces = True
 
     @property
     def at_s(self) -> float:
@@ -77,6 +85,8 @@ class _Performance:
             for scene in STORY:
                 await asyncio.sleep(max(0.0, scene.at_s - self.at_s))
                 await self._act(scene)
+            await asyncio.sleep(PRODUCES_ON_S)
+            self._produces = False
             await producing
             await self._drain()
         finally:
@@ -87,14 +97,16 @@ class _Performance:
         return self._tally.verdict()
 
     async def _drain(self) -> None:
-        """Wait until everything acknowledged was handed out, or the curtain falls."""
-        while self._tally.outstanding and self.at_s < ENDS_S:
-            self._news.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), max(0.05, ENDS_S - self.at_s))
+        """Wait until everything acknowledged was handed out, or nothing comes any more."""
+        with suppress(TimeoutError):
+            while self._tally.outstanding:
+                self._news.clear()
+                await asyncio.wait_for(self._news.wait(), PATIENCE_S)
 
     async def _act(self, scene: Scene) -> None:
         player = self._players.setdefault(scene.member, Player(scene.member, self._handed_out))
+        if scene.act in (Act.LEAVES, Act.CRASHES):
+            await player.joined(JOINS_WITHIN_S)
         if scene.act is Act.RETURNS and not self._embedded and player.member_id:
             async with Admin(self._bootstrap) as admin:
                 if await admin.bury(self.group, player.member_id):
@@ -117,7 +129,7 @@ class _Performance:
         async with Producer(bootstrap_servers=self._bootstrap) as producer:
             waiting: set[asyncio.Task[None]] = set()
             number = 0
-            while self.at_s < PRODUCES_UNTIL_S:
+            while self._produces:
                 number += 1
                 task = self._loop.create_task(self._produce_one(producer, number))
                 waiting.add(task)
