@@ -106,7 +106,7 @@ class _Performance:
     async def _act(self, scene: Scene) -> None:
         player = self._players.setdefault(scene.member, Player(scene.member, self._handed_out))
         if scene.act in (Act.LEAVES, Act.CRASHES):
-            await player.joined(JOINS_WITHIN_S)
+            await asyncio.gather(*(each.joined(JOINS_WITHIN_S) for each in self._players.values()))
         if scene.act is Act.RETURNS and not self._embedded and player.member_id:
             async with Admin(self._bootstrap) as admin:
                 if await admin.bury(self.group, player.member_id):

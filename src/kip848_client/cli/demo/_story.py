@@ -3,7 +3,7 @@
 Real brokers let a member wait five seconds between heartbeats, and a partition that changes hands
 costs two of them: the last event comes early, so that every member has its partitions before the
 end. On a slow machine, where a process takes seconds to start, the story takes longer: nobody
-leaves or is killed who was not in the group.
+leaves or is killed before all who have begun are in the group.
 """
 
 from __future__ import annotations
