@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Mapping
 from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from kip848_client.connect import WorkerAssignment, WorkerMetadata
+from kip848_client.connect import (
+    Items,
+    Round,
+    RoundMemory,
+    WorkerAssignment,
+    WorkerMetadata,
+    incremental_round,
+)
 from kip848_client.errors import WireError
 from tests.support.connect.oracle import (
     ConnectOracle,
@@ -16,7 +25,12 @@ from tests.support.connect.oracle import (
     assignment_words,
     metadata_line,
     metadata_words,
+    name_word,
+    names_of,
+    round_words,
+    tasks_of,
 )
+from tests.support.connect.sequences import Cluster
 from tests.support.connect.values import assignments, metadata
 from tests.support.pytest_kafka import skip_without_kafka
 
@@ -111,3 +125,66 @@ def test_kafkas_classes_write_and_read_the_same(oracle: ConnectOracle) -> None:
         assert ours is None or theirs.split() == ours, (kind, raw.hex(), theirs)
         agreed += (ours is None) == theirs.startswith("refused")
     assert agreed > 0.8 * len(harmed)  # ours also refuse broken texts and negative numbers
+
+
+def _said(answer: str) -> tuple[int, tuple[str, ...], dict[str, tuple[Items, Items]]]:
+    """The delay, the candidates, and what each worker is to begin with and to stop."""
+    words = answer.split()
+    told = {
+        words[at]: (
+            Items(names_of(words[at + 1]), tasks_of(words[at + 2])),
+            Items(names_of(words[at + 3]), tasks_of(words[at + 4])),
+        )
+        for at in range(2, len(words), 5)
+    }
+    return int(words[0]), names_of(words[1]), told
+
+
+def _ours(done: Round) -> tuple[int, tuple[str, ...], dict[str, tuple[Items, Items]]]:
+    told = {name_word(each): (row.start, row.stop) for each, row in done.workers.items()}
+    return done.delay_ms, done.memory.waiting.candidates, told
+
+
+def _history(seed: int) -> tuple[list[str], list[Round]]:
+    """The questions of one history, and what ours answer. Sometimes a result does not arrive, and
+    sometimes nobody knows of the last generation."""
+    rng = random.Random(seed)
+    cluster = Cluster(rng)
+    cluster.begin()
+    runs: Mapping[str, Items] = {}
+    memory, generation, passed = RoundMemory(), 1_000, 0
+    lines, rounds = [f"assignor {cluster.max_delay_ms}"], []
+    for _ in range(12):
+        generation += 1
+        completed = generation - rng.choice([1] * 9 + [2])
+        reported = {each: runs.get(each, Items()) for each in cluster.workers}
+        if rng.random() < 0.05 and len(reported) > 1:  # two claim the same
+            one, other = rng.sample(cluster.workers, 2)
+            reported[other] = reported[one]
+        words = round_words(cluster.connectors, reported)
+        lines.append(" ".join(["round", str(completed), str(generation), str(passed), *words]))
+        done = incremental_round(
+            cluster.connectors,
+            reported,
+            memory,
+            now_ms=cluster.now_ms,
+            completed=completed,
+            generation=generation,
+            max_delay_ms=cluster.max_delay_ms,
+        )
+        memory = done.memory
+        rounds.append(done)
+        runs = {each: row.runs for each, row in done.workers.items()}
+        if rng.random() < 0.1:
+            runs = reported
+        passed = cluster.change()
+    return lines, rounds
+
+
+def test_the_rounds_of_random_histories_are_those_of_kafkas_class(oracle: ConnectOracle) -> None:
+    histories = [_history(seed) for seed in range(300)]
+    answers = iter(oracle.ask(line for lines, _ in histories for line in lines))
+    for seed, (_, rounds) in enumerate(histories):
+        assert next(answers) == "-"
+        for number, done in enumerate(rounds, 1):
+            assert _ours(done) == _said(next(answers)), f"history {seed}, round {number}"

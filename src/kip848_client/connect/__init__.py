@@ -13,6 +13,7 @@ from kip848_client.connect._items import (
     items_of,
 )
 from kip848_client.connect._protocols import PROTOCOL_TYPE, ConnectProtocol, RebalanceReason
+from kip848_client.connect._rounds import Round, RoundMemory, WorkerRound, incremental_round
 
 __all__ = [
     "CONFIG_MISMATCH",
@@ -23,8 +24,12 @@ __all__ = [
     "ConnectorTaskId",
     "Items",
     "RebalanceReason",
+    "Round",
+    "RoundMemory",
     "WorkerAssignment",
     "WorkerMetadata",
+    "WorkerRound",
+    "incremental_round",
     "item_name",
     "items_of",
 ]

@@ -47,6 +47,9 @@ class Items:
     def __str__(self) -> str:
         return ", ".join([*self.connectors, *map(str, self.tasks)]) or "nothing"
 
+    def __add__(self, other: Items) -> Items:
+        return Items(self.connectors + other.connectors, self.tasks + other.tasks)
+
     def in_order(self) -> Items:
         """The same, sorted by name and then by number."""
         return Items(tuple(sorted(self.connectors)), tuple(sorted(self.tasks)))
