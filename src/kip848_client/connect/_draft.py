@@ -127,8 +127,4 @@ class Draft:
             delay = min(waiting.deadline_ms - now_ms, max_delay_ms)
         else:
             delay = max_delay_ms
-        return (
-            replace(waiting, candidates=candidates, deadline_ms=now_ms + delay, delay_ms=delay),
-            (NOTHING),
-            False,
-        )
+        return Waiting(candidates, now_ms + delay, delay), NOTHING, False
