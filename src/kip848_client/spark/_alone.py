@@ -59,10 +59,10 @@ class ExclusiveRunner(SourceRunner):
 
     async def _repeated(self, planned: Manifest) -> Manifest:
         """All of it, if it is there still."""
-        self._planning.check(planned, await self._look())
+        found = self._planning.check(planned, await self._look())
         self._warn_of_losses()
-        self._in_hand = planned
-        return planned
+        self._in_hand = found
+        return found
 
     def _take_done(self, batch: Manifest) -> None:
         if self._in_hand is not None and batch.number >= self._in_hand.number:

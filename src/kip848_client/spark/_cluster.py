@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
+import time
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
 from kip848_client._partition_names import shown
 from kip848_client._types import TopicPartition
-from kip848_client.admin import Admin
+from kip848_client.admin import Admin, TopicDescription
 from kip848_client.config import CLIENT_PROPERTIES, client_settings
 from kip848_client.consumer import Consumer
-from kip848_client.errors import ConfigError
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import AdminFailed, BrokerError, ConfigError, Kip848Error
 from kip848_client.spark._options import SourceOptions
-from kip848_client.spark._planning import Seen
+from kip848_client.spark._planning import DataLost, Seen
 from kip848_client.spark._where import BEGIN, Where
 
 __all__ = ["Cluster"]
+
+_log = logging.getLogger("kip848_client.spark")
+
+_GONE_S: Final = 2.0
+"""A topic that was there is asked for so long before it counts as deleted."""
+_PAUSE_S: Final = 0.2
 
 
 class Cluster:
@@ -29,6 +38,10 @@ class Cluster:
         settings.pop("group_instance_id", None)
         self._consumer: Consumer[Any, Any] = Consumer(**settings, enable_auto_commit=False)
         self._admin = Admin(**_of_admin(options))
+        self._known: set[str] = set()
+        """Topics that were there when they were looked at last."""
+        self._missing: set[str] = set()
+        """Topics that were not, and the log says so."""
 
     async def start(self) -> None:
         """Connect. Raises as ``Consumer.start`` does."""
@@ -45,9 +58,9 @@ class Cluster:
 
     async def seen(self) -> Seen:
         """The partitions that the options name, with their bounds. Raises ``ConfigError`` for a
-        topic or a partition that does not exist."""
-        topics = await self._topics()
-        described = await self._admin.describe_topics(topics) if topics else {}
+        topic or a partition that does not exist, ``DataLost`` for a topic that was there before.
+        With ``failOnDataLoss=false`` a topic that is missing has no partitions."""
+        described = await self._described()
         partitions = [
             TopicPartition(topic, each.partition)
             for topic, found in described.items()
@@ -62,6 +75,51 @@ class Cluster:
         ends = await self._consumer.end_offsets(partitions)
         bounds = {tp: (begins[tp], ends[tp]) for tp in sorted(partitions)}
         return Seen(bounds, {topic: found.topic_id for topic, found in sorted(described.items())})
+
+    async def _described(self) -> dict[str, TopicDescription]:
+        """The topics that exist. A broker that has just started may not know one yet: what was
+        there is asked for again before it counts as deleted."""
+        until = time.monotonic() + _GONE_S
+        while True:
+            topics = await self._topics()
+            found, refused = await self._ask_for(topics)
+            gone = self._known.difference(found)
+            missing = gone.union(refused).difference(self._missing)
+            if not missing:
+                break
+            if time.monotonic() > until or not gone:
+                self._lost(sorted(gone), refused)
+                break
+            await asyncio.sleep(_PAUSE_S)
+        self._known, self._missing = set(found), missing.union(self._missing).difference(found)
+        return found
+
+    async def _ask_for(
+        self, topics: list[str]
+    ) -> tuple[dict[str, TopicDescription], dict[str, Kip848Error]]:
+        """Topics that exist, and why others are not described. Raises for what is another reason
+        than that they do not exist."""
+        if not topics:
+            return {}, {}
+        try:
+            return await self._admin.describe_topics(topics), {}
+        except AdminFailed as err:
+            if not all(_is_unknown(each) for each in err.errors.values()):
+                raise
+            return dict(err.done), dict(err.errors)
+
+    def _lost(self, gone: list[str], refused: Mapping[str, Kip848Error]) -> None:
+        """Raises where that matters, and logs it where not."""
+        if self._options.fails_on_data_loss and gone:
+            raise DataLost(
+                f"records are lost: topic {gone[0]} is gone: it was deleted while the query ran. "
+                "Set failOnDataLoss=false to go on with what is there."
+            )
+        if self._options.fails_on_data_loss:
+            name = min(refused)
+            raise ConfigError(f"topic {name} does not exist: {refused[name]}") from refused[name]
+        for name in sorted({*gone, *refused}.difference(self._missing)):
+            _log.warning("topic %s does not exist (any more), and the query goes on", name)
 
     async def _topics(self) -> list[str]:
         if self._options.pattern is not None:
@@ -127,6 +185,10 @@ def _of_admin(options: SourceOptions) -> dict[str, Any]:
         **client_settings(properties),
         "bootstrap_servers": options.properties["bootstrap.servers"],
     }
+
+
+def _is_unknown(err: Kip848Error) -> bool:
+    return isinstance(err, BrokerError) and err.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _check_complete(

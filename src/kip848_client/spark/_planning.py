@@ -78,17 +78,23 @@ class Planning:
         spans |= {tp: (at, end) for tp, at, end in limited(available, limit)}
         return Manifest(start.number + 1, spans, seen.topic_ids)
 
-    def check(self, batch: Manifest, seen: Seen) -> None:
-        """Before a batch is read that was planned by an earlier run: is it all there? Raises
-        ``DataLost``."""
+    def check(self, batch: Manifest, seen: Seen) -> Manifest:
+        """Before a batch is read that was planned by an earlier run: what is there of it, but for
+        old records of a partition. Raises ``DataLost`` where not all is."""
+        gone: set[TopicPartition] = set()
         for tp, (start, end) in sorted(batch.ranges.items()):
             if start == end:
                 continue
             begin = seen.bounds.get(tp, (None, None))[0]
             if begin is None or _is_other(tp.topic, batch, seen):
                 self._lost(f"{shown(tp)} was deleted before {start} to {end} was read")
+                gone.add(tp)
             elif begin > start:
                 self._lost(_aged(tp, start, begin))
+        if not gone:
+            return batch
+        spans = {tp: span for tp, span in batch.ranges.items() if tp not in gone}
+        return Manifest(batch.number, spans, batch.topic_ids)
 
     def _positions(self, start: Manifest, seen: Seen) -> dict[TopicPartition, int]:
         found: dict[TopicPartition, int] = {}

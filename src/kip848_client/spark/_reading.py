@@ -17,7 +17,7 @@ from typing import Any, Final
 from kip848_client._partition_names import shown
 from kip848_client._types import TopicPartition
 from kip848_client.consumer import Consumer
-from kip848_client.errors import OffsetOutOfRange, RequestTimedOut
+from kip848_client.errors import OffsetOutOfRange, RequestTimedOut, TopicGone
 from kip848_client.records import RecordBatchView
 from kip848_client.records._arrow import pyarrow
 from kip848_client.spark._loop import LoopThread
@@ -90,6 +90,9 @@ class _Reading:
             except OffsetOutOfRange as err:
                 self._go_on_after(err)
                 continue
+            except TopicGone as err:
+                self._go_on_without(err.topic)
+                continue
             batches = [batch for view in views.values() if (batch := self._take(view)) is not None]
             if batches:
                 return self._together(batches)
@@ -149,6 +152,17 @@ class _Reading:
         if self._consumer is not None and err.offset < err.start < wanted.end:
             self._consumer.seek(tp, err.start)
         else:
+            self._finish(tp)
+
+    def _go_on_without(self, topic: str) -> None:
+        """It was deleted since the batch was planned."""
+        if self._options.fails_on_data_loss:
+            raise DataLost(
+                f"records are lost: topic {topic} was deleted while it was read. Set "
+                "failOnDataLoss=false to go on with what is there."
+            )
+        _log.warning("topic %s was deleted while it was read; going on without it", topic)
+        for tp in [each for each in self._left if each.topic == topic]:
             self._finish(tp)
 
     def _together(self, batches: list[Any]) -> list[Any]:

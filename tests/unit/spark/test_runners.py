@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -13,8 +14,11 @@ import pytest
 from kip848_client import Admin, Consumer, Producer
 from kip848_client._types import TopicPartition
 from kip848_client.errors import ConfigError, Kip848Error, RequestTimedOut, TransportError
+from kip848_client.fetching import _topics
 from kip848_client.spark._manifest import Manifest
 from kip848_client.spark._planning import DataLost
+from kip848_client.spark._ranges import OffsetRange
+from kip848_client.spark._reading import TaskRanges, read_ranges
 from mock_coordinator.threaded import BrokerThread
 from tests.unit.spark._by_hand import Query, options_of, rows_of
 
@@ -46,7 +50,7 @@ def _committed(broker: BrokerThread, group: str = "g") -> dict[int, int]:
     async def ask() -> dict[int, int]:
         async with Admin(bootstrap_servers=broker.bootstrap) as admin:
             found = await admin.list_group_offsets(group)
-        return {tp.partition: each.offset for tp, each in found.items()}
+        return {tp.partition: each.offset for tp, each in found.items() if tp.topic == "a"}
 
     return asyncio.run(ask())
 
@@ -174,6 +178,79 @@ def test_a_topic_that_was_created_again_is_told(mock_broker: BrokerThread, begin
     mock_broker.create_topic("a", 3)
     _produce(mock_broker, 30)
     with pytest.raises(DataLost, match="created again"):
+        query.plan()
+
+
+@pytest.mark.mock_broker(topics={"a": 3, "b": 1})
+@pytest.mark.parametrize("ownership", ["exclusive", "shared"])
+def test_a_topic_that_is_deleted_is_told(
+    mock_broker: BrokerThread, begin: Begin, ownership: str
+) -> None:
+    said = {"kafka_group_id": "g", "ownership": ownership, "subscribe": "a,b"}
+    _produce(mock_broker, 6)
+    query = begin(**said)
+    query.run()
+    _produce(mock_broker, 6, first=6)
+    mock_broker.delete_topic("b")
+    with pytest.raises(DataLost, match=r"topic b is gone: .* Set failOnDataLoss=false"):
+        query.plan()
+    query.options = options_of(mock_broker.bootstrap, **said, failOnDataLoss="false")
+    query.restart()
+    query.run()
+    assert sorted(_values(query)) == sorted(f"v{n}".encode() for n in range(12))
+    assert _committed(mock_broker) == {0: 4, 1: 4, 2: 4}
+
+
+@pytest.mark.parametrize("ownership", ["exclusive", "shared"])
+def test_a_query_goes_on_after_a_topic_that_is_deleted_and_comes_back(
+    mock_broker: BrokerThread, begin: Begin, ownership: str
+) -> None:
+    query = begin(kafka_group_id="g", ownership=ownership, failOnDataLoss="false")
+    _produce(mock_broker, 6)
+    query.run()
+    mock_broker.delete_topic("a")
+    assert not query.plan()
+    mock_broker.create_topic("a", 3)
+    _produce(mock_broker, 9, first=6)
+    deadline = time.monotonic() + 20
+    while len(query.sink) < 15 and time.monotonic() < deadline:
+        query.run()
+    assert sorted(_values(query)) == sorted(f"v{n}".encode() for n in range(15))
+
+
+def test_a_topic_that_is_deleted_while_its_task_reads_it_is_told(
+    mock_broker: BrokerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_topics, "GONE_AFTER_MS", 300)
+    _produce(mock_broker, 6)
+    tp = TopicPartition("a", 0)
+    for fails in ("true", "false"):
+        options = options_of(mock_broker.bootstrap, failOnDataLoss=fails)
+        read = read_ranges(TaskRanges((OffsetRange(tp, 0, 9),), options))
+        assert next(read).num_rows == 2
+        mock_broker.delete_topic("a")
+        if fails == "true":
+            with pytest.raises(DataLost, match="topic a was deleted while it was read"):
+                next(read)
+        else:
+            assert list(read) == []
+        mock_broker.create_topic("a", 3)
+        _produce(mock_broker, 6)
+
+
+def test_a_batch_that_is_repeated_goes_without_a_topic_that_was_deleted(
+    mock_broker: BrokerThread, begin: Begin
+) -> None:
+    _produce(mock_broker, 6)
+    query = begin()
+    assert query.plan()
+    mock_broker.delete_topic("a")
+    query.options = options_of(mock_broker.bootstrap, failOnDataLoss="false")
+    query.restart()
+    assert query.sink == []
+    query.options = options_of(mock_broker.bootstrap)
+    query.restart()
+    with pytest.raises(ConfigError, match="topic a does not exist"):
         query.plan()
 
 
