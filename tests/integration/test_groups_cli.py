@@ -21,9 +21,10 @@ import pytest
 from kip848_client import TopicPartition
 from kip848_client._types import LEAVE_EPOCH
 from kip848_client.cli import main
+from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import api_named
 from mock_coordinator import Fault, Match
-from mock_coordinator.core.faults import Drop
+from mock_coordinator.core.faults import Drop, Refuse
 from mock_coordinator.threaded import BrokerThread
 from tests.support.wire_connection import WireConnection
 
@@ -201,6 +202,7 @@ def test_offsets_are_reset_when_that_is_said(shell: Shell, tmp_path: Path) -> No
         (("--to-latest",), "One of the reset scopes should be defined"),
         (("--all-topics", "--to-offset", "-1"), "must not be negative"),
         (("--all-topics", "--by-duration", "1 hour"), "ISO 8601"),
+        (("--all-topics", "--by-duration", f"P{'9' * 400}D"), "longer than 2**63"),
         (("--all-topics", "--to-datetime", "now"), "not a date"),
         (("--topic", "orders:x", "--to-latest"), "TOPIC:0,1"),
         (("--from-file", "/nowhere.csv"), "nowhere.csv"),
@@ -309,6 +311,59 @@ def test_topics_are_managed(shell: Shell) -> None:
     found = shell.json("topics", "describe", *both, ends_with=FAILED)
     assert [each["topic"] for each in found] == ["orders"]
     assert shell.errors.startswith("Error: topic new: ")
+
+
+def test_what_fails_is_named(shell: Shell) -> None:
+    said = "\nError: nowhere: This server does not host this topic-partition.\n"
+    topic = ("--topic", "nowhere")
+    assert shell("topics", "delete", *topic, ends_with=FAILED) == said
+    assert shell("topics", "alter", *topic, "--partitions", "5", ends_with=FAILED) == said
+    chosen = ("groups", "delete-offsets", "--group", "g", *topic)
+    assert shell(*chosen, ends_with=FAILED) == said
+    reset = ("groups", "reset-offsets", "--group", "g", "--create", "--to-latest")
+    text = shell(*reset, "--topic", "orders:7", ends_with=FAILED)
+    assert text.startswith("\nError: orders-7: This server does not host")
+    found = shell.json("topics", "delete", *topic, "--topic", "other", ends_with=FAILED)
+    assert found["deleted"] == ["other"]
+    assert [each["topic"] for each in found["failed"]] == ["nowhere"]
+
+
+def test_what_fails_of_one_group_hides_no_other(shell: Shell, tmp_path: Path) -> None:
+    for group in ("a", "b"):
+        shell.commit(group, "orders,0,0", folder=tmp_path)
+    shell.broker.inject(
+        Fault(Refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED), Match(api="OffsetFetch"))
+    )
+    found = shell.json("groups", "describe", "--all-groups", ends_with=FAILED)
+    assert [each["group"] for each in found] == ["b"]
+    assert shell.errors == "Error: a: Group authorization failed.\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("orders,0,x", "line 1 is 'orders,0,x': expected topic,partition,offset"),
+        ("orders,0,1\norders,0,2", "line 2 gives orders-0 another offset"),
+        (f"orders,0,{'1' * 200_000}", "no lines of comma-separated values"),
+    ],
+)
+def test_a_plan_that_cannot_be_meant_is_refused(
+    shell: Shell, tmp_path: Path, lines: str, said: str
+) -> None:
+    file = tmp_path / "plan.csv"
+    file.write_text(lines)
+    options = ("--group", "g", "--from-file", str(file))
+    shell("groups", "reset-offsets", *options, ends_with=WRONG)
+    assert said in shell.errors
+
+
+def test_a_setting_that_there_is_not_is_not_given_back(shell: Shell) -> None:
+    gone = ("--delete-config", "retention.mss")
+    text = shell("topics", "alter", "--topic", "orders", *gone, ends_with=FAILED)
+    assert text == "\nError: Invalid config(s): retention.mss\n"
+    text = shell("groups", "config", "--group", "g", *gone, ends_with=FAILED)
+    assert text == "\nError: Invalid config(s): retention.mss\n"
+    shell("topics", "alter", "--topic", "orders", "--delete-config", "retention.ms")
 
 
 def test_a_reader_that_has_enough_is_no_error_to_shout_about(shell: Shell) -> None:

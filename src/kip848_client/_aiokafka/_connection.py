@@ -20,10 +20,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from aiokafka.conn import AIOKafkaConnection
-from aiokafka.protocol.admin import SaslAuthenticateRequest
+from aiokafka.errors import IllegalSaslStateError, UnsupportedSaslMechanismError
+from aiokafka.protocol.admin import SaslAuthenticateRequest, SaslHandShakeRequest
 
 from kip848_client._aiokafka._frames import FrameProtocol
 from kip848_client._ports import ConnectionWatch
+from kip848_client.error_codes import ErrorCode
+from kip848_client.errors import BrokerError, broker_error
 
 __all__ = ["Connection", "ConnectionOptions"]
 
@@ -57,6 +60,7 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
     def __init__(self, host: str, port: int, **options: Any) -> None:
         super().__init__(host, port, **options)
         self._due_at_s = math.inf
+        self._mechanisms: tuple[str, ...] = ()
 
     async def connect(self) -> Any:
         """As aiokafka's, login included; from then on frames come through ``FrameProtocol``."""
@@ -90,6 +94,13 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         answer = super().send(request, expect_response)
         if isinstance(request, SaslAuthenticateRequest):
             return self._note_lifetime(answer, self._loop.time())
+        if isinstance(request, SaslHandShakeRequest):
+            return self._note_mechanisms(answer)
+        return answer
+
+    async def _note_mechanisms(self, pending: Awaitable[Any]) -> Any:
+        answer = await pending
+        self._mechanisms = tuple(answer.enabled_mechanisms or ())
         return answer
 
     async def _note_lifetime(self, pending: Awaitable[Any], asked_at_s: float) -> Any:
@@ -108,10 +119,31 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
         token = _logs_in.set(True)
         try:
             await super()._do_sasl_handshake()
+        except (IllegalSaslStateError, UnsupportedSaslMechanismError) as err:
+            raise self._no_login(err.errno, protocol) from err
         finally:
             _logs_in.reset(token)
             self._security_protocol = protocol
         _log.debug("logged in at %s:%s with %s", self.host, self.port, self._sasl_mechanism)
+
+    def _no_login(self, code: int, protocol: str) -> BrokerError:
+        """The broker's two ways to refuse a handshake come without a word; aiokafka's have none of
+        it either."""
+        asked = f"SaslHandshake to {self.host}:{self.port}"
+        if code == ErrorCode.ILLEGAL_SASL_STATE:
+            plain = "PLAINTEXT" if protocol == "SASL_PLAINTEXT" else "SSL"
+            hint = (
+                f"the listener has no SASL: set security_protocol to {plain}, or name a listener "
+                "that has it in bootstrap_servers"
+            )
+            return broker_error(code, "ILLEGAL_SASL_STATE", api=asked, hint=hint)
+        offered = ", ".join(sorted(self._mechanisms)) or "none that it names"
+        return broker_error(
+            code,
+            "UNSUPPORTED_SASL_MECHANISM",
+            api=asked,
+            hint=f"sasl_mechanism is {self._sasl_mechanism}; the listener offers {offered}",
+        )
 
 
 def _is_no_login_of_ours(record: logging.LogRecord) -> bool:

@@ -183,8 +183,12 @@ def parse_datetime_ms(text: str) -> int:
 def parse_plan(text: str, groups: Sequence[str]) -> dict[str, dict[TopicPartition, int]]:
     """Read what ``written_plan`` writes: lines of ``topic,partition,offset``, or, for several
     groups, of ``group,topic,partition,offset``. Raises ``ConfigError`` that names the line."""
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error as err:
+        raise ConfigError(f"these are no lines of comma-separated values: {err}") from err
     found: dict[str, dict[TopicPartition, int]] = {}
-    for number, fields in enumerate(csv.reader(io.StringIO(text, newline="")), 1):
+    for number, fields in enumerate(rows, 1):
         if not fields:
             continue
         is_short = len(fields) == _OF_ONE_GROUP and len(groups) == 1
@@ -192,12 +196,17 @@ def parse_plan(text: str, groups: Sequence[str]) -> dict[str, dict[TopicPartitio
         group, topic, partition, offset = row if len(row) == _OF_GROUPS else ("", "", "", "")
         if not (_NUMBER.fullmatch(partition) and _NUMBER.fullmatch(offset) and topic):
             raise ConfigError(
-                f"line {number} is {shown(','.join(row))}: expected topic,partition,offset, or "
+                f"line {number} is {shown(','.join(fields))}: expected topic,partition,offset, or "
                 "group,topic,partition,offset for several groups"
             )
         if group not in groups:
             raise ConfigError(f"line {number} is about group {group!r}, which is not asked for")
-        found.setdefault(group, {})[TopicPartition(topic, int(partition))] = int(offset)
+        of_group, tp = found.setdefault(group, {}), TopicPartition(topic, int(partition))
+        if tp in of_group:
+            raise ConfigError(
+                f"line {number} gives {topic}-{tp.partition} another offset than a line before"
+            )
+        of_group[tp] = int(offset)
     return found
 
 

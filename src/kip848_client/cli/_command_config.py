@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from kip848_client.config import client_settings
+from kip848_client.config import AdminConfig, client_settings
 from kip848_client.errors import ConfigError
 
 __all__ = ["read_properties", "settings_from"]
@@ -20,13 +20,15 @@ def settings_from(file: str | None) -> dict[str, Any]:
     if file is None:
         return {}
     try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as err:
+        text = Path(file).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as err:
         raise ConfigError(f"--command-config {file}: {err}") from err
     try:
-        return client_settings(read_properties(text))
+        settings = client_settings(read_properties(text))
+        AdminConfig.of(settings)
     except ValueError as err:  # as a ``ConfigError`` is
         raise ConfigError(f"--command-config {file}: {err}") from err
+    return settings
 
 
 def read_properties(text: str) -> dict[str, str]:

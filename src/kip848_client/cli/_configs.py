@@ -9,7 +9,14 @@ from typing import Any
 from kip848_client.admin import ConfigEntry
 from kip848_client.errors import ConfigError
 
-__all__ = ["add_changes", "changes_of", "configs_data", "configs_text", "parse_settings"]
+__all__ = [
+    "add_changes",
+    "changes_of",
+    "configs_data",
+    "configs_text",
+    "parse_settings",
+    "unknown_settings",
+]
 
 
 def add_changes(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +45,14 @@ def changes_of(arguments: argparse.Namespace) -> dict[str, str | None]:
             raise ConfigError(f"{key} is both set and given back to its default")
         changes[key] = None
     return changes
+
+
+def unknown_settings(arguments: argparse.Namespace, known: Iterable[ConfigEntry]) -> str | None:
+    """What is to be said of settings that are to be given back and do not exist: brokers take
+    that without a word."""
+    names = {each.name for each in known}
+    unknown = [each for each in arguments.delete_config if each not in names]
+    return f"Invalid config(s): {','.join(unknown)}" if unknown else None
 
 
 def parse_settings(texts: Iterable[str], option: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
 from kip848_client.admin import Admin
@@ -16,7 +16,15 @@ from kip848_client.cli._output import put
 from kip848_client.error_codes import default_message
 from kip848_client.errors import AdminFailed, BrokerError, ConfigError, Kip848Error
 
-__all__ = ["add_connection", "error", "put_json", "report", "run_with_admin", "said"]
+__all__ = [
+    "add_connection",
+    "error",
+    "put_json",
+    "report",
+    "run_with_admin",
+    "said",
+    "said_of_each",
+]
 
 _TIMEOUT_MS: Final = 30_000
 
@@ -66,7 +74,7 @@ def run_with_admin(work: Work, arguments: argparse.Namespace) -> int:
     except ConfigError:
         raise
     except AdminFailed as err:
-        report(map(said, err.errors.values()), arguments)
+        report(said_of_each(err.errors), arguments)
     except Kip848Error as err:
         report([said(err)], arguments)
     return 1
@@ -82,10 +90,34 @@ def report(texts: Iterable[str], arguments: argparse.Namespace) -> None:
 
 
 def said(err: BaseException) -> str:
-    """The broker's own words, or Kafka's for its error code."""
+    """The broker's own words, or Kafka's for its error code; and the way out, if we know one."""
     if not isinstance(err, BrokerError):
         return str(err)
-    return err.broker_message or default_message(err.code) or str(err)
+    words = err.broker_message or default_message(err.code)
+    if not words:
+        return str(err)
+    return f"{words} ({err.hint})" if err.hint else words
+
+
+def said_of_each(errors: Mapping[Any, Kip848Error]) -> list[str]:
+    """What is to be said of groups, topics, partitions or brokers. Kafka's words for an error code
+    do not name them."""
+    return [
+        f"{_named(target)}: {said(err)}" if _names_nothing(err) else said(err)
+        for target, err in errors.items()
+    ]
+
+
+def _names_nothing(err: Kip848Error) -> bool:
+    if not isinstance(err, BrokerError):
+        return False
+    return err.broker_message in (None, "", default_message(err.code))
+
+
+def _named(target: Any) -> str:
+    if isinstance(target, tuple):
+        return f"{target[0]}-{target[1]}"
+    return f"broker {target}" if isinstance(target, int) else str(target)
 
 
 def error(text: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from kip848_client._shown import shown
 from kip848_client.client_assignors import ClientAssignor
 from kip848_client.config._assignors import checked_assignors
 from kip848_client.config._client import ClientConfig, ClientSettings, Int32, Int64, WireText
@@ -22,6 +23,7 @@ from kip848_client.metrics import Metrics
 __all__ = ["CLASSIC_ONLY", "ConsumerConfig", "ConsumerSettings", "parse_duration_ms"]
 
 _NUMBER: Final = r"(\d+(?:\.\d+)?)"
+_INT64_END: Final = 2**63
 _DURATION: Final = re.compile(
     f"P(?:{_NUMBER}D)?(?:T(?=.)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?"
 )
@@ -219,10 +221,13 @@ class ConsumerConfig(ClientConfig):
 def parse_duration_ms(text: str) -> int:
     """An ISO 8601 duration of days, hours, minutes and seconds (``P1DT2H30M5.5S``) in ms.
 
-    Raises ``ValueError`` for anything else, negative ones included.
+    Raises ``ValueError`` for anything else, negative ones and more than 2**63 ms included.
     """
     found = _DURATION.fullmatch(text.upper())
     if found is None or not any(found.groups()):
-        raise ValueError(f"{text!r} is not an ISO 8601 duration such as PT1H30M")
+        raise ValueError(f"{shown(text)} is not an ISO 8601 duration such as PT1H30M")
     parts = zip(found.groups(), (86_400_000, 3_600_000, 60_000, 1_000), strict=True)
-    return round(sum(float(number) * scale for number, scale in parts if number))
+    duration_ms = sum(float(number) * scale for number, scale in parts if number)
+    if duration_ms >= _INT64_END:
+        raise ValueError(f"{shown(text)} is longer than 2**63 milliseconds")
+    return round(duration_ms)

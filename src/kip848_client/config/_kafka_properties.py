@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kip848_client._shown import shown
 from kip848_client.config._tls import Pem, tls_context
 from kip848_client.errors import ConfigError
 
@@ -63,7 +64,12 @@ _PRODUCER_NUMBERS: Final = {
     "transaction.timeout.ms": "transaction_timeout_ms",
 }
 _PRODUCER_TEXTS: Final = {"acks": "acks", "compression.type": "compression_type"}
-_LOGIN: Final = re.compile(r"\b(username|password)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')")
+_LOGIN: Final = re.compile(
+    r"\b(username|password)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^\s;\"']+))"
+)
+_NEVER: Final = ("connections.max.idle.ms",)
+"""Times of which -1 means that it never comes to that."""
+_DIGITS_MAX: Final = 19
 _SECRETS: Final = (
     "sasl.jaas.config",
     "ssl.truststore.certificates",
@@ -94,6 +100,7 @@ PRODUCER_PROPERTIES: Final = CLIENT_PROPERTIES.union(
 def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """As ``client_settings``, with the settings of a consumer: fetching, isolation, its rack and
     instance id. Group and topics are not among them."""
+    properties = _trimmed(properties)
     settings = client_settings(properties)
     settings |= {
         name: properties[key] for key, name in _CONSUMER_TEXTS.items() if key in properties
@@ -108,6 +115,7 @@ def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
 
 def producer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """As ``client_settings``, with the settings of a producer, but for its transactional id."""
+    properties = _trimmed(properties)
     settings = client_settings(properties)
     settings |= {
         name: properties[key] for key, name in _PRODUCER_TEXTS.items() if key in properties
@@ -126,6 +134,7 @@ def client_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """Settings that every client takes, out of Kafka's properties. Those of
     ``CLIENT_PROPERTIES`` are looked at, others are not. Raises ``ConfigError`` that names the
     property."""
+    properties = _trimmed(properties)
     settings: dict[str, Any] = {}
     for key, name in _TEXTS.items():
         if key in properties:
@@ -143,10 +152,17 @@ def client_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     return settings
 
 
-def _number(key: str, text: str) -> int:
-    if not text.isascii() or not text.isdecimal():
+def _trimmed(properties: Mapping[str, str]) -> dict[str, str]:
+    """As Kafka takes values: a blank at the end of a line is none of theirs."""
+    return {key: value.strip() for key, value in properties.items()}
+
+
+def _number(key: str, text: str) -> int | None:
+    if key in _NEVER and text == "-1":
+        return None
+    if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS_MAX:
         unit = "milliseconds" if key.endswith(".ms") else "bytes"
-        raise ConfigError(f"{key}={text!r} is not a number of {unit}")
+        raise ConfigError(f"{key}={shown(text)} is not a number of {unit}")
     return int(text)
 
 
@@ -167,10 +183,10 @@ def _credentials(properties: Mapping[str, str], mechanism: str) -> dict[str, Any
         )
     login = properties.get("sasl.jaas.config", "")
     said = {
-        each[1]: re.sub(r"\\(.)", r"\1", each[2]) if each[2] is not None else each[3]
+        each[1]: each[3] or each[4] or re.sub(r"\\(.)", r"\1", each[2] or "")
         for each in _LOGIN.finditer(login)
     }
-    if "username" not in said or "password" not in said:
+    if not said.get("username") or not said.get("password"):
         raise ConfigError(
             f'{mechanism} needs sasl.jaas.config with username="..." and password="...";'
         )

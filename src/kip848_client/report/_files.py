@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import re
@@ -31,16 +32,13 @@ _GROUPS: Final = 20
 
 def pictures_of(view: GroupView) -> dict[str, Figure]:
     """The pictures of a group, by name. Raises ``ConfigError`` without matplotlib."""
-    try:
-        from kip848_client.report._heartbeats import heartbeats_picture
-        from kip848_client.report._ownership import ownership_picture
-        from kip848_client.report._rebalances import rebalances_picture
-        from kip848_client.report._style import styled
-        from kip848_client.report._zombies import zombies_picture
-    except ImportError as err:
-        if err.name is None or not err.name.startswith("matplotlib"):
-            raise
-        raise ConfigError(_MISSING) from err
+    _need_matplotlib()
+    from kip848_client.report._heartbeats import heartbeats_picture
+    from kip848_client.report._ownership import ownership_picture
+    from kip848_client.report._rebalances import rebalances_picture
+    from kip848_client.report._style import styled
+    from kip848_client.report._zombies import zombies_picture
+
     with styled():
         return {
             "ownership": ownership_picture(view),
@@ -48,6 +46,15 @@ def pictures_of(view: GroupView) -> dict[str, Figure]:
             "heartbeats": heartbeats_picture(view),
             "zombies": zombies_picture(view),
         }
+
+
+def _need_matplotlib() -> None:
+    try:
+        importlib.import_module("kip848_client.report._style")
+    except ImportError as err:
+        if err.name is None or not err.name.startswith("matplotlib"):
+            raise
+        raise ConfigError(_MISSING) from err
 
 
 def write_page(path: str | os.PathLike[str], tables: Tables, record: Record) -> None:
@@ -67,6 +74,7 @@ def write_page(path: str | os.PathLike[str], tables: Tables, record: Record) -> 
 def write_pictures(folder: str | os.PathLike[str], tables: Tables) -> list[Path]:
     """Write the pictures of all groups as PNG; returns their paths. Where there are several
     groups, names begin with the group's. Raises ``ConfigError``."""
+    _need_matplotlib()
     from kip848_client.report._style import message, styled
 
     views = views_of(tables)

@@ -76,11 +76,37 @@ def test_tls_without_a_truststore_trusts_what_the_system_does(tmp_path: Path) ->
         ("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN", "sasl.jaas.config"),
         ("security.protocol=SASL_SSL\nsasl.mechanism=OAUTHBEARER", "token provider"),
         ("request.timeout.ms=soon", "not a number"),
+        ("request.timeout.ms=" + "9" * 5_000, "not a number of milliseconds"),
+        ("request.timeout.ms=0", r"client\.properties: request_timeout_ms = 0"),
+        ("security.protocol=NONE", r"client\.properties: security_protocol = 'NONE'"),
+        (
+            "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.jaas.config=X username='';",
+            "needs sasl.jaas.config",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         settings(tmp_path, text)
+
+
+def test_values_are_trimmed_as_kafka_trims_them(tmp_path: Path) -> None:
+    text = (
+        "security.protocol=SASL_PLAINTEXT \nsasl.mechanism=PLAIN\t\nrequest.timeout.ms=5000 \n"
+        "connections.max.idle.ms=-1\nsasl.jaas.config=X required username=ann password='b c';\n"
+    )
+    assert settings(tmp_path, text) == {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "request_timeout_ms": 5000,
+        "connections_max_idle_ms": None,
+        "sasl_plain_username": "ann",
+        "sasl_plain_password": "b c",
+    }
+
+
+def test_a_mark_of_the_byte_order_hides_no_property(tmp_path: Path) -> None:
+    assert settings(tmp_path, "\ufeffsecurity.protocol=SSL")["security_protocol"] == "SSL"
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -232,15 +232,22 @@ def test_the_command_says_what_is_wrong(
     assert why in told
 
 
+@pytest.mark.parametrize("events", ["good", "none"])
 def test_without_matplotlib_it_says_what_to_install(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    events: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import sys
 
-    (tmp_path / "good").write_bytes(b"".join(map(line_of, _story())))
+    story = b"".join(map(line_of, _story())) if events == "good" else b""
+    (tmp_path / events).write_bytes(story)
     for name in [each for each in sys.modules if each.startswith("kip848_client.report._")]:
         if name.rsplit("._", 1)[1] in ("heartbeats", "ownership", "rebalances", "style", "zombies"):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main(["report", str(tmp_path / "good"), "--output", str(tmp_path / "p")]) == 2
+    png = ("--png", str(tmp_path / "png"))
+    page = ("--output", str(tmp_path / "p"))
+    assert main(["report", str(tmp_path / events), *page, *png]) == 2
     assert "pip install 'kip848-client[report]'" in capsys.readouterr().err

@@ -5,8 +5,14 @@ from __future__ import annotations
 import argparse
 
 from kip848_client.admin import Admin
-from kip848_client.cli._configs import add_changes, changes_of, configs_data, configs_text
-from kip848_client.cli._connecting import add_connection, put_json, run_with_admin
+from kip848_client.cli._configs import (
+    add_changes,
+    changes_of,
+    configs_data,
+    configs_text,
+    unknown_settings,
+)
+from kip848_client.cli._connecting import add_connection, put_json, report, run_with_admin
 from kip848_client.cli._output import put
 
 __all__ = ["configure", "run"]
@@ -28,6 +34,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _config(admin: Admin, arguments: argparse.Namespace) -> int:
     group = arguments.group
+    if arguments.delete_config:
+        known = (await admin.describe_group_configs([group]))[group]
+        unknown = unknown_settings(arguments, known)
+        if unknown is not None:
+            report([unknown], arguments)
+            return 1
     if arguments.changes:
         await admin.alter_group_configs({group: arguments.changes})
         if not arguments.json:

@@ -13,7 +13,14 @@ from kip848_client.admin import (
     GroupDescription,
     ListedOffset,
 )
-from kip848_client.cli._connecting import add_connection, put_json, report, run_with_admin, said
+from kip848_client.cli._connecting import (
+    add_connection,
+    put_json,
+    report,
+    run_with_admin,
+    said,
+    said_of_each,
+)
 from kip848_client.cli._output import put
 from kip848_client.cli.groups import _views as views
 from kip848_client.cli.groups._selection import add_groups, checked_groups, chosen_groups
@@ -57,7 +64,11 @@ async def _describe(admin: Admin, arguments: argparse.Namespace) -> int:
             text = views.state_table(group, verbose=arguments.verbose)
             data.append({**head, **views.state_data(group)})
         else:
-            offsets = await offsets_of(admin, group)
+            try:
+                offsets = await offsets_of(admin, group)
+            except AdminFailed as err:
+                failed += said_of_each(err.errors)
+                continue
             text = views.offsets_table(offsets, verbose=arguments.verbose)
             data.append({**head, "offsets": views.offsets_data(offsets)})
         if not arguments.json:

@@ -22,7 +22,14 @@ from kip848_client.admin import (
     parse_plan,
     written_plan,
 )
-from kip848_client.cli._connecting import add_connection, put_json, report, run_with_admin, said
+from kip848_client.cli._connecting import (
+    add_connection,
+    put_json,
+    report,
+    run_with_admin,
+    said,
+    said_of_each,
+)
 from kip848_client.cli._output import put
 from kip848_client.cli.groups._selection import (
     add_groups,
@@ -132,7 +139,7 @@ async def _reset_offsets(admin: Admin, arguments: argparse.Namespace) -> int:
         except GroupIdNotFound as err:
             failed.append(f"{said(err)} (--create lets it begin to exist)")
         except AdminFailed as err:
-            failed += map(said, err.errors.values())
+            failed += said_of_each(err.errors)
         except LocalProtocolError as err:
             failed.append(said(err))
     _show(done, failed, arguments)
@@ -143,8 +150,8 @@ def _plans(file: str | None, groups: list[str]) -> dict[str, dict[TopicPartition
     if file is None:
         return None
     try:
-        return parse_plan(Path(file).read_text(encoding="utf-8"), groups)
-    except (OSError, UnicodeDecodeError, ConfigError) as err:
+        return parse_plan(Path(file).read_text(encoding="utf-8-sig"), groups)
+    except (OSError, ValueError) as err:  # as a ``ConfigError`` is
         raise ConfigError(f"--from-file {file}: {err}") from err
 
 

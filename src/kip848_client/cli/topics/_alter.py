@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from kip848_client.admin import Admin
-from kip848_client.cli._configs import add_changes, changes_of
-from kip848_client.cli._connecting import add_connection, put_json, run_with_admin
+from kip848_client.cli._configs import add_changes, changes_of, unknown_settings
+from kip848_client.cli._connecting import add_connection, put_json, report, run_with_admin
 from kip848_client.errors import ConfigError
 
 __all__ = ["configure", "run"]
@@ -31,6 +31,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _alter(admin: Admin, arguments: argparse.Namespace) -> int:
+    if arguments.delete_config:
+        known = (await admin.describe_topic_configs([arguments.topic]))[arguments.topic]
+        unknown = unknown_settings(arguments, known)
+        if unknown is not None:
+            report([unknown], arguments)
+            return 1
     if arguments.partitions is not None:
         await admin.create_partitions({arguments.topic: arguments.partitions})
     if arguments.changes:

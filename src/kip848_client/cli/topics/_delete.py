@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 
 from kip848_client.admin import Admin
-from kip848_client.cli._connecting import add_connection, put_json, run_with_admin
+from kip848_client.cli._connecting import (
+    add_connection,
+    put_json,
+    report,
+    run_with_admin,
+    said,
+    said_of_each,
+)
+from kip848_client.errors import AdminFailed, Kip848Error
 
 __all__ = ["configure", "run"]
 
@@ -23,12 +31,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Delete them, and say nothing."""
+    """Delete them, and say nothing but what stays. Exit code 1 where one does."""
     return run_with_admin(_delete, arguments)
 
 
 async def _delete(admin: Admin, arguments: argparse.Namespace) -> int:
-    await admin.delete_topics(arguments.topic)
+    topics = list(dict.fromkeys(arguments.topic))
+    failed: dict[str, Kip848Error] = {}
+    try:
+        await admin.delete_topics(topics)
+    except AdminFailed as err:
+        failed = err.errors
     if arguments.json:
-        put_json({"deleted": arguments.topic})
-    return 0
+        errors = [{"topic": topic, "error": said(why)} for topic, why in failed.items()]
+        gone = [each for each in topics if each not in failed]
+        put_json({"deleted": gone, "failed": errors})
+    else:
+        report(said_of_each(failed), arguments)
+    return 1 if failed else 0

@@ -1,0 +1,63 @@
+"""A login that a broker refuses before it has seen a password: the error says what to set."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from kip848_client import BrokerError, Consumer, Producer
+from kip848_client.admin import Admin
+from mock_coordinator import MockBroker
+from mock_coordinator.security.options import ListenerOptions, SecurityOptions
+
+pytestmark = pytest.mark.asyncio
+
+PATIENCE_S: Final = 10
+CLIENTS: Final[tuple[Callable[..., Any], ...]] = (
+    Admin,
+    Producer,
+    lambda **settings: Consumer("t", group_id="g", **settings),
+)
+
+
+def login(address: str, mechanism: str) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": address,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": "alice",
+        "sasl_plain_password": "secret",
+    }
+
+
+async def refused(make: Callable[..., Any], settings: dict[str, Any]) -> BrokerError:
+    client = make(**settings)
+    with pytest.raises(BrokerError) as failed:
+        async with asyncio.timeout(PATIENCE_S):
+            await client.start()
+    await client.stop()
+    return failed.value
+
+
+@pytest.mark.parametrize("make", CLIENTS, ids=["admin", "producer", "consumer"])
+async def test_a_listener_without_sasl_is_told(make: Callable[..., Any]) -> None:
+    async with MockBroker({"t": 1}) as broker:
+        error = await refused(make, login(broker.bootstrap, "SCRAM-SHA-256"))
+    assert error.name == "ILLEGAL_SASL_STATE"
+    assert broker.bootstrap in str(error)
+    assert "the listener has no SASL: set security_protocol to PLAINTEXT, or" in str(error)
+
+
+async def test_the_mechanisms_of_the_listener_are_told() -> None:
+    listener = ListenerOptions(
+        name="SASL", protocol="SASL_PLAINTEXT", mechanisms=("PLAIN", "SCRAM-SHA-512")
+    )
+    security = SecurityOptions(listeners=(listener,), users={"alice": "secret"})
+    async with MockBroker({"t": 1}, security=security) as broker:
+        error = await refused(Admin, login(broker.bootstrap_of("SASL"), "SCRAM-SHA-256"))
+    assert error.name == "UNSUPPORTED_SASL_MECHANISM"
+    said = "sasl_mechanism is SCRAM-SHA-256; the listener offers PLAIN, SCRAM-SHA-512"
+    assert said in str(error)
