@@ -254,6 +254,26 @@ async def test_topics_are_created_described_grown_and_deleted() -> None:
             await admin.describe_topics(["new"])
 
 
+async def test_topics_of_any_size_are_described() -> None:
+    config = {"max.request.partition.size.limit": "2"}
+    topics = {"a": 5, "b": 1, "c": 2, "d": 3}
+    async with (
+        MockBroker(topics=topics, config=config) as broker,
+        Admin(bootstrap_servers=broker.bootstrap) as admin,
+    ):
+        found = await admin.describe_topics(["d", "a", "b", "c"])
+        assert list(found) == ["d", "a", "b", "c"]
+        for name, count in topics.items():
+            assert [each.partition for each in found[name].partitions] == list(range(count))
+        with pytest.raises(AdminFailed, match="UNKNOWN_TOPIC_OR_PARTITION") as gone:
+            await admin.describe_topics(["nowhere", "d", "aa", "a"])
+        assert set(gone.value.errors) == {"nowhere", "aa"}
+        assert {name: len(each.partitions) for name, each in gone.value.done.items()} == {
+            "a": 5,
+            "d": 3,
+        }
+
+
 async def test_a_coordinator_that_moves_is_found_again() -> None:
     async with (
         MockCluster(topics={"orders": 3}, brokers=3, config=FAST) as cluster,
@@ -352,6 +372,22 @@ async def test_a_broker_that_does_not_answer_ends_a_call_in_time() -> None:
             with pytest.raises(AdminFailed) as failed:
                 await admin.create_topics([NewTopic("new")], timeout_ms=100)
         assert isinstance(failed.value.errors["new"], RequestTimedOut)
+
+
+async def test_a_broker_that_says_nothing_costs_one_attempt_at_most() -> None:
+    async with (
+        MockCluster(topics={"orders": 3}, brokers=3, config=FAST) as cluster,
+        Admin(bootstrap_servers=cluster.bootstrap, request_timeout_ms=300) as admin,
+    ):
+        await admin.list_groups()
+        cluster.faults.add(Fault(Drop(Moment.REQUEST), Match(node_id=2), times=None))
+        async with asyncio.timeout(PATIENCE_S):
+            for number in range(8):
+                new = NewTopic(f"new-{number}")
+                await admin.create_topics([new], timeout_ms=5_000)
+            descriptions = [admin.describe_topics(["orders"]) for _ in range(16)]
+            settings = [admin.describe_topic_configs(["orders"]) for _ in range(16)]
+            await asyncio.gather(*descriptions, *settings)
 
 
 async def test_a_leader_that_has_not_heard_of_its_topic_is_asked_again() -> None:

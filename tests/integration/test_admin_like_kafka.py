@@ -1,4 +1,4 @@
-"""``kip848 groups`` beside Kafka's own tool, on one broker: the same tables."""
+"""``kip848 groups`` and ``topics`` beside Kafka's own tools, on one broker: the same tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaConsumer
 
 from kip848_client import Admin, Consumer, Producer
 from kip848_client.cli import main
-from tests.support.kafka_tools import CONSUMER_GROUPS, tool_command
+from tests.support.kafka_tools import CONFIGS, CONSUMER_GROUPS, TOPICS, tool_command
 from tests.support.pytest_kafka import skip_without_kafka
 from tests.support.real_kafka import RealKafka
 
@@ -51,6 +51,10 @@ def theirs(bootstrap: str, action: str, *options: str) -> str:
     command = tool_command(
         CONSUMER_GROUPS, "--bootstrap-server", bootstrap, f"--{action}", *options
     )
+    return printed(command)
+
+
+def printed(command: list[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
 
 
@@ -158,3 +162,31 @@ def compare(bootstrap: str, groups: tuple[str, str, str], ours: Ours) -> None:
         said = "Group nowhere not found."
         assert said in ours(bootstrap, "describe", "--group", "nowhere")
         assert said in theirs(bootstrap, "describe", "--group", "nowhere")
+
+
+async def test_our_topics_and_settings_are_those_of_kafkas_tools(
+    real_kafka: RealKafka, unique: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = ("--bootstrap-server", real_kafka.bootstrap)
+    topic, group = unique("orders"), unique("group")
+    key = "consumer.session.timeout.ms"
+    real_kafka.create_topic(topic, 2)
+
+    def ours(*words: str) -> str:
+        capsys.readouterr()
+        assert main([*words[:2], *at, *words[2:]]) == 0
+        return capsys.readouterr().out
+
+    def compare() -> None:
+        ours("topics", "alter", "--topic", topic, "--add-config", "retention.ms=86400000")
+        ours("groups", "config", "--group", group, "--add-config", f"{key}=50000")
+        with skip_without_kafka():
+            command = tool_command(TOPICS, *at, "--describe", "--topic", topic)
+            told = printed(command)
+            assert ours("topics", "describe", "--topic", topic) == told
+            command = tool_command(CONFIGS, *at, "--describe", "--all", "--group", group)
+            told = printed(command)
+            found = ours("groups", "config", "--all", "--group", group)
+            assert in_any_order(found) == in_any_order(told)
+
+    await asyncio.to_thread(compare)

@@ -24,8 +24,8 @@ from kip848_client.cli import main
 from kip848_client.error_codes import ErrorCode
 from kip848_client.wire import api_named
 from mock_coordinator import Fault, Match
-from mock_coordinator.core.faults import Drop, Refuse
-from mock_coordinator.threaded import BrokerThread
+from mock_coordinator.core.faults import Drop, Moment, Refuse
+from mock_coordinator.threaded import BrokerThread, ClusterThread
 from tests.support.wire_connection import WireConnection
 
 pytestmark = pytest.mark.mock_broker(
@@ -255,9 +255,12 @@ def test_settings_of_a_group_are_shown_and_changed(shell: Shell) -> None:
     assert f"  {key}=45000 sensitive=false" in shell(*config, "--all")
     text = shell(*config, "--add-config", f"{key}=50000")
     assert text == "Completed updating config for group g.\n"
-    assert f"  {key}=50000 sensitive=false source=DYNAMIC_GROUP_CONFIG\n" in shell(*config)
+    assert f"  {key}=50000 sensitive=false synonyms={{DYNAMIC_GROUP_CONFIG:{key}=50000" in shell(
+        *config
+    )
     found = shell.json(*config, "--delete-config", key)["g"]
-    assert next(each for each in found if each["name"] == key)["value"] == "45000"
+    back = next(each for each in found if each["name"] == key)
+    assert (back["value"], back["synonyms"][0]["source"]) == ("45000", "DEFAULT_CONFIG")
     text = shell(*config, "--add-config", f"{key}=1", ends_with=FAILED)
     assert text.startswith("\nError: ")
     shell(*config, "--add-config", key, ends_with=WRONG)
@@ -275,9 +278,14 @@ def test_a_group_is_watched(shell: Shell) -> None:
         assert (first["group"], first["moving"]) == ("g", [])
 
 
-def test_a_broker_that_is_away_for_a_while_does_not_end_a_watch(shell: Shell) -> None:
+def test_a_broker_that_is_away_for_a_while_does_not_end_a_watch(
+    shell: Shell, tmp_path: Path
+) -> None:
     shell.broker.inject(Fault(Drop(), Match(api="OffsetFetch")))
-    looks = ("--count", "2", "--interval", "0.01", "--timeout", "200", "--json")
+    patient = tmp_path / "client.properties"
+    patient.write_text("request.timeout.ms=30000")
+    within = ("--timeout", "200", "--command-config", str(patient))
+    looks = ("--count", "2", "--interval", "0.01", *within, "--json")
     with member(shell.broker, "g"):
         first, second = map(json.loads, shell("groups", "watch", "g", *looks).splitlines())
         assert "did not answer within the time allowed" in first["errors"][0]
@@ -295,7 +303,8 @@ def test_topics_are_managed(shell: Shell) -> None:
     head, first, _ = text.splitlines()
     assert "PartitionCount: 2\tReplicationFactor: 1\t" in head
     assert head.endswith("\tConfigs: min.insync.replicas=1,retention.ms=1000")
-    assert first.startswith("\tTopic: new\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1")
+    said = "\tTopic: new\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: \tLastKnownElr: "
+    assert first == said
     options = ("--partitions", "3", "--add-config", "retention.ms=2000")
     assert shell("topics", "alter", "--topic", "new", *options) == ""
     (found,) = shell.json("topics", "describe", "--topic", "new")
@@ -337,6 +346,27 @@ def test_what_fails_of_one_group_hides_no_other(shell: Shell, tmp_path: Path) ->
     found = shell.json("groups", "describe", "--all-groups", ends_with=FAILED)
     assert [each["group"] for each in found] == ["b"]
     assert shell.errors == "Error: a: Group authorization failed.\n"
+
+
+def test_a_broker_that_says_nothing_hides_no_group_of_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ClusterThread({"orders": 1}, brokers=3) as cluster:
+        like_one: Any = cluster
+        shell = Shell(like_one, capsys)
+        groups = [f"g{number}" for number in range(12)]
+        for group in groups:
+            shell.commit(group, "orders,0,0", folder=tmp_path)
+        coordinators = {
+            each["group"]: each["coordinator"]["id"]
+            for each in shell.json("groups", "describe", "--all-groups", "--state")
+        }
+        mute = Fault(Drop(Moment.REQUEST), Match(api="ListGroups", node_id=2), times=None)
+        cluster.inject(mute)
+        found = shell("groups", "list", "--timeout", "600", ends_with=FAILED)
+        told, _, error = found.partition("\nError: ")
+        assert told.split() == sorted(each for each in groups if coordinators[each] != 2)
+        assert error.startswith("broker 2: no answer within the time allowed")
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ class Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no t
 
     async def _note_mechanisms(self, pending: Awaitable[Any]) -> Any:
         answer = await pending
-        self._mechanisms = tuple(answer.enabled_mechanisms or ())
+        self._mechanisms = tuple(getattr(answer, "enabled_mechanisms", None) or ())
         return answer
 
     async def _note_lifetime(self, pending: Awaitable[Any], asked_at_s: float) -> Any:

@@ -31,6 +31,7 @@ from kip848_client._ports import (
     VersionLimits,
 )
 from kip848_client.errors import (
+    BrokerError,
     ConsumerClosed,
     Kip848Error,
     RemoteProtocolError,
@@ -57,6 +58,9 @@ class Link:
         self._turn: asyncio.Lock = asyncio.Lock()
         self.opened = 0
         """How often a connection was opened."""
+        self._failures = 0
+        self._failure: BrokerError | NotSent | None = None
+        """Of the last attempt to open a connection, and how many have failed."""
         self._closed: Kip848Error | None = None
         """Why nothing is sent here any more."""
 
@@ -77,8 +81,14 @@ class Link:
 
     async def connect(self) -> Connection:
         """The connection, opened if need be. Raises ``NotSent`` with the reason, ``BrokerError``
-        when the broker refuses our credentials, and after ``close`` what that was given."""
+        when the broker refuses our credentials, and after ``close`` what that was given.
+
+        Who waits while an attempt is made gets its failure: were each to make one of its own, the
+        last of many would wait for all of them."""
+        failures = self._failures
         async with self._connecting:
+            if self._failure is not None and self._failures > failures:
+                raise self._failure.with_traceback(None)
             if self._connection is not None and self._connection.connected():
                 if not self._connection.is_due:
                     return self._connection
@@ -91,8 +101,11 @@ class Link:
                 async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                     self._connection = await open_connection(self.host, self.port, self._options)
             except Exception as err:
-                raise not_opened(err, where) from err
+                self._failures += 1
+                self._failure = not_opened(err, where)
+                raise self._failure from err
             self.opened += 1
+            self._failure = None
             return self._connection
 
     async def send(self, request: Any, versions: VersionLimits, timeout_ms: int) -> Any:

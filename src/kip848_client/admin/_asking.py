@@ -13,8 +13,9 @@ from kip848_client._aiokafka._transport import KafkaTransport
 from kip848_client._driver._backoff import Backoff
 from kip848_client._ports import ANY_VERSION, Clock, NotSent, VersionLimits
 from kip848_client._types import TopicPartition
+from kip848_client.admin._failures import named
 from kip848_client.admin._model import Node
-from kip848_client.admin._rounds import Refusal, Rounds, refusal
+from kip848_client.admin._rounds import OutOfTime, Refusal, Rounds, refusal
 from kip848_client.error_codes import ErrorCode
 from kip848_client.errors import (
     CoordinatorUnavailable,
@@ -32,7 +33,7 @@ from kip848_client.wire.messages.metadata import (
     MetadataResponse,
 )
 
-__all__ = ["GROUP_KEY", "TRANSACTION_KEY", "Asking"]
+__all__ = ["GROUP_KEY", "TRANSACTION_KEY", "Asking", "Send"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -42,7 +43,11 @@ _FIND_VERSIONS: Final[VersionLimits] = (4, 32767)
 GROUP_KEY: Final = 0
 TRANSACTION_KEY: Final = 1
 _LEADERLESS: Final = -1
+_ANYONE: Final = -1
 _NO_BROKERS: Final = "no broker names the brokers of the cluster"
+
+Send = Callable[[Any], Awaitable[Any]]
+"""Send a request to whichever broker answers first; returns the answer."""
 
 Asked = Callable[[int, tuple[T, ...]], Awaitable[Mapping[T, R | Refusal]]]
 """Ask a broker for some targets; returns what it said of each."""
@@ -50,7 +55,7 @@ Asked = Callable[[int, tuple[T, ...]], Awaitable[Mapping[T, R | Refusal]]]
 
 def _in_vain(target: object, last: Kip848Error | None) -> Kip848Error:
     said = "nobody said why" if last is None else str(last)
-    error = RequestTimedOut(f"{target!r}: no answer within the time allowed: {said}")
+    error = RequestTimedOut(f"{named(target)}: no answer within the time allowed: {said}")
     error.__cause__ = last
     return error
 
@@ -131,7 +136,7 @@ class Asking:
             async with asyncio.timeout(self._clock.left_s(deadline_ms)):
                 return await asked
         except TimeoutError as err:
-            raise RequestTimedOut("the time allowed is over") from err
+            raise OutOfTime("no broker has answered within the time allowed") from err
 
     async def _pause(self, failures: int, deadline_ms: int) -> bool:
         """Wait before another attempt; false when there is no time for one."""
@@ -197,19 +202,47 @@ class Asking:
         deadline_ms: int,
         done_before: Mapping[int, R] | None = None,
     ) -> tuple[dict[str, R], dict[str, Kip848Error]]:
-        """Ask any broker, which passes on to the controller what is for that: ``ask`` makes the
-        request for some names, ``read`` takes the answer apart."""
+        """Have any broker change something, which passes it on to the controller: ``ask`` makes
+        the request for some names, ``read`` takes the answer apart."""
         rounds: Rounds[str, R] = Rounds(names, done_before)
+        in_vain: set[int] = set()
 
         async def find(targets: tuple[str, ...]) -> None:
             # Not the transport's "any": it would ask another broker by itself when an answer is
             # lost, and nobody would know that the first one may have done it.
-            anyone = random.choice(await self.brokers(deadline_ms))
+            there = [each.node_id for each in await self.brokers(deadline_ms)]
+            anyone = random.choice([each for each in there if each not in in_vain] or there)
             for each in targets:
-                rounds.found(each, anyone.node_id)
+                rounds.found(each, anyone)
 
         async def put(node: int, targets: tuple[str, ...]) -> Mapping[str, R | Refusal]:
-            return read(await self.to(node, ask(targets), deadline_ms))
+            in_vain.add(node)
+            answer = await self.to(node, ask(targets), deadline_ms)
+            in_vain.discard(node)
+            return read(answer)
+
+        await self._play(rounds, find, put, deadline_ms)
+        return rounds.done, rounds.failed
+
+    async def of_anyone(
+        self,
+        names: Collection[str],
+        ask: Callable[[Send, tuple[str, ...]], Awaitable[Mapping[str, R | Refusal]]],
+        deadline_ms: int,
+    ) -> tuple[dict[str, R], dict[str, Kip848Error]]:
+        """Look something up that each broker knows: the first one that answers will do."""
+        rounds: Rounds[str, R] = Rounds(names)
+
+        async def find(targets: tuple[str, ...]) -> None:
+            await self.brokers(deadline_ms)  # one that knows none knows no topics either
+            for each in targets:
+                rounds.found(each, _ANYONE)
+
+        async def send(request: Any) -> Any:
+            return await self._transport.any_broker(request, timeout_ms=self.left_ms(deadline_ms))
+
+        async def put(_: int, targets: tuple[str, ...]) -> Mapping[str, R | Refusal]:
+            return await ask(send, targets)
 
         await self._play(rounds, find, put, deadline_ms)
         return rounds.done, rounds.failed
@@ -328,7 +361,7 @@ class Asking:
         except Kip848Error as err:
             rounds.fail(targets, err)
         else:
-            rounds.answered(answers, targets, f"broker {node}")
+            rounds.answered(answers, targets, "a broker" if node == _ANYONE else f"broker {node}")
 
 
 def _leaders(

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from kip848_client.errors import AdminFailed, Kip848Error
 
-__all__ = ["all_of"]
+__all__ = ["all_of", "named"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -19,7 +19,7 @@ def all_of(what: str, done: Mapping[T, R], failed: Mapping[T, Kip848Error]) -> d
     """``done``, if nothing failed. Raises ``AdminFailed``."""
     if not failed:
         return dict(done)
-    told = [f"{_named(each)}: {error}" for each, error in list(failed.items())[:_NAMED_MAX]]
+    told = [_told(each, error) for each, error in list(failed.items())[:_NAMED_MAX]]
     more = len(failed) - len(told)
     rest = f"; and {more} more" if more else ""
     raise AdminFailed(
@@ -29,5 +29,13 @@ def all_of(what: str, done: Mapping[T, R], failed: Mapping[T, Kip848Error]) -> d
     )
 
 
-def _named(target: Any) -> str:
+def _told(target: Any, error: Kip848Error) -> str:
+    name, text = named(target), str(error)
+    return text if text.startswith(name) else f"{name}: {text}"
+
+
+def named(target: Any) -> str:
+    """A partition, a group, a topic or a broker, in a message."""
+    if isinstance(target, int):
+        return f"broker {target}"
     return f"{target[0]}-{target[1]}" if isinstance(target, tuple) else repr(target)

@@ -17,6 +17,7 @@ __all__ = [
     "CommittedOffset",
     "ConfigEntry",
     "ConfigSource",
+    "ConfigSynonym",
     "GroupDescription",
     "GroupListing",
     "ListedOffset",
@@ -154,6 +155,11 @@ class PartitionDescription:
     replicas: tuple[int, ...]
     in_sync_replicas: tuple[int, ...]
     offline_replicas: tuple[int, ...]
+    eligible_leader_replicas: tuple[int, ...] | None = None
+    """Those not in sync that may become leaders all the same (KIP-966); ``None`` where the broker
+    does not say."""
+    last_known_eligible_leader_replicas: tuple[int, ...] | None = None
+    """Those that were eligible before all of them were gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +204,15 @@ class ConfigSource(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ConfigSynonym:
+    """A setting that could decide another one's value."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigEntry:
     """A setting of a group or a topic."""
 
@@ -207,6 +222,9 @@ class ConfigEntry:
     source: ConfigSource
     is_read_only: bool = False
     is_sensitive: bool = False
+    synonyms: tuple[ConfigSynonym, ...] = ()
+    """Where a value could come from, the one that decides first: what is given back to its default
+    has the value of the next."""
 
     @property
     def is_default(self) -> bool:

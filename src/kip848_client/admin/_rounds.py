@@ -15,9 +15,9 @@ from typing import Final, Generic, TypeVar
 
 from kip848_client._ports import NotSent
 from kip848_client.error_codes import ErrorCode, error_name, is_retriable
-from kip848_client.errors import BrokerError, Kip848Error, broker_error
+from kip848_client.errors import BrokerError, Kip848Error, RequestTimedOut, broker_error
 
-__all__ = ["LATER", "LOOK_UP_AGAIN", "Refusal", "Rounds", "refusal", "refusal_if_any"]
+__all__ = ["LATER", "LOOK_UP_AGAIN", "OutOfTime", "Refusal", "Rounds", "refusal", "refusal_if_any"]
 
 T = TypeVar("T", bound=Hashable)
 R = TypeVar("R")
@@ -51,6 +51,10 @@ LATER: Final = frozenset(
     }
 )
 """The broker is the right one and cannot answer yet."""
+
+
+class OutOfTime(RequestTimedOut):
+    """Our own clock ended it."""
 
 
 def refusal(code: int, message: str | None, api: str, hint: str = "") -> BrokerError:
@@ -143,13 +147,13 @@ class Rounds(Generic[T, R]):
         """Nobody told which broker is responsible: these were asked for nowhere."""
         for target in targets:
             if target in self._node_of:
-                self._last[target] = error
+                self._note(target, error)
 
     def lost(self, targets: Iterable[T], error: Kip848Error) -> None:
         """The broker could not be reached, or broke off: another one may have its targets now."""
         for target in targets:
             if target in self._node_of:
-                self._last[target] = error
+                self._note(target, error)
                 self._node_of[target] = None
                 if not isinstance(error, NotSent):
                     self._in_doubt.add(target)
@@ -164,6 +168,11 @@ class Rounds(Generic[T, R]):
         """The time is up: ``error`` makes the exception from a target and its last error."""
         for target in tuple(self._node_of):
             self._fail(target, error(target, self._last.get(target)))
+
+    def _note(self, target: T, error: Kip848Error) -> None:
+        """That the time is over says less than what was wrong before."""
+        if not isinstance(error, OutOfTime) or target not in self._last:
+            self._last[target] = error
 
     def _succeed(self, target: T, result: R) -> None:
         self.done[target] = result

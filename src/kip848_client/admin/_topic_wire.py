@@ -9,6 +9,7 @@ from kip848_client._types import format_topic_id
 from kip848_client.admin._model import (
     ConfigEntry,
     ConfigSource,
+    ConfigSynonym,
     NewTopic,
     PartitionDescription,
     TopicDescription,
@@ -23,11 +24,16 @@ from kip848_client.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
     IncrementalAlterConfigsResponse,
 )
-from kip848_client.wire.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseTopic,
+from kip848_client.wire.messages.metadata import MetadataRequest
+from kip848_client.wire.messages.topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsRequestCursor,
+    DescribeTopicPartitionsRequestTopicRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponseCursor,
+)
+from kip848_client.wire.messages.topic_partitions import (
+    DescribeTopicPartitionsResponseDescribeTopicPartitionsResponsePartition as _Partition,
 )
 from kip848_client.wire.messages.topics import (
     CreatePartitionsRequest,
@@ -53,10 +59,10 @@ __all__ = [
     "deletion_request",
     "describe_configs_request",
     "described_configs",
-    "described_topic",
     "described_topics",
     "grown",
     "growth_request",
+    "page_request",
     "topics_request",
 ]
 
@@ -70,46 +76,59 @@ _DELETE: Final = 1
 _NO_LEADER: Final = -1
 
 
-def topics_request(topics: Iterable[str] | None) -> MetadataRequest:
-    """Ask for these topics, or for all; nothing is created by that."""
-    return MetadataRequest(
-        topics=None
-        if topics is None
-        else tuple(MetadataRequestTopic(name=each) for each in topics),
-        allow_auto_topic_creation=False,
+def topics_request() -> MetadataRequest:
+    """Ask for all topics."""
+    return MetadataRequest(topics=None, allow_auto_topic_creation=False)
+
+
+def page_request(
+    topics: Iterable[str], cursor: DescribeTopicPartitionsResponseCursor | None
+) -> DescribeTopicPartitionsRequest:
+    """Ask for these topics, from a partition on where a page ended."""
+    return DescribeTopicPartitionsRequest(
+        topics=tuple(DescribeTopicPartitionsRequestTopicRequest(name=each) for each in topics),
+        cursor=None
+        if cursor is None
+        else DescribeTopicPartitionsRequestCursor(
+            topic_name=cursor.topic_name, partition_index=cursor.partition_index
+        ),
     )
 
 
-def described_topics(answer: MetadataResponse) -> dict[str, TopicDescription | Refusal]:
-    """Topics by name."""
-    return {
-        each.name: (
-            refusal(each.error_code, None, "Metadata")
-            if each.error_code
-            else described_topic(each.name, each)
+def described_topics(
+    pages: Iterable[DescribeTopicPartitionsResponse],
+) -> dict[str, TopicDescription | Refusal]:
+    """Topics by name; a topic may be on several pages. (A partition's own error is that it has no
+    leader, or lacks replicas.)"""
+    found: dict[str, TopicDescription | Refusal] = {}
+    for each in (topic for page in pages for topic in page.topics):
+        if each.name is None:
+            continue
+        if each.error_code:
+            found[each.name] = refusal(each.error_code, None, "DescribeTopicPartitions")
+            continue
+        begun = found.get(each.name)
+        before = begun.partitions if isinstance(begun, TopicDescription) else ()
+        added = sorted(each.partitions, key=lambda one: one.partition_index)
+        found[each.name] = TopicDescription(
+            name=each.name,
+            topic_id=format_topic_id(each.topic_id),
+            is_internal=each.is_internal,
+            partitions=(*before, *map(_partition, added)),
         )
-        for each in answer.topics
-        if each.name is not None
-    }
+    return found
 
 
-def described_topic(name: str, topic: MetadataResponseTopic) -> TopicDescription:
-    """A topic. (A partition's own error is that it has no leader, or lacks replicas.)"""
-    return TopicDescription(
-        name=name,
-        topic_id=format_topic_id(topic.topic_id),
-        is_internal=topic.is_internal,
-        partitions=tuple(
-            PartitionDescription(
-                partition=each.partition_index,
-                leader=None if each.leader_id == _NO_LEADER else each.leader_id,
-                leader_epoch=each.leader_epoch,
-                replicas=each.replica_nodes,
-                in_sync_replicas=each.isr_nodes,
-                offline_replicas=each.offline_replicas,
-            )
-            for each in sorted(topic.partitions, key=lambda each: each.partition_index)
-        ),
+def _partition(each: _Partition) -> PartitionDescription:
+    return PartitionDescription(
+        partition=each.partition_index,
+        leader=None if each.leader_id == _NO_LEADER else each.leader_id,
+        leader_epoch=each.leader_epoch,
+        replicas=each.replica_nodes,
+        in_sync_replicas=each.isr_nodes,
+        offline_replicas=each.offline_replicas,
+        eligible_leader_replicas=each.eligible_leader_replicas,
+        last_known_eligible_leader_replicas=each.last_known_elr,
     )
 
 
@@ -193,6 +212,7 @@ def describe_configs_request(kind: int, names: Iterable[str]) -> DescribeConfigs
             )
             for name in names
         ),
+        include_synonyms=True,
     )
 
 
@@ -211,6 +231,10 @@ def described_configs(
                     source=ConfigSource(entry.config_source),
                     is_read_only=entry.read_only,
                     is_sensitive=entry.is_sensitive,
+                    synonyms=tuple(
+                        ConfigSynonym(each.name, each.value, ConfigSource(each.source))
+                        for each in entry.synonyms
+                    ),
                 )
                 for entry in sorted(each.configs, key=lambda entry: entry.name)
             )

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 
 from kip848_client._types import format_topic_id
 from kip848_client.admin import _topic_wire as wire
-from kip848_client.admin._asking import Asking
+from kip848_client.admin._asking import Asking, Send
 from kip848_client.admin._failures import all_of
 from kip848_client.admin._model import ConfigEntry, NewTopic, TopicDescription, TopicListing
+from kip848_client.admin._rounds import Refusal
 from kip848_client.admin._topic_wire import GROUP, TOPIC
 from kip848_client.error_codes import ErrorCode
+from kip848_client.wire.messages.topic_partitions import DescribeTopicPartitionsResponse
 
 __all__ = [
     "GROUP",
@@ -27,7 +29,7 @@ __all__ = [
 
 async def list_topics(asking: Asking, deadline_ms: int) -> tuple[TopicListing, ...]:
     """All topics."""
-    answer = await asking.any_broker(wire.topics_request(None), deadline_ms)
+    answer = await asking.any_broker(wire.topics_request(), deadline_ms)
     return tuple(
         TopicListing(each.name, format_topic_id(each.topic_id), each.is_internal)
         for each in sorted(answer.topics, key=lambda each: each.name or "")
@@ -38,10 +40,20 @@ async def list_topics(asking: Asking, deadline_ms: int) -> tuple[TopicListing, .
 async def describe_topics(
     asking: Asking, topics: tuple[str, ...], deadline_ms: int
 ) -> dict[str, TopicDescription]:
-    """Some topics."""
-    done, failed = await asking.of_the_cluster(
-        topics, wire.topics_request, wire.described_topics, deadline_ms
-    )
+    """Some topics, with as many pages as it takes."""
+
+    async def ask(send: Send, targets: tuple[str, ...]) -> Mapping[str, TopicDescription | Refusal]:
+        pages: list[DescribeTopicPartitionsResponse] = []
+        cursor = None
+        while not pages or cursor is not None:
+            page = await send(wire.page_request(targets, cursor))
+            pages.append(page)
+            cursor = page.next_cursor
+            if cursor is not None:
+                targets = tuple(each for each in targets if each >= cursor.topic_name)
+        return wire.described_topics(pages)
+
+    done, failed = await asking.of_anyone(topics, ask, deadline_ms)
     found = all_of("describing topics", done, failed)
     return {name: found[name] for name in topics}
 
@@ -99,12 +111,13 @@ async def describe_configs(
     asking: Asking, kind: int, names: tuple[str, ...], deadline_ms: int
 ) -> dict[str, tuple[ConfigEntry, ...]]:
     """Settings of topics or groups."""
-    done, failed = await asking.of_the_cluster(
-        names,
-        lambda some: wire.describe_configs_request(kind, some),
-        wire.described_configs,
-        deadline_ms,
-    )
+
+    async def ask(
+        send: Send, targets: tuple[str, ...]
+    ) -> Mapping[str, tuple[ConfigEntry, ...] | Refusal]:
+        return wire.described_configs(await send(wire.describe_configs_request(kind, targets)))
+
+    done, failed = await asking.of_anyone(names, ask, deadline_ms)
     return all_of("describing settings", done, failed)
 
 

@@ -76,11 +76,15 @@ def configs_text(
         lines.append(f"{which} configs for {kind} {name} are:")
         lines += [
             f"  {each.name}={each.value} sensitive={str(each.is_sensitive).lower()} "
-            f"source={each.source.name}"
+            f"synonyms={{{_synonyms(each)}}}"
             for each in entries
             if everything or each.is_own
         ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _synonyms(entry: ConfigEntry) -> str:
+    return ", ".join(f"{each.source.name}:{each.name}={each.value}" for each in entry.synonyms)
 
 
 def configs_data(configs: Mapping[str, Iterable[ConfigEntry]]) -> dict[str, list[dict[str, Any]]]:
@@ -93,6 +97,10 @@ def configs_data(configs: Mapping[str, Iterable[ConfigEntry]]) -> dict[str, list
                 "source": each.source.name,
                 "is_read_only": each.is_read_only,
                 "is_sensitive": each.is_sensitive,
+                "synonyms": [
+                    {"name": one.name, "value": one.value, "source": one.source.name}
+                    for one in each.synonyms
+                ],
             }
             for each in entries
         ]

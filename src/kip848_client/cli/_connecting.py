@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 _TIMEOUT_MS: Final = 30_000
+_ATTEMPTS: Final = 3
+"""So many brokers may say nothing before the time is over."""
 
 Work = Callable[[Admin, argparse.Namespace], Awaitable[int]]
 
@@ -60,6 +62,7 @@ def run_with_admin(work: Work, arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--timeout {arguments.timeout}: must be a positive number of ms")
     settings: dict[str, Any] = {
         "client_id": "kip848-cli",
+        "request_timeout_ms": max(1, min(arguments.timeout // _ATTEMPTS, _TIMEOUT_MS)),
         **settings_from(arguments.command_config),
         "bootstrap_servers": arguments.bootstrap_server,
         "default_api_timeout_ms": arguments.timeout,

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from kip848_client._ports import ConnectionBroken, NotSent
-from kip848_client.admin._rounds import Rounds, refusal
+from kip848_client._types import TopicPartition
+from kip848_client.admin._failures import all_of
+from kip848_client.admin._rounds import OutOfTime, Rounds, refusal
 from kip848_client.error_codes import ErrorCode
-from kip848_client.errors import CoordinatorUnavailable, Kip848Error
+from kip848_client.errors import AdminFailed, CoordinatorUnavailable, Kip848Error
 
 
 def found(*targets: str, node: int = 1) -> Rounds[str, str]:
@@ -100,3 +106,30 @@ def test_a_broker_that_has_not_heard_of_a_target_does_not_have_the_last_word() -
     assert rounds.to_find() == ("a",)
     rounds.refused("a", unknown)
     assert rounds.failed == {"a": unknown}
+
+
+def test_what_was_wrong_counts_more_than_that_the_time_is_over() -> None:
+    rounds = found("a", "b")
+    why = NotSent("connection refused")
+    rounds.lost(("a",), why)
+    late = OutOfTime("no broker has answered")
+    rounds.not_found(("a",), late)
+    rounds.lost(("b",), late)
+    said: dict[str, Kip848Error | None] = {}
+
+    def given_up(target: str, last: Kip848Error | None) -> Kip848Error:
+        said[target] = last
+        return Kip848Error(target)
+
+    rounds.give_up(given_up)
+    assert said == {"a": why, "b": late}
+
+
+@pytest.mark.parametrize(
+    ("target", "name"), [("g", "'g'"), (TopicPartition("t", 1), "t-1"), (3, "broker 3")]
+)
+def test_what_failed_is_named_once(target: Any, name: str) -> None:
+    for text in ("away", f"{name}: away"):
+        with pytest.raises(AdminFailed) as failed:
+            all_of("looking", {}, {target: Kip848Error(text)})
+        assert str(failed.value) == f"looking failed for 1 of 1: {name}: away"

@@ -11,7 +11,7 @@ from aiokafka.errors import KafkaConnectionError
 from kip848_client._aiokafka import _links
 from kip848_client._aiokafka._connection import ConnectionOptions
 from kip848_client._aiokafka._links import Link
-from kip848_client._ports import ConnectionBroken
+from kip848_client._ports import ConnectionBroken, NotSent
 from kip848_client.errors import RequestTimedOut
 from kip848_client.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
@@ -81,6 +81,33 @@ async def test_an_answer_that_is_missing_takes_the_connection_with_it(
     assert first.closed
     assert await link.send(REQUEST, (0, 4), 1_000) == ANSWER
     assert not second.closed
+
+
+async def test_who_waits_for_a_connection_that_fails_does_not_wait_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ten requests to a broker that takes connections and says nothing took ten times as long."""
+    attempts = 0
+    fails = asyncio.Event()
+
+    async def open_connection(*_: object) -> Connection:
+        nonlocal attempts
+        attempts += 1
+        if attempts > 1:
+            return Connection(ANSWER)
+        await fails.wait()
+        raise OSError("mute")
+
+    monkeypatch.setattr(_links, "open_connection", open_connection)
+    link = Link("a", 1, ConnectionOptions("c", 30_000), FakeClock())
+    waiting = [asyncio.create_task(link.send(REQUEST, (0, 4), 1_000)) for _ in range(10)]
+    await asyncio.sleep(0)
+    fails.set()
+    for failed in await asyncio.gather(*waiting, return_exceptions=True):
+        assert isinstance(failed, NotSent)
+        assert "mute" in str(failed)
+    assert attempts == 1
+    assert await link.send(REQUEST, (0, 4), 1_000) == ANSWER
 
 
 async def test_a_connection_that_answers_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def _not_default(configs: Iterable[ConfigEntry]) -> dict[str, str | None]:
 
 
 def topic_text(topic: TopicDescription, configs: Iterable[ConfigEntry]) -> str:
-    """As kafka-topics prints it; without the replicas that may become leaders (KIP-966)."""
+    """As kafka-topics prints it."""
     changed = ",".join(f"{name}={value}" for name, value in _not_default(configs).items())
     replicas = len(topic.partitions[0].replicas) if topic.partitions else 0
     text = (
@@ -71,13 +71,19 @@ def topic_text(topic: TopicDescription, configs: Iterable[ConfigEntry]) -> str:
         leader = "none" if each.leader is None else each.leader
         text += (
             f"\tTopic: {topic.name}\tPartition: {each.partition}\tLeader: {leader}\t"
-            f"Replicas: {_listed(each.replicas)}\tIsr: {_listed(each.in_sync_replicas)}\n"
+            f"Replicas: {_listed(each.replicas)}\tIsr: {_listed(each.in_sync_replicas)}\t"
+            f"Elr: {_listed(each.eligible_leader_replicas)}\t"
+            f"LastKnownElr: {_listed(each.last_known_eligible_leader_replicas)}\n"
         )
     return text
 
 
-def _listed(nodes: Iterable[int]) -> str:
-    return ",".join(map(str, nodes))
+def _listed(nodes: Iterable[int] | None) -> str:
+    return "N/A" if nodes is None else ",".join(map(str, nodes))
+
+
+def _as_list(nodes: Iterable[int] | None) -> list[int] | None:
+    return None if nodes is None else list(nodes)
 
 
 def topic_data(topic: TopicDescription, configs: Iterable[ConfigEntry]) -> dict[str, Any]:
@@ -95,6 +101,8 @@ def topic_data(topic: TopicDescription, configs: Iterable[ConfigEntry]) -> dict[
                 "replicas": list(each.replicas),
                 "isr": list(each.in_sync_replicas),
                 "offline": list(each.offline_replicas),
+                "elr": _as_list(each.eligible_leader_replicas),
+                "last_known_elr": _as_list(each.last_known_eligible_leader_replicas),
             }
             for each in topic.partitions
         ],
